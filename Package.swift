@@ -1,0 +1,79 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+/// Settings every Swift target shares.
+let common: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+/// Pure targets: no C, no clock, no socket; any unsafe construct must be spelled `unsafe`.
+let pure: [SwiftSetting] = common + [.strictMemorySafety()]
+
+let package = Package(
+    name: "rostrum",
+    products: [
+        .executable(name: "rostrum", targets: ["rostrum"]),
+        .executable(name: "sfu-bench", targets: ["sfu-bench"]),
+    ],
+    targets: [
+        // Ground and formats.
+        .target(name: "Base", swiftSettings: pure),
+        .target(name: "Wire", dependencies: ["Base"], swiftSettings: pure),
+
+        // C libraries and the Swift that owns their handles.
+        .target(name: "COpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
+        .target(name: "CSRTP", linkerSettings: [.linkedLibrary("srtp2")]),
+        .target(name: "CLinux"),
+        .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
+        .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
+
+        // Machines: no I/O and no clock.
+        .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto"], swiftSettings: pure),
+        .target(name: "Forwarding", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: pure),
+
+        // Edges: threads, sockets, disks, clocks.
+        .target(name: "Net", dependencies: ["Base", "Peer", "CLinux"], swiftSettings: common),
+        .target(name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: common),
+
+        // Service and entrance.
+        .target(
+            name: "Node", dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Net"],
+            swiftSettings: common),
+        .target(
+            name: "Gateway", dependencies: ["Base", "Wire", "Crypto", "Node", "CWebSockets"],
+            resources: [.copy("Web")], swiftSettings: common),
+
+        // Programs.
+        .executableTarget(
+            name: "rostrum", dependencies: ["Base", "Crypto", "Node", "Gateway"], swiftSettings: common),
+        .executableTarget(
+            name: "sfu-bench", dependencies: ["Base", "Wire", "Crypto", "ClientPeer", "Net"],
+            swiftSettings: common),
+
+        // Tests.
+        .target(name: "TestSupport", dependencies: ["Base"], path: "Tests/Support", swiftSettings: common),
+        .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),
+        .testTarget(name: "WireTests", dependencies: ["Base", "Wire", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "CryptoTests", dependencies: ["Base", "Wire", "Crypto", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
+            name: "ForwardingTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(name: "NetTests", dependencies: ["Base", "Peer", "Net", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "NodeTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Node", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
+            name: "GatewayTests", dependencies: ["Base", "Wire", "Crypto", "Node", "Gateway", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
+            name: "SimulationTests",
+            dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "ClientPeer", "TestSupport"],
+            swiftSettings: common),
+    ]
+)

@@ -1,0 +1,87 @@
+/// Names one live programme.
+///
+/// 1 to 64 of `A-Z a-z 0-9 _ -`, so that it stands in a URL path as it is.
+package struct StreamID: Hashable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    /// - Returns: nil for a name that is empty, too long or holds any other character.
+    package init?(_ text: some StringProtocol) {
+        let bytes = text.utf8
+        guard (1...64).contains(bytes.count) else { return nil }
+        for byte in bytes {
+            switch byte {
+            case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, UInt8(ascii: "_"), UInt8(ascii: "-"): continue
+            default: return nil
+            }
+        }
+        description = String(text)
+    }
+}
+
+/// Names a person or a program in a stream; the `sub` of its token.
+///
+/// 1 to 128 printable characters.
+package struct ParticipantID: Hashable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    /// - Returns: nil for a name that is empty, too long or holds a control character.
+    package init?(_ text: some StringProtocol) {
+        guard (1...512).contains(text.utf8.count), (1...128).contains(text.count) else { return nil }
+        for scalar in text.unicodeScalars {
+            switch scalar.properties.generalCategory {
+            case .control, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned: return nil
+            default: continue
+            }
+        }
+        description = String(text)
+    }
+}
+
+/// Names one session: the server's end of one peer connection.
+///
+/// 128 random bits in hexadecimal: it stands in session URLs, where it must not be guessed (RFC 9725 §5).
+package struct SessionID: Hashable, Sendable, CustomStringConvertible {
+    private let high: UInt64
+    private let low: UInt64
+
+    package init(using random: inout some RandomNumberGenerator) {
+        high = random.next()
+        low = random.next()
+    }
+
+    /// - Returns: nil unless `text` is 32 lower-case hexadecimal digits.
+    package init?(_ text: some StringProtocol) {
+        let bytes = Array(text.utf8)
+        guard bytes.count == 32 else { return nil }
+        var words: [UInt64] = [0, 0]
+        for (index, byte) in bytes.enumerated() {
+            let digit: UInt8
+            switch byte {
+            case 0x30...0x39: digit = byte - 0x30
+            case 0x61...0x66: digit = byte - 0x57
+            default: return nil
+            }
+            words[index / 16] = words[index / 16] << 4 | UInt64(digit)
+        }
+        high = words[0]
+        low = words[1]
+    }
+
+    package var description: String {
+        [high, low].map { word in
+            let digits = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+}
+
+/// Names one published audio or video source; unique within the process.
+package struct TrackID: Hashable, Sendable, CustomStringConvertible {
+    package let number: UInt64
+
+    package init(number: UInt64) {
+        self.number = number
+    }
+
+    package var description: String { "t\(number)" }
+}

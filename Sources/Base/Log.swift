@@ -1,0 +1,112 @@
+/// Writes one line per event, for people and for machines.
+///
+/// A value handed down from `main`, not a global, so that tests see their own lines. An entry is built only
+/// when its level is on. Never used per packet.
+package struct Log: Sendable {
+    package enum Level: String, Comparable, CaseIterable, Sendable {
+        case debug, info, warning, error
+
+        package static func < (left: Level, right: Level) -> Bool { left.rank < right.rank }
+
+        private var rank: Int {
+            switch self {
+            case .debug: 0
+            case .info: 1
+            case .warning: 2
+            case .error: 3
+            }
+        }
+    }
+
+    /// One event: `level subsystem event key=value …`.
+    package struct Entry: Sendable {
+        package let level: Level
+        package let subsystem: String
+        package let event: String
+        package let fields: [(key: String, value: String)]
+    }
+
+    /// Entries below this level are not built.
+    package let level: Level
+    private let subsystem: String
+    private let sink: @Sendable (Entry) -> Void
+
+    /// - Parameter sink: called on the thread that logs; must not block.
+    package init(level: Level, subsystem: String = "server", sink: @escaping @Sendable (Entry) -> Void) {
+        self.level = level
+        self.subsystem = subsystem
+        self.sink = sink
+    }
+
+    /// Drops everything.
+    package static let silent = Log(level: .error) { _ in }
+
+    /// The same log under another subsystem's name.
+    package func subsystem(_ name: String) -> Log {
+        Log(level: level, subsystem: name, sink: sink)
+    }
+
+    package func debug(_ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]) {
+        write(.debug, event, fields)
+    }
+
+    package func info(_ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]) {
+        write(.info, event, fields)
+    }
+
+    package func warning(_ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]) {
+        write(.warning, event, fields)
+    }
+
+    package func error(_ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]) {
+        write(.error, event, fields)
+    }
+
+    private func write(
+        _ level: Level, _ event: String, _ fields: () -> KeyValuePairs<String, any CustomStringConvertible>
+    ) {
+        guard level >= self.level else { return }
+        let fields = fields().map { (key: $0.key, value: $0.value.description) }
+        sink(Entry(level: level, subsystem: subsystem, event: event, fields: fields))
+    }
+}
+
+extension Log.Entry {
+    /// `info peer connected session=… address="…"`; values with blanks or quotes are quoted.
+    package var text: String {
+        var line = "\(level.rawValue) \(subsystem) \(event)"
+        for (key, value) in fields { line += " \(key)=\(Self.quotedIfNeeded(value))" }
+        return line
+    }
+
+    /// The same as one JSON object of strings.
+    package var json: String {
+        let head = [("level", level.rawValue), ("subsystem", subsystem), ("event", event)]
+        let members = (head + fields.map { ($0.key, $0.value) }).map { "\(Self.quoted($0.0)):\(Self.quoted($0.1))" }
+        return "{" + members.joined(separator: ",") + "}"
+    }
+
+    private static func quotedIfNeeded(_ value: String) -> String {
+        let isPlain = !value.isEmpty && value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x22 && $0 != 0x5C && $0 < 0x7F }
+        return isPlain ? value : quoted(value)
+    }
+
+    /// Escapes what RFC 8259 §7 demands, which also keeps one event on one line.
+    private static func quoted(_ value: String) -> String {
+        var result = "\""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\"": result += "\\\""
+            case "\\": result += "\\\\"
+            case "\n": result += "\\n"
+            case "\r": result += "\\r"
+            case "\t": result += "\\t"
+            case _ where scalar.value < 0x20 || scalar.value == 0x7F:
+                let digits = String(scalar.value, radix: 16)
+                result += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: result.unicodeScalars.append(scalar)
+            }
+        }
+        return result + "\""
+    }
+}

@@ -1,0 +1,50 @@
+/// An IPv4 or IPv6 address; IPv4 is held in its IPv6-mapped form.
+///
+/// Two machine words, so that it hashes and compares without touching the heap.
+/// - Source: RFC 4291 §2.5.5.2 (mapped form), RFC 5952 (text form).
+package struct IPAddress: Hashable, Sendable {
+    /// The first and last eight bytes, in network order.
+    package let high: UInt64
+    package let low: UInt64
+
+    package init(high: UInt64, low: UInt64) {
+        self.high = high
+        self.low = low
+    }
+
+    /// An IPv4 address from its four bytes in network order.
+    package init(ipv4 bits: UInt32) {
+        high = 0
+        low = 0xFFFF_0000_0000 | UInt64(bits)
+    }
+
+    package static let loopback = IPAddress(ipv4: 0x7F00_0001)
+    package static let any = IPAddress(ipv4: 0)
+
+    /// The four bytes of an IPv4 address; nil for IPv6.
+    package var ipv4: UInt32? {
+        high == 0 && low >> 32 == 0xFFFF ? UInt32(truncatingIfNeeded: low) : nil
+    }
+
+    package var isLoopback: Bool {
+        if let ipv4 { return ipv4 >> 24 == 127 }
+        return high == 0 && low == 1
+    }
+
+    /// Whether this is 0.0.0.0 or `::`, which stand for every local address.
+    package var isUnspecified: Bool {
+        if let ipv4 { return ipv4 == 0 }
+        return high == 0 && low == 0
+    }
+}
+
+/// An IP address and a port: one end of a UDP or TCP flow.
+package struct TransportAddress: Hashable, Sendable {
+    package let ip: IPAddress
+    package let port: UInt16
+
+    package init(ip: IPAddress, port: UInt16) {
+        self.ip = ip
+        self.port = port
+    }
+}

@@ -1,0 +1,3 @@
+// libwebsockets, and inline functions for its macros.
+#pragma once
+#include <libwebsockets.h>

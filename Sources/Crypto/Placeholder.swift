@@ -1,0 +1,1 @@
+// The target's first file takes this one's place.

@@ -1,0 +1,18 @@
+import Base
+
+/// Takes datagrams that want to leave, without saying how they do.
+///
+/// `Net` writes them into a batch for `sendmmsg`; simulations put them on a network of their own. Generic, never
+/// existential, so that a call costs nothing.
+package protocol DatagramSink: ~Copyable {
+    /// Lets `write` fill up to `capacity` bytes in place and queues the datagram.
+    ///
+    /// - Parameters:
+    ///   - capacity: at most 1,500 bytes.
+    ///   - write: returns the length of the datagram; if it throws or returns 0, nothing is queued.
+    mutating func append<Failure: Error>(
+        to destination: TransportAddress,
+        capacity: Int,
+        _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure)
+}

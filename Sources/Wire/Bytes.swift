@@ -1,0 +1,105 @@
+// Checked access to network bytes. A subscript of `Span` traps, and a trap ends the server for everybody:
+// code that reads what a stranger sent goes through these readers, or calls `require` first.
+
+extension Span where Element == UInt8 {
+    /// Throws `WireError.truncated` unless at least `length` bytes are there.
+    @inline(__always)
+    package func require(_ length: Int) throws(WireError) {
+        guard length >= 0, length <= count else { throw .truncated }
+    }
+
+    /// Throws `WireError.truncated` unless `range` lies inside; afterwards `extracting(range)` cannot trap.
+    @inline(__always)
+    package func require(_ range: Range<Int>) throws(WireError) {
+        guard range.lowerBound >= 0, range.upperBound <= count else { throw .truncated }
+    }
+
+    @inline(__always)
+    package func uint8(at offset: Int) throws(WireError) -> UInt8 {
+        guard offset >= 0, offset < count else { throw .truncated }
+        return self[offset]
+    }
+
+    /// Big-endian, like every reader here.
+    @inline(__always)
+    package func uint16(at offset: Int) throws(WireError) -> UInt16 {
+        guard offset >= 0, offset <= count &- 2 else { throw .truncated }
+        return UInt16(self[offset]) << 8 | UInt16(self[offset &+ 1])
+    }
+
+    @inline(__always)
+    package func uint24(at offset: Int) throws(WireError) -> UInt32 {
+        guard offset >= 0, offset <= count &- 3 else { throw .truncated }
+        return UInt32(self[offset]) << 16 | UInt32(self[offset &+ 1]) << 8 | UInt32(self[offset &+ 2])
+    }
+
+    @inline(__always)
+    package func uint32(at offset: Int) throws(WireError) -> UInt32 {
+        guard offset >= 0, offset <= count &- 4 else { throw .truncated }
+        return UInt32(self[offset]) << 24 | UInt32(self[offset &+ 1]) << 16
+            | UInt32(self[offset &+ 2]) << 8 | UInt32(self[offset &+ 3])
+    }
+
+    @inline(__always)
+    package func uint64(at offset: Int) throws(WireError) -> UInt64 {
+        try UInt64(uint32(at: offset)) << 32 | UInt64(uint32(at: offset &+ 4))
+    }
+
+    /// A copy of `range`, for values that outlive the packet.
+    package func bytes(_ range: Range<Int>) throws(WireError) -> [UInt8] {
+        try require(range)
+        var copy: [UInt8] = []
+        copy.reserveCapacity(range.count)
+        for index in range { copy.append(self[index]) }
+        return copy
+    }
+}
+
+extension MutableSpan where Element == UInt8 {
+    @inline(__always)
+    package mutating func store(_ value: UInt8, at offset: Int) throws(WireError) {
+        guard offset >= 0, offset < count else { throw .noRoom }
+        self[offset] = value
+    }
+
+    @inline(__always)
+    package mutating func store(_ value: UInt16, at offset: Int) throws(WireError) {
+        guard offset >= 0, offset <= count &- 2 else { throw .noRoom }
+        self[offset] = UInt8(truncatingIfNeeded: value >> 8)
+        self[offset &+ 1] = UInt8(truncatingIfNeeded: value)
+    }
+
+    @inline(__always)
+    package mutating func store(_ value: UInt32, at offset: Int) throws(WireError) {
+        guard offset >= 0, offset <= count &- 4 else { throw .noRoom }
+        self[offset] = UInt8(truncatingIfNeeded: value >> 24)
+        self[offset &+ 1] = UInt8(truncatingIfNeeded: value >> 16)
+        self[offset &+ 2] = UInt8(truncatingIfNeeded: value >> 8)
+        self[offset &+ 3] = UInt8(truncatingIfNeeded: value)
+    }
+
+    /// Copies `source[range]` to `offset`.
+    @inline(__always)
+    package mutating func store(_ source: Span<UInt8>, _ range: Range<Int>, at offset: Int) throws(WireError) {
+        guard range.lowerBound >= 0, range.upperBound <= source.count else { throw .truncated }
+        guard offset >= 0, offset <= count &- range.count else { throw .noRoom }
+        for index in 0..<range.count { self[offset &+ index] = source[range.lowerBound &+ index] }
+    }
+}
+
+extension [UInt8] {
+    package mutating func append(bigEndian value: UInt16) {
+        append(UInt8(truncatingIfNeeded: value >> 8))
+        append(UInt8(truncatingIfNeeded: value))
+    }
+
+    package mutating func append(bigEndian value: UInt32) {
+        append(bigEndian: UInt16(truncatingIfNeeded: value >> 16))
+        append(bigEndian: UInt16(truncatingIfNeeded: value))
+    }
+
+    package mutating func append(bigEndian value: UInt64) {
+        append(bigEndian: UInt32(truncatingIfNeeded: value >> 32))
+        append(bigEndian: UInt32(truncatingIfNeeded: value))
+    }
+}
