@@ -46,19 +46,27 @@ package struct Log: Sendable {
         Log(level: level, subsystem: name, sink: sink)
     }
 
-    package func debug(_ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]) {
+    package func debug(
+        _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
+    ) {
         write(.debug, event, fields)
     }
 
-    package func info(_ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]) {
+    package func info(
+        _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
+    ) {
         write(.info, event, fields)
     }
 
-    package func warning(_ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]) {
+    package func warning(
+        _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
+    ) {
         write(.warning, event, fields)
     }
 
-    package func error(_ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]) {
+    package func error(
+        _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
+    ) {
         write(.error, event, fields)
     }
 
@@ -82,12 +90,15 @@ extension Log.Entry {
     /// The same as one JSON object of strings.
     package var json: String {
         let head = [("level", level.rawValue), ("subsystem", subsystem), ("event", event)]
-        let members = (head + fields.map { ($0.key, $0.value) }).map { "\(Self.quoted($0.0)):\(Self.quoted($0.1))" }
+        let members = (head + fields.map { ($0.key, $0.value) }).map {
+            "\(Self.quoted($0.0)):\(Self.quoted($0.1))"
+        }
         return "{" + members.joined(separator: ",") + "}"
     }
 
     private static func quotedIfNeeded(_ value: String) -> String {
-        let isPlain = !value.isEmpty && value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x22 && $0 != 0x5C && $0 < 0x7F }
+        let isPlain =
+            !value.isEmpty && value.utf8.allSatisfy { $0 > 0x20 && $0 != 0x22 && $0 != 0x5C && $0 < 0x7F }
         return isPlain ? value : quoted(value)
     }
 

@@ -44,7 +44,9 @@ extension IPAddress: CustomStringConvertible {
                 guard let bits = Self.ipv4Bits(part) else { return nil }
                 groups += [UInt16(truncatingIfNeeded: bits >> 16), UInt16(truncatingIfNeeded: bits)]
             } else {
-                guard part.utf8.count <= 4, let group = UInt16(part, radix: 16), part.first != "+" else { return nil }
+                guard part.utf8.count <= 4, let group = UInt16(part, radix: 16), part.first != "+" else {
+                    return nil
+                }
                 groups.append(group)
             }
         }
@@ -57,9 +59,12 @@ extension IPAddress: CustomStringConvertible {
 
     package var description: String {
         if let ipv4 { return (0..<4).map { String(ipv4 >> (24 - 8 * $0) & 0xFF) }.joined(separator: ".") }
-        let groups = (0..<8).map { UInt16(truncatingIfNeeded: ($0 < 4 ? high : low) >> (48 - 16 * UInt64($0 % 4))) }
+        let groups = (0..<8).map {
+            UInt16(truncatingIfNeeded: ($0 < 4 ? high : low) >> (48 - 16 * UInt64($0 % 4)))
+        }
         guard let zeros = Self.longestZeroRun(in: groups) else { return Self.hexadecimal(groups[...]) }
-        return Self.hexadecimal(groups[..<zeros.lowerBound]) + "::" + Self.hexadecimal(groups[zeros.upperBound...])
+        return Self.hexadecimal(groups[..<zeros.lowerBound]) + "::"
+            + Self.hexadecimal(groups[zeros.upperBound...])
     }
 
     private static func hexadecimal(_ groups: ArraySlice<UInt16>) -> String {

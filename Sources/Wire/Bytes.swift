@@ -80,7 +80,8 @@ extension MutableSpan where Element == UInt8 {
 
     /// Copies `source[range]` to `offset`.
     @inline(__always)
-    package mutating func store(_ source: Span<UInt8>, _ range: Range<Int>, at offset: Int) throws(WireError) {
+    package mutating func store(_ source: Span<UInt8>, _ range: Range<Int>, at offset: Int) throws(WireError)
+    {
         guard range.lowerBound >= 0, range.upperBound <= source.count else { throw .truncated }
         guard offset >= 0, offset <= count &- range.count else { throw .noRoom }
         for index in 0..<range.count { self[offset &+ index] = source[range.lowerBound &+ index] }

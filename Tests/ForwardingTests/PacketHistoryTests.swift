@@ -1,0 +1,90 @@
+import Base
+import Testing
+import TestSupport
+
+@testable import Forwarding
+
+@Suite struct PacketHistoryTests {
+    /// A packet that can be told from every other one.
+    private func packet(_ number: Int64, length: Int = 1_000) -> [UInt8] {
+        (0..<length).map { UInt8(truncatingIfNeeded: Int(number) &* 31 &+ $0) }
+    }
+
+    private func time(_ milliseconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+    }
+
+    private func stored(_ number: Int64, in history: borrowing PacketHistory) -> [UInt8]? {
+        history.range(of: number).map { Array(history.storage[$0]) }
+    }
+
+    @Test func `gives back what was stored`() {
+        var history = PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 512)
+        for number in Int64(65_530)..<65_560 {
+            let bytes = packet(number)
+            history.store(bytes.span, 10..<900, sequenceNumber: number, at: time(number))
+        }
+        for number in Int64(65_530)..<65_560 {
+            #expect(stored(number, in: history) == Array(packet(number)[10..<900]))
+        }
+        #expect(stored(65_529, in: history) == nil)
+        #expect(stored(65_560, in: history) == nil)
+    }
+
+    @Test func `keeps a second of packets by growing, and no more than its limit`() {
+        var history = PacketHistory(maximumCapacity: 1 << 18, maximumPackets: 1_024)
+        // 100 packets a second of 1,000 bytes: a second fits into 2^18 bytes.
+        for number in Int64(0)..<500 {
+            let bytes = packet(number)
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(number * 10))
+        }
+        for number in Int64(401)..<500 { #expect(stored(number, in: history) == packet(number)) }
+        #expect(history.storage.count <= 1 << 18)
+        // A hundred times faster: the limit holds, the newest are there.
+        for number in Int64(500)..<2_000 {
+            let bytes = packet(number)
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(5_000 + number / 10))
+        }
+        #expect(history.storage.count == 1 << 18)
+        for number in Int64(1_800)..<2_000 { #expect(stored(number, in: history) == packet(number)) }
+        #expect(stored(1_000, in: history) == nil)
+    }
+
+    @Test func `stays small while the stream is quiet`() {
+        var history = PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 512)
+        for number in Int64(0)..<1_000 {
+            let bytes = packet(number, length: 80)
+            history.store(bytes.span, 0..<80, sequenceNumber: number, at: time(number * 20))
+        }
+        #expect(history.storage.count == 16 * 1024)
+        #expect(stored(999, in: history) == packet(999, length: 80))
+    }
+
+    @Test(arguments: UInt64(0)..<20) func `agrees with a dictionary, whatever comes in which order`(
+        seed: UInt64
+    ) {
+        var random = SeededGenerator(seed: seed)
+        var history = PacketHistory(
+            maximumCapacity: 1 << 16, maximumPackets: 128, retention: .milliseconds(200))
+        var newest: Int64 = 1_000
+        for step in 0..<3_000 {
+            newest += Int64.random(in: 0...3, using: &random)
+            let number = newest - Int64.random(in: 0...20, using: &random)
+            let bytes = packet(number, length: Int.random(in: 20...1_400, using: &random))
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(Int64(step)))
+            #expect(stored(number, in: history) == bytes)
+            let other = newest - Int64.random(in: 0...200, using: &random)
+            if let found = stored(other, in: history) { #expect(found == packet(other, length: found.count)) }
+        }
+    }
+
+    @Test func `refuses ranges outside the packet, and ancient packets`() {
+        var history = PacketHistory(maximumCapacity: 1 << 16, maximumPackets: 64)
+        let bytes = packet(1)
+        history.store(bytes.span, 0..<1_001, sequenceNumber: 1, at: time(0))
+        #expect(history.newest == nil)
+        history.store(bytes.span, 0..<100, sequenceNumber: 1_000, at: time(0))
+        history.store(bytes.span, 0..<100, sequenceNumber: 1, at: time(0))
+        #expect(history.range(of: 1) == nil)
+    }
+}
