@@ -18,7 +18,7 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         left.nanoseconds < right.nanoseconds
     }
 
-    /// Nanoseconds from `earlier` to this point; negative if `earlier` is later. Saturates.
+    /// Nanoseconds from `earlier` to this point, negative if `earlier` is later; saturates.
     package func nanoseconds(since earlier: MonotonicTime) -> Int64 {
         let (difference, overflow) = nanoseconds.subtractingReportingOverflow(earlier.nanoseconds)
         guard overflow else { return difference }
