@@ -1,0 +1,108 @@
+/// The value of a header extension element.
+package protocol RTPExtensionValue: Equatable, Sendable {
+    init(parsing bytes: Span<UInt8>) throws(WireError)
+    /// In bytes, without the element's header.
+    var encodedLength: Int { get }
+    func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError)
+}
+
+extension RTPHeader {
+    /// The value of the extension element `id`, or `nil` if it is absent or malformed.
+    package func extensionValue<Value: RTPExtensionValue>(
+        _ type: Value.Type, id: UInt8?, in packet: Span<UInt8>
+    ) -> Value? {
+        guard let id, let range = extensionRange(id: id, in: packet) else { return nil }
+        return try? Value(parsing: packet.extracting(range))
+    }
+
+    /// A textual element such as MID or RID, or `nil` if it is absent, empty or not printable ASCII.
+    /// - Source: RFC 8843 §15.1, RFC 8852 §3.
+    package func extensionText(id: UInt8?, in packet: Span<UInt8>) -> String? {
+        guard let id, let range = extensionRange(id: id, in: packet), !range.isEmpty else { return nil }
+        var text: [UInt8] = []
+        for index in range {
+            let character = packet[index]
+            guard character > 0x20, character < 0x7F else { return nil }
+            text.append(character)
+        }
+        return String(decoding: text, as: Unicode.ASCII.self)
+    }
+}
+
+/// How loud the audio of this packet is, told by its sender.
+/// - Source: RFC 6464 §3.
+package struct AudioLevel: RTPExtensionValue {
+    /// What the sender takes to be speech; meaningless unless `vad=on` was negotiated.
+    package var isVoice: Bool
+    /// In -dBov: 0 is the loudest, 127 is silence.
+    package var level: UInt8
+
+    package init(isVoice: Bool, level: UInt8) {
+        self.isVoice = isVoice
+        self.level = min(level, 127)
+    }
+
+    package init(parsing bytes: Span<UInt8>) throws(WireError) {
+        let byte = try bytes.uint8(at: 0)
+        isVoice = byte & 0x80 != 0
+        level = byte & 0x7F
+    }
+
+    package var encodedLength: Int { 1 }
+
+    package func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError) {
+        try packet.store((isVoice ? 0x80 : 0) | level & 0x7F, at: offset)
+    }
+}
+
+/// How a picture has to be turned before it is shown (coordination of video orientation).
+/// - Source: 3GPP TS 26.114 §7.4.5.
+package struct VideoOrientation: RTPExtensionValue {
+    package enum Rotation: UInt8, Sendable {
+        case none, clockwise90, clockwise180, clockwise270
+    }
+
+    package var isBackCamera: Bool
+    package var isFlipped: Bool
+    package var rotation: Rotation
+
+    package init(isBackCamera: Bool = false, isFlipped: Bool = false, rotation: Rotation) {
+        self.isBackCamera = isBackCamera
+        self.isFlipped = isFlipped
+        self.rotation = rotation
+    }
+
+    package init(parsing bytes: Span<UInt8>) throws(WireError) {
+        let byte = try bytes.uint8(at: 0)
+        isBackCamera = byte & 0x08 != 0
+        isFlipped = byte & 0x04 != 0
+        rotation = Rotation(rawValue: byte & 0x03) ?? .none
+    }
+
+    package var encodedLength: Int { 1 }
+
+    package func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError) {
+        let byte = (isBackCamera ? 0x08 : 0) | (isFlipped ? 0x04 : 0) | rotation.rawValue
+        try packet.store(byte, at: offset)
+    }
+}
+
+/// The sender's counter of everything sent on one transport, echoed in transport-wide feedback.
+/// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §2.
+package struct TransportSequenceNumber: RTPExtensionValue {
+    package var value: UInt16
+
+    package init(_ value: UInt16) {
+        self.value = value
+    }
+
+    package init(parsing bytes: Span<UInt8>) throws(WireError) {
+        value = try bytes.uint16(at: 0)
+    }
+
+    package var encodedLength: Int { 2 }
+
+    package func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError) {
+        try packet.store(value, at: offset)
+    }
+}

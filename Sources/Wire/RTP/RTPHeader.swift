@@ -1,0 +1,80 @@
+/// An RTP fixed header, and where the rest of the packet lies.
+///
+/// A value holding byte ranges, not a view: it can be stored and sent across threads, and it never copies the
+/// packet.
+/// - Source: RFC 3550 §5.1 (fixed header, padding), §5.3.1 (header extension).
+package struct RTPHeader: Equatable, Sendable {
+    /// Bytes before the list of contributing sources.
+    package static let fixedLength = 12
+
+    /// For video the last packet of a picture, for audio the first after silence.
+    package var marker: Bool
+    /// 7 bits.
+    package var payloadType: UInt8
+    package var sequenceNumber: UInt16
+    /// In ticks of the codec clock: 90 kHz for video, 48 kHz for Opus.
+    package var timestamp: UInt32
+    package var ssrc: UInt32
+    /// The extension's "defined by profile" word, which tells its form; 0 when the X bit is clear.
+    package var extensionProfile: UInt16
+    /// Body of the header extension; empty when the X bit is clear.
+    package var extensionRange: Range<Int>
+    /// Payload with padding removed.
+    package var payloadRange: Range<Int>
+    /// Bytes after the payload, their count byte included.
+    package var paddingLength: Int
+
+    /// Parses a decrypted packet: padding lies inside the ciphertext.
+    package init(parsing packet: Span<UInt8>) throws(WireError) {
+        try packet.require(Self.fixedLength)
+        let flags = try packet.uint8(at: 0)
+        guard flags >> 6 == 2 else { throw .invalid(.rtpVersion) }
+        let second = try packet.uint8(at: 1)
+        marker = second & 0x80 != 0
+        payloadType = second & 0x7F
+        sequenceNumber = try packet.uint16(at: 2)
+        timestamp = try packet.uint32(at: 4)
+        ssrc = try packet.uint32(at: 8)
+
+        var headerEnd = Self.fixedLength &+ Int(flags & 0x0F) &* 4
+        extensionProfile = 0
+        extensionRange = headerEnd..<headerEnd
+        if flags & 0x10 != 0 {
+            extensionProfile = try packet.uint16(at: headerEnd)
+            let words = try packet.uint16(at: headerEnd &+ 2)
+            let body = headerEnd &+ 4
+            headerEnd = body &+ Int(words) &* 4
+            try packet.require(headerEnd)
+            extensionRange = body..<headerEnd
+        }
+
+        paddingLength = 0
+        if flags & 0x20 != 0 {
+            try packet.require(headerEnd &+ 1)
+            paddingLength = try Int(packet.uint8(at: packet.count &- 1))
+            guard paddingLength > 0 else { throw .invalid(.rtpPadding) }
+        }
+        try packet.require(headerEnd &+ paddingLength)
+        payloadRange = headerEnd..<(packet.count &- paddingLength)
+    }
+
+    /// Length of the header (fixed part, contributing sources, extension) of a packet that may be encrypted.
+    ///
+    /// SRTP needs it before it can decrypt: the header is authenticated, not encrypted (RFC 3711 §3.1).
+    package static func length(of packet: Span<UInt8>) throws(WireError) -> Int {
+        try packet.require(fixedLength)
+        let flags = try packet.uint8(at: 0)
+        guard flags >> 6 == 2 else { throw .invalid(.rtpVersion) }
+        var length = fixedLength &+ Int(flags & 0x0F) &* 4
+        if flags & 0x10 != 0 {
+            length = try length &+ 4 &+ Int(packet.uint16(at: length &+ 2)) &* 4
+        }
+        try packet.require(length)
+        return length
+    }
+}
+
+extension WireError.Field {
+    package static var rtpVersion: Self { .init("rtp.version") }
+    package static var rtpPadding: Self { .init("rtp.padding") }
+}

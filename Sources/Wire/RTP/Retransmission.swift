@@ -1,0 +1,35 @@
+/// The retransmission format: the original payload behind its original sequence number.
+/// - Source: RFC 4588 §4.
+package enum Retransmission {
+    /// Bytes of the original sequence number, before the original payload.
+    package static let prefixLength = 2
+
+    /// The header the original packet had, or `nil` if this one only carries padding (a bandwidth probe).
+    ///
+    /// Nothing is copied: the ranges still point into the retransmission packet.
+    /// - Parameters:
+    ///   - header: of the retransmission packet.
+    ///   - payloadType, ssrc: what the original stream has, known from negotiation.
+    package static func original(
+        of header: RTPHeader, in packet: Span<UInt8>, payloadType: UInt8, ssrc: UInt32
+    ) throws(WireError) -> RTPHeader? {
+        guard !header.payloadRange.isEmpty else { return nil }
+        guard header.payloadRange.count >= prefixLength else { throw .truncated }
+        var original = header
+        original.sequenceNumber = try packet.uint16(at: header.payloadRange.lowerBound)
+        original.payloadType = payloadType
+        original.ssrc = ssrc
+        original.payloadRange =
+            (header.payloadRange.lowerBound &+ prefixLength)..<header.payloadRange.upperBound
+        return original
+    }
+
+    /// Writes the prefix of a retransmission's payload.
+    /// - Returns: where the original payload goes.
+    package static func writePrefix(
+        original sequenceNumber: UInt16, into packet: inout MutableSpan<UInt8>, at offset: Int
+    ) throws(WireError) -> Int {
+        try packet.store(sequenceNumber, at: offset)
+        return offset &+ prefixLength
+    }
+}
