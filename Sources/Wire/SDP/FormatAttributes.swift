@@ -1,0 +1,145 @@
+// Attributes that describe payload types: rtpmap, fmtp, rtcp-fb.
+
+/// `a=rtpmap`: the codec behind a payload type.
+///
+/// - Source: RFC 8866 §6.6.
+package struct RTPMap: SDPValue {
+    package var payloadType: UInt8
+    /// Such as `opus`, `VP8` or `rtx`; compare with `matchesIgnoringCase`.
+    package var encoding: String
+    /// In hertz.
+    package var clockRate: UInt32
+    /// Audio channels, where they are given.
+    package var channels: Int?
+
+    package init(payloadType: UInt8, encoding: String, clockRate: UInt32, channels: Int? = nil) {
+        self.payloadType = payloadType
+        self.encoding = encoding
+        self.clockRate = clockRate
+        self.channels = channels
+    }
+
+    package init(parsing text: String) throws(WireError) {
+        var scanner = SDPScanner(text)
+        payloadType = try Wire.payloadType(scanner.word())
+        guard let codec = scanner.word() else { throw .invalid(.sdpRTPMap) }
+        let parts = codec.parts(separatedBy: .slash)
+        guard parts.count == 2 || parts.count == 3, let clockRate = UInt32(digits: parts[1]) else {
+            throw .invalid(.sdpRTPMap)
+        }
+        encoding = String(parts[0])
+        guard encoding.isSDPToken() else { throw .invalid(.sdpRTPMap) }
+        self.clockRate = clockRate
+        if parts.count == 3 {
+            guard let channels = UInt8(digits: parts[2]) else { throw .invalid(.sdpRTPMap) }
+            self.channels = Int(channels)
+        }
+    }
+
+    package var text: String {
+        "\(payloadType) \(encoding)/\(clockRate)" + (channels.map { "/\($0)" } ?? "")
+    }
+}
+
+/// `a=fmtp`: parameters of a payload type, such as `minptime=10;useinbandfec=1`.
+///
+/// - Source: RFC 8866 §6.15.
+package struct FormatParameters: SDPValue {
+    /// One parameter; the value is nil where there is no equals sign, as in `111/111` of RED.
+    package struct Parameter: Equatable, Sendable {
+        package var name: String
+        package var value: String?
+
+        package init(_ name: String, _ value: String? = nil) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    package var payloadType: UInt8
+    package var parameters: [Parameter]
+
+    package init(payloadType: UInt8, parameters: [Parameter]) {
+        self.payloadType = payloadType
+        self.parameters = parameters
+    }
+
+    package init(parsing text: String) throws(WireError) {
+        var scanner = SDPScanner(text)
+        payloadType = try Wire.payloadType(scanner.word())
+        parameters = Self.parameters(scanner)
+    }
+
+    /// Parses a list of `name=value` separated by semicolons, with or without spaces around them.
+    package static func parameters(of text: String) -> [Parameter] {
+        parameters(SDPScanner(text))
+    }
+
+    private static func parameters(_ start: SDPScanner) -> [Parameter] {
+        var scanner = start
+        var parameters: [Parameter] = []
+        while !scanner.isAtEnd {
+            var item = SDPScanner(String(scanner.take(until: .semicolon)))
+            item.skipSpaces()
+            guard !item.isAtEnd else { continue }
+            let hasValue = item.rest.contains(.equals)
+            let name = String(item.take(until: .equals))
+            parameters.append(Parameter(name, hasValue ? item.remainder : nil))
+        }
+        return parameters
+    }
+
+    package static func text(of parameters: [Parameter]) -> String {
+        parameters.map { item in item.value.map { "\(item.name)=\($0)" } ?? item.name }.joined(separator: ";")
+    }
+
+    /// The value of a parameter; names are compared without regard to case.
+    package subscript(name: String) -> String? {
+        parameters.first { $0.name.matchesIgnoringCase(name) }?.value
+    }
+
+    package var text: String { "\(payloadType) \(Self.text(of: parameters))" }
+}
+
+/// `a=rtcp-fb`: a kind of RTCP feedback that may be sent.
+///
+/// - Source: RFC 4585 §4.2, RFC 5104 §7.1.
+package struct RTCPFeedback: SDPValue {
+    /// Nil where it holds for every payload type of the m-line (`*`).
+    package var payloadType: UInt8?
+    /// Such as `nack`, `nack pli` or `transport-cc`.
+    package var kind: String
+
+    package init(payloadType: UInt8?, kind: String) {
+        self.payloadType = payloadType
+        self.kind = kind
+    }
+
+    package init(parsing text: String) throws(WireError) {
+        var scanner = SDPScanner(text)
+        let type = scanner.word()
+        payloadType = type == "*" ? nil : try Wire.payloadType(type)
+        var words: [String] = []
+        while let word = scanner.word() { words.append(String(word)) }
+        guard !words.isEmpty else { throw .invalid(.sdpFeedback) }
+        kind = words.joined(separator: " ")
+    }
+
+    package var text: String { "\(payloadType.map { String($0) } ?? "*") \(kind)" }
+}
+
+extension MediaDescription {
+    package func rtpMaps() throws(WireError) -> [RTPMap] { try parsed(.rtpmap) }
+    package func formatParameters() throws(WireError) -> [FormatParameters] { try parsed(.fmtp) }
+    package func feedback() throws(WireError) -> [RTCPFeedback] { try parsed(.rtcpFeedback) }
+
+    /// Whether RTCP shares the port of RTP (RFC 5761, RFC 8858).
+    package var isRTCPMultiplexed: Bool { has(.rtcpMux) || has(.rtcpMuxOnly) }
+    /// Whether RTCP packets may stand alone (RFC 5506).
+    package var allowsReducedSizeRTCP: Bool { has(.rtcpReducedSize) }
+}
+
+extension WireError.Field {
+    package static var sdpRTPMap: Self { .init("sdp.rtpmap") }
+    package static var sdpFeedback: Self { .init("sdp.rtcp-fb") }
+}

@@ -1,0 +1,73 @@
+/// What an m-line carries, as far as we know it.
+package enum MediaKind: String, Sendable, Hashable {
+    case audio, video, application
+}
+
+/// One m-line and the lines that belong to it.
+///
+/// - Source: RFC 8866 §5.14.
+package struct MediaDescription: Equatable, Sendable, SDPSection {
+    /// `audio`, `video`, `application`, or something we do not know.
+    package var media: String
+    /// 0 where the m-line is rejected or, with `a=bundle-only`, has no transport of its own; else of no meaning.
+    package var port: UInt16
+    /// Such as `UDP/TLS/RTP/SAVPF`.
+    package var transport: String
+    /// Payload types, or `webrtc-datachannel`.
+    package var formats: [String]
+    /// Lines such as `c=` and `b=`, in order.
+    package var fields: [SDPField] = []
+    package var attributes: [SDPAttribute] = []
+
+    package init(media: String, port: UInt16, transport: String, formats: [String]) {
+        self.media = media
+        self.port = port
+        self.transport = transport
+        self.formats = formats
+    }
+
+    /// Parses what stands after `m=`.
+    init(parsing line: String) throws(WireError) {
+        var scanner = SDPScanner(line)
+        guard let media = scanner.word().map({ String($0) }), media.isSDPToken(),
+            let portText = scanner.word(), let transport = scanner.word()
+        else { throw .invalid(.sdpMedia) }
+        // The number of ports, `/2`, means nothing with ICE.
+        var ports = SDPScanner(String(portText))
+        guard let port = UInt16(digits: ports.take(until: .slash)) else { throw .invalid(.sdpMedia) }
+        var formats: [String] = []
+        while let format = scanner.word() { formats.append(String(format)) }
+        guard !formats.isEmpty else { throw .invalid(.sdpMedia) }
+        self.init(media: media, port: port, transport: String(transport), formats: formats)
+    }
+
+    /// What stands after `m=`.
+    var line: String {
+        "\(media) \(port) \(transport) \(formats.joined(separator: " "))"
+    }
+
+    /// Nil for a kind of media we do not know.
+    package var kind: MediaKind? { MediaKind(rawValue: media) }
+
+    /// The formats as RTP payload types, duplicates left out.
+    package func payloadTypes() throws(WireError) -> [UInt8] {
+        var types: [UInt8] = []
+        for format in formats {
+            let type = try payloadType(format[...])
+            if !types.contains(type) { types.append(type) }
+        }
+        return types
+    }
+}
+
+/// Reads 0 to 127.
+func payloadType(_ digits: Substring?) throws(WireError) -> UInt8 {
+    guard let type = digits.flatMap({ UInt8(digits: $0) }), type < 128 else {
+        throw .invalid(.sdpPayloadType)
+    }
+    return type
+}
+
+extension WireError.Field {
+    package static var sdpPayloadType: Self { .init("sdp.payload-type") }
+}

@@ -1,0 +1,107 @@
+/// The lines of a description, checked for form but not for meaning.
+struct SDPLines {
+    struct Line: Equatable {
+        var letter: UInt8
+        var value: String
+    }
+
+    private(set) var lines: [Line] = []
+    private var position = 0
+
+    /// Splits `bytes` at LF, with or without a CR before it: Safari sends both kinds in one offer. Blank lines are
+    /// skipped.
+    init(_ bytes: Span<UInt8>) throws(WireError) {
+        guard bytes.count <= SessionDescription.maximumLength else { throw .invalid(.sdpLength) }
+        var start = 0
+        var count = 0
+        while start < bytes.count {
+            var end = start
+            while end < bytes.count, bytes[end] != 0x0A { end &+= 1 }
+            count &+= 1
+            guard count <= SessionDescription.maximumLineCount else { throw .invalid(.sdpLineCount) }
+            let next = end &+ 1
+            if end > start, bytes[end &- 1] == 0x0D { end &-= 1 }
+            if end > start { lines.append(try Self.line(bytes, start..<end)) }
+            start = next
+        }
+    }
+
+    private static func line(_ bytes: Span<UInt8>, _ range: Range<Int>) throws(WireError) -> Line {
+        let letter = try bytes.uint8(at: range.lowerBound)
+        guard range.count >= 2, (0x61...0x7A).contains(letter),
+            try bytes.uint8(at: range.lowerBound &+ 1) == .equals
+        else { throw .invalid(.sdpLine) }
+        let value = range.dropFirst(2)
+        // A stray CR or NUL would let one value become two lines in what we send on.
+        for index in value {
+            let byte = try bytes.uint8(at: index)
+            guard byte != 0, byte != 0x0D else { throw .invalid(.sdpLine) }
+        }
+        guard let text = try? UTF8Span(validating: bytes.extracting(value)) else { throw .invalid(.sdpText) }
+        return Line(letter: letter, value: String(copying: text))
+    }
+
+    /// The next line, unless it begins with another letter.
+    mutating func take(_ letter: Character) -> String? {
+        guard let line = peek(), line.letter == letter.asciiValue else { return nil }
+        position &+= 1
+        return line.value
+    }
+
+    mutating func take() -> Line? {
+        guard let line = peek() else { return nil }
+        position &+= 1
+        return line
+    }
+
+    func peek() -> Line? {
+        position < lines.count ? lines[position] : nil
+    }
+
+    /// Takes lines up to the next `m=` or the end, as fields and attributes.
+    mutating func takeSection() throws(WireError) -> (fields: [SDPField], attributes: [SDPAttribute]) {
+        var fields: [SDPField] = []
+        var attributes: [SDPAttribute] = []
+        while let line = peek(), line.letter != UInt8(ascii: "m") {
+            position &+= 1
+            switch line.letter {
+            case UInt8(ascii: "a"): attributes.append(try Self.attribute(line.value))
+            case UInt8(ascii: "v"), UInt8(ascii: "o"), UInt8(ascii: "s"): throw .invalid(.sdpLine)
+            default: fields.append(SDPField(line.letter, line.value))
+            }
+        }
+        return (fields, attributes)
+    }
+
+    /// Takes every m-line to the end.
+    mutating func takeMedia() throws(WireError) -> [MediaDescription] {
+        var media: [MediaDescription] = []
+        while let line = take("m") {
+            guard media.count < SessionDescription.maximumMediaCount else { throw .invalid(.sdpMediaCount) }
+            var description = try MediaDescription(parsing: line)
+            (description.fields, description.attributes) = try takeSection()
+            media.append(description)
+        }
+        return media
+    }
+
+    private static func attribute(_ text: String) throws(WireError) -> SDPAttribute {
+        var scanner = SDPScanner(text)
+        let hasValue = text.utf8.contains(.colon)
+        let name = String(scanner.take(until: .colon))
+        guard name.isSDPToken() else { throw .invalid(.sdpAttribute) }
+        return SDPAttribute(.init(name), hasValue ? scanner.remainder : nil)
+    }
+}
+
+extension WireError.Field {
+    package static var sdpLength: Self { .init("sdp.length") }
+    package static var sdpLineCount: Self { .init("sdp.lines") }
+    package static var sdpMediaCount: Self { .init("sdp.media.count") }
+    package static var sdpLine: Self { .init("sdp.line") }
+    package static var sdpText: Self { .init("sdp.text") }
+    package static var sdpAttribute: Self { .init("sdp.attribute") }
+    package static var sdpVersion: Self { .init("sdp.version") }
+    package static var sdpOrigin: Self { .init("sdp.origin") }
+    package static var sdpMedia: Self { .init("sdp.media") }
+}

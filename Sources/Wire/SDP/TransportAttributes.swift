@@ -1,0 +1,163 @@
+// Attributes that describe the transport: ICE credentials, DTLS fingerprint and role, BUNDLE, SCTP.
+import Base
+
+/// `a=ice-ufrag` and `a=ice-pwd` of one side.
+///
+/// - Source: RFC 8839 §5.4.
+package struct ICECredentials: Sendable {
+    package let ufrag: String
+    package let password: Secret<String>
+
+    package init(ufrag: String, password: Secret<String>) {
+        self.ufrag = ufrag
+        self.password = password
+    }
+
+    /// Whether the lengths are what RFC 8839 §5.4 asks for: 4 to 256 and 22 to 256 bytes.
+    ///
+    /// Deviates from it in the characters, because some clients use more than letters, digits, `+` and `/`.
+    package var isValid: Bool {
+        (4...256).contains(ufrag.utf8.count) && (22...256).contains(password.exposed.utf8.count)
+            && (ufrag + password.exposed).utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != .colon }
+    }
+}
+
+extension ICECredentials: Equatable {
+    package static func == (left: ICECredentials, right: ICECredentials) -> Bool {
+        left.ufrag == right.ufrag && left.password.exposed == right.password.exposed
+    }
+}
+
+/// `a=fingerprint`: the digest of the certificate a side will show in its DTLS handshake.
+///
+/// - Source: RFC 8122 §5.
+package struct SDPFingerprint: SDPValue, Hashable {
+    /// In lower case, such as `sha-256`.
+    package var algorithm: String
+    package var bytes: [UInt8]
+
+    package init(algorithm: String, bytes: [UInt8]) {
+        self.algorithm = algorithm
+        self.bytes = bytes
+    }
+
+    package init(parsing text: String) throws(WireError) {
+        var scanner = SDPScanner(text)
+        guard let name = scanner.word(), let digits = scanner.word(), scanner.word() == nil else {
+            throw .invalid(.sdpFingerprint)
+        }
+        algorithm = String(name).lowercased()
+        bytes = []
+        for pair in digits.parts(separatedBy: .colon) {
+            guard pair.utf8.count == 2, pair.utf8.first != UInt8(ascii: "+"), bytes.count < 64,
+                let byte = UInt8(pair, radix: 16)
+            else { throw .invalid(.sdpFingerprint) }
+            bytes.append(byte)
+        }
+        if let length = Self.length(of: algorithm), length != bytes.count { throw .invalid(.sdpFingerprint) }
+    }
+
+    package var text: String {
+        let pairs = bytes.map { byte in
+            let digits = String(byte, radix: 16, uppercase: true)
+            return digits.utf8.count == 1 ? "0" + digits : digits
+        }
+        return "\(algorithm) \(pairs.joined(separator: ":"))"
+    }
+
+    /// Digest length in bytes; nil for an algorithm we do not know.
+    package static func length(of algorithm: String) -> Int? {
+        switch algorithm {
+        case "sha-1": 20
+        case "sha-256": 32
+        case "sha-384": 48
+        case "sha-512": 64
+        default: nil
+        }
+    }
+}
+
+/// `a=setup`: who begins the DTLS handshake.
+///
+/// - Source: RFC 4145 §4, RFC 8842 §5.
+package enum SetupRole: String, SDPValue {
+    case active, passive, actpass, holdconn
+
+    package init(parsing text: String) throws(WireError) {
+        guard let role = SetupRole(rawValue: text) else { throw .invalid(.sdpSetup) }
+        self = role
+    }
+
+    package var text: String { rawValue }
+}
+
+/// `a=group`: m-lines that belong together; `BUNDLE` is those that share one transport.
+///
+/// - Source: RFC 5888 §5, RFC 9143.
+package struct MediaGroup: SDPValue {
+    package var semantics: String
+    package var mids: [String]
+
+    package init(semantics: String, mids: [String]) {
+        self.semantics = semantics
+        self.mids = mids
+    }
+
+    package init(parsing text: String) throws(WireError) {
+        var scanner = SDPScanner(text)
+        guard let semantics = scanner.word() else { throw .invalid(.sdpGroup) }
+        self.semantics = String(semantics)
+        mids = []
+        while let mid = scanner.word() { mids.append(String(mid)) }
+    }
+
+    package var text: String { ([semantics] + mids).joined(separator: " ") }
+}
+
+extension SDPSection {
+    /// Nil unless both halves are given here.
+    package var iceCredentials: ICECredentials? {
+        guard let ufrag = first(.iceUfrag), let password = first(.icePassword) else { return nil }
+        return ICECredentials(ufrag: ufrag, password: Secret(password))
+    }
+
+    package var iceOptions: [String] {
+        all(.iceOptions).flatMap { $0.utf8.split(separator: .space).map { String(Substring($0)) } }
+    }
+
+    package var isICELite: Bool { has(.iceLite) }
+    package var isEndOfCandidates: Bool { has(.endOfCandidates) }
+
+    package func fingerprints() throws(WireError) -> [SDPFingerprint] { try parsed(.fingerprint) }
+    package func setup() throws(WireError) -> SetupRole? { try firstParsed(.setup) }
+    package func groups() throws(WireError) -> [MediaGroup] { try parsed(.group) }
+
+    package mutating func append(_ credentials: ICECredentials) {
+        append(.iceUfrag, credentials.ufrag)
+        append(.icePassword, credentials.password.exposed)
+    }
+}
+
+extension MediaDescription {
+    /// The SCTP port of data channels (RFC 8841 §5).
+    package func sctpPort() throws(WireError) -> UInt16? {
+        guard let text = first(.sctpPort) else { return nil }
+        guard let port = UInt16(digits: text[...]) else { throw .invalid(.sdpSCTPPort) }
+        return port
+    }
+
+    /// The longest message the sender of this description takes, in bytes; 0 for no limit (RFC 8841 §6).
+    package func maximumMessageSize() throws(WireError) -> UInt64? {
+        guard let text = first(.maxMessageSize) else { return nil }
+        guard let size = UInt64(digits: text[...]) else { throw .invalid(.sdpMaximumMessageSize) }
+        return size
+    }
+}
+
+extension WireError.Field {
+    package static var sdpFingerprint: Self { .init("sdp.fingerprint") }
+    package static var sdpSetup: Self { .init("sdp.setup") }
+    package static var sdpGroup: Self { .init("sdp.group") }
+    package static var sdpSCTPPort: Self { .init("sdp.sctp-port") }
+    package static var sdpMaximumMessageSize: Self { .init("sdp.max-message-size") }
+}
