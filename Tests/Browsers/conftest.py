@@ -1,0 +1,69 @@
+"""Fixtures: one server and one browser of each kind for the whole run, a fresh stream for each test."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from drivers import Browser, Chromium, Firefox  # noqa: E402
+from server import ROOT, Server, binary  # noqa: E402
+
+LOGS = Path(os.environ.get("ROSTRUM_TEST_LOGS", ROOT / ".build" / "browser-tests"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def logs() -> Path:
+    LOGS.mkdir(parents=True, exist_ok=True)
+    for old in LOGS.glob("*.log"):
+        old.unlink()
+    return LOGS
+
+
+@pytest.fixture(scope="session")
+def server(logs: Path) -> Iterator[Server]:
+    if not binary().exists():
+        pytest.fail(f"{binary()} is not built; run `swift build` or set ROSTRUM_BUILD=release")
+    server = Server(logs / "server.log")
+    yield server
+    assert server.is_running, "the server died during the tests"
+    assert server.stop() == 0, "the server did not end cleanly on SIGTERM"
+
+
+@pytest.fixture
+def own_server(logs: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
+    """A server for one test alone, which may stop and start it."""
+    server = Server(logs / f"server-{request.node.name}.log")
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def chromium(logs: Path) -> Iterator[Browser]:
+    browser = Chromium(logs)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="session")
+def firefox(logs: Path) -> Iterator[Browser]:
+    browser = Firefox(logs)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def browsers(request: pytest.FixtureRequest) -> dict[str, Browser]:
+    return {name: request.getfixturevalue(name) for name in ("chromium", "firefox")}
+
+
+@pytest.fixture
+def stream(request: pytest.FixtureRequest) -> str:
+    """A stream name that tells in logs whose it is."""
+    return re.sub(r"[^A-Za-z0-9_-]+", "-", request.node.name)[-60:].strip("-")

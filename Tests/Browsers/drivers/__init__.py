@@ -1,0 +1,13 @@
+"""Drives Debian's own browsers: Chromium by its DevTools protocol, Firefox by WebDriver BiDi.
+
+Both are JSON over one WebSocket, so neither a driver program (chromedriver, geckodriver) nor a
+downloaded browser is needed, and the tests see the browsers people on Debian have.
+"""
+
+from .chromium import Chromium
+from .firefox import Firefox
+from .page import Browser, EvaluationError, Page, PHONE, DESKTOP, wait_until
+
+__all__ = [
+    "Browser", "Chromium", "DESKTOP", "EvaluationError", "Firefox", "PHONE", "Page", "wait_until",
+]

@@ -1,0 +1,165 @@
+"""Chromium by the DevTools protocol (https://chromedevtools.github.io/devtools-protocol/)."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+import threading
+from pathlib import Path
+from typing import Any
+
+from .connection import CommandError, Connection
+from .page import DESKTOP, Browser, EvaluationError, Page, Viewport
+from .process import Process
+
+FLAGS = [
+    "--headless=new",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-component-update",
+    "--disable-background-networking",
+    "--disable-sync",
+    "--disable-extensions",
+    "--disable-gpu",
+    "--mute-audio",
+    # A window that nothing shows must go on like one that is seen.
+    "--disable-background-timer-throttling",
+    "--disable-backgrounding-occluded-windows",
+    "--disable-renderer-backgrounding",
+    # Green pacman with a clock and a beep each second; nobody is asked.
+    "--use-fake-device-for-media-stream=fps=30",
+    "--use-fake-ui-for-media-stream",
+    "--auto-accept-this-tab-capture",
+    # Candidates with the loopback address instead of mDNS names nobody here resolves.
+    "--disable-features=WebRtcHideLocalIpsWithMdns,MediaRouter,OptimizationHints,Translate",
+    "--allow-loopback-in-peer-connection",
+]
+
+
+class Chromium(Browser):
+    name = "chromium"
+
+    def __init__(self, logs: Path, flags: list[str] | None = None) -> None:
+        self._profile = tempfile.mkdtemp(prefix="rostrum-chromium-")
+        command = [
+            os.environ.get("CHROMIUM", "chromium"), *FLAGS, *(flags or []),
+            "--remote-debugging-port=0", f"--user-data-dir={self._profile}", "about:blank",
+        ]
+        if os.geteuid() == 0:
+            command.insert(1, "--no-sandbox")
+        self._process = Process(command, logs / "chromium.log", r"DevTools listening on (ws://\S+)", 30)
+        self._pages: dict[str, ChromiumPage] = {}
+        self._connection = Connection(self._process.ready[1], self._on_event)
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def open(
+        self, url: str | None = None, viewport: Viewport = DESKTOP, before_load: str | None = None
+    ) -> Page:
+        # A window of its own is never hidden behind another one's tab.
+        target = self._connection.command(
+            "Target.createTarget", {"url": "about:blank", "newWindow": True})["targetId"]
+        session = self._connection.command(
+            "Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
+        page = ChromiumPage(self._connection, target, session)
+        self._pages[session] = page
+        page.prepare(viewport)
+        if before_load:
+            page.before_load(before_load)
+        if url:
+            page.goto(url)
+        return page
+
+    def _on_event(self, event: dict[str, Any]) -> None:
+        page = self._pages.get(event.get("sessionId", ""))
+        if page is not None:
+            page.on_event(event["method"], event["params"])
+
+    def close(self) -> None:
+        self._connection.close()
+        self._process.stop()
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+
+class ChromiumPage(Page):
+    def __init__(self, connection: Connection, target: str, session: str) -> None:
+        super().__init__()
+        self._connection = connection
+        self._target = target
+        self._session = session
+        self._loaded = threading.Event()
+
+    def _command(self, method: str, seconds: float = 20, **parameters: Any) -> dict[str, Any]:
+        return self._connection.command(method, parameters, seconds, sessionId=self._session)
+
+    def prepare(self, viewport: Viewport) -> None:
+        for domain in ("Page", "Runtime", "Log"):
+            self._command(f"{domain}.enable")
+        self.resize(viewport)
+
+    def on_event(self, method: str, parameters: dict[str, Any]) -> None:
+        match method:
+            case "Page.loadEventFired":
+                self._loaded.set()
+            case "Runtime.consoleAPICalled":
+                words = [str(a.get("value", a.get("description", ""))) for a in parameters["args"]]
+                self._note(parameters["type"], " ".join(words))
+            case "Runtime.exceptionThrown":
+                details = parameters["exceptionDetails"]
+                thrown = details.get("exception", {}).get("description", "")
+                self._note("error", f"{details['text']} {thrown}".strip())
+            case "Log.entryAdded":
+                entry = parameters["entry"]
+                self._note(entry["level"], f"{entry['text']} {entry.get('url', '')}".strip())
+
+    def goto(self, url: str) -> None:
+        self._loaded.clear()
+        answer = self._command("Page.navigate", url=url)
+        if "errorText" in answer:
+            raise ConnectionError(f"{url}: {answer['errorText']}")
+        if not self._loaded.wait(20):
+            raise TimeoutError(f"not loaded within 20 s: {url}")
+
+    def _evaluate(self, expression: str, seconds: float) -> str | None:
+        try:
+            answer = self._command(
+                "Runtime.evaluate", seconds, expression=expression, awaitPromise=True,
+                returnByValue=True, userGesture=True)
+        except CommandError as error:
+            raise EvaluationError(str(error)) from None
+        if "exceptionDetails" in answer:
+            details = answer["exceptionDetails"]
+            raise EvaluationError(details.get("exception", {}).get("description") or details["text"])
+        return answer["result"].get("value")
+
+    def _screenshot(self) -> str:
+        return self._command("Page.captureScreenshot", format="png")["data"]
+
+    def _click_at(self, x: float, y: float) -> None:
+        for kind in ("mousePressed", "mouseReleased"):
+            self._command(
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def press(self, key: str) -> None:
+        text = {"Enter": "\r", " ": " "}.get(key, key if len(key) == 1 else "")
+        code = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}.get(key, 0)
+        self._command(
+            "Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=code)
+        self._command("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+
+    def resize(self, viewport: Viewport) -> None:
+        self._command(
+            "Emulation.setDeviceMetricsOverride", width=viewport.width, height=viewport.height,
+            deviceScaleFactor=1, mobile=viewport.width < 600)
+
+    def before_load(self, function: str) -> None:
+        self._command("Page.addScriptToEvaluateOnNewDocument", source=f"({function})()")
+
+    def close(self) -> None:
+        try:
+            self._connection.command("Target.closeTarget", {"targetId": self._target})
+        except CommandError:
+            pass

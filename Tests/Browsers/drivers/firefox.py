@@ -1,0 +1,182 @@
+"""Firefox by WebDriver BiDi (https://w3c.github.io/webdriver-bidi/), which it speaks by itself."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from .connection import CommandError, Connection
+from .page import DESKTOP, Browser, EvaluationError, Page, Viewport
+from .process import Process
+
+PREFERENCES: dict[str, bool | int | str] = {
+    # A generated camera picture and a 1 kHz tone; nobody is asked.
+    "media.navigator.streams.fake": True,
+    "media.navigator.permission.disabled": True,
+    "media.getusermedia.insecure.enabled": True,
+    "media.autoplay.default": 0,
+    "media.autoplay.blocking_policy": 0,
+    # Host candidates with real addresses, the loopback address among them.
+    "media.peerconnection.ice.obfuscate_host_addresses": False,
+    "media.peerconnection.ice.loopback": True,
+    "media.peerconnection.ice.link_local": True,
+    # A window that nothing shows must go on like one that is seen.
+    "dom.min_background_timeout_value": 4,
+    "dom.timeout.enable_budget_timer_throttling": False,
+    "media.suspend-background-video.enabled": False,
+    "widget.windows.window_occlusion_tracking.enabled": False,
+    # No calls home, no first-run pages.
+    "app.normandy.enabled": False,
+    "app.update.enabled": False,
+    "browser.aboutwelcome.enabled": False,
+    "browser.newtabpage.enabled": False,
+    "browser.safebrowsing.malware.enabled": False,
+    "browser.safebrowsing.phishing.enabled": False,
+    "browser.shell.checkDefaultBrowser": False,
+    "browser.startup.page": 0,
+    "browser.tabs.warnOnClose": False,
+    "datareporting.policy.dataSubmissionEnabled": False,
+    "extensions.update.enabled": False,
+    "media.gmp-manager.updateEnabled": False,
+    "media.hardware-video-decoding.enabled": False,
+    "network.captive-portal-service.enabled": False,
+    "network.connectivity-service.enabled": False,
+    "network.proxy.type": 0,
+    "services.settings.server": "data:,#remote-settings-dummy/v1",
+    "toolkit.telemetry.reportingpolicy.firstRun": False,
+    "remote.log.level": "Warn",
+}
+
+# WebDriver's names of keys that have no character: https://www.w3.org/TR/webdriver2/#keyboard-actions
+KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c"}
+
+
+class Firefox(Browser):
+    name = "firefox"
+
+    def __init__(self, logs: Path, preferences: dict[str, bool | int | str] | None = None) -> None:
+        self._profile = tempfile.mkdtemp(prefix="rostrum-firefox-")
+        lines = [
+            f"user_pref({json.dumps(name)}, {json.dumps(value)});"
+            for name, value in {**PREFERENCES, **(preferences or {})}.items()
+        ]
+        Path(self._profile, "user.js").write_text("\n".join(lines))
+        self._process = Process(
+            [
+                os.environ.get("FIREFOX", "firefox-esr"), "--headless", "--no-remote",
+                "--remote-debugging-port=0", "--profile", self._profile, "about:blank",
+            ],
+            logs / "firefox.log", r"WebDriver BiDi listening on (ws://\S+)", 40,
+            # Its own crash reporter and a home without rights must not get in the way.
+            environment={"MOZ_CRASHREPORTER_DISABLE": "1", "HOME": self._profile})
+        self._pages: dict[str, FirefoxPage] = {}
+        self._connection = Connection(f"{self._process.ready[1]}/session", self._on_event)
+        self._connection.command("session.new", {"capabilities": {}})
+        self._connection.command("session.subscribe", {"events": ["log.entryAdded"]})
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def open(
+        self, url: str | None = None, viewport: Viewport = DESKTOP, before_load: str | None = None
+    ) -> Page:
+        # A window of its own is never hidden behind another one's tab.
+        context = self._connection.command("browsingContext.create", {"type": "window"})["context"]
+        page = FirefoxPage(self._connection, context)
+        self._pages[context] = page
+        page.resize(viewport)
+        # Refused resources do not reach BiDi's log by themselves.
+        page.before_load(
+            """() => addEventListener('securitypolicyviolation', event =>
+                console.error(`refused by policy: ${event.violatedDirective} ${event.blockedURI}`))""")
+        if before_load:
+            page.before_load(before_load)
+        if url:
+            page.goto(url)
+        return page
+
+    def _on_event(self, event: dict[str, Any]) -> None:
+        if event["method"] != "log.entryAdded":
+            return
+        entry = event["params"]
+        page = self._pages.get(entry["source"].get("context", ""))
+        if page is not None:
+            page._note(entry["level"], entry.get("text") or "")
+
+    def close(self) -> None:
+        self._connection.close()
+        self._process.stop()
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+
+class FirefoxPage(Page):
+    def __init__(self, connection: Connection, context: str) -> None:
+        super().__init__()
+        self._connection = connection
+        self._context = context
+
+    def _command(self, method: str, seconds: float = 20, **parameters: Any) -> dict[str, Any]:
+        return self._connection.command(method, {"context": self._context, **parameters}, seconds)
+
+    def goto(self, url: str) -> None:
+        try:
+            self._command("browsingContext.navigate", url=url, wait="complete")
+        except CommandError as error:
+            raise ConnectionError(f"{url}: {error}") from None
+
+    def _evaluate(self, expression: str, seconds: float) -> str | None:
+        try:
+            answer = self._connection.command(
+                "script.evaluate",
+                {
+                    "target": {"context": self._context}, "expression": expression,
+                    "awaitPromise": True, "userActivation": True,
+                },
+                seconds)
+        except CommandError as error:
+            raise EvaluationError(str(error)) from None
+        if answer["type"] == "exception":
+            raise EvaluationError(answer["exceptionDetails"]["text"])
+        return answer["result"].get("value")
+
+    def _screenshot(self) -> str:
+        return self._command("browsingContext.captureScreenshot")["data"]
+
+    def _click_at(self, x: float, y: float) -> None:
+        self._command(
+            "input.performActions",
+            actions=[{
+                "type": "pointer", "id": "mouse",
+                "actions": [
+                    {"type": "pointerMove", "x": round(x), "y": round(y)},
+                    {"type": "pointerDown", "button": 0},
+                    {"type": "pointerUp", "button": 0},
+                ],
+            }])
+
+    def press(self, key: str) -> None:
+        value = KEYS.get(key, key)
+        self._command(
+            "input.performActions",
+            actions=[{
+                "type": "key", "id": "keyboard",
+                "actions": [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}],
+            }])
+
+    def resize(self, viewport: Viewport) -> None:
+        self._command("browsingContext.setViewport", viewport=viewport._asdict())
+
+    def before_load(self, function: str) -> None:
+        self._connection.command(
+            "script.addPreloadScript", {"functionDeclaration": function, "contexts": [self._context]})
+
+    def close(self) -> None:
+        try:
+            self._command("browsingContext.close")
+        except CommandError:
+            pass

@@ -1,0 +1,149 @@
+"""The one interface the tests know: a browser opens pages, a page evaluates, clicks and shows itself."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
+
+T = TypeVar("T")
+
+POLL_SECONDS = 0.05
+
+
+class Viewport(NamedTuple):
+    width: int
+    height: int
+
+
+PHONE = Viewport(390, 844)
+DESKTOP = Viewport(1280, 800)
+
+
+class EvaluationError(Exception):
+    """The page's script threw, or its promise was rejected."""
+
+
+def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
+    """Asks until the answer is true, and returns it; fails with `what` when the time is over."""
+    deadline = time.monotonic() + seconds
+    while True:
+        answer = condition()
+        if answer:
+            return answer
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"not within {seconds:g} s: {what}")
+        time.sleep(POLL_SECONDS)
+
+
+class Page(ABC):
+    """One window with one document."""
+
+    def __init__(self) -> None:
+        #: What the page complained about: console errors, uncaught exceptions, refused resources.
+        self.errors: list[str] = []
+        #: Everything it wrote to the console, errors included.
+        self.console: list[str] = []
+
+    # What a browser has to provide.
+
+    @abstractmethod
+    def goto(self, url: str) -> None:
+        """Loads an address and waits for its `load` event."""
+
+    @abstractmethod
+    def _evaluate(self, expression: str, seconds: float) -> str | None:
+        """Value of an expression that is a promise for a string."""
+
+    @abstractmethod
+    def _screenshot(self) -> str:
+        """The viewport as a PNG in base64."""
+
+    @abstractmethod
+    def _click_at(self, x: float, y: float) -> None: ...
+
+    @abstractmethod
+    def press(self, key: str) -> None:
+        """Presses and releases one key, by its DOM name (`Tab`, `Enter`, `a`)."""
+
+    @abstractmethod
+    def resize(self, viewport: Viewport) -> None: ...
+
+    @abstractmethod
+    def before_load(self, function: str) -> None:
+        """Runs a function in every later document of this page, before its own scripts."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    # What follows from it.
+
+    def evaluate(self, function: str, *arguments: Any, seconds: float = 20) -> Any:
+        """Calls a JavaScript function with JSON arguments; waits for its promise.
+
+        Counts as a user gesture, so that media may play with sound.
+        """
+        given = ", ".join(json.dumps(argument) for argument in arguments)
+        answer = self._evaluate(
+            f"(async () => JSON.stringify(await ({function})({given})) ?? null)()", seconds)
+        return None if answer is None else json.loads(answer)
+
+    def wait_for(self, function: str, *arguments: Any, seconds: float = 10, what: str = "") -> Any:
+        """Waits until a JavaScript function answers something true, and returns it."""
+        try:
+            return wait_until(lambda: self.evaluate(function, *arguments), seconds, what or function)
+        except TimeoutError as error:
+            raise TimeoutError(f"{error}\npage errors: {self.errors[-5:]}") from None
+
+    def text(self, selector: str) -> str:
+        """Visible text of the first element that matches; empty when there is none."""
+        return self.evaluate("s => document.querySelector(s)?.innerText ?? ''", selector)
+
+    def click(self, selector: str, seconds: float = 5) -> None:
+        """Clicks like a person: waits until the element is shown, enabled and not covered."""
+        spot = self.wait_for(
+            """selector => {
+                const element = document.querySelector(selector);
+                if (!element || element.disabled) return null;
+                element.scrollIntoView({block: 'center', behavior: 'instant'});
+                const box = element.getBoundingClientRect();
+                if (!box.width || !box.height) return null;
+                const x = box.x + box.width / 2, y = box.y + box.height / 2;
+                const top = document.elementFromPoint(x, y);
+                const label = top?.closest('label');
+                return top && (element.contains(top) || label?.control === element) ? [x, y] : null;
+            }""",
+            selector, seconds=seconds, what=f"{selector} can be clicked")
+        self._click_at(*spot)
+
+    def screenshot(self, path: Path | str) -> None:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_bytes(base64.b64decode(self._screenshot()))
+
+    def _note(self, level: str, text: str) -> None:
+        self.console.append(f"{level}: {text}")
+        if level in ("error", "assert"):
+            self.errors.append(text)
+
+    def __enter__(self) -> Page:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+class Browser(ABC):
+    """One browser process with a fresh profile, fake camera and microphone, and no questions asked."""
+
+    name: str
+
+    @abstractmethod
+    def open(self, url: str | None = None, viewport: Viewport = DESKTOP, before_load: str | None = None) -> Page:
+        """A new window, optionally with a script to run before the page's own."""
+
+    @abstractmethod
+    def close(self) -> None: ...

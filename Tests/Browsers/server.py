@@ -1,0 +1,125 @@
+"""Starts and stops a real `rostrum serve --dev`, and asks it things the way a client would."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import urllib.error
+import urllib.request
+from pathlib import Path
+from typing import Any
+
+from drivers.process import Process
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def binary() -> Path:
+    """The program under test: `ROSTRUM_BINARY`, or the `ROSTRUM_BUILD` (debug, release) of this checkout."""
+    if given := os.environ.get("ROSTRUM_BINARY"):
+        return Path(given)
+    return ROOT / ".build" / os.environ.get("ROSTRUM_BUILD", "debug") / "rostrum"
+
+
+def free_port(kind: socket.SocketKind, width: int = 1) -> int:
+    """First of `width` neighbouring ports that nobody uses on the loopback address."""
+    for _ in range(100):
+        with socket.socket(socket.AF_INET, kind) as probe:
+            probe.bind(("127.0.0.1", 0))
+            first = probe.getsockname()[1]
+        taken = []
+        try:
+            for port in range(first, min(first + width, 65536)):
+                neighbour = socket.socket(socket.AF_INET, kind)
+                taken.append(neighbour)
+                neighbour.bind(("127.0.0.1", port))
+            if len(taken) == width:
+                return first
+        except OSError:
+            continue
+        finally:
+            for each in taken:
+                each.close()
+    raise RuntimeError(f"no {width} free neighbouring ports")
+
+
+class Server:
+    """One server on ports of its own; `restart` keeps them, so clients find it again."""
+
+    def __init__(self, log: Path, *arguments: str) -> None:
+        self._log = log
+        self._arguments = arguments
+        self.http_port = free_port(socket.SOCK_STREAM)
+        self.udp_port = free_port(socket.SOCK_DGRAM, width=4)
+        self.origin = f"http://127.0.0.1:{self.http_port}"
+        self._process: Process | None = None
+        self.start()
+
+    def start(self) -> None:
+        self._process = Process(
+            [
+                str(binary()), "serve", "--dev",
+                "--http", f"127.0.0.1:{self.http_port}", "--udp", f"127.0.0.1:{self.udp_port}",
+                *self._arguments,
+            ],
+            self._log, r"^ready http=", 15)
+
+    def stop(self) -> int:
+        """Exit status of a polite end."""
+        process, self._process = self._process, None
+        return process.stop() if process is not None else 0
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
+    def resident_kilobytes(self) -> int:
+        """RSS as the kernel counts it now."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1])
+        raise RuntimeError("no VmRSS")
+
+    def open_files(self) -> int:
+        return len(os.listdir(f"/proc/{self.pid}/fd"))
+
+    def request(
+        self, method: str, path: str, body: bytes | None = None, headers: dict[str, str] | None = None
+    ) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers with lower-case names, and body."""
+        request = urllib.request.Request(self.origin + path, body, headers or {}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=10) as answer:
+                return answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read()
+        except urllib.error.HTTPError as error:
+            return error.code, {k.lower(): v for k, v in error.headers.items()}, error.read()
+
+    def json(self, path: str) -> Any:
+        status, _, body = self.request("GET", path)
+        assert status == 200, (status, body)
+        return json.loads(body)
+
+    def token(self, stream: str, role: str = "host", name: str = "Ann") -> str:
+        status, _, body = self.request(
+            "POST", "/v1/tokens",
+            json.dumps(
+                {"sub": name.lower(), "name": name, "role": role, "stream": stream, "ttl": 3600}).encode(),
+            {"Content-Type": "application/json"})
+        assert status == 201, (status, body)
+        return json.loads(body)["token"]
+
+    def metrics(self) -> dict[str, float]:
+        """Prometheus samples by name with labels as written."""
+        _, _, body = self.request("GET", "/metrics")
+        samples = {}
+        for line in body.decode().splitlines():
+            if line and not line.startswith("#"):
+                name, _, value = line.rpartition(" ")
+                samples[name] = float(value)
+        return samples
