@@ -1,0 +1,99 @@
+import Base
+
+/// Turns the key-frame demands of any number of viewers into few requests to one publisher.
+///
+/// One per track layer. At most one request is outstanding, at most one leaves in a second, and a key frame
+/// that arrives satisfies every demand made so far: a thousand joins cost the publisher no more than one.
+/// - Source: RFC 4585 §6.3.1 (PLI), RFC 5104 §4.3.1 (FIR; §4.3.1.2 for its sequence number).
+package struct KeyFrameRequester: Sendable {
+    /// What to send to the publisher.
+    package enum Request: Equatable, Sendable {
+        case pictureLossIndication
+        /// A repeated request carries the sequence number of the one it repeats.
+        case fullIntraRequest(sequenceNumber: UInt8)
+    }
+
+    package struct Limits: Equatable, Sendable {
+        /// Between any two requests, whatever is demanded.
+        package var minimumInterval = Duration.seconds(1)
+        /// An unanswered request is repeated after twice the round-trip time, but not before this.
+        package var minimumRetry = Duration.milliseconds(500)
+        /// Retries double their wait up to this.
+        package var maximumRetry = Duration.seconds(8)
+
+        package init() {}
+    }
+
+    /// Nil if the publisher negotiated neither: then nothing is ever requested.
+    private enum Kind { case pictureLossIndication, fullIntraRequest, none }
+
+    private let kind: Kind
+    private let limits: Limits
+    /// Somebody waits for a key frame.
+    private var isWanted = false
+    /// Requests sent since the last key frame.
+    private var unanswered = 0
+    private var fullIntraSequence: UInt8 = 0
+    /// No request leaves before this; nil until the first one.
+    private var notBefore: MonotonicTime?
+    private var lastRequest: MonotonicTime?
+
+    /// For metrics: how often somebody asked, and how often the publisher was.
+    package private(set) var demandCount: UInt64 = 0
+    package private(set) var requestCount: UInt64 = 0
+    package private(set) var keyFrameCount: UInt64 = 0
+
+    /// PLI is preferred: it is what every browser answers; FIR is for encoders that know nothing else.
+    package init(pictureLossIndication: Bool, fullIntraRequest: Bool, limits: Limits = Limits()) {
+        kind = pictureLossIndication ? .pictureLossIndication : fullIntraRequest ? .fullIntraRequest : .none
+        self.limits = limits
+    }
+
+    /// A viewer, or the server itself, cannot go on without a key frame.
+    package mutating func demand(at now: MonotonicTime) {
+        demandCount &+= 1
+        guard kind != .none, !isWanted else { return }
+        isWanted = true
+        if notBefore == nil { notBefore = now }
+    }
+
+    /// Satisfies every demand made so far, also one that still waited for its request.
+    package mutating func keyFrameArrived(at now: MonotonicTime) {
+        keyFrameCount &+= 1
+        isWanted = false
+        if let lastRequest { notBefore = lastRequest + limits.minimumInterval }
+        unanswered = 0
+    }
+
+    /// Nobody waits any longer: the last viewer left.
+    package mutating func cancel() {
+        isWanted = false
+    }
+
+    /// When `requestDue` has to be called next; nil while nobody waits.
+    package var deadline: MonotonicTime? {
+        isWanted ? notBefore : nil
+    }
+
+    /// The request to send now, if one is due; once returned it counts as sent.
+    /// - Parameter rtt: round-trip time to the publisher; nil if not known yet.
+    package mutating func requestDue(at now: MonotonicTime, rtt: Duration?) -> Request? {
+        guard isWanted, let notBefore, now >= notBefore else { return nil }
+        if unanswered == 0 { fullIntraSequence &+= 1 }
+        self.notBefore = now + max(limits.minimumInterval, retryInterval(rtt: rtt))
+        lastRequest = now
+        unanswered += 1
+        requestCount &+= 1
+        switch kind {
+        case .pictureLossIndication: return .pictureLossIndication
+        case .fullIntraRequest: return .fullIntraRequest(sequenceNumber: fullIntraSequence)
+        case .none: return nil
+        }
+    }
+
+    private func retryInterval(rtt: Duration?) -> Duration {
+        let first = max((rtt ?? .zero) * 2, limits.minimumRetry)
+        let doublings = min(unanswered, 8)
+        return min(first * (1 << doublings), limits.maximumRetry)
+    }
+}

@@ -1,0 +1,146 @@
+import Base
+
+/// Decides which missing packets of one stream to ask for, and when to ask again.
+///
+/// What cannot be repaired is dropped: for video a key frame is then wanted instead.
+/// - Source: RFC 4585 §6.2.1 (generic NACK); the limits are ours.
+package struct NACKGenerator: Sendable {
+    package struct Limits: Equatable, Sendable {
+        /// Missing packets asked for at the same time.
+        package var maximumOutstanding = 300
+        /// Requests for one packet.
+        package var maximumTries = 10
+        /// After this a packet is given up, however often it was asked for.
+        package var maximumAge = Duration.seconds(1)
+        /// From finding a gap to the first request: gives packets that only took another path time to come.
+        package var reorderingTolerance = Duration.zero
+        /// Between two requests for a packet at least, also if the round trip is shorter.
+        package var minimumRetry = Duration.milliseconds(20)
+
+        package init() {}
+    }
+
+    /// What the round-trip time is taken for before it was measured.
+    package static let assumedRTT = Duration.milliseconds(100)
+
+    private struct Entry {
+        let index: Int64
+        let expiry: MonotonicTime
+        var nextTry: MonotonicTime
+        var tries: Int
+    }
+
+    private let limits: Limits
+    /// Ascending by index.
+    private var entries: [Entry] = []
+    /// A repair was given up; stays until `takeKeyFrameDemand` or until a key frame comes.
+    private var needsKeyFrame = false
+
+    /// When `due` has to be called next; may be early after a packet arrived by itself, never late.
+    package private(set) var deadline: MonotonicTime?
+    /// For metrics: requests made, and packets that were given up.
+    package private(set) var requestedCount: UInt64 = 0
+    package private(set) var abandonedCount: UInt64 = 0
+
+    package init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    package var outstandingCount: Int { entries.count }
+
+    /// True once after a loss that will not be repaired.
+    package mutating func takeKeyFrameDemand() -> Bool {
+        defer { needsKeyFrame = false }
+        return needsKeyFrame
+    }
+
+    /// A gap was found; the indices lie above all that were reported before.
+    package mutating func missing(_ range: Range<Int64>, at now: MonotonicTime) {
+        guard !range.isEmpty else { return }
+        guard range.count <= limits.maximumOutstanding - entries.count else {
+            abandonAll(and: range.count)
+            return
+        }
+        let first = now + limits.reorderingTolerance
+        let expiry = now + limits.maximumAge
+        for index in range {
+            entries.append(Entry(index: index, expiry: expiry, nextTry: first, tries: 0))
+        }
+        deadline = min(deadline ?? first, first)
+    }
+
+    /// A missing packet came after all.
+    /// - Returns: whether it had been asked for.
+    package mutating func arrived(_ index: Int64) -> Bool {
+        guard let place = position(notBelow: index), entries[place].index == index else { return false }
+        let wasRequested = entries.remove(at: place).tries > 0
+        if entries.isEmpty { deadline = nil }
+        return wasRequested
+    }
+
+    /// A key frame begins at `index`: what was lost before it is no longer needed.
+    package mutating func keyFrameStarted(at index: Int64) {
+        needsKeyFrame = false
+        let older = position(notBelow: index) ?? entries.count
+        guard older > 0 else { return }
+        entries.removeFirst(older)
+        if entries.isEmpty { deadline = nil }
+    }
+
+    /// The sender started anew or jumped: nothing from before will come.
+    package mutating func restart() {
+        abandonAll(and: 0)
+    }
+
+    /// Appends the sequence numbers to ask for now; they count as asked for.
+    package mutating func due(at now: MonotonicTime, rtt: Duration?, into numbers: inout [UInt16]) {
+        guard let deadline, now >= deadline else { return }
+        var kept = 0
+        var next: MonotonicTime?
+        for place in entries.indices {
+            var entry = entries[place]
+            guard now < entry.expiry, entry.tries < limits.maximumTries || now < entry.nextTry else {
+                abandonedCount &+= 1
+                needsKeyFrame = true
+                continue
+            }
+            if now >= entry.nextTry {
+                numbers.append(UInt16(truncatingIfNeeded: entry.index))
+                requestedCount &+= 1
+                entry.tries += 1
+                entry.nextTry = now + retryInterval(tries: entry.tries, rtt: rtt)
+            }
+            let wake = min(entry.nextTry, entry.expiry)
+            next = min(next ?? wake, wake)
+            entries[kept] = entry
+            kept += 1
+        }
+        entries.removeLast(entries.count - kept)
+        self.deadline = next
+    }
+
+    /// One round trip after the first request, a quarter longer after each further one.
+    private func retryInterval(tries: Int, rtt: Duration?) -> Duration {
+        var interval = max(rtt ?? Self.assumedRTT, limits.minimumRetry).wholeNanoseconds
+        for _ in 1..<max(tries, 1) { interval = min(interval &+ interval / 4, 10_000_000_000) }
+        return .nanoseconds(interval)
+    }
+
+    private mutating func abandonAll(and further: Int) {
+        abandonedCount &+= UInt64(entries.count + further)
+        entries.removeAll(keepingCapacity: true)
+        deadline = nil
+        needsKeyFrame = true
+    }
+
+    /// Place of the first entry at or above `index`, by halving; nil if all are below.
+    private func position(notBelow index: Int64) -> Int? {
+        var low = 0
+        var high = entries.count
+        while low < high {
+            let middle = (low + high) / 2
+            if entries[middle].index < index { low = middle + 1 } else { high = middle }
+        }
+        return low < entries.count ? low : nil
+    }
+}

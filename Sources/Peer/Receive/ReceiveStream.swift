@@ -1,0 +1,212 @@
+import Base
+
+/// What the server knows of one received SSRC: which packets came, which are missing, and what to report.
+///
+/// Holds no packets. What arrives on an RTX stream is told to the stream it repairs, with the original sequence
+/// number; the RTX stream itself has a `ReceiveStream` of its own for its reports.
+/// - Source: RFC 3550 §6.4.1, A.1, A.3, A.8; RFC 4585 §6.2.1.
+package struct ReceiveStream: Sendable {
+    /// What to do about losses.
+    package enum Repair: Equatable, Sendable {
+        /// NACK was not negotiated, or this is an RTX stream.
+        case none
+        /// Ask for packets; what cannot be repaired is forgotten.
+        case packets
+        /// Ask for packets, and for a key frame when they cannot be had.
+        case packetsAndKeyFrames
+    }
+
+    /// What became of a packet; its index is the sequence number that never wraps.
+    package enum Arrival: Equatable, Sendable {
+        /// Seen for the first time, and not asked for before.
+        case new(Int64)
+        /// Fills a gap, by RTX or after it was asked for.
+        case repaired(Int64)
+        case duplicate(Int64)
+        /// Too old to know whether it is a duplicate; drop it.
+        case tooOld
+    }
+
+    /// Losses between two looks, before any repair: what the network did, not what the viewer notices.
+    package struct LossInterval: Equatable, Sendable {
+        package let expected: Int
+        package let lost: Int
+    }
+
+    package struct Counters: Equatable, Sendable {
+        /// Accepted, repaired ones included.
+        package var packets: UInt64 = 0
+        package var bytes: UInt64 = 0
+        package var repaired: UInt64 = 0
+        package var duplicates: UInt64 = 0
+        package var tooOld: UInt64 = 0
+        /// Jumps and restarts of the sender.
+        package var restarts: UInt64 = 0
+    }
+
+    package let ssrc: UInt32
+    /// In ticks a second.
+    package let clockRate: UInt32
+    package private(set) var counters = Counters()
+
+    private let repair: Repair
+    private var window = SequenceWindow()
+    private var nacks: NACKGenerator
+    private var jitterEstimator: JitterEstimator
+    private var rate = RateMeter()
+
+    /// Packets expected before the last jump, and what was expected and received at the last report.
+    private var pastExpected: Int64 = 0
+    private var reported = Tally()
+    /// The same for `takeLoss`, where only originals count as received.
+    private var examined = Tally()
+    private var originals: Int64 = 0
+
+    private var lastSenderReport: ReceivedSenderReport?
+
+    private struct Tally {
+        var expected: Int64 = 0
+        var received: Int64 = 0
+    }
+
+    private struct ReceivedSenderReport {
+        let ntp: UInt64
+        let rtpTimestamp: UInt32
+        let at: MonotonicTime
+    }
+
+    package init(
+        ssrc: UInt32, clockRate: UInt32, repair: Repair, nackLimits: NACKGenerator.Limits = .init()
+    ) {
+        self.ssrc = ssrc
+        self.clockRate = clockRate
+        self.repair = repair
+        nacks = NACKGenerator(limits: nackLimits)
+        jitterEstimator = JitterEstimator(clockRate: clockRate)
+    }
+
+    /// Takes in one authenticated packet.
+    /// - Parameters:
+    ///   - size: bytes of the whole packet, for counters and rates only.
+    ///   - isRetransmission: it came on the RTX stream; `sequenceNumber` and `timestamp` are the original ones.
+    ///   - startsKeyFrame: it is the first packet of a key frame a decoder can start at.
+    package mutating func receive(
+        sequenceNumber: UInt16, timestamp: UInt32, size: Int,
+        isRetransmission: Bool = false, startsKeyFrame: Bool = false, at now: MonotonicTime
+    ) -> Arrival {
+        let expectedBefore = expected
+        let index: Int64
+        var wasRequested = false
+        switch window.insert(sequenceNumber, isRetransmission: isRetransmission) {
+        case .tooOld:
+            counters.tooOld &+= 1
+            return .tooOld
+        case .duplicate(let known):
+            counters.duplicates &+= 1
+            return .duplicate(known)
+        case .ahead(let newest, let missing):
+            index = newest
+            if repair != .none, missing > 0 { nacks.missing((index - Int64(missing))..<index, at: now) }
+        case .jumped(let newest):
+            index = newest
+            restart(expectedBefore: expectedBefore)
+        case .late(let older):
+            index = older
+            if repair != .none { wasRequested = nacks.arrived(index) }
+        }
+        if startsKeyFrame, repair != .none { nacks.keyFrameStarted(at: index) }
+        let isRepair = isRetransmission || wasRequested
+        count(size: size, timestamp: timestamp, isRepair: isRepair, at: now)
+        return isRepair ? .repaired(index) : .new(index)
+    }
+
+    private mutating func count(size: Int, timestamp: UInt32, isRepair: Bool, at now: MonotonicTime) {
+        counters.packets &+= 1
+        counters.bytes &+= UInt64(clamping: size)
+        rate.add(size, at: now)
+        if isRepair {
+            counters.repaired &+= 1
+        } else {
+            originals += 1
+            jitterEstimator.add(timestamp: timestamp, at: now)
+        }
+    }
+
+    /// The numbers between were never sent to us: they are neither lost nor asked for.
+    private mutating func restart(expectedBefore: Int64) {
+        pastExpected = expectedBefore
+        counters.restarts &+= 1
+        jitterEstimator.restart()
+        if repair != .none { nacks.restart() }
+    }
+
+    /// Appends the sequence numbers to ask the sender for now; they count as asked for.
+    /// - Parameter rtt: smoothed round-trip time to the sender; nil if not known yet.
+    package mutating func nacksDue(at now: MonotonicTime, rtt: Duration?, into numbers: inout [UInt16]) {
+        nacks.due(at: now, rtt: rtt, into: &numbers)
+    }
+
+    /// True once after a loss that will not be repaired, for video whose sender makes key frames on request.
+    package mutating func takeKeyFrameDemand() -> Bool {
+        nacks.takeKeyFrameDemand() && repair == .packetsAndKeyFrames
+    }
+
+    /// When `nacksDue` has to be called next; nil while nothing is missing.
+    package var deadline: MonotonicTime? { nacks.deadline }
+}
+
+// MARK: - Statistics
+
+extension ReceiveStream {
+    /// Packets the sender should have sent from the first to the newest one.
+    package var expected: Int64 {
+        guard let highest = window.highest else { return 0 }
+        return pastExpected &+ highest &- window.lowest &+ 1
+    }
+
+    /// Index of the newest packet; its low 32 bits are the extended highest sequence number of a report.
+    package var highest: Int64? { window.highest }
+
+    /// In ticks of the media clock.
+    package var jitter: UInt32 { jitterEstimator.jitter }
+
+    /// For metrics.
+    package var nackCount: UInt64 { nacks.requestedCount }
+    package var abandonedCount: UInt64 { nacks.abandonedCount }
+
+    /// Bits per second over about the last second.
+    package mutating func bitrate(at now: MonotonicTime) -> Int {
+        rate.bitrate(at: now)
+    }
+
+    /// What was expected and lost, before repair, since the last call.
+    package mutating func takeLoss() -> LossInterval {
+        let now = Tally(expected: expected, received: originals)
+        defer { examined = now }
+        let expected = now.expected - examined.expected
+        let lost = expected - (now.received - examined.received)
+        return LossInterval(expected: Int(max(expected, 0)), lost: Int(min(max(lost, 0), max(expected, 0))))
+    }
+}
+
+// MARK: - The sender's clock
+
+extension ReceiveStream {
+    /// Takes in a sender report for this SSRC.
+    /// - Returns: false if the report is bogus: OBS begins with RTP time 0xFFFFFFFF before it has sent anything,
+    ///   and a sender that does not know its time says 0.
+    package mutating func receiveSenderReport(
+        ntp: UInt64, rtpTimestamp: UInt32, packetCount: UInt32, at now: MonotonicTime
+    ) -> Bool {
+        guard ntp != 0, !(rtpTimestamp == .max && packetCount == 0) else { return false }
+        lastSenderReport = ReceivedSenderReport(ntp: ntp, rtpTimestamp: rtpTimestamp, at: now)
+        return true
+    }
+
+    /// When the media at `timestamp` was captured, on our clock; nil before the first sender report.
+    package func captureTime(ofTimestamp timestamp: UInt32, by clock: SourceClock) -> MonotonicTime? {
+        guard let report = lastSenderReport, let time = clock.time(ofNTP: report.ntp) else { return nil }
+        let ticks = Int64(Int32(bitPattern: timestamp &- report.rtpTimestamp))
+        return time.advanced(byNanoseconds: MediaTicks.nanoseconds(ticks: ticks, clockRate: clockRate))
+    }
+}

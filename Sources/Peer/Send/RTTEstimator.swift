@@ -1,0 +1,33 @@
+import Base
+
+/// Smooths the round-trip times of one peer.
+/// - Source: RFC 6298 §2.2, §2.3 (the same filter TCP uses).
+package struct RTTEstimator: Equatable, Sendable {
+    /// Longer samples are a broken or a lying peer, and are dropped.
+    package static let maximum = Duration.seconds(30)
+
+    /// Nil until the first sample.
+    package private(set) var smoothed: Duration?
+    package private(set) var variation = Duration.zero
+    package private(set) var latest: Duration?
+    package private(set) var minimum: Duration?
+
+    package init() {}
+
+    /// Takes a sample in; one that is negative or above `maximum` is dropped, and false returned.
+    @discardableResult
+    package mutating func add(_ sample: Duration) -> Bool {
+        guard sample >= .zero, sample <= Self.maximum else { return false }
+        latest = sample
+        minimum = min(minimum ?? sample, sample)
+        guard let previous = smoothed else {
+            smoothed = sample
+            variation = sample / 2
+            return true
+        }
+        let error = sample - previous
+        variation += ((error < .zero ? .zero - error : error) - variation) / 4
+        smoothed = previous + error / 8
+        return true
+    }
+}

@@ -1,0 +1,35 @@
+import Base
+
+/// Says when a session's next compound report is due.
+///
+/// About each second, as browsers do, instead of by the bandwidth rule: the session has two participants, and
+/// NACK and lip sync want fresh reports.
+/// - Source: RFC 3550 §6.2, §6.3.1 (randomised by half); RFC 4585 §3.4 (T_rr_interval).
+package struct ReportScheduler: Sendable {
+    /// Nanoseconds.
+    private let interval: Int64
+    package private(set) var deadline: MonotonicTime
+
+    /// The first report comes early, so that round-trip time and lip sync are known soon.
+    package init(
+        interval: Duration = .seconds(1), at now: MonotonicTime,
+        using random: inout some RandomNumberGenerator
+    ) {
+        self.interval = min(max(interval.wholeNanoseconds, 100_000_000), 60_000_000_000)
+        deadline = now.advanced(byNanoseconds: Int64.random(in: 0...self.interval / 4, using: &random))
+    }
+
+    /// Whether reports have to be sent now; if so, they count as sent and the next time is drawn.
+    package mutating func isDue(at now: MonotonicTime, using random: inout some RandomNumberGenerator) -> Bool
+    {
+        guard now >= deadline else { return false }
+        let wait = Int64.random(in: (interval / 2)...(interval + interval / 2), using: &random)
+        deadline = now.advanced(byNanoseconds: wait)
+        return true
+    }
+
+    /// Brings the next report forward: after a source switch its new time line has to be told at once.
+    package mutating func expedite(at now: MonotonicTime) {
+        deadline = min(deadline, now)
+    }
+}

@@ -1,0 +1,97 @@
+import Base
+
+/// Decides which of the packets a viewer asks for again it gets.
+///
+/// A NACK is small and its answer is large, so an answer is bounded three ways: each packet once per
+/// round-trip time, nothing from before the last key frame, and bytes in proportion to what the viewer is
+/// sent anyway. One per outgoing SSRC; sequence numbers are those the viewer sees.
+package struct RetransmissionGate: Sendable {
+    package enum Verdict: Equatable, Sendable {
+        case admitted
+        /// Never sent.
+        case unknown
+        /// An answer is on its way already.
+        case tooSoon
+        /// The decoder no longer needs it: a later key frame was sent.
+        case beforeKeyFrame
+        case overBudget
+    }
+
+    package struct Limits: Equatable, Sendable {
+        /// How much of what was sent over the last second may be repeated within a second.
+        package var percentOfSent = 50
+        /// Repeated bytes per second that are always allowed: a handful of packets of a quiet stream.
+        package var floor = 32_000
+        /// Least time between two answers for the same packet, for peers whose RTT is tiny or unknown.
+        package var minimumInterval = Duration.milliseconds(10)
+
+        package init() {}
+    }
+
+    private static let memory = 512
+    private let limits: Limits
+    private var sent = RateMeter()
+    private var repeated = RateMeter()
+    /// Extended sequence numbers of the newest and the oldest packet sent, and of the last key frame's start.
+    private var highest: Int64 = .min
+    private var lowest: Int64 = .max
+    private var keyFrame: Int64 = .min
+    /// When each packet was last repeated; direct-mapped, made by the first NACK.
+    private var answers: [Answer] = []
+
+    private struct Answer {
+        var sequence: Int64?
+        var at: MonotonicTime
+    }
+
+    package private(set) var admittedCount: UInt64 = 0
+    package private(set) var refusedCount: UInt64 = 0
+
+    package init(limits: Limits = Limits()) {
+        self.limits = limits
+    }
+
+    /// Notes a packet sent for the first time; call it for each, it is cheap.
+    /// - Parameters:
+    ///   - sequence: the extended sequence number the viewer sees; its low 16 bits are on the wire.
+    ///   - startsKeyFrame: the first packet of a key frame a decoder can start at.
+    package mutating func sent(_ sequence: Int64, size: Int, startsKeyFrame: Bool, at now: MonotonicTime) {
+        sent.add(size, at: now)
+        lowest = min(lowest, sequence)
+        highest = max(highest, sequence)
+        if startsKeyFrame { keyFrame = max(keyFrame, sequence) }
+    }
+
+    /// Answers for one requested packet; `.admitted` counts as sent.
+    /// - Parameters:
+    ///   - size: bytes the repeated packet takes.
+    ///   - rtt: smoothed round-trip time of this viewer; nil if not known yet.
+    package mutating func admit(
+        _ sequence: Int64, size: Int, rtt: Duration?, at now: MonotonicTime
+    ) -> Verdict {
+        let verdict = judge(sequence, size: size, rtt: rtt, at: now)
+        if verdict == .admitted { admittedCount &+= 1 } else { refusedCount &+= 1 }
+        return verdict
+    }
+
+    private mutating func judge(
+        _ sequence: Int64, size: Int, rtt: Duration?, at now: MonotonicTime
+    ) -> Verdict {
+        guard sequence >= lowest, sequence <= highest else { return .unknown }
+        guard sequence >= keyFrame else { return .beforeKeyFrame }
+
+        if answers.isEmpty {
+            answers = Array(repeating: Answer(sequence: nil, at: .zero), count: Self.memory)
+        }
+        let slot = Int(truncatingIfNeeded: sequence & Int64(Self.memory - 1))
+        let last = answers[slot]
+        // A slot still held by another packet refuses too: the promise is kept, the viewer asks again.
+        let interval = max(rtt ?? .zero, limits.minimumInterval)
+        if last.sequence != nil, now < last.at + interval { return .tooSoon }
+        let allowance = limits.floor &+ sent.bytes(at: now) &* limits.percentOfSent / 100
+        guard repeated.bytes(at: now) &+ size <= allowance else { return .overBudget }
+        repeated.add(size, at: now)
+        answers[slot] = Answer(sequence: sequence, at: now)
+        return .admitted
+    }
+}

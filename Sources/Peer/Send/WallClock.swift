@@ -1,0 +1,73 @@
+import Base
+
+/// Relates the monotonic clock to the time of day, for the NTP times in RTCP.
+///
+/// The offset is injected once per process and never follows later corrections of the system's clock: a receiver
+/// only uses differences, and a step would look to it like a jump of the media.
+package struct WallClock: Equatable, Sendable {
+    /// Seconds from 1900, where NTP begins, to 1970.
+    private static let epochDifference: Int64 = 2_208_988_800
+
+    /// The time of day at `MonotonicTime.zero`, since 1970.
+    private let unixNanosecondsAtZero: Int64
+
+    package init(unixNanoseconds: Int64, at now: MonotonicTime) {
+        unixNanosecondsAtZero = unixNanoseconds &- now.nanoseconds
+    }
+
+    /// Seconds since 1900 in 32.32 fixed point, wrapping in 2036 as NTP does.
+    /// - Source: RFC 3550 §4.
+    package func ntp(at time: MonotonicTime) -> UInt64 {
+        let nanoseconds = unixNanosecondsAtZero &+ time.nanoseconds
+        let seconds = NTPInterval.floorSeconds(nanoseconds)
+        let rest = UInt64(bitPattern: nanoseconds &- seconds &* 1_000_000_000)
+        let whole = UInt64(bitPattern: seconds &+ Self.epochDifference)
+        return whole << 32 | ((rest << 32) / 1_000_000_000)
+    }
+
+    /// The middle 32 bits: seconds in 16.16 fixed point, wrapping every 18 hours.
+    package func compactNTP(at time: MonotonicTime) -> UInt32 {
+        UInt32(truncatingIfNeeded: ntp(at: time) >> 16)
+    }
+}
+
+/// Converts intervals between NTP's fixed point and nanoseconds; every input gives a result.
+package enum NTPInterval {
+    /// From the signed 32.32 fixed point that the difference of two NTP times is.
+    package static func nanoseconds(_ fixed: Int64) -> Int64 {
+        let fraction = (fixed & 0xFFFF_FFFF) &* 1_000_000_000
+        return (fixed >> 32) &* 1_000_000_000 &+ Int64(bitPattern: UInt64(bitPattern: fraction) >> 32)
+    }
+
+    /// From the 16.16 fixed point of LSR and DLSR.
+    package static func nanoseconds(compact: UInt32) -> Int64 {
+        nanoseconds(Int64(compact) << 16)
+    }
+
+    /// To the 16.16 fixed point of DLSR; clamped to 0 and to 18 hours.
+    package static func compact(nanoseconds: Int64) -> UInt32 {
+        let clamped = min(max(nanoseconds, 0), 65_535_999_000_000)
+        let seconds = clamped / 1_000_000_000
+        let rest = clamped % 1_000_000_000
+        return UInt32(truncatingIfNeeded: seconds << 16 | (rest << 16) / 1_000_000_000)
+    }
+
+    fileprivate static func floorSeconds(_ nanoseconds: Int64) -> Int64 {
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return rest < 0 ? seconds - 1 : seconds
+    }
+}
+
+/// Converts between nanoseconds and the ticks of an RTP clock; wraps instead of trapping.
+package enum MediaTicks {
+    package static func ticks(nanoseconds: Int64, clockRate: UInt32) -> Int64 {
+        let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return seconds &* Int64(clockRate) &+ rest &* Int64(clockRate) / 1_000_000_000
+    }
+
+    package static func nanoseconds(ticks: Int64, clockRate: UInt32) -> Int64 {
+        let rate = Int64(max(clockRate, 1))
+        let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: rate)
+        return seconds &* 1_000_000_000 &+ rest &* 1_000_000_000 / rate
+    }
+}
