@@ -1,0 +1,20 @@
+/// What a datagram on a shared port is, by its first bytes.
+///
+/// - Source: RFC 7983 §7 (first byte), RFC 5761 §4 (RTCP beside RTP).
+package enum DatagramKind: Equatable, Sendable {
+    case stun, dtls, rtp, rtcp
+
+    /// - Returns: nil for an empty datagram and for what is none of ours (ZRTP, TURN channels, QUIC, noise).
+    package init?(_ datagram: Span<UInt8>) {
+        guard !datagram.isEmpty else { return nil }
+        switch datagram[0] {
+        case 0...3: self = .stun
+        case 20...63: self = .dtls
+        case 128...191:
+            guard datagram.count >= 2 else { return nil }
+            // Payload types 64 to 95 with the marker bit, which RTP over a shared port must not use.
+            self = (192...223).contains(datagram[1]) ? .rtcp : .rtp
+        default: return nil
+        }
+    }
+}
