@@ -94,7 +94,7 @@ package struct FormatParameters: SDPValue {
     }
 
     /// The value of a parameter; names are compared without regard to case.
-    package subscript(name: String) -> String? {
+    package subscript(name name: String) -> String? {
         parameters.first { $0.name.matchesIgnoringCase(name) }?.value
     }
 

@@ -8,8 +8,9 @@ struct SDPLines {
     private(set) var lines: [Line] = []
     private var position = 0
 
-    /// Splits `bytes` at LF, with or without a CR before it: Safari sends both kinds in one offer. Blank lines are
-    /// skipped.
+    /// Splits `bytes` at LF, with or without a CR before it.
+    ///
+    /// Safari sends both kinds in one offer. Blank lines are skipped.
     init(_ bytes: Span<UInt8>) throws(WireError) {
         guard bytes.count <= SessionDescription.maximumLength else { throw .invalid(.sdpLength) }
         var start = 0
