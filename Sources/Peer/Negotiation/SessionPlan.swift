@@ -1,0 +1,159 @@
+import Wire
+
+/// What one offer and its answer agreed on: all that the media path needs to know of the signalling.
+///
+/// Made by the negotiator, sent to the worker that will own the session, and never changed: there is no second
+/// offer.
+package struct SessionPlan: Equatable, Sendable {
+    /// How the server reports what arrives, so that the publisher's rate control works.
+    package enum CongestionFeedback: Equatable, Sendable {
+        /// Arrival times of every packet (draft-holmer-rmcat-transport-wide-cc-extensions-01).
+        case transportWide
+        /// A bit rate estimated by the server (draft-alvestrand-rmcat-remb-03).
+        case receiverEstimate
+        /// Receiver reports only.
+        case none
+    }
+
+    /// The client's ICE credentials.
+    package var remoteCredentials: ICECredentials
+    /// One of these must be the fingerprint of the client's certificate.
+    package var fingerprints: [SDPFingerprint]
+    /// m-lines that publish to us, in the order of the offer.
+    package var sources: [SourcePlan]
+    /// m-lines that receive from us, in the order of the offer.
+    package var slots: [SlotPlan]
+    /// Ids that the client uses in what it sends; the same for all m-lines of a BUNDLE (RFC 9143 §9.1).
+    package var publishedExtensions: ExtensionIDs
+    package var congestionFeedback: CongestionFeedback
+    /// RFC 5506; without it every RTCP datagram starts with a report.
+    package var allowsReducedSizeRTCP: Bool
+
+    package init(
+        remoteCredentials: ICECredentials, fingerprints: [SDPFingerprint], sources: [SourcePlan] = [],
+        slots: [SlotPlan] = [], publishedExtensions: ExtensionIDs = ExtensionIDs(),
+        congestionFeedback: CongestionFeedback = .none, allowsReducedSizeRTCP: Bool = true
+    ) {
+        self.remoteCredentials = remoteCredentials
+        self.fingerprints = fingerprints
+        self.sources = sources
+        self.slots = slots
+        self.publishedExtensions = publishedExtensions
+        self.congestionFeedback = congestionFeedback
+        self.allowsReducedSizeRTCP = allowsReducedSizeRTCP
+    }
+}
+
+/// One m-line that publishes to us.
+package struct SourcePlan: Equatable, Sendable {
+    package var mid: String
+    package var kind: MediaKind
+    /// What the client may send; it changes between them by payload type.
+    package var formats: [MediaFormat]
+    /// Simulcast layers by RID, in the order of the offer; empty without simulcast.
+    package var rids: [String]
+    /// SSRCs from `a=ssrc`, with their RTX SSRC from `a=ssrc-group:FID`; often empty.
+    package var announced: [AnnouncedSSRC]
+    package var supportsNACK: Bool
+    package var supportsPLI: Bool
+    package var supportsFIR: Bool
+
+    package struct AnnouncedSSRC: Equatable, Sendable {
+        package var ssrc: UInt32
+        package var repairSSRC: UInt32?
+
+        package init(ssrc: UInt32, repairSSRC: UInt32? = nil) {
+            self.ssrc = ssrc
+            self.repairSSRC = repairSSRC
+        }
+    }
+
+    package init(
+        mid: String, kind: MediaKind, formats: [MediaFormat], rids: [String] = [], announced: [AnnouncedSSRC] = [],
+        supportsNACK: Bool = false, supportsPLI: Bool = false, supportsFIR: Bool = false
+    ) {
+        self.mid = mid
+        self.kind = kind
+        self.formats = formats
+        self.rids = rids
+        self.announced = announced
+        self.supportsNACK = supportsNACK
+        self.supportsPLI = supportsPLI
+        self.supportsFIR = supportsFIR
+    }
+}
+
+/// One m-line that receives from us: what a slot is called, and what it may carry.
+package struct SlotPlan: Equatable, Sendable {
+    package var mid: String
+    package var kind: MediaKind
+    /// Ours, and the same for the life of the session.
+    package var ssrc: UInt32
+    /// Nil if no RTX was offered.
+    package var repairSSRC: UInt32?
+    package var cname: String
+    /// What the client can take, in its order of preference; the slot changes between them by payload type.
+    package var formats: [MediaFormat]
+    /// Ids for what we send on this m-line.
+    package var extensions: ExtensionIDs
+    /// Whether one- and two-byte extension elements may be mixed (RFC 8285 §6).
+    package var allowsMixedExtensions: Bool
+
+    package init(
+        mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, cname: String, formats: [MediaFormat],
+        extensions: ExtensionIDs, allowsMixedExtensions: Bool
+    ) {
+        self.mid = mid
+        self.kind = kind
+        self.ssrc = ssrc
+        self.repairSSRC = repairSSRC
+        self.cname = cname
+        self.formats = formats
+        self.extensions = extensions
+        self.allowsMixedExtensions = allowsMixedExtensions
+    }
+}
+
+/// A codec under the payload types that one m-line gave it.
+package struct MediaFormat: Equatable, Sendable {
+    package var codec: MediaCodec
+    package var payloadType: UInt8
+    /// RTX for this format (RFC 4588 §8.6, `apt`); nil if it was not offered.
+    package var repairPayloadType: UInt8?
+
+    package init(codec: MediaCodec, payloadType: UInt8, repairPayloadType: UInt8? = nil) {
+        self.codec = codec
+        self.payloadType = payloadType
+        self.repairPayloadType = repairPayloadType
+    }
+}
+
+/// The codecs that are forwarded.
+package enum MediaCodec: Hashable, Sendable {
+    case opus
+    case vp8
+    /// By `profile-id`: 0 (8 bit 4:2:0) or 2 (10 bit).
+    case vp9(profile: UInt8)
+    /// `packetization-mode` 0 or 1; profiles are matched loosely, as decoders do.
+    case h264(packetizationMode: UInt8)
+    case av1
+
+    package var isVideo: Bool { self != .opus }
+}
+
+/// The ids that header extensions go by in one direction of a session; nil where not negotiated.
+/// - Source: RFC 8285 §5.
+package struct ExtensionIDs: Equatable, Sendable {
+    package var mid: UInt8?
+    package var rtpStreamID: UInt8?
+    package var repairedRTPStreamID: UInt8?
+    package var transportSequenceNumber: UInt8?
+    package var absoluteSendTime: UInt8?
+    package var absoluteCaptureTime: UInt8?
+    package var playoutDelay: UInt8?
+    package var audioLevel: UInt8?
+    package var videoOrientation: UInt8?
+    package var dependencyDescriptor: UInt8?
+
+    package init() {}
+}
