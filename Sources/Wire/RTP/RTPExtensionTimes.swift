@@ -62,7 +62,8 @@ package struct PlayoutDelay: RTPExtensionValue {
 package struct AbsoluteCaptureTime: RTPExtensionValue {
     /// NTP, 32.32 fixed point seconds.
     package var timestamp: UInt64
-    /// What to add to get the time on the clock of the sender's RTCP sender reports; 32.32 fixed point seconds.
+    /// What to add to get the time on the clock of the sender's RTCP sender reports; 32.32 fixed point
+    /// seconds.
     package var clockOffset: Int64?
 
     package init(timestamp: UInt64, clockOffset: Int64? = nil) {

@@ -1,8 +1,10 @@
 /// Writes an RTP header with an extension, once per forwarded packet and viewer.
 ///
-/// Allocates nothing and holds no buffer: each call gets the packet being written. Starts in the one-byte form
-/// and changes over to the two-byte form when an element needs it, so an element that does should come first.
-/// - Source: RFC 3550 §5.1, RFC 8285 §4.2, §4.3. The two-byte form needs `a=extmap-allow-mixed` (RFC 8285 §6).
+/// Allocates nothing and holds no buffer: each call gets the packet being written. Starts in the one-byte
+/// form and changes over to the two-byte form when an element needs it, so an element that does should come
+/// first.
+/// - Source: RFC 3550 §5.1, RFC 8285 §4.2, §4.3. The two-byte form needs `a=extmap-allow-mixed` (RFC 8285
+///   §6).
 package struct RTPHeaderWriter: Sendable {
     /// Where the extension's elements begin.
     private static let bodyOffset = RTPHeader.fixedLength + 4

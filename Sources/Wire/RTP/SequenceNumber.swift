@@ -13,8 +13,9 @@ package enum SequenceNumber {
 
 /// Turns 16-bit sequence numbers into 64-bit ones that never wrap.
 ///
-/// Each number is taken as the one closest to the highest seen so far. The low 16 bits stay what they were, and
-/// the first number becomes itself, so that for RTP the result is the packet index of SRTP (RFC 3711 §3.3.1).
+/// Each number is taken as the one closest to the highest seen so far. The low 16 bits stay what they were,
+/// and the first number becomes itself, so that for RTP the result is the packet index of SRTP (RFC 3711
+/// §3.3.1).
 package struct SequenceUnwrapper: Equatable, Sendable {
     /// The highest number seen, or `nil` before the first.
     package private(set) var highest: Int64?

@@ -2,7 +2,8 @@ import Testing
 import TestSupport
 import Wire
 
-/// Two contributing sources, a one-byte extension with ids 1 (1 byte) and 3 (2 bytes), 4 payload bytes, 3 of padding.
+/// Two contributing sources, a one-byte extension with ids 1 (1 byte) and 3 (2 bytes), 4 payload bytes, 3 of
+/// padding.
 private let sample: [UInt8] = [
     0xB2, 0xE0, 0x12, 0x34, 0x00, 0x01, 0x00, 0x02, 0xDE, 0xAD, 0xBE, 0xEF,
     0x00, 0x00, 0x00, 0x01, 0x00, 0x00, 0x00, 0x02,

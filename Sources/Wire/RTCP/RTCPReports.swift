@@ -1,0 +1,151 @@
+/// What a receiver says of one source.
+/// - Source: RFC 3550 §6.4.1.
+package struct ReportBlock: Equatable, Sendable {
+    static let length = 24
+    /// What the five bits of a count can say.
+    package static let maximumPerPacket = 31
+
+    package var ssrc: UInt32
+    /// Of the packets expected since the last report, in 1/256.
+    package var fractionLost: UInt8
+    /// 24 bits, signed: duplicates can make it negative.
+    package var cumulativeLost: Int32
+    /// The highest sequence number received, with the count of its wraps in the upper 16 bits.
+    package var highestSequenceNumber: UInt32
+    /// In ticks of the codec clock.
+    package var jitter: UInt32
+    /// The middle 32 bits of the last sender report's NTP time; 0 if there was none.
+    package var lastSenderReport: UInt32
+    /// Since that sender report came, in units of 1/65,536 s.
+    package var delaySinceLastSenderReport: UInt32
+
+    package init(
+        ssrc: UInt32, fractionLost: UInt8, cumulativeLost: Int32, highestSequenceNumber: UInt32,
+        jitter: UInt32, lastSenderReport: UInt32, delaySinceLastSenderReport: UInt32
+    ) {
+        self.ssrc = ssrc
+        self.fractionLost = fractionLost
+        self.cumulativeLost = cumulativeLost
+        self.highestSequenceNumber = highestSequenceNumber
+        self.jitter = jitter
+        self.lastSenderReport = lastSenderReport
+        self.delaySinceLastSenderReport = delaySinceLastSenderReport
+    }
+
+    fileprivate init(_ body: Span<UInt8>, at offset: Int) throws(WireError) {
+        ssrc = try body.uint32(at: offset)
+        let loss = try body.uint32(at: offset &+ 4)
+        fractionLost = UInt8(truncatingIfNeeded: loss >> 24)
+        cumulativeLost = Int32(bitPattern: loss << 8) >> 8
+        highestSequenceNumber = try body.uint32(at: offset &+ 8)
+        jitter = try body.uint32(at: offset &+ 12)
+        lastSenderReport = try body.uint32(at: offset &+ 16)
+        delaySinceLastSenderReport = try body.uint32(at: offset &+ 20)
+    }
+
+    fileprivate static func parse(
+        _ body: Span<UInt8>, at offset: Int, count: Int
+    ) throws(WireError) -> [ReportBlock] {
+        try body.require(offset &+ count &* length)
+        var reports: [ReportBlock] = []
+        reports.reserveCapacity(count)
+        for index in 0..<count {
+            reports.append(try ReportBlock(body, at: offset &+ index &* length))
+        }
+        return reports
+    }
+
+    fileprivate func append(to bytes: inout [UInt8]) {
+        bytes.append(bigEndian: ssrc)
+        let lost = UInt32(bitPattern: min(max(cumulativeLost, -0x80_0000), 0x7F_FFFF)) & 0xFF_FFFF
+        bytes.append(bigEndian: UInt32(fractionLost) << 24 | lost)
+        bytes.append(bigEndian: highestSequenceNumber)
+        bytes.append(bigEndian: jitter)
+        bytes.append(bigEndian: lastSenderReport)
+        bytes.append(bigEndian: delaySinceLastSenderReport)
+    }
+}
+
+/// What a sender says of its stream: the same instant on two clocks, and how much it sent.
+/// - Source: RFC 3550 §6.4.1.
+package struct SenderReport: Equatable, Sendable {
+    package var ssrc: UInt32
+    /// Seconds since 1900, 32.32 fixed point.
+    package var ntpTime: UInt64
+    /// The same instant in ticks of the codec clock.
+    package var rtpTimestamp: UInt32
+    package var packetCount: UInt32
+    /// Of payload, without headers and padding.
+    package var octetCount: UInt32
+    /// At most 31 are sent.
+    package var reports: [ReportBlock]
+
+    package init(
+        ssrc: UInt32, ntpTime: UInt64, rtpTimestamp: UInt32, packetCount: UInt32, octetCount: UInt32,
+        reports: [ReportBlock] = []
+    ) {
+        self.ssrc = ssrc
+        self.ntpTime = ntpTime
+        self.rtpTimestamp = rtpTimestamp
+        self.packetCount = packetCount
+        self.octetCount = octetCount
+        self.reports = reports
+    }
+
+    /// What a receiver echoes as `ReportBlock.lastSenderReport`.
+    package var compactNTPTime: UInt32 { UInt32(truncatingIfNeeded: ntpTime >> 16) }
+
+    /// Whether the report says nothing: OBS opens with one whose RTP timestamp means "not yet".
+    package var isPlaceholder: Bool { rtpTimestamp == .max && packetCount == 0 }
+
+    init(_ body: Span<UInt8>, count: Int) throws(WireError) {
+        ssrc = try body.uint32(at: 0)
+        ntpTime = try body.uint64(at: 4)
+        rtpTimestamp = try body.uint32(at: 12)
+        packetCount = try body.uint32(at: 16)
+        octetCount = try body.uint32(at: 20)
+        reports = try ReportBlock.parse(body, at: 24, count: count)
+    }
+
+    package func append(to bytes: inout [UInt8]) {
+        let sent = reports.prefix(ReportBlock.maximumPerPacket)
+        RTCPFrame.append(
+            to: &bytes, type: RTCPFrame.senderReport, countOrFormat: UInt8(truncatingIfNeeded: sent.count)
+        ) { bytes in
+            bytes.append(bigEndian: ssrc)
+            bytes.append(bigEndian: ntpTime)
+            bytes.append(bigEndian: rtpTimestamp)
+            bytes.append(bigEndian: packetCount)
+            bytes.append(bigEndian: octetCount)
+            for report in sent { report.append(to: &bytes) }
+        }
+    }
+}
+
+/// What a receiver that sends nothing itself says of what it receives.
+/// - Source: RFC 3550 §6.4.2.
+package struct ReceiverReport: Equatable, Sendable {
+    package var ssrc: UInt32
+    /// At most 31 are sent.
+    package var reports: [ReportBlock]
+
+    package init(ssrc: UInt32, reports: [ReportBlock]) {
+        self.ssrc = ssrc
+        self.reports = reports
+    }
+
+    init(_ body: Span<UInt8>, count: Int) throws(WireError) {
+        ssrc = try body.uint32(at: 0)
+        reports = try ReportBlock.parse(body, at: 4, count: count)
+    }
+
+    package func append(to bytes: inout [UInt8]) {
+        let sent = reports.prefix(ReportBlock.maximumPerPacket)
+        RTCPFrame.append(
+            to: &bytes, type: RTCPFrame.receiverReport, countOrFormat: UInt8(truncatingIfNeeded: sent.count)
+        ) { bytes in
+            bytes.append(bigEndian: ssrc)
+            for report in sent { report.append(to: &bytes) }
+        }
+    }
+}

@@ -1,0 +1,120 @@
+/// Who the sources are; in WebRTC only their canonical names.
+/// - Source: RFC 3550 §6.5.
+package struct SourceDescription: Equatable, Sendable {
+    package struct Item: Equatable, Sendable {
+        /// 1 is CNAME.
+        package var type: UInt8
+        /// At most 255 bytes of UTF-8.
+        package var text: String
+
+        package init(type: UInt8, text: String) {
+            self.type = type
+            self.text = text
+        }
+    }
+
+    package struct Chunk: Equatable, Sendable {
+        package var ssrc: UInt32
+        package var items: [Item]
+
+        package init(ssrc: UInt32, items: [Item]) {
+            self.ssrc = ssrc
+            self.items = items
+        }
+
+        package init(ssrc: UInt32, canonicalName: String) {
+            self.init(ssrc: ssrc, items: [Item(type: 1, text: canonicalName)])
+        }
+
+        package var canonicalName: String? { items.first { $0.type == 1 }?.text }
+    }
+
+    /// At most 31 are sent.
+    package var chunks: [Chunk]
+    /// Read from one packet; what follows is ignored.
+    private static let maximumItems = 64
+
+    package init(chunks: [Chunk]) {
+        self.chunks = chunks
+    }
+
+    init(_ body: Span<UInt8>, count: Int) throws(WireError) {
+        chunks = []
+        var offset = 0
+        var items = 0
+        for _ in 0..<count {
+            var chunk = Chunk(ssrc: try body.uint32(at: offset), items: [])
+            offset &+= 4
+            while true {
+                let type = try body.uint8(at: offset)
+                guard type != 0 else { break }
+                let length = try Int(body.uint8(at: offset &+ 1))
+                let text = try body.bytes((offset &+ 2)..<(offset &+ 2 &+ length))
+                offset &+= 2 &+ length
+                items &+= 1
+                guard items <= Self.maximumItems else { continue }
+                chunk.items.append(Item(type: type, text: String(decoding: text, as: UTF8.self)))
+            }
+            // The items end with one to four zero bytes, up to the next word.
+            offset = (offset &+ 4) & ~3
+            try body.require(offset)
+            chunks.append(chunk)
+        }
+    }
+
+    package func append(to bytes: inout [UInt8]) {
+        let sent = chunks.prefix(31)
+        RTCPFrame.append(
+            to: &bytes, type: RTCPFrame.sourceDescription,
+            countOrFormat: UInt8(truncatingIfNeeded: sent.count)
+        ) { bytes in
+            for chunk in sent {
+                let start = bytes.count
+                bytes.append(bigEndian: chunk.ssrc)
+                for item in chunk.items {
+                    let text = item.text.utf8.prefix(255)
+                    bytes.append(item.type)
+                    bytes.append(UInt8(truncatingIfNeeded: text.count))
+                    bytes.append(contentsOf: text)
+                }
+                repeat { bytes.append(0) } while (bytes.count &- start) & 3 != 0
+            }
+        }
+    }
+}
+
+/// Sources that leave.
+/// - Source: RFC 3550 §6.6.
+package struct Goodbye: Equatable, Sendable {
+    /// At most 31 are sent.
+    package var ssrcs: [UInt32]
+    /// At most 255 bytes of UTF-8.
+    package var reason: String?
+
+    package init(ssrcs: [UInt32], reason: String? = nil) {
+        self.ssrcs = ssrcs
+        self.reason = reason
+    }
+
+    init(_ body: Span<UInt8>, count: Int) throws(WireError) {
+        ssrcs = []
+        for index in 0..<count { ssrcs.append(try body.uint32(at: index &* 4)) }
+        let offset = count &* 4
+        guard body.count > offset else { return }
+        let length = try Int(body.uint8(at: offset))
+        let text = try body.bytes((offset &+ 1)..<(offset &+ 1 &+ length))
+        reason = String(decoding: text, as: UTF8.self)
+    }
+
+    package func append(to bytes: inout [UInt8]) {
+        let sent = ssrcs.prefix(31)
+        RTCPFrame.append(
+            to: &bytes, type: RTCPFrame.goodbye, countOrFormat: UInt8(truncatingIfNeeded: sent.count)
+        ) { bytes in
+            for ssrc in sent { bytes.append(bigEndian: ssrc) }
+            guard let text = reason?.utf8.prefix(255) else { return }
+            bytes.append(UInt8(truncatingIfNeeded: text.count))
+            bytes.append(contentsOf: text)
+        }
+    }
+}
