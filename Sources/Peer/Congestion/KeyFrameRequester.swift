@@ -1,4 +1,5 @@
 import Base
+import Wire
 
 /// Turns the key-frame demands of any number of viewers into few requests to one publisher.
 ///
@@ -11,6 +12,16 @@ package struct KeyFrameRequester: Sendable {
         case pictureLossIndication
         /// A repeated request carries the sequence number of the one it repeats.
         case fullIntraRequest(sequenceNumber: UInt8)
+
+        package func packet(senderSSRC: UInt32, mediaSSRC: UInt32) -> RTCPPacket {
+            switch self {
+            case .pictureLossIndication:
+                .pictureLossIndication(.init(senderSSRC: senderSSRC, mediaSSRC: mediaSSRC))
+            case .fullIntraRequest(let number):
+                .fullIntraRequest(
+                    .init(senderSSRC: senderSSRC, entries: [.init(ssrc: mediaSSRC, sequenceNumber: number)]))
+            }
+        }
     }
 
     package struct Limits: Equatable, Sendable {

@@ -1,4 +1,5 @@
 import Base
+import Wire
 
 /// What the server knows of one received SSRC: which packets came, which are missing, and what to report.
 ///
@@ -179,6 +180,34 @@ extension ReceiveStream {
         rate.bitrate(at: now)
     }
 
+    /// What to report of this stream; counts as sent, so that the next one speaks of what comes after. Nil
+    /// before the first packet.
+    ///
+    /// A repaired packet counts as received, so that the sender learns what is still missing. Deviates from RFC
+    /// 3550 §6.4.1: a duplicate does not count, because browsers probe with packets sent before, each of which
+    /// would hide a real loss.
+    /// - Source: RFC 3550 §6.4.1, A.3.
+    package mutating func reportBlock(at now: MonotonicTime) -> ReportBlock? {
+        guard let highest else { return nil }
+        let tally = Tally(expected: expected, received: Int64(clamping: counters.packets))
+        let expectedNow = tally.expected - reported.expected
+        let lostNow = expectedNow - (tally.received - reported.received)
+        let fraction = expectedNow > 0 && lostNow > 0 ? (lostNow << 8) / expectedNow : 0
+        let lost = tally.expected - tally.received
+        reported = tally
+        var block = ReportBlock(
+            ssrc: ssrc, fractionLost: UInt8(clamping: fraction),
+            cumulativeLost: Int32(min(max(lost, -0x80_0000), 0x7F_FFFF)),
+            highestSequenceNumber: UInt32(truncatingIfNeeded: highest), jitter: jitter,
+            lastSenderReport: 0, delaySinceLastSenderReport: 0)
+        if let report = lastSenderReport {
+            block.lastSenderReport = UInt32(truncatingIfNeeded: report.ntp >> 16)
+            block.delaySinceLastSenderReport = NTPInterval.compact(
+                nanoseconds: now.nanoseconds(since: report.at))
+        }
+        return block
+    }
+
     /// What was expected and lost, before repair, since the last call.
     package mutating func takeLoss() -> LossInterval {
         let now = Tally(expected: expected, received: originals)
@@ -193,13 +222,12 @@ extension ReceiveStream {
 
 extension ReceiveStream {
     /// Takes in a sender report for this SSRC.
-    /// - Returns: false if the report is bogus: OBS begins with RTP time 0xFFFFFFFF before it has sent anything,
-    ///   and a sender that does not know its time says 0.
-    package mutating func receiveSenderReport(
-        ntp: UInt64, rtpTimestamp: UInt32, packetCount: UInt32, at now: MonotonicTime
-    ) -> Bool {
-        guard ntp != 0, !(rtpTimestamp == .max && packetCount == 0) else { return false }
-        lastSenderReport = ReceivedSenderReport(ntp: ntp, rtpTimestamp: rtpTimestamp, at: now)
+    /// - Returns: false if the report is bogus: OBS begins with one before it has sent anything, and a sender
+    ///   that does not know its time says 0.
+    package mutating func receive(_ report: SenderReport, at now: MonotonicTime) -> Bool {
+        guard report.ssrc == ssrc, report.ntpTime != 0, !report.isPlaceholder else { return false }
+        lastSenderReport = ReceivedSenderReport(
+            ntp: report.ntpTime, rtpTimestamp: report.rtpTimestamp, at: now)
         return true
     }
 

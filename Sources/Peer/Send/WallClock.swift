@@ -29,6 +29,19 @@ package struct WallClock: Equatable, Sendable {
     package func compactNTP(at time: MonotonicTime) -> UInt32 {
         UInt32(truncatingIfNeeded: ntp(at: time) >> 16)
     }
+
+    /// The time from `echoed`, a compact time of ours, to now, without the `delay` it lay at the peer.
+    ///
+    /// Nil if the peer echoed nothing, or what cannot be: before it was sent, or half a minute and more ago.
+    /// - Source: RFC 3550 §6.4.1 (LSR, DLSR).
+    package func roundTripTime(echoed: UInt32, delay: UInt32, at now: MonotonicTime) -> Duration? {
+        guard echoed != 0 else { return nil }
+        let difference = Int32(bitPattern: compactNTP(at: now) &- echoed &- delay)
+        // Both ends round, and theirs may run a little slower: up to 16 ms below nothing is nothing.
+        guard difference > -1_024 else { return nil }
+        let interval = Duration.nanoseconds(NTPInterval.nanoseconds(compact: UInt32(max(difference, 0))))
+        return interval <= RTTEstimator.maximum ? interval : nil
+    }
 }
 
 /// Converts intervals between NTP's fixed point and nanoseconds; every input gives a result.

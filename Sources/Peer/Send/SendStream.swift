@@ -1,0 +1,95 @@
+import Base
+import Wire
+
+/// What the server knows of one SSRC it sends to one viewer: how much left, on which time line, how it arrives.
+///
+/// Holds no packets. An RTX stream has a `SendStream` of its own.
+/// - Source: RFC 3550 §6.4.1 (sender reports and what receivers answer).
+package struct SendStream: Sendable {
+    /// A capture time further than this before the packet leaves is a broken mapping, and is not used. In
+    /// nanoseconds: this runs for every packet.
+    private static let longestDelay: Int64 = 10_000_000_000
+
+    /// What the viewer last said of this stream.
+    package struct Reception: Equatable, Sendable {
+        /// Of the packets expected between its last two reports, in 1/256.
+        package var fractionLost: UInt8
+        package var cumulativeLost: Int32
+        package var highestSequenceNumber: UInt32
+        package var jitter: Duration
+        package var at: MonotonicTime
+    }
+
+    package let ssrc: UInt32
+    /// In ticks a second.
+    package let clockRate: UInt32
+    package private(set) var packetCount: UInt64 = 0
+    /// Of payload, without headers and padding.
+    package private(set) var octetCount: UInt64 = 0
+    package private(set) var reception: Reception?
+
+    /// One instant on both clocks; sender reports extrapolate from it.
+    private var anchor: (timestamp: UInt32, time: MonotonicTime)?
+    private var rate = RateMeter()
+
+    package init(ssrc: UInt32, clockRate: UInt32) {
+        self.ssrc = ssrc
+        self.clockRate = clockRate
+    }
+
+    /// Counts a packet that left; call it for each, it is cheap.
+    /// - Parameters:
+    ///   - timestamp: as the viewer sees it.
+    ///   - captured: when its media was captured, by the publisher's sender reports (`SourceClock`); nil if that
+    ///     is not known. For lip sync give it for audio and video of a source, or for neither.
+    package mutating func sent(
+        payloadSize: Int, timestamp: UInt32, captured: MonotonicTime? = nil, at now: MonotonicTime
+    ) {
+        packetCount &+= 1
+        octetCount &+= UInt64(clamping: payloadSize)
+        rate.add(payloadSize, at: now)
+        if let anchor, !Self.isNewer(timestamp, than: anchor, at: now) { return }
+        guard let captured, captured <= now, now.nanoseconds(since: captured) <= Self.longestDelay else {
+            anchor = (timestamp, now)
+            return
+        }
+        anchor = (timestamp, captured)
+    }
+
+    /// Whether to measure from this packet; a picture that comes out of order does not move the time line.
+    private static func isNewer(
+        _ timestamp: UInt32, than anchor: (timestamp: UInt32, time: MonotonicTime), at now: MonotonicTime
+    ) -> Bool {
+        let step = Int32(bitPattern: timestamp &- anchor.timestamp)
+        return step > 0 || step < 0 && now.nanoseconds(since: anchor.time) > longestDelay
+    }
+
+    /// Bits per second of payload over about the last second.
+    package mutating func bitrate(at now: MonotonicTime) -> Int {
+        rate.bitrate(at: now)
+    }
+
+    /// The report to send now; nil before the first packet, when there is no time line to speak of.
+    package func senderReport(at now: MonotonicTime, clock: WallClock) -> SenderReport? {
+        guard let anchor else { return nil }
+        let elapsed = MediaTicks.ticks(nanoseconds: now.nanoseconds(since: anchor.time), clockRate: clockRate)
+        return SenderReport(
+            ssrc: ssrc, ntpTime: clock.ntp(at: now),
+            rtpTimestamp: anchor.timestamp &+ UInt32(truncatingIfNeeded: elapsed),
+            packetCount: UInt32(truncatingIfNeeded: packetCount),
+            octetCount: UInt32(truncatingIfNeeded: octetCount))
+    }
+
+    /// Takes in what the viewer says of this stream.
+    /// - Returns: the round-trip time it implies, for the session's `RTTEstimator`; nil if it echoes no report.
+    package mutating func receive(_ block: ReportBlock, at now: MonotonicTime, clock: WallClock) -> Duration?
+    {
+        guard block.ssrc == ssrc else { return nil }
+        let jitter = MediaTicks.nanoseconds(ticks: Int64(block.jitter), clockRate: clockRate)
+        reception = Reception(
+            fractionLost: block.fractionLost, cumulativeLost: block.cumulativeLost,
+            highestSequenceNumber: block.highestSequenceNumber, jitter: .nanoseconds(jitter), at: now)
+        return clock.roundTripTime(
+            echoed: block.lastSenderReport, delay: block.delaySinceLastSenderReport, at: now)
+    }
+}
