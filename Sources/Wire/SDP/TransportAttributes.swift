@@ -121,8 +121,11 @@ extension SDPSection {
         return ICECredentials(ufrag: ufrag, password: Secret(password))
     }
 
+    /// Such as `trickle` and `ice2`; between spaces, or between commas as libdatachannel writes them.
     package var iceOptions: [String] {
-        all(.iceOptions).flatMap { $0.utf8.split(separator: .space).map { String(Substring($0)) } }
+        all(.iceOptions).flatMap { text in
+            text.utf8.split { $0 == .space || $0 == .comma }.map { String(Substring($0)) }
+        }
     }
 
     package var isICELite: Bool { has(.iceLite) }

@@ -129,6 +129,8 @@ private func parsed<Value: SDPValue>(_ text: String, as type: Value.Type = Value
         #expect(media.direction?.reversed == .recvonly)
         #expect(description.direction == nil)
         #expect(description.iceOptions == ["trickle", "ice2"])
+        let commas = try SDPFragment(parsing: "a=ice-options:ice2,trickle\n")
+        #expect(commas.iceOptions == ["ice2", "trickle"])
         #expect(throws: WireError.invalid(.sdpPayloadType)) { try media.payloadTypes() }
     }
 
