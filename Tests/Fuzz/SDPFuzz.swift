@@ -1,5 +1,5 @@
-// Fuzz entry of SDP: whatever parses must be written and read again to the same value, and no accessor may trap.
-// Built together with Base and Wire, as one module.
+// Fuzz entry of SDP: whatever parses must be written and read again to the same value, and no accessor may
+// trap. Built together with Base and Wire, as one module.
 
 @_cdecl("LLVMFuzzerTestOneInput")
 package func fuzzSDP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {

@@ -1,0 +1,109 @@
+/// What a header extension tells of a frame, so that nobody needs to look into its payload.
+/// - Source: RTP Payload Format for AV1, appendix A.
+package struct DependencyDescriptor: Equatable, Sendable {
+    /// Where the frame number lies in the extension's value, 16 bits; a rewriter patches it there.
+    package static let frameNumberOffset = 1
+
+    package let startsFrame: Bool
+    package let endsFrame: Bool
+    /// 6 bits.
+    package let templateID: UInt8
+    /// Counts frames; each spatial layer of a picture is a frame.
+    package let frameNumber: UInt16
+    /// In the first packet of a key frame: what the following descriptors refer to.
+    ///
+    /// The receiver keeps it.
+    package private(set) var attachedStructure: DependencyStructure?
+    /// A bit for each decode target that is still sent, if the packet tells.
+    package private(set) var activeDecodeTargets: UInt32?
+    /// Whether the layer ids and what follows from them are known.
+    package private(set) var hasLayers = false
+    package private(set) var spatialLayer: UInt8 = 0
+    package private(set) var temporalLayer: UInt8 = 0
+    /// Whether the frame needs no other one.
+    package private(set) var isIndependent = false
+    /// Whether a receiver of lower layers may begin to receive this one here.
+    package private(set) var isSwitchingPoint = false
+
+    /// - Parameters:
+    ///   - value: of the extension element.
+    ///   - structure: the one attached last on this stream. Without one only the mandatory fields are read.
+    package init(parsing value: Span<UInt8>, structure: DependencyStructure?) throws(WireError) {
+        let first = try value.uint8(at: 0)
+        startsFrame = first & 0x80 != 0
+        endsFrame = first & 0x40 != 0
+        templateID = first & 0x3F
+        frameNumber = try value.uint16(at: Self.frameNumberOffset)
+
+        var reader = BitReader(3..<value.count)
+        var custom = CustomFields()
+        if value.count > 3 {
+            let flags = try reader.bits(5, in: value)
+            custom.hasIndications = flags & 0x04 != 0
+            custom.hasDifferences = flags & 0x02 != 0
+            custom.hasChains = flags & 0x01 != 0
+            if flags & 0x10 != 0 {
+                let attached = try DependencyStructure(&reader, value)
+                attachedStructure = attached
+                activeDecodeTargets = attached.everyDecodeTarget
+            }
+            if flags & 0x08 != 0 {
+                guard let current = attachedStructure ?? structure else { return }
+                activeDecodeTargets = try reader.bits(current.decodeTargetCount, in: value)
+            }
+        }
+        guard let current = attachedStructure ?? structure else { return }
+        try applyTemplate(of: current, custom, &reader, value)
+    }
+
+    /// Which parts of the template this frame replaces by its own.
+    private struct CustomFields {
+        var hasIndications = false
+        var hasDifferences = false
+        var hasChains = false
+    }
+
+    private mutating func applyTemplate(
+        of structure: DependencyStructure, _ custom: CustomFields, _ reader: inout BitReader,
+        _ value: Span<UInt8>
+    ) throws(WireError) {
+        guard let template = structure.template(id: templateID) else {
+            throw .invalid(.dependencyTemplate)
+        }
+        var indications = template.indications
+        if custom.hasIndications {
+            indications = try DecodeTargetIndications(
+                count: structure.decodeTargetCount, &reader, value)
+        }
+        var differences = template.differenceCount
+        if custom.hasDifferences {
+            differences = 0
+            while true {
+                let size = try Int(reader.bits(2, in: value))
+                guard size > 0 else { break }
+                try reader.skip(4 &* size)
+                differences &+= 1
+            }
+        }
+        if custom.hasChains { try reader.skip(8 &* structure.chainCount) }
+
+        hasLayers = true
+        spatialLayer = template.spatialLayer
+        temporalLayer = template.temporalLayer
+        isIndependent = differences == 0
+        isSwitchingPoint = indications.hasSwitch
+    }
+
+    /// Whether the frame needs no earlier picture and a decoder can start with it.
+    package var isKeyFrame: Bool {
+        attachedStructure != nil || (hasLayers && isIndependent && spatialLayer == 0)
+    }
+
+    /// Whether this is the first packet of a key frame.
+    package var startsKeyFrame: Bool { startsFrame && attachedStructure != nil }
+}
+
+extension WireError.Field {
+    package static var dependencyTemplate: Self { .init("dependencyDescriptor.template") }
+    package static var dependencyStructure: Self { .init("dependencyDescriptor.structure") }
+}

@@ -1,0 +1,110 @@
+/// What the dependency descriptors of one coded video sequence refer to.
+///
+/// Bounded by its fields: 64 templates, 32 decode targets, 4 spatial and 8 temporal layers.
+/// - Source: RTP Payload Format for AV1, appendix A.8.3 (syntax), A.8.4 (semantics).
+package struct DependencyStructure: Equatable, Sendable {
+    /// What frames of one kind have in common.
+    struct Template: Equatable, Sendable {
+        var spatialLayer: UInt8
+        var temporalLayer: UInt8
+        var indications = DecodeTargetIndications()
+        /// How many frames such a frame refers to.
+        var differenceCount = 0
+    }
+
+    private let templateIDOffset: UInt8
+    private var templates: [Template] = []
+    /// 1 to 32.
+    package let decodeTargetCount: Int
+    let chainCount: Int
+    /// 1 to 4.
+    package private(set) var spatialLayerCount = 1
+    /// 1 to 8.
+    package private(set) var temporalLayerCount = 1
+    /// Of the highest spatial layer, if told.
+    package private(set) var resolution: VideoResolution?
+
+    init(_ reader: inout BitReader, _ value: Span<UInt8>) throws(WireError) {
+        templateIDOffset = try UInt8(truncatingIfNeeded: reader.bits(6, in: value))
+        decodeTargetCount = try Int(reader.bits(5, in: value)) &+ 1
+        templates = try Self.layers(&reader, value)
+        for template in templates {
+            spatialLayerCount = max(spatialLayerCount, Int(template.spatialLayer) &+ 1)
+            temporalLayerCount = max(temporalLayerCount, Int(template.temporalLayer) &+ 1)
+        }
+        for index in templates.indices {
+            templates[index].indications = try DecodeTargetIndications(
+                count: decodeTargetCount, &reader, value)
+        }
+        for index in templates.indices {
+            while try reader.flag(in: value) {
+                try reader.skip(4)
+                templates[index].differenceCount &+= 1
+            }
+        }
+        let chains = try reader.nonSymmetric(
+            below: UInt32(truncatingIfNeeded: decodeTargetCount &+ 1), in: value)
+        chainCount = Int(chains)
+        if chains > 0 {
+            for _ in 0..<decodeTargetCount { _ = try reader.nonSymmetric(below: chains, in: value) }
+            try reader.skip(4 &* chainCount &* templates.count)
+        }
+        guard try reader.flag(in: value) else { return }
+        for _ in 0..<spatialLayerCount {
+            let width = try Int(reader.bits(16, in: value)) &+ 1
+            let height = try Int(reader.bits(16, in: value)) &+ 1
+            resolution = VideoResolution(width: width, height: height)
+        }
+    }
+
+    /// The layers of each template, in an order from which each says how it differs from the one before.
+    private static func layers(
+        _ reader: inout BitReader, _ value: Span<UInt8>
+    ) throws(WireError) -> [Template] {
+        var templates: [Template] = []
+        var spatialLayer: UInt8 = 0
+        var temporalLayer: UInt8 = 0
+        while true {
+            guard templates.count < 64, spatialLayer < 4, temporalLayer < 8 else {
+                throw .invalid(.dependencyStructure)
+            }
+            templates.append(Template(spatialLayer: spatialLayer, temporalLayer: temporalLayer))
+            switch try reader.bits(2, in: value) {
+            case 0: break
+            case 1: temporalLayer &+= 1
+            case 2:
+                temporalLayer = 0
+                spatialLayer &+= 1
+            default: return templates
+            }
+        }
+    }
+
+    func template(id: UInt8) -> Template? {
+        let index = Int((id &- templateIDOffset) & 0x3F)
+        return index < templates.count ? templates[index] : nil
+    }
+
+    /// A bit for each decode target.
+    var everyDecodeTarget: UInt32 {
+        UInt32.max >> UInt32(truncatingIfNeeded: 32 &- decodeTargetCount)
+    }
+}
+
+/// How a frame relates to each decode target: two bits each, in one word.
+struct DecodeTargetIndications: Equatable, Sendable {
+    private var bits: UInt64 = 0
+    private var count = 0
+
+    init() {}
+
+    init(count: Int, _ reader: inout BitReader, _ value: Span<UInt8>) throws(WireError) {
+        self.count = count
+        for _ in 0..<count { bits = try bits << 2 | UInt64(reader.bits(2, in: value)) }
+    }
+
+    /// Whether for some decode target the frame is a point to switch to it (indication 2).
+    var hasSwitch: Bool {
+        (0..<count).contains { bits >> UInt64(truncatingIfNeeded: $0 &* 2) & 0x03 == 2 }
+    }
+}

@@ -1,0 +1,157 @@
+/// What stands before the VP9 data in each packet.
+/// - Source: RFC 9628 §4.2.
+package struct VP9Descriptor: Equatable, Sendable {
+    /// How many bytes of the payload this was parsed from.
+    package private(set) var length = 1
+    /// Counts pictures; all spatial layers of a picture share it.
+    package private(set) var pictureID: UInt16?
+    /// 7 or 15: where the picture id wraps.
+    package private(set) var pictureIDBits = 15
+    /// P: needs earlier pictures.
+    package let isInterPredicted: Bool
+    /// F: each packet names the pictures it needs.
+    package let isFlexible: Bool
+    /// B: a layer frame begins with this packet.
+    package let startsFrame: Bool
+    /// E: a layer frame ends with this packet.
+    package let endsFrame: Bool
+    /// Z: no higher spatial layer of this picture needs this one.
+    package let isNotReferenceForHigherLayers: Bool
+    /// Whether layer indices are present at all.
+    package let hasLayers: Bool
+    package private(set) var temporalLayer: UInt8 = 0
+    package private(set) var spatialLayer: UInt8 = 0
+    /// U: from here on, pictures of this temporal layer need nothing of it from before.
+    package private(set) var isSwitchingPoint = false
+    /// D: needs the next lower spatial layer of this picture.
+    package private(set) var isInterLayerPredicted = false
+    /// Counts pictures of temporal layer 0; only in the non-flexible mode with layers.
+    package private(set) var tl0PictureIndex: UInt8?
+    /// Where `tl0PictureIndex` lies in the payload.
+    private var tl0PictureIndexOffset = 0
+    /// How many spatial layers there are, if the packet tells.
+    package private(set) var spatialLayerCount: Int?
+    /// Of the highest spatial layer, if the packet tells.
+    package private(set) var resolution: VideoResolution?
+
+    package init(parsing payload: Span<UInt8>) throws(WireError) {
+        let first = try payload.uint8(at: 0)
+        isInterPredicted = first & 0x40 != 0
+        hasLayers = first & 0x20 != 0
+        isFlexible = first & 0x10 != 0
+        startsFrame = first & 0x08 != 0
+        endsFrame = first & 0x04 != 0
+        isNotReferenceForHigherLayers = first & 0x01 != 0
+        if first & 0x80 != 0 { try parsePictureID(payload) }
+        if hasLayers { try parseLayers(payload) }
+        if isFlexible, isInterPredicted { try parseReferences(payload) }
+        if first & 0x02 != 0 { try parseScalabilityStructure(payload) }
+        try payload.require(length &+ 1)
+    }
+
+    private mutating func parsePictureID(_ payload: Span<UInt8>) throws(WireError) {
+        let byte = try payload.uint8(at: length)
+        if byte & 0x80 == 0 {
+            pictureID = UInt16(byte)
+            pictureIDBits = 7
+            length &+= 1
+        } else {
+            pictureID = try payload.uint16(at: length) & 0x7FFF
+            length &+= 2
+        }
+    }
+
+    private mutating func parseLayers(_ payload: Span<UInt8>) throws(WireError) {
+        let byte = try payload.uint8(at: length)
+        temporalLayer = byte >> 5
+        isSwitchingPoint = byte & 0x10 != 0
+        spatialLayer = byte >> 1 & 0x07
+        isInterLayerPredicted = byte & 0x01 != 0
+        length &+= 1
+        guard !isFlexible else { return }
+        tl0PictureIndex = try payload.uint8(at: length)
+        tl0PictureIndexOffset = length
+        length &+= 1
+    }
+
+    /// Up to three differences of picture ids; the lowest bit says whether another follows.
+    private mutating func parseReferences(_ payload: Span<UInt8>) throws(WireError) {
+        for count in 1... {
+            let byte = try payload.uint8(at: length)
+            length &+= 1
+            guard byte & 0x01 != 0 else { return }
+            guard count < 3 else { throw .invalid(.vp9References) }
+        }
+    }
+
+    /// - Source: RFC 9628 §4.2.1.
+    private mutating func parseScalabilityStructure(_ payload: Span<UInt8>) throws(WireError) {
+        let byte = try payload.uint8(at: length)
+        let layers = Int(byte >> 5) &+ 1
+        spatialLayerCount = layers
+        length &+= 1
+        if byte & 0x10 != 0 {
+            let last = length &+ (layers &- 1) &* 4
+            resolution = try VideoResolution(
+                width: Int(payload.uint16(at: last)), height: Int(payload.uint16(at: last &+ 2)))
+            length &+= layers &* 4
+        }
+        guard byte & 0x08 != 0 else { return }
+        let pictures = try payload.uint8(at: length)
+        length &+= 1
+        for _ in 0..<pictures {
+            let references = try payload.uint8(at: length) >> 2 & 0x03
+            length &+= 1 &+ Int(references)
+        }
+    }
+
+    /// Writes the descriptor with other counters; the picture id gets 15 bits, and is put in if it was
+    /// missing.
+    ///
+    /// Needs up to two bytes more than `length`.
+    /// - Parameters:
+    ///   - payload: what this was parsed from.
+    ///   - tl0PictureIndex: ignored if the descriptor has none.
+    /// - Returns: how many bytes were written; in the payload they stand for the first `length` bytes.
+    package func write(
+        pictureID: UInt16, tl0PictureIndex: UInt8?, copying payload: Span<UInt8>,
+        into packet: inout MutableSpan<UInt8>, at offset: Int
+    ) throws(WireError) -> Int {
+        let oldWidth = self.pictureID == nil ? 0 : (pictureIDBits &+ 1) / 8
+        let rest = (1 &+ oldWidth)..<length
+        guard rest.lowerBound <= rest.upperBound else { throw .truncated }
+        try packet.store(payload.uint8(at: 0) | 0x80, at: offset)
+        try packet.store(pictureID | 0x8000, at: offset &+ 1)
+        try packet.store(payload, rest, at: offset &+ 3)
+        if let tl0PictureIndex, self.tl0PictureIndex != nil {
+            try packet.store(tl0PictureIndex, at: offset &+ 2 &+ tl0PictureIndexOffset &- oldWidth)
+        }
+        return 3 &+ rest.count
+    }
+
+    func describe(_ payload: Span<UInt8>, marker: Bool) throws(WireError) -> VideoPacketInfo {
+        var info = VideoPacketInfo()
+        info.startsFrame = startsFrame
+        info.endsFrame = endsFrame || marker
+        info.spatialLayer = spatialLayer
+        info.temporalLayer = temporalLayer
+        info.isTemporalSwitchingPoint = isSwitchingPoint
+        info.resolution = resolution
+        guard !isInterPredicted, !isInterLayerPredicted, spatialLayer == 0 else { return info }
+        guard startsFrame else {
+            info.isKeyFrame = true
+            return info
+        }
+        // Intra-only frames are not predicted either, but a decoder cannot start there.
+        let header = try? VP9FrameHeader(parsing: payload.extracting(droppingFirst: length))
+        info.isKeyFrame = header?.isKeyFrame ?? true
+        info.startsKeyFrame = info.isKeyFrame
+        info.resolution = resolution ?? header?.resolution
+        return info
+    }
+}
+
+extension WireError.Field {
+    package static var vp9References: Self { .init("vp9.references") }
+    package static var vp9FrameHeader: Self { .init("vp9.frameHeader") }
+}

@@ -1,0 +1,73 @@
+/// The video codecs that can be forwarded.
+package enum VideoCodec: Sendable {
+    case vp8, vp9, h264, av1
+}
+
+/// In pixels.
+package struct VideoResolution: Equatable, Sendable {
+    package var width: Int
+    package var height: Int
+
+    package init(width: Int, height: Int) {
+        self.width = width
+        self.height = height
+    }
+}
+
+/// What forwarding needs to know of one video packet; read from this packet alone.
+package struct VideoPacketInfo: Equatable, Sendable {
+    /// Whether this packet is known to belong to a key frame.
+    ///
+    /// VP8 and AV1 say so in the first packet only.
+    package var isKeyFrame = false
+    /// Whether a decoder can start with this packet.
+    ///
+    /// H.264 may say so of several packets at the head of one frame (parameter sets, then the picture): the
+    /// first one counts.
+    package var startsKeyFrame = false
+    /// Whether a frame, or with spatial layers one layer of it, begins here.
+    ///
+    /// H.264 may say so of several packets at the head of one frame.
+    package var startsFrame = false
+    /// Whether a frame, or with spatial layers one layer of it, ends here.
+    ///
+    /// The last layer has the marker bit.
+    package var endsFrame = false
+    /// 0 is the smallest picture.
+    package var spatialLayer: UInt8 = 0
+    /// 0 is the lowest frame rate.
+    package var temporalLayer: UInt8 = 0
+    /// Whether a receiver of lower temporal layers may begin to receive this one here.
+    package var isTemporalSwitchingPoint = false
+    /// Of the whole picture, where the packet tells: in key frames.
+    package var resolution: VideoResolution?
+}
+
+/// Reads as much of a video payload as forwarding needs.
+package enum VideoPayload {
+    /// - Parameters:
+    ///   - payload: without padding; an empty one (a probe) is refused.
+    ///   - marker: of the RTP header.
+    ///   - dependencyDescriptor: of the RTP header extension, if there is one; AV1 and H.264 use it.
+    package static func describe(
+        _ codec: VideoCodec, payload: Span<UInt8>, marker: Bool,
+        dependencyDescriptor: DependencyDescriptor? = nil
+    ) throws(WireError) -> VideoPacketInfo {
+        switch codec {
+        case .vp8:
+            return try VP8Descriptor(parsing: payload).describe(payload, marker: marker)
+        case .vp9:
+            return try VP9Descriptor(parsing: payload).describe(payload, marker: marker)
+        case .h264:
+            var info = try H264Payload.describe(payload, marker: marker)
+            guard let dependencyDescriptor, dependencyDescriptor.hasLayers else { return info }
+            info.spatialLayer = dependencyDescriptor.spatialLayer
+            info.temporalLayer = dependencyDescriptor.temporalLayer
+            info.isTemporalSwitchingPoint = dependencyDescriptor.isSwitchingPoint
+            return info
+        case .av1:
+            return try AV1Payload.describe(
+                payload, marker: marker, dependencyDescriptor: dependencyDescriptor)
+        }
+    }
+}
