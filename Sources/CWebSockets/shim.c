@@ -1,1 +1,78 @@
+// accept4 and RTLD_NODELETE.
+#define _GNU_SOURCE
 #include "CWebSockets.h"
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *cws_load_event_plugin(void) {
+    static void *plugin;
+    if (!plugin)
+        plugin = dlopen(LWS_INSTALL_LIBDIR "/libwebsockets-evlib_uv.so", RTLD_NOW | RTLD_NODELETE);
+    return plugin ? NULL : dlerror();
+}
+
+struct lws_context *cws_create(const struct cws_settings *settings) {
+    // Freed by the context, see below.
+    struct lws_protocols *protocols = calloc(2, sizeof(*protocols));
+    if (!protocols)
+        return NULL;
+    protocols[0].name = "rostrum";
+    protocols[0].callback = settings->callback;
+    // Held by every WebSocket; longer messages arrive in pieces.
+    protocols[0].rx_buffer_size = 2048;
+    // The most bytes lws_write hands to the socket at once.
+    protocols[0].tx_packet_size = 65536;
+
+    void *loops[1] = {settings->loop};
+    struct lws_context_creation_info info;
+    memset(&info, 0, sizeof(info));
+    // The gateway listens and accepts by itself.
+    info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
+    info.protocols = protocols;
+    info.user = settings->user;
+    info.foreign_loops = loops;
+    info.pcontext = settings->context;
+    info.external_baggage_free_on_destroy = protocols;
+    info.gid = (gid_t)-1;
+    info.uid = (uid_t)-1;
+    info.server_string = "rostrum";
+    info.vhost_name = "rostrum";
+    info.max_http_header_data2 = settings->header_bytes;
+    info.timeout_secs = settings->header_seconds;
+    info.timeout_secs_ah_idle = settings->header_seconds;
+    info.keepalive_timeout = (int)settings->idle_seconds;
+    info.retry_and_idle_policy = settings->heartbeat;
+    // Garbage instead of a request line reaches us as raw bytes, so that it gets an answer.
+    info.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
+                   LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_UV_NO_SIGSEGV_SIGFPE_SPIN |
+                   LWS_SERVER_OPTION_FALLBACK_TO_APPLY_LISTEN_ACCEPT_CONFIG;
+    if (settings->certificate_path) {
+        info.options |= LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT;
+        info.ssl_cert_filepath = settings->certificate_path;
+        info.ssl_private_key_filepath = settings->key_path;
+        info.alpn = settings->alpn;
+        info.ssl_options_set = SSL_OP_NO_SSLv3 | SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1 | SSL_OP_NO_RENEGOTIATION;
+    }
+    return lws_create_context(&info);
+}
+
+int cws_accept(int listener, struct sockaddr *address, socklen_t *length) {
+    return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+}
+
+struct lws *cws_adopt(struct lws_context *context, int socket, int is_tls) {
+    lws_sock_file_fd_type descriptor;
+    memset(&descriptor, 0, sizeof(descriptor));
+    descriptor.sockfd = socket;
+    int type = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP | (is_tls ? LWS_ADOPT_ALLOW_SSL : 0);
+    return lws_adopt_descriptor_vhost(lws_get_vhost_by_name(context, "rostrum"), type, descriptor, NULL, NULL);
+}
+
+int cws_prefix(void) { return LWS_PRE; }
+
+void cws_kill(struct lws *wsi) { lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC); }
+
+int cws_is_stream(struct lws *wsi) { return lws_get_network_wsi(wsi) != wsi; }
+
+void cws_set_log(void (*sink)(int level, const char *line)) { lws_set_log_level(sink ? LLL_ERR | LLL_WARN : 0, sink); }

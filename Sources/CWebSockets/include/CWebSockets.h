@@ -1,3 +1,56 @@
-// libwebsockets, and inline functions for its macros.
+// libwebsockets and libuv, with functions for what Swift cannot call: macros, a struct with too many members,
+// and the event library plugin, which must stay loaded.
 #pragma once
 #include <libwebsockets.h>
+#include <uv.h>
+
+/// What the gateway asks of a libwebsockets context.
+struct cws_settings {
+    /// The loop to run on; the caller runs it, on one thread.
+    uv_loop_t *loop;
+    lws_callback_function *callback;
+    /// Comes back from `lws_context_user`.
+    void *user;
+    /// PEM files; null for plain text.
+    const char *certificate_path;
+    const char *key_path;
+    /// Comma-separated, for example "h2,http/1.1"; not copied.
+    const char *alpn;
+    /// Bytes of request line and headers kept for each request.
+    unsigned int header_bytes;
+    /// Seconds for a request's headers to arrive.
+    unsigned int header_seconds;
+    /// Seconds an idle connection stays open.
+    unsigned int idle_seconds;
+    /// Seconds of silence after which a WebSocket is pinged, and after which it is given up; not copied.
+    const lws_retry_bo_t *heartbeat;
+    /// Set to null once the context has been destroyed.
+    struct lws_context **context;
+};
+
+/// Loads the libuv plugin for good.
+///
+/// libwebsockets unloads it with the last context while libuv may still have to call into it.
+/// Returns null, or what went wrong, to be read before the next call.
+const char *cws_load_event_plugin(void);
+
+/// Returns null when libwebsockets refuses the settings.
+struct lws_context *cws_create(const struct cws_settings *settings);
+
+/// `accept4` with the flags for a socket that neither blocks nor is inherited.
+int cws_accept(int listener, struct sockaddr *address, socklen_t *length);
+
+/// Hands an accepted, non-blocking socket to libwebsockets, which closes it from then on, even on failure (null).
+struct lws *cws_adopt(struct lws_context *context, int socket, int is_tls);
+
+/// Bytes that must be free before every buffer given to `lws_write`.
+int cws_prefix(void);
+
+/// Closes from outside its callbacks, without ceremony.
+void cws_kill(struct lws *wsi);
+
+/// Whether the wsi is one stream of an HTTP/2 connection.
+int cws_is_stream(struct lws *wsi);
+
+/// Sends libwebsockets' own complaints to `sink`; none are wanted when it is null.
+void cws_set_log(void (*sink)(int level, const char *line));

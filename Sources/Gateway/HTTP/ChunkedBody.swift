@@ -1,0 +1,115 @@
+/// Takes the chunked transfer coding off a request body, which libwebsockets leaves on.
+/// - Source: RFC 9112 §7.1.
+struct ChunkedBody {
+    enum Failure: Error {
+        case malformed
+        case tooLarge
+    }
+
+    private enum Expectation {
+        case size
+        /// The rest of the size line: extensions, which are skipped.
+        case sizeLine
+        case data(Int)
+        /// The line break after a chunk.
+        case dataEnd
+        /// Trailer fields, which are skipped, up to an empty line.
+        case trailer
+        case finished
+    }
+
+    /// Bytes in one size line or in the whole trailer section.
+    private static let maximumLineLength = 1_024
+
+    private(set) var body: [UInt8] = []
+    private let limit: Int
+    private var expectation = Expectation.size
+    private var size = 0
+    private var lineLength = 0
+    private var trailerLineIsEmpty = true
+    private var trailerLength = 0
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    var isFinished: Bool {
+        if case .finished = expectation { return true }
+        return false
+    }
+
+    /// Decodes more bytes; what comes after the end is ignored.
+    mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
+        var rest = bytes[...]
+        while let byte = rest.first {
+            if case .data(let remaining) = expectation {
+                let count = min(remaining, rest.count)
+                body.append(contentsOf: rest.prefix(count))
+                rest = rest.dropFirst(count)
+                expectation = count == remaining ? .dataEnd : .data(remaining - count)
+                continue
+            }
+            if case .finished = expectation { return }
+            try take(byte)
+            rest = rest.dropFirst()
+        }
+    }
+
+    private mutating func take(_ byte: UInt8) throws(Failure) {
+        switch expectation {
+        case .size:
+            lineLength += 1
+            guard lineLength <= Self.maximumLineLength else { throw .malformed }
+            if let digit = Self.hexadecimalValue(byte) {
+                guard size <= limit else { throw .tooLarge }
+                size = size << 4 | digit
+            } else {
+                guard lineLength > 1 else { throw .malformed }
+                try endSize(byte)
+            }
+        case .sizeLine:
+            lineLength += 1
+            guard lineLength <= Self.maximumLineLength else { throw .malformed }
+            if byte == 0x0A { try beginData() }
+        case .dataEnd:
+            if byte == 0x0D { return }
+            guard byte == 0x0A else { throw .malformed }
+            expectation = .size
+            size = 0
+            lineLength = 0
+        case .trailer:
+            trailerLength += 1
+            guard trailerLength <= Self.maximumLineLength else { throw .malformed }
+            switch byte {
+            case 0x0A where trailerLineIsEmpty: expectation = .finished
+            case 0x0A: trailerLineIsEmpty = true
+            case 0x0D: break
+            default: trailerLineIsEmpty = false
+            }
+        case .data, .finished:
+            assertionFailure("data and end are handled before")
+        }
+    }
+
+    private mutating func endSize(_ byte: UInt8) throws(Failure) {
+        switch byte {
+        case 0x0A: try beginData()
+        case 0x0D, UInt8(ascii: ";"), 0x20, 0x09: expectation = .sizeLine
+        default: throw .malformed
+        }
+    }
+
+    private mutating func beginData() throws(Failure) {
+        guard body.count + size <= limit else { throw .tooLarge }
+        expectation = size == 0 ? .trailer : .data(size)
+    }
+
+    private static func hexadecimalValue(_ byte: UInt8) -> Int? {
+        switch byte {
+        case 0x30...0x39: Int(byte) - 0x30
+        case 0x41...0x46: Int(byte) - 0x37
+        case 0x61...0x66: Int(byte) - 0x57
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,80 @@
+import Base
+import CWebSockets
+
+/// One TCP connection, seen from the service thread.
+final class Connection {
+    let wsi: OpaquePointer
+    let address: TransportAddress
+    /// Requests under way; several only with HTTP/2.
+    var activeExchanges = 0
+    /// When to give it up, in the loop's milliseconds; nil while an exchange or a WebSocket decides.
+    var deadline: UInt64?
+    /// Closed at the next chance to write.
+    var isClosing = false
+    /// It spoke something else than HTTP and has been told so.
+    var isRefused = false
+
+    init(wsi: OpaquePointer, address: TransportAddress, deadline: UInt64) {
+        self.wsi = wsi
+        self.address = address
+        self.deadline = deadline
+    }
+}
+
+/// One request and its answer, seen from the service thread.
+final class Exchange {
+    enum Phase {
+        /// The body is on its way.
+        case receiving
+        /// A handler is at work.
+        case handling(Task<Void, Never>)
+        /// The answer is on its way.
+        case sending(Sending)
+        /// Answered before all of the body came: the rest is read and dropped, because closing at once could make
+        /// the client lose the answer.
+        case draining
+    }
+
+    struct Sending {
+        let response: HTTPResponse
+        /// Bytes of the body that were handed over.
+        var offset = 0
+        var hasSentHead = false
+    }
+
+    let id: UInt64
+    let wsi: OpaquePointer
+    let connection: Connection
+    let isStream: Bool
+    let startedAt: UInt64
+    /// nil when the head itself was refused.
+    let head: RequestHead?
+    var phase = Phase.receiving
+    var body: [UInt8] = []
+    var chunks: ChunkedBody?
+    /// Not all of the body has come.
+    var isBodyPending: Bool
+    /// When to give up the present phase, in the loop's milliseconds.
+    var deadline: UInt64
+    var closesConnection = false
+
+    init(
+        id: UInt64, wsi: OpaquePointer, connection: Connection, head: RequestHead?, startedAt: UInt64,
+        deadline: UInt64
+    ) {
+        self.id = id
+        self.wsi = wsi
+        self.connection = connection
+        self.head = head
+        self.startedAt = startedAt
+        self.deadline = deadline
+        isStream = cws_is_stream(wsi) != 0
+        isBodyPending = head.map { $0.framing != .none } ?? false
+    }
+
+    /// Bytes to hand over next.
+    var isWaitingForHandler: Bool {
+        if case .handling = phase { return true }
+        return false
+    }
+}

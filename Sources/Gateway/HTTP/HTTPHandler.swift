@@ -1,0 +1,32 @@
+/// What a server does with its requests.
+package protocol HTTPHandler: Sendable {
+    /// Answers one request.
+    ///
+    /// Runs as a task of its own, which is cancelled when the client goes away or the time is up.
+    func respond(to request: HTTPRequest) async -> HTTPResponse
+
+    /// Decides about a WebSocket.
+    ///
+    /// Runs on the service thread: it must neither wait nor take long.
+    func upgrade(_ request: HTTPRequest) -> WebSocketDecision
+
+    /// The answer to a request that the server itself turns away, such as one that is too large.
+    func refusal(_ status: Int, _ detail: String) -> HTTPResponse
+}
+
+extension HTTPHandler {
+    package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
+        .refuse(refusal(404, "There is no WebSocket here."))
+    }
+
+    package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
+        .text(status, detail)
+    }
+}
+
+package enum WebSocketDecision: Sendable {
+    case refuse(HTTPResponse)
+    /// The closure owns the conversation: the connection is closed when it returns, and the task that runs it is
+    /// cancelled when the client goes away.
+    case accept(@Sendable (WebSocketConnection) async -> Void)
+}

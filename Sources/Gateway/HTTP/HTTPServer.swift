@@ -1,0 +1,73 @@
+import Base
+import Foundation
+import Glibc
+
+/// An HTTP/1.1, HTTP/2 and WebSocket server on libwebsockets, with one service thread.
+package final class HTTPServer: Sendable {
+    /// Where it listens, with the port the kernel chose if it was asked to.
+    package let address: TransportAddress
+    private let link: ServiceLink
+
+    private init(address: TransportAddress, link: ServiceLink) {
+        self.address = address
+        self.link = link
+    }
+
+    /// Returns once the server accepts connections.
+    package static func start(
+        _ settings: HTTPServerSettings, handler: any HTTPHandler, log: Log
+    ) async throws(HTTPServerError) -> HTTPServer {
+        raiseDescriptorLimit()
+        if let tls = settings.tls {
+            for path in [tls.certificate, tls.key] { try requireReadable(path) }
+        }
+        let listener = try ListenSocket(settings.address)
+        let address = listener.address
+        let link = ServiceLink()
+        let descriptor = listener.relinquish()
+        let result = await withCheckedContinuation { continuation in
+            let thread = Thread {
+                let loop = ServiceLoop(
+                    settings: settings, listener: ListenSocket(adopting: descriptor, address),
+                    handler: handler,
+                    link: link, log: log.subsystem("http"))
+                do throws(HTTPServerError) {
+                    try loop.start()
+                    continuation.resume(returning: Result<Void, HTTPServerError>.success(()))
+                    loop.run()
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
+                link.finish()
+            }
+            thread.name = "http"
+            thread.start()
+        }
+        try result.get()
+        return HTTPServer(address: address, link: link)
+    }
+
+    /// Stops accepting, lets what is under way finish for at most `grace`, and returns when all is closed.
+    package func stop(grace: Duration = .seconds(5)) async {
+        link.post(.stop(grace: grace))
+        await link.finished()
+    }
+
+    private static func requireReadable(_ path: String) throws(HTTPServerError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .unreadableFile(path, detail: String(cString: strerror(errno))) }
+        close(descriptor)
+    }
+
+    /// The usual 1,024 descriptors would be 1,024 clients.
+    ///
+    /// Not more than 262,144, because libwebsockets allocates a table as long as the limit.
+    private static func raiseDescriptorLimit() {
+        var limit = rlimit()
+        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        let wanted = min(limit.rlim_max, 262_144)
+        guard limit.rlim_cur != wanted else { return }
+        limit.rlim_cur = wanted
+        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+    }
+}

@@ -1,0 +1,152 @@
+import Base
+import CWebSockets
+import Glibc
+
+/// A listening TCP socket; accepts without blocking.
+struct ListenSocket: ~Copyable {
+    let descriptor: CInt
+    let address: TransportAddress
+
+    init(_ wanted: TransportAddress) throws(HTTPServerError) {
+        let family = wanted.ip.ipv4 == nil ? AF_INET6 : AF_INET
+        let descriptor = socket(
+            family, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0
+        )
+        guard descriptor >= 0 else { throw Self.failure(errno, wanted) }
+        var on: CInt = 1
+        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
+        let isBound = wanted.withSocketAddress {
+            bind(descriptor, $0, $1) == 0 && listen(descriptor, 1_024) == 0
+        }
+        guard isBound, let address = TransportAddress(localAddressOf: descriptor) else {
+            let failure = Self.failure(errno, wanted)
+            close(descriptor)
+            throw failure
+        }
+        self.descriptor = descriptor
+        self.address = address
+    }
+
+    /// Takes over a listening descriptor.
+    init(adopting descriptor: CInt, _ address: TransportAddress) {
+        self.descriptor = descriptor
+        self.address = address
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Hands the descriptor to the caller, who takes it to another thread.
+    consuming func relinquish() -> CInt {
+        let descriptor = descriptor
+        discard self
+        return descriptor
+    }
+
+    enum Accepted {
+        case connection(CInt, from: TransportAddress)
+        case nothing
+        /// Out of file descriptors or memory: the connection stays in the kernel's queue.
+        case exhausted
+    }
+
+    /// Takes one connection out of the queue.
+    func accept() -> Accepted {
+        while true {
+            var storage = sockaddr_storage()
+            var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+            let connection = withUnsafeMutablePointer(to: &storage) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    cws_accept(descriptor, $0, &length)
+                }
+            }
+            if connection >= 0 {
+                guard let address = TransportAddress(storage) else {
+                    close(connection)
+                    continue
+                }
+                return .connection(connection, from: address)
+            }
+            switch errno {
+            case EINTR, ECONNABORTED, EPROTO: continue
+            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return .exhausted
+            default: return .nothing
+            }
+        }
+    }
+
+    private static func failure(_ code: CInt, _ address: TransportAddress) -> HTTPServerError {
+        switch code {
+        case EADDRINUSE: .addressInUse(address)
+        case EADDRNOTAVAIL: .addressNotAvailable(address)
+        case EACCES, EPERM: .permissionDenied(address)
+        default: .cannotListen(address, detail: String(cString: strerror(code)))
+        }
+    }
+}
+
+extension TransportAddress {
+    /// Calls `body` with the address as the system wants it.
+    func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        if let bits = ip.ipv4 {
+            var address = sockaddr_in()
+            address.sin_family = sa_family_t(AF_INET)
+            address.sin_port = port.bigEndian
+            address.sin_addr.s_addr = bits.bigEndian
+            return withUnsafePointer(to: &address) {
+                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+                }
+            }
+        }
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_port = port.bigEndian
+        withUnsafeMutableBytes(of: &address.sin6_addr) {
+            $0.storeBytes(of: ip.high.bigEndian, as: UInt64.self)
+            $0.storeBytes(of: ip.low.bigEndian, toByteOffset: 8, as: UInt64.self)
+        }
+        return withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                body($0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+            }
+        }
+    }
+
+    /// Reads what `accept` and `getsockname` filled in; nil for other families.
+    init?(_ storage: sockaddr_storage) {
+        var storage = storage
+        switch Int32(storage.ss_family) {
+        case AF_INET:
+            let address = withUnsafePointer(to: &storage) {
+                $0.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee }
+            }
+            self.init(
+                ip: IPAddress(ipv4: UInt32(bigEndian: address.sin_addr.s_addr)),
+                port: UInt16(bigEndian: address.sin_port))
+        case AF_INET6:
+            var address = withUnsafePointer(to: &storage) {
+                $0.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { $0.pointee }
+            }
+            let (high, low) = withUnsafeBytes(of: &address.sin6_addr) {
+                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            }
+            self.init(
+                ip: IPAddress(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low)),
+                port: UInt16(bigEndian: address.sin6_port))
+        default:
+            return nil
+        }
+    }
+
+    init?(localAddressOf descriptor: CInt) {
+        var storage = sockaddr_storage()
+        var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+        let result = withUnsafeMutablePointer(to: &storage) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        guard result == 0 else { return nil }
+        self.init(storage)
+    }
+}

@@ -1,0 +1,164 @@
+import Base
+import CWebSockets
+
+/// A request line and headers, read from libwebsockets and checked.
+struct RequestHead {
+    enum Framing: Equatable {
+        case none
+        case length(Int)
+        case chunked
+        /// HTTP/2: the end of the stream ends the body.
+        case stream
+    }
+
+    let method: HTTPMethod
+    let path: String
+    let query: [HTTPRequest.QueryItem]
+    let headers: HTTPHeaders
+    let framing: Framing
+    let expectsContinue: Bool
+    /// Whether libwebsockets takes what follows the head for a body, whatever the head says.
+    let libraryAwaitsBody: Bool
+
+    struct Refusal: Error {
+        let status: Int
+        let detail: String
+
+        init(_ status: Int, _ detail: String) {
+            self.status = status
+            self.detail = detail
+        }
+    }
+
+    /// Must be called while libwebsockets still holds the headers: in its callback for a request or an upgrade.
+    init(reading wsi: OpaquePointer, maximumBytes: Int) throws(Refusal) {
+        let isStream = cws_is_stream(wsi) != 0
+        (method, path) = try Self.target(wsi, isStream: isStream)
+        query = Self.query(wsi)
+        headers = Self.headers(wsi, isStream: isStream)
+        let size =
+            headers.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
+            + query.reduce(path.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 2 }
+        guard size <= maximumBytes else { throw Refusal(431, "The request's header is too large.") }
+        if !isStream {
+            guard wsi.text(WSI_TOKEN_HTTP)?.hasPrefix("HTTP/1.") == true else {
+                throw Refusal(400, "The request line does not end in an HTTP version.")
+            }
+            guard headers["host"] != nil || wsi.text(WSI_TOKEN_HTTP) == "HTTP/1.0" else {
+                throw Refusal(400, "The request has no Host field.")
+            }
+        }
+        framing = try Self.framing(headers, method, isStream: isStream)
+        expectsContinue = headers["expect"]?.lowercased() == "100-continue"
+        libraryAwaitsBody = framing == .chunked || framing == .none && [.post, .put, .patch].contains(method)
+    }
+
+    private static func target(_ wsi: OpaquePointer, isStream: Bool) throws(Refusal) -> (HTTPMethod, String) {
+        if isStream {
+            guard let name = wsi.text(WSI_TOKEN_HTTP_COLON_METHOD),
+                let path = wsi.text(WSI_TOKEN_HTTP_COLON_PATH),
+                path.hasPrefix("/")
+            else { throw Refusal(400, "The request has no method or no path.") }
+            guard let method = HTTPMethod(rawValue: name) else {
+                throw Refusal(501, "The method is not known here.")
+            }
+            return (method, path)
+        }
+        let found = methods.compactMap { method, token in wsi.text(token).map { (method, $0) } }
+        guard found.count == 1, let (method, path) = found.first, path.hasPrefix("/") else {
+            throw Refusal(400, "The request line is malformed.")
+        }
+        return (method, path)
+    }
+
+    private static let methods: [(HTTPMethod, lws_token_indexes)] = [
+        (.get, WSI_TOKEN_GET_URI), (.head, WSI_TOKEN_HEAD_URI), (.post, WSI_TOKEN_POST_URI),
+        (.put, WSI_TOKEN_PUT_URI), (.patch, WSI_TOKEN_PATCH_URI), (.delete, WSI_TOKEN_DELETE_URI),
+        (.options, WSI_TOKEN_OPTIONS_URI),
+    ]
+
+    private static func query(_ wsi: OpaquePointer) -> [HTTPRequest.QueryItem] {
+        let length = Int(lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_URI_ARGS))
+        guard length > 0 else { return [] }
+        var items: [HTTPRequest.QueryItem] = []
+        withUnsafeTemporaryAllocation(of: CChar.self, capacity: length + 1) { buffer in
+            // libwebsockets keeps fewer than 128 pieces for all headers together.
+            for index in 0..<CInt(128) {
+                let count = lws_hdr_copy_fragment(
+                    wsi, buffer.baseAddress, CInt(length + 1), WSI_TOKEN_HTTP_URI_ARGS, index)
+                guard count >= 0 else { return }
+                let pair = buffer.prefix(Int(count)).map { UInt8(bitPattern: $0) }
+                guard !pair.isEmpty else { continue }
+                let name = pair.prefix { $0 != UInt8(ascii: "=") }
+                items.append(
+                    HTTPRequest.QueryItem(
+                        name: String(decoding: name, as: UTF8.self),
+                        value: String(decoding: pair.dropFirst(name.count + 1), as: UTF8.self)))
+            }
+        }
+        return items
+    }
+
+    private static func headers(_ wsi: OpaquePointer, isStream: Bool) -> HTTPHeaders {
+        var headers = HTTPHeaders()
+        for (name, token) in names {
+            guard let value = wsi.text(token) else { continue }
+            headers.add(name, value)
+        }
+        if isStream, headers["host"] == nil, let authority = wsi.text(WSI_TOKEN_HTTP_COLON_AUTHORITY) {
+            headers.add("host", authority)
+        }
+        return headers
+    }
+
+    /// The header fields libwebsockets knows, which are all that the gateway needs.
+    private static let names: [(String, lws_token_indexes)] = (0..<WSI_TOKEN_COUNT.rawValue).compactMap {
+        number in
+        let token = lws_token_indexes(rawValue: number)
+        guard let text = lws_token_to_string(token) else { return nil }
+        let name = String(cString: text)
+        guard name.hasSuffix(":"), !name.hasPrefix(":"), name.count > 1 else { return nil }
+        return (String(name.dropLast()), token)
+    }
+
+    /// - Source: RFC 9112 §6.3.
+    private static func framing(
+        _ headers: HTTPHeaders, _ method: HTTPMethod, isStream: Bool
+    ) throws(Refusal) -> Framing {
+        let length = headers["content-length"]
+        if let coding = headers["transfer-encoding"] {
+            guard !isStream, length == nil else {
+                throw Refusal(400, "Transfer-Encoding does not go with the rest of the request.")
+            }
+            guard coding.lowercased() == "chunked" else {
+                throw Refusal(501, "The transfer coding is not known here.")
+            }
+            // libwebsockets would take the body of any other method for the next request.
+            guard [.post, .put, .patch].contains(method) else {
+                throw Refusal(411, "This method's body needs a Content-Length.")
+            }
+            return .chunked
+        }
+        guard let length else {
+            return isStream && [.post, .put, .patch].contains(method) ? .stream : .none
+        }
+        guard (1...15).contains(length.utf8.count), length.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+            let count = Int(length)
+        else { throw Refusal(400, "The Content-Length is malformed.") }
+        return count == 0 ? .none : .length(count)
+    }
+}
+
+extension OpaquePointer {
+    /// A header of a `struct lws`; nil when it is not there.
+    func text(_ token: lws_token_indexes) -> String? {
+        let length = lws_hdr_total_length(self, token)
+        guard length > 0 else { return nil }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(length) + 1) { buffer in
+            let copied = lws_hdr_copy(self, buffer.baseAddress, length + 1, token)
+            guard copied > 0 else { return nil }
+            return String(
+                decoding: buffer.prefix(Int(copied)).lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        }
+    }
+}

@@ -1,0 +1,50 @@
+import Glibc
+
+/// The bytes before a response's body, in HTTP/1.1.
+/// - Source: RFC 9112 §4, RFC 9110 §6.6.1 (Date), §8.6 (Content-Length).
+struct ResponseHead {
+    let bytes: [UInt8]
+
+    /// - Parameter now: seconds since 1970.
+    init(_ response: HTTPResponse, to method: HTTPMethod?, closing: Bool, now: Int) {
+        var text = "HTTP/1.1 \(response.status) \(HTTPResponse.reasonPhrase(response.status))\r\n"
+        for field in response.headers.fields {
+            text += "\(field.name): \(Self.sanitized(field.value))\r\n"
+        }
+        text += "date: \(HTTPDate.text(now))\r\n"
+        if let length = Self.contentLength(response) { text += "content-length: \(length)\r\n" }
+        if closing { text += "connection: close\r\n" }
+        bytes = Array((text + "\r\n").utf8)
+    }
+
+    /// nil where the field must not stand.
+    static func contentLength(_ response: HTTPResponse) -> Int? {
+        response.status == 204 || response.status == 304 || response.status < 200 ? nil : response.body.count
+    }
+
+    /// A line break in a value would start a header of the attacker's choice.
+    static func sanitized(_ value: String) -> String {
+        guard value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return value }
+        return String(value.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : Character($0) })
+    }
+}
+
+enum HTTPDate {
+    /// `Sun, 06 Nov 1994 08:49:37 GMT`.
+    /// - Source: RFC 9110 §5.6.7.
+    static func text(_ seconds: Int) -> String {
+        var time = time_t(seconds)
+        var parts = tm()
+        gmtime_r(&time, &parts)
+        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
+        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
+        let day = two(parts.tm_mday)
+        let clock = "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+        return
+            "\(days[Int(parts.tm_wday)]), \(day) \(months[Int(parts.tm_mon)]) \(1900 + parts.tm_year) \(clock) GMT"
+    }
+
+    private static func two(_ number: CInt) -> String {
+        number < 10 ? "0\(number)" : "\(number)"
+    }
+}

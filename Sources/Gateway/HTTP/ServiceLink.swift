@@ -1,0 +1,77 @@
+import CWebSockets
+import Synchronization
+
+/// The way from any thread to the service thread.
+final class ServiceLink: Sendable {
+    enum Command: Sendable {
+        /// A handler has answered the exchange of that number.
+        case answer(UInt64, HTTPResponse)
+        /// The WebSocket of that number has something to send.
+        case serveSocket(UInt64)
+        /// Serve what is under way for at most so long, then stop.
+        case stop(grace: Duration)
+    }
+
+    private struct State {
+        var commands: [Command] = []
+        /// Address of the `uv_async_t` that wakes the loop; nil before the start and after the end.
+        var wakeup: UInt?
+        var isFinished = false
+        var waiters: [CheckedContinuation<Void, Never>] = []
+    }
+
+    private let state = Mutex(State())
+
+    /// Leaves a command; without effect once the loop has ended.
+    func post(_ command: Command) {
+        state.withLock { state in
+            guard let wakeup = state.wakeup else { return }
+            state.commands.append(command)
+            // Under the lock, so that the handle cannot be closed meanwhile.
+            if state.commands.count == 1 { uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
+        }
+    }
+
+    /// Waits until the loop has ended.
+    func finished() async {
+        await withCheckedContinuation { continuation in
+            let isFinished = state.withLock { state in
+                if !state.isFinished { state.waiters.append(continuation) }
+                return state.isFinished
+            }
+            if isFinished { continuation.resume() }
+        }
+    }
+
+    // MARK: The service thread's side
+
+    func open(_ wakeup: UnsafeMutablePointer<uv_async_t>) {
+        let address = UInt(bitPattern: wakeup)
+        state.withLock { $0.wakeup = address }
+    }
+
+    func take() -> [Command] {
+        state.withLock { state in
+            let commands = state.commands
+            state.commands.removeAll(keepingCapacity: true)
+            return commands
+        }
+    }
+
+    /// Must be called before the wakeup handle is closed.
+    func close() {
+        state.withLock { state in
+            state.wakeup = nil
+            state.commands.removeAll()
+        }
+    }
+
+    func finish() {
+        let waiters = state.withLock { state in
+            state.isFinished = true
+            defer { state.waiters.removeAll() }
+            return state.waiters
+        }
+        for waiter in waiters { waiter.resume() }
+    }
+}

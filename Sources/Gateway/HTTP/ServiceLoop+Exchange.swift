@@ -1,0 +1,263 @@
+import Base
+import CWebSockets
+import Glibc
+
+/// Requests and answers.
+///
+/// HTTP/1.1 is answered as soon as the handler is done, with reading paused until then; an HTTP/2 stream when
+/// libwebsockets says that it may be written to.
+extension ServiceLoop {
+    // MARK: Receiving
+
+    func beginExchange(_ wsi: OpaquePointer) -> CInt {
+        guard let connection = connection(of: wsi), exchangeOf[wsi] == nil else { return -1 }
+        let deadline = now + settings.receiveTimeout.milliseconds
+        do throws(RequestHead.Refusal) {
+            let head = try RequestHead(reading: wsi, maximumBytes: settings.maximumHeaderBytes)
+            let exchange = open(wsi, connection, head, deadline)
+            if let seconds = limits.request(connection.address.ip, at: now) {
+                return refuse(
+                    exchange, 429, "Too many requests; wait a little.", ["Retry-After": "\(seconds)"])
+            }
+            guard stopDeadline == nil else {
+                return refuse(exchange, 503, "The server is going away.", ["Retry-After": "5"])
+            }
+            switch head.framing {
+            case .length(let count) where count > settings.maximumBodyBytes: return refuseBody(exchange)
+            case .length, .stream: break
+            case .chunked: exchange.chunks = ChunkedBody(limit: settings.maximumBodyBytes)
+            case .none: return dispatch(exchange)
+            }
+            if head.expectsContinue, !exchange.isStream {
+                let line = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
+                guard write(wsi, line, [], LWS_WRITE_HTTP_HEADERS) else { return -1 }
+            }
+            return 0
+        } catch {
+            let exchange = open(wsi, connection, nil, deadline)
+            return refuse(exchange, error.status, error.detail)
+        }
+    }
+
+    private func open(
+        _ wsi: OpaquePointer, _ connection: Connection, _ head: RequestHead?, _ deadline: UInt64
+    ) -> Exchange {
+        let exchange = Exchange(
+            id: nextID(), wsi: wsi, connection: connection, head: head, startedAt: now, deadline: deadline)
+        // After a body of unknown length libwebsockets cannot find the next request.
+        exchange.closesConnection = head?.libraryAwaitsBody ?? true
+        exchanges[exchange.id] = exchange
+        exchangeOf[wsi] = exchange
+        connection.activeExchanges += 1
+        connection.deadline = nil
+        // From here on our own deadlines count.
+        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+        return exchange
+    }
+
+    func receiveBody(_ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> CInt {
+        guard let exchange = exchangeOf[wsi], case .receiving = exchange.phase else { return 0 }
+        if exchange.chunks != nil {
+            do throws(ChunkedBody.Failure) {
+                try exchange.chunks?.append(bytes)
+            } catch {
+                switch error {
+                case .malformed: return refuse(exchange, 400, "The chunked body is malformed.")
+                case .tooLarge: return refuseBody(exchange)
+                }
+            }
+            guard let chunks = exchange.chunks, chunks.isFinished else { return 0 }
+            exchange.body = chunks.body
+            exchange.isBodyPending = false
+            return dispatch(exchange)
+        }
+        guard exchange.body.count + bytes.count <= settings.maximumBodyBytes else {
+            return refuseBody(exchange)
+        }
+        exchange.body.append(contentsOf: bytes)
+        return 0
+    }
+
+    func endBody(_ wsi: OpaquePointer) -> CInt {
+        guard let exchange = exchangeOf[wsi] else { return 0 }
+        exchange.isBodyPending = false
+        switch exchange.phase {
+        case .receiving: return dispatch(exchange)
+        // All has been read, so that closing loses nothing.
+        case .draining: return -1
+        case .handling, .sending: return 0
+        }
+    }
+
+    private func dispatch(_ exchange: Exchange) -> CInt {
+        guard let head = exchange.head else { return -1 }
+        lws_set_timeout(exchange.wsi, NO_PENDING_TIMEOUT, 0)
+        // What the client sends meanwhile stays in the socket.
+        lws_rx_flow_control(exchange.wsi, 0)
+        let request = HTTPRequest(
+            method: head.method, path: head.path, query: head.query, headers: head.headers,
+            body: exchange.body,
+            remoteAddress: exchange.connection.address, isSecure: settings.tls != nil)
+        exchange.body = []
+        exchange.chunks = nil
+        exchange.deadline = now + settings.handlerTimeout.milliseconds
+        let (id, handler, link) = (exchange.id, handler, link)
+        exchange.phase = .handling(
+            Task {
+                let response = await handler.respond(to: request)
+                link.post(.answer(id, response))
+            })
+        return 0
+    }
+
+    // MARK: Refusing
+
+    private func refuseBody(_ exchange: Exchange) -> CInt {
+        refuse(exchange, 413, "The body is larger than \(settings.maximumBodyBytes) bytes.")
+    }
+
+    /// Answers without asking the handler; whatever of the request is still to come is dropped.
+    private func refuse(
+        _ exchange: Exchange, _ status: Int, _ detail: String, _ headers: KeyValuePairs<String, String> = [:]
+    ) -> CInt {
+        var response = handler.refusal(status, detail)
+        for (name, value) in headers { response.headers.set(name, value) }
+        if exchange.isBodyPending { exchange.closesConnection = true }
+        return begin(response, exchange)
+    }
+
+    /// The time for the present phase is up.
+    func giveUp(_ exchange: Exchange) {
+        switch exchange.phase {
+        case .receiving:
+            exchange.closesConnection = true
+            if refuse(exchange, 408, "The request took too long to arrive.") != 0 { cws_kill(exchange.wsi) }
+        case .handling(let task):
+            task.cancel()
+            answer(exchange.id, handler.refusal(503, "The answer took too long."))
+        case .sending, .draining:
+            exchange.deadline = .max
+            cws_kill(exchange.wsi)
+        }
+    }
+
+    // MARK: Answering
+
+    func answer(_ id: UInt64, _ response: HTTPResponse) {
+        guard let exchange = exchanges[id], exchange.isWaitingForHandler else { return }
+        lws_rx_flow_control(exchange.wsi, 1)
+        if begin(response, exchange) != 0 { closeSoon(exchange.connection) }
+    }
+
+    private func begin(_ response: HTTPResponse, _ exchange: Exchange) -> CInt {
+        if stopDeadline != nil { exchange.closesConnection = true }
+        exchange.phase = .sending(Exchange.Sending(response: response))
+        exchange.deadline = now + settings.sendTimeout.milliseconds
+        guard exchange.isStream else { return proceed(exchange) }
+        lws_callback_on_writable(exchange.wsi)
+        return 0
+    }
+
+    func continueSending(_ wsi: OpaquePointer) -> CInt {
+        guard let exchange = exchangeOf[wsi] else {
+            return connection(of: wsi)?.isClosing == true ? -1 : 0
+        }
+        guard case .sending = exchange.phase else { return 0 }
+        return proceed(exchange)
+    }
+
+    /// Hands over as much of the answer as there is room for.
+    private func proceed(_ exchange: Exchange) -> CInt {
+        while true {
+            guard case .sending(var sending) = exchange.phase else { return 0 }
+            guard lws_partial_buffered(exchange.wsi) == 0 else {
+                lws_callback_on_writable(exchange.wsi)
+                return 0
+            }
+            let body = exchange.head?.method == .head ? [] : sending.response.body
+            if sending.hasSentHead, sending.offset == body.count { return finish(exchange, sending.response) }
+            let isWritten =
+                exchange.isStream
+                ? writeStream(exchange, &sending, body) : writePlain(exchange, &sending, body)
+            exchange.phase = .sending(sending)
+            guard isWritten else { return -1 }
+            if exchange.isStream, sending.offset < body.count || !sending.hasSentHead {
+                lws_callback_on_writable(exchange.wsi)
+                return 0
+            }
+        }
+    }
+
+    private func writePlain(_ exchange: Exchange, _ sending: inout Exchange.Sending, _ body: [UInt8]) -> Bool
+    {
+        var head: [UInt8] = []
+        if !sending.hasSentHead {
+            sending.hasSentHead = true
+            head =
+                ResponseHead(
+                    sending.response, to: exchange.head?.method, closing: exchange.closesConnection,
+                    now: time(nil)
+                ).bytes
+        }
+        let end = min(body.count, sending.offset + Self.chunkLength)
+        let part = body[sending.offset..<end]
+        sending.offset = end
+        return write(exchange.wsi, head, part, LWS_WRITE_HTTP)
+    }
+
+    private func finish(_ exchange: Exchange, _ response: HTTPResponse) -> CInt {
+        log.debug(
+            "request",
+            [
+                "method": exchange.head?.method.rawValue ?? "?",
+                "target": exchange.head?.loggedTarget ?? "?",
+                "status": response.status,
+                "milliseconds": now - exchange.startedAt,
+                "address": exchange.connection.address,
+            ])
+        if exchange.isBodyPending, !exchange.isStream {
+            exchange.phase = .draining
+            exchange.deadline = now + 2_000
+            return 0
+        }
+        let closes = exchange.closesConnection && !exchange.isStream
+        forgetExchange(exchange.wsi)
+        if closes { return -1 }
+        return lws_http_transaction_completed(exchange.wsi) == 0 ? 0 : -1
+    }
+
+    /// Closes a connection from outside its own callbacks, after what is buffered.
+    private func closeSoon(_ connection: Connection) {
+        connection.isClosing = true
+        connection.deadline = now + 5_000
+        lws_callback_on_writable(connection.wsi)
+    }
+
+    // MARK: The end
+
+    func forgetExchange(_ wsi: OpaquePointer) {
+        guard let exchange = exchangeOf.removeValue(forKey: wsi) else { return }
+        exchanges[exchange.id] = nil
+        cancelHandler(of: exchange)
+        let connection = exchange.connection
+        connection.activeExchanges -= 1
+        if connection.activeExchanges == 0 {
+            connection.deadline = now + settings.idleTimeout.milliseconds
+        }
+        endStopIfDone()
+    }
+
+    func cancelHandler(of exchange: Exchange) {
+        if case .handling(let task) = exchange.phase {
+            log.debug("client-gone", ["target": exchange.head?.loggedTarget ?? "?"])
+            task.cancel()
+        }
+    }
+}
+
+extension RequestHead {
+    /// For a log line, without a token.
+    var loggedTarget: String {
+        HTTPRequest(method: method, path: path, query: query).loggedTarget
+    }
+}

@@ -1,0 +1,210 @@
+import Base
+import CWebSockets
+import Glibc
+
+/// A WebSocket that may be opened, until libwebsockets has opened it.
+struct Upgrade {
+    let request: HTTPRequest
+    let conversation: @Sendable (WebSocketConnection) async -> Void
+}
+
+/// One WebSocket, seen from the service thread.
+final class SocketSession {
+    let wsi: OpaquePointer
+    let connection: WebSocketConnection
+    var conversation: Task<Void, Never>?
+    /// The message that is arriving.
+    var message: [UInt8] = []
+    var peerClose: WebSocketClose?
+
+    init(wsi: OpaquePointer, connection: WebSocketConnection) {
+        self.wsi = wsi
+        self.connection = connection
+    }
+}
+
+/// WebSockets.
+extension ServiceLoop {
+    // MARK: Opening
+
+    /// Asked for an HTTP/1.1 request that wants another protocol.
+    func confirmUpgrade(_ wsi: OpaquePointer) -> CInt {
+        // libwebsockets comes here a second time, without headers, for a protocol it has refused itself
+        // (CVE-2025-11677); its own text must not be touched then.
+        guard lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) > 0, let connection = connection(of: wsi) else {
+            return -1
+        }
+        let response: HTTPResponse
+        switch decide(wsi, connection, isStream: false) {
+        case .accept(let upgrade):
+            upgrades[wsi] = upgrade
+            return 0
+        case .refuse(let refusal): response = refusal
+        }
+        let head = ResponseHead(response, to: .get, closing: true, now: time(nil))
+        _ = write(wsi, head.bytes, response.body.prefix(Self.chunkLength), LWS_WRITE_HTTP)
+        return -1
+    }
+
+    /// Asked for every WebSocket, after `confirmUpgrade` where that is asked at all.
+    func confirmSocket(_ wsi: OpaquePointer) -> CInt {
+        guard upgrades[wsi] == nil else { return 0 }
+        guard cws_is_stream(wsi) != 0, let connection = connection(of: wsi),
+            case .accept(let upgrade) = decide(wsi, connection, isStream: true)
+        else { return -1 }
+        upgrades[wsi] = upgrade
+        return 0
+    }
+
+    private enum Decision {
+        case accept(Upgrade)
+        case refuse(HTTPResponse)
+    }
+
+    /// - Source: RFC 6455 §4.2.1, RFC 8441 §5.
+    private func decide(_ wsi: OpaquePointer, _ connection: Connection, isStream: Bool) -> Decision {
+        let head: RequestHead
+        do throws(RequestHead.Refusal) {
+            head = try RequestHead(reading: wsi, maximumBytes: settings.maximumHeaderBytes)
+        } catch {
+            return .refuse(handler.refusal(error.status, error.detail))
+        }
+        if let seconds = limits.request(connection.address.ip, at: now) {
+            var response = handler.refusal(429, "Too many requests; wait a little.")
+            response.headers.set("Retry-After", "\(seconds)")
+            return .refuse(response)
+        }
+        guard stopDeadline == nil else { return .refuse(handler.refusal(503, "The server is going away.")) }
+        if !isStream, let response = handshakeRefusal(head) { return .refuse(response) }
+        let request = HTTPRequest(
+            method: .get, path: head.path, query: head.query, headers: head.headers,
+            remoteAddress: connection.address, isSecure: settings.tls != nil)
+        switch handler.upgrade(request) {
+        case .refuse(let response): return .refuse(response)
+        case .accept(let conversation): return .accept(Upgrade(request: request, conversation: conversation))
+        }
+    }
+
+    private func handshakeRefusal(_ head: RequestHead) -> HTTPResponse? {
+        guard head.headers["upgrade"]?.lowercased() == "websocket" else {
+            var response = handler.refusal(426, "No protocol but websocket can be switched to.")
+            response.headers.set("Upgrade", "websocket")
+            return response
+        }
+        guard head.method == .get, head.framing == .none,
+            head.headers["connection"]?.lowercased().contains("upgrade") == true,
+            head.headers["sec-websocket-key"]?.utf8.count == 24
+        else { return handler.refusal(400, "This is not a WebSocket handshake.") }
+        guard head.headers["sec-websocket-version"] == "13" else {
+            var response = handler.refusal(426, "Only WebSocket version 13 is spoken here.")
+            response.headers.set("Sec-WebSocket-Version", "13")
+            return response
+        }
+        guard head.headers["sec-websocket-protocol"] == nil else {
+            return handler.refusal(400, "There is no WebSocket subprotocol here.")
+        }
+        return nil
+    }
+
+    func beginSocket(_ wsi: OpaquePointer) -> CInt {
+        guard let upgrade = upgrades.removeValue(forKey: wsi), let connection = connection(of: wsi) else {
+            return -1
+        }
+        // Heartbeats watch over it from here on.
+        connection.deadline = nil
+        let link = link
+        let socket = WebSocketConnection(
+            id: nextID(), remoteAddress: connection.address, settings: settings,
+            wake: { link.post(.serveSocket($0)) })
+        let session = SocketSession(wsi: wsi, connection: socket)
+        sockets[socket.id] = session
+        socketOf[wsi] = session
+        log.debug(
+            "websocket-opened", ["target": upgrade.request.loggedTarget, "address": connection.address])
+        let conversation = upgrade.conversation
+        session.conversation = Task {
+            await conversation(socket)
+            socket.close()
+        }
+        return 0
+    }
+
+    // MARK: Talking
+
+    func receiveMessage(_ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> CInt {
+        guard let session = socketOf[wsi] else { return -1 }
+        guard session.message.count + bytes.count <= settings.maximumMessageBytes else {
+            return close(session, .messageTooBig)
+        }
+        session.message.append(contentsOf: bytes)
+        guard lws_is_final_fragment(wsi) != 0, lws_remaining_packet_payload(wsi) == 0 else { return 0 }
+        let bytes = session.message
+        session.message = []
+        let message =
+            lws_frame_is_binary(wsi) != 0
+            ? WebSocketMessage.binary(bytes) : .text(String(decoding: bytes, as: UTF8.self))
+        return session.connection.deliver(message) ? 0 : close(session, .policyViolation)
+    }
+
+    func sendMessage(_ wsi: OpaquePointer) -> CInt {
+        guard let session = socketOf[wsi] else { return -1 }
+        switch session.connection.nextOutput() {
+        case .nothing: return 0
+        case .close(let reason): return close(session, reason)
+        case .send(let message, let more):
+            let isWritten =
+                switch message {
+                case .text(let text): writeMessage(wsi, Array(text.utf8), LWS_WRITE_TEXT)
+                case .binary(let bytes): writeMessage(wsi, bytes, LWS_WRITE_BINARY)
+                }
+            guard isWritten else { return -1 }
+            if more { lws_callback_on_writable(wsi) }
+            return 0
+        }
+    }
+
+    /// Larger messages go out in one piece too, from a buffer of their own.
+    private func writeMessage(_ wsi: OpaquePointer, _ bytes: [UInt8], _ kind: lws_write_protocol) -> Bool {
+        if prefix + bytes.count <= scratch.count { return write(wsi, [], bytes[...], kind) }
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: prefix + bytes.count, alignment: 16)
+        defer { buffer.deallocate() }
+        UnsafeMutableRawBufferPointer(rebasing: buffer[prefix...]).copyBytes(from: bytes)
+        let start = buffer.baseAddress?.advanced(by: prefix).assumingMemoryBound(to: UInt8.self)
+        return lws_write(wsi, start, bytes.count, kind) >= 0
+    }
+
+    // MARK: Closing
+
+    /// Has libwebsockets send a close frame.
+    private func close(_ session: SocketSession, _ reason: WebSocketClose) -> CInt {
+        session.connection.close(reason)
+        var text = Array(reason.reason.utf8.prefix(123))
+        lws_close_reason(session.wsi, lws_close_status(rawValue: UInt32(reason.code)), &text, text.count)
+        return -1
+    }
+
+    func peerCloses(_ wsi: OpaquePointer, _ payload: UnsafeRawBufferPointer) {
+        guard let session = socketOf[wsi] else { return }
+        guard payload.count >= 2 else {
+            session.peerClose = WebSocketClose(code: 1005)
+            return
+        }
+        let code = UInt16(bigEndian: payload.loadUnaligned(as: UInt16.self))
+        session.peerClose = WebSocketClose(
+            code: code, reason: String(decoding: payload.dropFirst(2), as: UTF8.self))
+    }
+
+    func endSocket(_ wsi: OpaquePointer) {
+        guard let session = socketOf.removeValue(forKey: wsi) else { return }
+        sockets[session.connection.id] = nil
+        session.connection.didClose(session.peerClose ?? .lost)
+        session.conversation?.cancel()
+        log.debug(
+            "websocket-closed",
+            [
+                "code": session.connection.closeReason?.code ?? 0,
+                "address": session.connection.remoteAddress,
+            ])
+        endStopIfDone()
+    }
+}

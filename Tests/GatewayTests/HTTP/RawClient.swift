@@ -1,0 +1,161 @@
+import Base
+import Dispatch
+import Foundation
+import Glibc
+
+@testable import Gateway
+
+/// A TCP client that sends exactly the bytes it is told to.
+///
+/// Its blocking calls run on Dispatch's threads, so that they cannot starve the handlers they wait for.
+final class RawClient: Sendable {
+    struct Failure: Error {
+        let what: String
+    }
+
+    struct Response: Equatable {
+        var status = 0
+        var headers: [String: String] = [:]
+        var body: [UInt8] = []
+
+        var text: String { String(decoding: body, as: UTF8.self) }
+    }
+
+    private let descriptor: CInt
+
+    /// - Parameter timeout: for each read, in seconds.
+    init(_ address: TransportAddress, timeout: Int = 10) throws {
+        descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        var limit = timeval(tv_sec: timeout, tv_usec: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
+        let isConnected = address.withSocketAddress { connect(descriptor, $0, $1) == 0 }
+        guard isConnected else { throw Failure(what: "cannot connect: \(errno)") }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    func send(_ text: String) async throws { try await send(Array(text.utf8)) }
+
+    func send(_ bytes: [UInt8]) async throws {
+        try await Self.blocking { [descriptor] in
+            var rest = bytes[...]
+            while !rest.isEmpty {
+                let count = rest.withUnsafeBytes {
+                    Glibc.send(descriptor, $0.baseAddress, $0.count, CInt(MSG_NOSIGNAL))
+                }
+                guard count > 0 else { throw Failure(what: "cannot send: \(errno)") }
+                rest = rest.dropFirst(count)
+            }
+        }
+    }
+
+    /// Says that nothing more will come, and still reads.
+    func finish() { shutdown(descriptor, CInt(SHUT_WR)) }
+
+    /// Closes so that the other end sees a reset.
+    func reset() {
+        var option = linger(l_onoff: 1, l_linger: 0)
+        setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
+        shutdown(descriptor, CInt(SHUT_RDWR))
+    }
+
+    /// At most `count` bytes; empty at the end of the connection.
+    func receive(_ count: Int = 65_536) async throws -> [UInt8] {
+        try await Self.blocking { [descriptor] in
+            var buffer = [UInt8](repeating: 0, count: count)
+            let received = recv(descriptor, &buffer, count, 0)
+            guard received >= 0 else {
+                if errno == ECONNRESET { return [] }
+                throw Failure(what: "nothing came: \(errno)")
+            }
+            return Array(buffer.prefix(received))
+        }
+    }
+
+    func receive(exactly count: Int) async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while bytes.count < count {
+            let more = try await receive(count - bytes.count)
+            guard !more.isEmpty else { throw Failure(what: "the connection ended early") }
+            bytes += more
+        }
+        return bytes
+    }
+
+    func receiveToEnd() async throws -> [UInt8] {
+        var bytes: [UInt8] = []
+        while true {
+            let more = try await receive()
+            guard !more.isEmpty else { return bytes }
+            bytes += more
+        }
+    }
+
+    /// Reads one response, byte by byte up to its body.
+    func response(toHead isHead: Bool = false) async throws -> Response {
+        var head: [UInt8] = []
+        while !head.suffix(4).elementsEqual([13, 10, 13, 10]) {
+            head += try await receive(exactly: 1)
+        }
+        let lines = String(decoding: head, as: UTF8.self).split(separator: "\r\n")
+        var response = Response()
+        response.status = lines.first?.split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? 0
+        for line in lines.dropFirst() {
+            let parts = line.split(separator: ":", maxSplits: 1)
+            response.headers[parts[0].lowercased()] = parts[1].trimmingCharacters(in: .whitespaces)
+        }
+        if let length = response.headers["content-length"].flatMap({ Int($0) }), !isHead {
+            response.body = try await receive(exactly: length)
+        }
+        return response
+    }
+
+    static func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws
+        -> Result
+    {
+        try await withCheckedThrowingContinuation { continuation in
+            DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
+        }
+    }
+}
+
+/// Answers with what a closure says.
+struct ClosureHandler: HTTPHandler {
+    var answer: @Sendable (HTTPRequest) async -> HTTPResponse = { Self.echo($0) }
+    var socket: (@Sendable (WebSocketConnection) async -> Void)?
+
+    func respond(to request: HTTPRequest) async -> HTTPResponse { await answer(request) }
+
+    func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
+        guard let socket, request.path == "/socket" else { return .refuse(refusal(404, "none")) }
+        return .accept(socket)
+    }
+
+    /// Method, path, query and body, one a line.
+    static func echo(_ request: HTTPRequest) -> HTTPResponse {
+        var text = "\(request.method.rawValue)\n\(request.path)\n"
+        text += request.query.map { "\($0.name)=\($0.value)" }.joined(separator: "&") + "\n"
+        text += String(decoding: request.body, as: UTF8.self)
+        return HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"], body: Array(text.utf8))
+    }
+}
+
+/// Runs a server on a free loopback port while `body` runs.
+func withServer(
+    _ handler: ClosureHandler = ClosureHandler(), _ change: (inout HTTPServerSettings) -> Void = { _ in },
+    _ body: (HTTPServer) async throws -> Void
+) async throws {
+    var settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+    change(&settings)
+    let server = try await HTTPServer.start(settings, handler: handler, log: .silent)
+    do {
+        try await body(server)
+    } catch {
+        await server.stop(grace: .zero)
+        throw error
+    }
+    await server.stop(grace: .zero)
+}
