@@ -1,0 +1,148 @@
+// @ts-check
+
+/** Camera, screen or test picture as one `MediaStream`, and words for what can go wrong. */
+
+import { makeTestPicture } from "./testpicture.js";
+
+/**
+ * @typedef {"camera" | "screen" | "test"} SourceKind
+ *
+ * @typedef {object} Source
+ * @property {SourceKind} kind
+ * @property {MediaStream} media
+ * @property {string | null} notice what is missing, such as a microphone
+ * @property {() => void} stop
+ *
+ * @typedef {object} Wishes
+ * @property {number} height of the picture, in pixels
+ * @property {string} [camera] device id
+ * @property {string} [microphone] device id
+ */
+
+/** A source could not be had; `message` is for people, `title` its heading. */
+export class CaptureError extends Error {
+  /**
+   * @param {string} title
+   * @param {string} message
+   */
+  constructor(title, message) {
+    super(message);
+    this.name = "CaptureError";
+    this.title = title;
+  }
+}
+
+/**
+ * @param {SourceKind} kind
+ * @param {Wishes} wishes
+ * @returns {Promise<Source>}
+ * @throws {CaptureError}
+ */
+export async function openSource(kind, wishes) {
+  if (kind === "test") {
+    const { media, stop } = makeTestPicture();
+    return { kind, media, notice: null, stop };
+  }
+  if (!navigator.mediaDevices) {
+    throw new CaptureError(
+      "Browsers share a camera only with secure pages",
+      "Open this page by https://, or on the same machine as http://localhost.");
+  }
+  try {
+    return kind === "screen" ? await openScreen(wishes) : await openCamera(wishes);
+  } catch (error) {
+    throw explain(kind, /** @type {DOMException} */ (error));
+  }
+}
+
+/** @param {Wishes} wishes */
+async function openCamera(wishes) {
+  const video = {
+    ...(wishes.camera && { deviceId: { exact: wishes.camera } }),
+    width: { ideal: Math.round(wishes.height * 16 / 9) },
+    height: { ideal: wishes.height },
+    frameRate: { ideal: 30 },
+  };
+  const audio = wishes.microphone ? { deviceId: { exact: wishes.microphone } } : true;
+  try {
+    return source("camera", await navigator.mediaDevices.getUserMedia({ video, audio }), null);
+  } catch (error) {
+    if (/** @type {DOMException} */ (error).name !== "NotFoundError") throw error;
+    // One of the two is missing. A picture without sound is a stream; sound alone is not, yet.
+    const media = await navigator.mediaDevices.getUserMedia({ video });
+    return source("camera", media, "No microphone was found: the stream has no sound.");
+  }
+}
+
+/** @param {Wishes} wishes */
+async function openScreen(wishes) {
+  const media = await navigator.mediaDevices.getDisplayMedia({
+    video: { frameRate: { ideal: 30 } },
+    audio: true,
+  });
+  if (media.getAudioTracks().length) return source("screen", media, null);
+  try {
+    const audio = wishes.microphone ? { deviceId: { exact: wishes.microphone } } : true;
+    const microphone = await navigator.mediaDevices.getUserMedia({ audio });
+    media.addTrack(microphone.getAudioTracks()[0]);
+    return source("screen", media, null);
+  } catch {
+    return source("screen", media, "The microphone is not available: the stream has no sound.");
+  }
+}
+
+/**
+ * @param {SourceKind} kind
+ * @param {MediaStream} media
+ * @param {string | null} notice
+ * @returns {Source}
+ */
+function source(kind, media, notice) {
+  for (const track of media.getVideoTracks()) track.contentHint = kind === "screen" ? "detail" : "motion";
+  return { kind, media, notice, stop: () => media.getTracks().forEach((track) => track.stop()) };
+}
+
+/**
+ * @param {SourceKind} kind
+ * @param {DOMException} error
+ */
+function explain(kind, error) {
+  const thing = kind === "screen" ? "screen" : "camera";
+  switch (error.name) {
+    case "NotAllowedError":
+    case "SecurityError":
+      return kind === "screen"
+        ? new CaptureError("Nothing was shared", "Choose a screen, a window or a tab to share, or another source.")
+        : new CaptureError(
+          "This page may not use your camera",
+          "Allow camera and microphone beside the address of this page, then try again.");
+    case "NotFoundError":
+    case "OverconstrainedError":
+      return new CaptureError(`No ${thing} was found`, `Connect a ${thing}, or go live with the test picture.`);
+    case "NotReadableError":
+    case "AbortError":
+      return new CaptureError(
+        `The ${thing} is not available`, "Another program may be using it. Close that one, then try again.");
+    default:
+      return new CaptureError(`The ${thing} did not start`, error.message || error.name);
+  }
+}
+
+/**
+ * Names are known only after the person allowed the camera once.
+ * @param {"videoinput" | "audioinput"} kind
+ */
+export async function devices(kind) {
+  const all = await navigator.mediaDevices?.enumerateDevices().catch(() => []) ?? [];
+  return all.filter((device) => device.kind === kind && device.deviceId && device.label);
+}
+
+/** Whether the camera opens without a question. */
+export async function cameraIsAllowed() {
+  try {
+    const status = await navigator.permissions.query({ name: /** @type {PermissionName} */ ("camera") });
+    return status.state === "granted";
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,130 @@
+// @ts-check
+
+/**
+ * Keeps a session alive over server restarts and changing networks: when one is lost, it opens the next
+ * after a growing pause.
+ */
+
+import { MediaSession, SignallingError } from "./session.js";
+
+/** First and longest pause between attempts, in milliseconds. */
+const FIRST_PAUSE_MS = 400;
+const LONGEST_PAUSE_MS = 8000;
+/** A session that held this long makes the next pause short again, in milliseconds. */
+const STEADY_MS = 10_000;
+
+/**
+ * @typedef {"connecting" | "connected" | "interrupted" | "retrying" | "failed" | "closed"} PersistentState
+ * `retrying`: waits for the next attempt; `failed`: the server said no for good, `error` tells why.
+ */
+
+/** Fires `statechange`. */
+export class Persistent extends EventTarget {
+  /** @type {PersistentState} */
+  state = "closed";
+  /** Why the last attempt came to nothing. @type {Error | null} */
+  error = null;
+  /** @type {MediaSession | null} */
+  session = null;
+
+  #pause = FIRST_PAUSE_MS;
+  /** @type {number | undefined} */
+  #timer;
+  /** @type {AbortController | null} */
+  #attempt = null;
+  #connectedAt = 0;
+
+  /** @param {(signal: AbortSignal) => Promise<MediaSession>} open */
+  constructor(open) {
+    super();
+    this.#open = open;
+    addEventListener("online", () => this.retryNow());
+    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retryNow());
+  }
+
+  /** @type {(signal: AbortSignal) => Promise<MediaSession>} */
+  #open;
+
+  start() {
+    this.#pause = FIRST_PAUSE_MS;
+    this.#connect();
+  }
+
+  /** Ends the pause; a session that works is left alone. */
+  retryNow() {
+    if (this.state === "retrying") this.#connect();
+  }
+
+  /** Replaces a session that others know to be dead. */
+  renew() {
+    if (this.state === "connected" || this.state === "interrupted") this.session?.abandon();
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    this.#attempt?.abort();
+    this.session?.close();
+    this.session = null;
+    this.#become("closed");
+  }
+
+  async #connect() {
+    clearTimeout(this.#timer);
+    this.#attempt?.abort();
+    const attempt = this.#attempt = new AbortController();
+    this.#become("connecting");
+    try {
+      const session = await this.#open(attempt.signal);
+      if (attempt.signal.aborted) return session.close();
+      this.session = session;
+      session.addEventListener("statechange", () => this.#sessionChanged(session));
+      this.#sessionChanged(session);
+    } catch (error) {
+      if (!attempt.signal.aborted) this.#failed(/** @type {Error} */ (error));
+    }
+  }
+
+  /** @param {MediaSession} session */
+  #sessionChanged(session) {
+    if (session !== this.session) return;
+    switch (session.state) {
+      case "connected":
+        this.#connectedAt = performance.now();
+        this.error = null;
+        return this.#become("connected");
+      case "interrupted":
+        return this.#become("interrupted");
+      case "lost":
+        this.session = null;
+        if (this.#connectedAt && performance.now() - this.#connectedAt > STEADY_MS) this.#pause = FIRST_PAUSE_MS;
+        this.#connectedAt = 0;
+        return this.#retry(this.#pause);
+    }
+  }
+
+  /** @param {Error} error */
+  #failed(error) {
+    this.error = error;
+    this.session = null;
+    // A failed fetch is a TypeError: the server cannot be reached, which may change.
+    const isTemporary = error instanceof SignallingError ? error.isTemporary : error instanceof TypeError;
+    if (!isTemporary) return this.#become("failed");
+    const asked = error instanceof SignallingError ? error.retryAfter : null;
+    this.#retry(Math.max(asked ?? 0, this.#pause));
+  }
+
+  /** @param {number} pause */
+  #retry(pause) {
+    // Spread out, so that a thousand viewers do not come back in the same instant.
+    this.#timer = setTimeout(() => this.#connect(), pause * (0.75 + Math.random() / 2));
+    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
+    this.#become("retrying");
+  }
+
+  /** @param {PersistentState} state */
+  #become(state) {
+    if (this.state === state) return;
+    this.state = state;
+    this.dispatchEvent(new Event("statechange"));
+  }
+}

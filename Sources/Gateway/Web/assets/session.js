@@ -1,0 +1,361 @@
+// @ts-check
+
+/**
+ * One peer connection and its HTTP resource on the server, the part WHIP and WHEP have in common:
+ * one offer, one answer, then PATCH for candidates and ICE restarts, DELETE at the end.
+ *
+ * Sources: RFC 9725 §4.2 to §4.4, draft-ietf-wish-whep §4, RFC 8840 (SDP fragments).
+ */
+
+/** Wait for a connection to come back by itself before ICE is restarted, in milliseconds. */
+const HEAL_MS = 1500;
+/** Longest time from an offer or an ICE restart to a connection, in milliseconds. */
+const CONNECT_MS = 10_000;
+/** Candidates found within this time travel in one PATCH, in milliseconds. */
+const TRICKLE_MS = 50;
+
+/** The server refused a request; carries what it said about why. */
+export class SignallingError extends Error {
+  /**
+   * @param {number} status
+   * @param {string} message
+   * @param {number | null} retryAfter milliseconds the server asks to wait, null when it does not say
+   */
+  constructor(status, message, retryAfter) {
+    super(message);
+    this.name = "SignallingError";
+    this.status = status;
+    this.retryAfter = retryAfter;
+  }
+
+  /**
+   * Reads problem+json (RFC 9457) and Retry-After.
+   * @param {Response} response
+   */
+  static async from(response) {
+    let message = response.statusText || `status ${response.status}`;
+    if (response.headers.get("Content-Type")?.startsWith("application/problem+json")) {
+      const problem = await response.json().catch(() => ({}));
+      message = problem.detail || problem.title || message;
+    }
+    const after = response.headers.get("Retry-After");
+    const seconds = after === null ? NaN : Number(after);
+    return new SignallingError(response.status, message, Number.isFinite(seconds) ? seconds * 1000 : null);
+  }
+
+  /** Whether the same request may succeed later without anybody changing it. */
+  get isTemporary() {
+    return this.status === 404 || this.status === 408 || this.status === 409 || this.status === 429
+      || this.status >= 500;
+  }
+}
+
+/**
+ * @typedef {object} SessionOptions
+ * @property {string} endpoint address that takes the offer
+ * @property {string | null} [token] goes into `Authorization: Bearer`
+ *
+ * @typedef {"connecting" | "connected" | "interrupted" | "lost" | "closed"} SessionState
+ * `interrupted`: no answers from the other side, being mended. `lost`: only a new session can help.
+ */
+
+/** Fires `statechange`. Once `lost` or `closed` it stays so. */
+export class MediaSession extends EventTarget {
+  /** @type {SessionState} */
+  state = "connecting";
+  /** Absolute address of the session's resource, once the server gave one. @type {string | null} */
+  resource = null;
+
+  /** @type {string | null} */
+  #etag = null;
+  /** @type {RTCIceCandidate[]} */
+  #candidates = [];
+  #gatheringEnded = false;
+  #trickles = true;
+  /** @type {number | undefined} */
+  #trickleTimer;
+  /** @type {number | undefined} */
+  #patience;
+  #restarted = false;
+
+  /**
+   * @param {RTCPeerConnection} peer with its transceivers already added
+   * @param {SessionOptions} options
+   */
+  constructor(peer, options) {
+    super();
+    this.peer = peer;
+    this.options = options;
+    peer.addEventListener("icecandidate", (event) => this.#found(event.candidate));
+    peer.addEventListener("connectionstatechange", () => this.#connectionChanged());
+  }
+
+  /**
+   * Offers, and applies the server's answer.
+   * @param {AbortSignal} [signal]
+   * @throws {SignallingError} when the server refuses
+   */
+  async open(signal) {
+    try {
+      await this.peer.setLocalDescription(await this.peer.createOffer());
+      performance.mark("rostrum:offer");
+      const response = await fetch(this.options.endpoint, {
+        method: "POST",
+        headers: this.#headers({ "Content-Type": "application/sdp" }),
+        body: this.peer.localDescription?.sdp,
+        signal,
+      });
+      if (response.status !== 201) throw await SignallingError.from(response);
+      performance.mark("rostrum:answer");
+      const location = response.headers.get("Location");
+      if (!location) throw new SignallingError(502, "The server named no session (Location is missing).", null);
+      this.resource = new URL(location, response.url).href;
+      this.#etag = response.headers.get("ETag");
+      await this.peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
+      this.#useIceServers(response.headers.get("Link"));
+      this.#watchTransport();
+      this.#expectConnection(CONNECT_MS);
+      this.#scheduleTrickle();
+    } catch (error) {
+      this.close();
+      throw error;
+    }
+  }
+
+  /** Whether the server still knows this session. Network errors count as no. */
+  async exists() {
+    if (!this.resource) return false;
+    try {
+      return (await fetch(this.resource, { headers: this.#headers() })).ok;
+    } catch {
+      return false;
+    }
+  }
+
+  /** Gives a session up that others know to be dead, such as one the server forgot in a restart. */
+  abandon() {
+    this.#end("lost");
+  }
+
+  /** Ends the session here and on the server; also while the page is being left. */
+  close() {
+    if (this.resource && this.state !== "closed") {
+      // keepalive lets the request outlive the page.
+      fetch(this.resource, { method: "DELETE", headers: this.#headers(), keepalive: true }).catch(() => {});
+    }
+    this.#end("closed");
+  }
+
+  /** @param {SessionState} state */
+  #become(state) {
+    if (this.state === state || this.state === "closed" || this.state === "lost") return;
+    this.state = state;
+    this.dispatchEvent(new Event("statechange"));
+  }
+
+  /** @param {"lost" | "closed"} state */
+  #end(state) {
+    clearTimeout(this.#trickleTimer);
+    clearTimeout(this.#patience);
+    this.peer.close();
+    this.#become(state);
+  }
+
+  #connectionChanged() {
+    switch (this.peer.connectionState) {
+      case "connected":
+        clearTimeout(this.#patience);
+        this.#restarted = false;
+        this.#become("connected");
+        break;
+      case "disconnected":
+        this.#become("interrupted");
+        clearTimeout(this.#patience);
+        this.#patience = setTimeout(() => this.#restart(), HEAL_MS);
+        break;
+      case "failed":
+        this.#become("interrupted");
+        clearTimeout(this.#patience);
+        this.#restart();
+        break;
+      case "closed":
+        this.#end("lost");
+    }
+  }
+
+  /** A DTLS close from the server ends the session at once, long before ICE notices. */
+  #watchTransport() {
+    const transport = this.peer.getTransceivers().map((t) => t.sender.transport ?? t.receiver.transport)
+      .find((t) => t);
+    transport?.addEventListener("statechange", () => {
+      if (transport.state === "closed" || transport.state === "failed") this.#end("lost");
+    });
+  }
+
+  /** @param {number} milliseconds */
+  #expectConnection(milliseconds) {
+    clearTimeout(this.#patience);
+    if (this.peer.connectionState === "connected") return;
+    this.#patience = setTimeout(() => this.#restart(), milliseconds);
+  }
+
+  /** Restarts ICE once per interruption; when that does not connect either, the session is lost. */
+  async #restart() {
+    if (this.state === "closed" || this.state === "lost") return;
+    if (this.#restarted) return this.#end("lost");
+    this.#restarted = true;
+    this.#become("interrupted");
+    const answer = this.peer.remoteDescription?.sdp;
+    try {
+      if (!answer) throw new Error("no answer yet");
+      this.#candidates = [];
+      this.#gatheringEnded = false;
+      await this.peer.setLocalDescription(await this.peer.createOffer({ iceRestart: true }));
+      const response = await this.#patch(this.#fragment([]), "*");
+      if (response.status !== 200) throw await SignallingError.from(response);
+      this.#etag = response.headers.get("ETag");
+      const sdp = withNewTransport(answer, await response.text());
+      await this.peer.setRemoteDescription({ type: "answer", sdp });
+      this.#expectConnection(CONNECT_MS);
+      this.#scheduleTrickle();
+    } catch {
+      this.#end("lost");
+    }
+  }
+
+  /** @param {RTCIceCandidate | null} candidate null when there are no more */
+  #found(candidate) {
+    if (candidate?.candidate) this.#candidates.push(candidate);
+    else if (!candidate) this.#gatheringEnded = true;
+    this.#scheduleTrickle();
+  }
+
+  #scheduleTrickle() {
+    if (!this.resource || !this.#etag || !this.#trickles || this.peer.signalingState !== "stable") return;
+    clearTimeout(this.#trickleTimer);
+    this.#trickleTimer = setTimeout(() => this.#trickle(), TRICKLE_MS);
+  }
+
+  async #trickle() {
+    const candidates = this.#candidates.splice(0);
+    if (!candidates.length) return;
+    try {
+      const response = await this.#patch(this.#fragment(candidates), this.#etag ?? "*");
+      // A server that does not want candidates says so once; a stale tag means ICE was restarted.
+      if (response.status === 405 || response.status === 422 || response.status === 501) this.#trickles = false;
+    } catch {
+      // Lost candidates cost nothing: the server learns ours from the checks it receives.
+    }
+  }
+
+  /**
+   * @param {string} fragment
+   * @param {string} tag
+   */
+  #patch(fragment, tag) {
+    return fetch(/** @type {string} */ (this.resource), {
+      method: "PATCH",
+      headers: this.#headers({ "Content-Type": "application/trickle-ice-sdpfrag", "If-Match": tag }),
+      body: fragment,
+    });
+  }
+
+  /**
+   * Our ICE credentials and these candidates, as the SDP fragment of RFC 8840 §9.
+   * @param {RTCIceCandidate[]} candidates
+   */
+  #fragment(candidates) {
+    const sdp = this.peer.localDescription?.sdp ?? "";
+    const sections = sdp.split(/^(?=m=)/m);
+    const credentials = (sections[1] ?? "").match(/^a=ice-(?:ufrag|pwd):.*$/gm) ?? [];
+    const group = sdp.match(/^a=group:BUNDLE .*$/m);
+    const lines = [...(group ?? []), ...credentials];
+    const mid = sections[1]?.match(/^a=mid:.*$/m)?.[0];
+    const media = sections[1]?.match(/^m=(\S+) \S+ (\S+)/m);
+    if (media && mid) {
+      // One section: everything is bundled with it.
+      lines.push(`m=${media[1]} 9 ${media[2]} 0`, mid);
+      for (const { candidate, usernameFragment } of candidates) {
+        if (!usernameFragment || sdp.includes(`a=ice-ufrag:${usernameFragment}`)) lines.push(`a=${candidate}`);
+      }
+      if (this.#gatheringEnded) lines.push("a=end-of-candidates");
+    }
+    return lines.map((line) => `${line.trim()}\r\n`).join("");
+  }
+
+  /**
+   * TURN servers the server told of; used when a direct way does not connect in time.
+   * @param {string | null} header
+   */
+  #useIceServers(header) {
+    const iceServers = parseIceServers(header);
+    if (!iceServers.length) return;
+    this.peer.setConfiguration({ ...this.peer.getConfiguration(), iceServers });
+    this.#expectConnection(2000);
+  }
+
+  /** @param {Record<string, string>} [more] */
+  #headers(more = {}) {
+    return this.options.token ? { Authorization: `Bearer ${this.options.token}`, ...more } : more;
+  }
+}
+
+/**
+ * The earlier answer with the ICE credentials and candidates of a restart's fragment.
+ * @param {string} answer
+ * @param {string} fragment
+ */
+export function withNewTransport(answer, fragment) {
+  const fresh = fragment.split(/\r?\n/);
+  const credentials = fresh.filter((line) => /^a=ice-(ufrag|pwd):/.test(line)).slice(0, 2);
+  const candidates = fresh.filter((line) => /^a=(candidate:|end-of-candidates)/.test(line));
+  const result = [];
+  let isFirstSection = true;
+  for (const section of answer.split(/^(?=m=)/m)) {
+    const lines = section.split(/\r?\n/).filter((line) => line !== "");
+    const hadCredentials = lines.some((line) => line.startsWith("a=ice-ufrag:"));
+    const hadCandidates = lines.some((line) => line.startsWith("a=candidate:"));
+    const kept = lines.filter((line) =>
+      !/^a=(ice-(ufrag|pwd):|end-of-candidates)/.test(line) && !(candidates.length && line.startsWith("a=candidate:")));
+    const isMedia = section.startsWith("m=");
+    result.push(...kept);
+    if (hadCredentials) result.push(...credentials);
+    if (isMedia && (hadCandidates || isFirstSection)) result.push(...candidates);
+    if (isMedia) isFirstSection = false;
+  }
+  return result.map((line) => `${line}\r\n`).join("");
+}
+
+/**
+ * `Link: <turn:…>; rel="ice-server"; username="u"; credential="p"` (RFC 9725 §4.6).
+ * @param {string | null} header
+ * @returns {RTCIceServer[]}
+ */
+export function parseIceServers(header) {
+  const servers = [];
+  for (const [, urls, parameters] of (header ?? "").matchAll(/<([^>]+)>((?:\s*;\s*[\w-]+="[^"]*")*)/g)) {
+    const values = Object.fromEntries(
+      [...parameters.matchAll(/([\w-]+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
+    if (values.rel !== "ice-server") continue;
+    servers.push(values.username
+      ? { urls, username: values.username, credential: values.credential }
+      : { urls });
+  }
+  return servers;
+}
+
+/**
+ * Puts one codec first and drops the other ones, with its retransmissions kept.
+ * @param {RTCRtpTransceiver} transceiver
+ * @param {RTCRtpCapabilities | null} capabilities
+ * @param {string | null | undefined} name such as `vp9`; nothing changes when it is empty
+ * @throws {Error} when this browser has no such codec
+ */
+export function useOnlyCodec(transceiver, capabilities, name) {
+  if (!name) return;
+  const wanted = `video/${name}`.toLowerCase();
+  const codecs = (capabilities?.codecs ?? []).filter((codec) => codec.mimeType.toLowerCase() === wanted);
+  if (!codecs.length) throw new Error(`This browser has no ${name.toUpperCase()}.`);
+  const helpers = (capabilities?.codecs ?? []).filter((codec) => codec.mimeType.toLowerCase() === "video/rtx");
+  transceiver.setCodecPreferences([...codecs, ...helpers]);
+}

@@ -1,0 +1,94 @@
+// @ts-check
+
+/** Turns a peer connection's statistics into the few numbers people understand. */
+
+/**
+ * @typedef {object} Numbers
+ * @property {number} bitrate media sent or received since the last call, in bit/s
+ * @property {number | null} roundTrip in milliseconds
+ * @property {number | null} width
+ * @property {number | null} height
+ * @property {number | null} framesPerSecond
+ * @property {number} lost packets lost since the last call
+ * @property {number | null} buffer how long frames wait before they are shown, in milliseconds
+ * @property {string | null} codec such as `VP8`
+ * @property {number} frames decoded or encoded so far, the largest layer
+ * @property {number} bytes of media so far
+ */
+
+/** Remembers the last sample of one peer connection, for rates. */
+export class StatsReader {
+  #bytes = 0;
+  #lost = 0;
+  #time = 0;
+  #delay = 0;
+  #emitted = 0;
+
+  /** @param {RTCPeerConnection} peer */
+  constructor(peer) {
+    this.peer = peer;
+  }
+
+  /** @returns {Promise<Numbers>} */
+  async read() {
+    const report = await this.peer.getStats();
+    const entries = [...report.values()];
+    const streams = entries.filter((e) => e.type === "inbound-rtp" || e.type === "outbound-rtp");
+    const remotes = entries.filter((e) => e.type === "remote-inbound-rtp");
+    const video = streams.filter((e) => e.kind === "video")
+      .reduce((best, e) => ((e.frameHeight ?? 0) >= (best?.frameHeight ?? 0) ? e : best), null);
+    const pair = entries.find((e) => e.type === "candidate-pair" && e.nominated && e.state === "succeeded");
+
+    const bytes = sum(streams, (e) => e.bytesReceived ?? e.bytesSent);
+    const lost = sum(streams, (e) => e.packetsLost) + sum(remotes, (e) => e.packetsLost);
+    const now = performance.now();
+    const seconds = (now - this.#time) / 1000;
+    const delay = video?.jitterBufferDelay ?? 0;
+    const emitted = video?.jitterBufferEmittedCount ?? 0;
+    const roundTrip = pair?.currentRoundTripTime ?? remotes.find((e) => e.roundTripTime !== undefined)?.roundTripTime;
+    const numbers = {
+      bitrate: this.#time ? Math.max(0, (bytes - this.#bytes) * 8 / seconds) : 0,
+      roundTrip: roundTrip === undefined ? null : roundTrip * 1000,
+      width: video?.frameWidth ?? null,
+      height: video?.frameHeight ?? null,
+      framesPerSecond: video?.framesPerSecond ?? null,
+      lost: Math.max(0, lost - this.#lost),
+      buffer: emitted > this.#emitted ? (delay - this.#delay) / (emitted - this.#emitted) * 1000 : null,
+      codec: video ? report.get(video.codecId)?.mimeType?.split("/")[1] ?? null : null,
+      frames: video?.framesDecoded ?? video?.framesEncoded ?? 0,
+      bytes,
+    };
+    this.#bytes = bytes;
+    this.#lost = lost;
+    this.#time = now;
+    this.#delay = delay;
+    this.#emitted = emitted;
+    return numbers;
+  }
+}
+
+/**
+ * @param {any[]} entries
+ * @param {(entry: any) => number | undefined} value
+ */
+function sum(entries, value) {
+  return entries.reduce((total, entry) => total + (value(entry) ?? 0), 0);
+}
+
+/** @param {number} bitsPerSecond */
+export function formatBitrate(bitsPerSecond) {
+  return bitsPerSecond >= 1e6
+    ? `${(bitsPerSecond / 1e6).toFixed(1)} Mbit/s`
+    : `${Math.round(bitsPerSecond / 1e3)} kbit/s`;
+}
+
+/** @param {number | null} milliseconds */
+export function formatMilliseconds(milliseconds) {
+  return milliseconds === null ? "–" : `${milliseconds < 10 ? milliseconds.toFixed(1) : Math.round(milliseconds)} ms`;
+}
+
+/** @param {Numbers} numbers */
+export function formatPicture({ width, height, framesPerSecond }) {
+  if (!width || !height) return "–";
+  return `${width}×${height}${framesPerSecond ? `, ${Math.round(framesPerSecond)} fps` : ""}`;
+}
