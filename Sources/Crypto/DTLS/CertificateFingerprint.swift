@@ -1,0 +1,67 @@
+import COpenSSL
+
+/// The digest of a certificate, by which an offer or answer pins the other side's key.
+///
+/// - Source: RFC 8122 §5.
+package struct CertificateFingerprint: Hashable, Sendable {
+    /// The names are those of SDP.
+    package enum Algorithm: String, CaseIterable, Sendable {
+        case sha1 = "sha-1"
+        case sha224 = "sha-224"
+        case sha256 = "sha-256"
+        case sha384 = "sha-384"
+        case sha512 = "sha-512"
+
+        /// Digest length in bytes.
+        package var length: Int {
+            switch self {
+            case .sha1: 20
+            case .sha224: 28
+            case .sha256: 32
+            case .sha384: 48
+            case .sha512: 64
+            }
+        }
+
+        private var digest: OpaquePointer? {
+            switch self {
+            case .sha1: EVP_sha1()
+            case .sha224: EVP_sha224()
+            case .sha256: EVP_sha256()
+            case .sha384: EVP_sha384()
+            case .sha512: EVP_sha512()
+            }
+        }
+
+        /// The digest of a certificate in DER.
+        func digest(of certificate: OpaquePointer) -> [UInt8]? {
+            var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+            var count: CUnsignedInt = 0
+            guard X509_digest(certificate, digest, &bytes, &count) == 1, count == length else { return nil }
+            return Array(bytes.prefix(length))
+        }
+    }
+
+    package let algorithm: Algorithm
+    package let bytes: [UInt8]
+
+    /// - Returns: nil if the number of bytes is not the algorithm's.
+    package init?(algorithm: Algorithm, bytes: [UInt8]) {
+        guard bytes.count == algorithm.length else { return nil }
+        self.algorithm = algorithm
+        self.bytes = bytes
+    }
+
+    /// - Parameter name: as in SDP, such as `sha-256`.
+    /// - Returns: nil for an algorithm that is not known here, or a wrong number of bytes.
+    package init?(algorithm name: String, bytes: [UInt8]) {
+        guard let algorithm = Algorithm(rawValue: name.lowercased()) else { return nil }
+        self.init(algorithm: algorithm, bytes: bytes)
+    }
+
+    /// Whether this is the fingerprint of `certificate`, an `X509 *`.
+    func matches(_ certificate: OpaquePointer) -> Bool {
+        guard let digest = algorithm.digest(of: certificate) else { return false }
+        return ConstantTime.areEqual(digest.span, bytes.span)
+    }
+}

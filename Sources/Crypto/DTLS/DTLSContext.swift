@@ -1,0 +1,68 @@
+import Base
+import COpenSSL
+
+/// What all DTLS handshakes of one worker share: certificate, versions, ciphers, SRTP profiles.
+///
+/// Owns an `SSL_CTX`. Serves both roles. Not `Sendable`: each worker makes its own.
+/// - Source: RFC 8827 §6.5, RFC 5764 §4.1, RFC 6347.
+@safe package final class DTLSContext {
+    /// Datagrams of a handshake are no longer than this, in bytes.
+    package static let defaultMTU = 1_200
+    /// Longest certificate chain taken, in bytes; peers of WebRTC send one certificate of less than 2,000.
+    private static let maximumCertificates = 16_384
+
+    private static let cipherSuites = [
+        "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
+        "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
+    ].joined(separator: ":")
+
+    let context: OpaquePointer
+    package let mtu: Int
+
+    /// - Parameters:
+    ///   - profiles: the most wanted first; a server chooses by this order.
+    ///   - mtu: at least 256 bytes.
+    package init(
+        identity: DTLSIdentity, profiles: [SRTPProfile] = SRTPProfile.preference, mtu: Int = defaultMTU
+    ) throws(CryptoError) {
+        guard let context = SSL_CTX_new(DTLS_method()) else { throw CryptoError("SSL_CTX_new") }
+        self.context = context
+        self.mtu = max(mtu, 256)
+        try configure(profiles)
+        try install(identity)
+    }
+
+    deinit {
+        SSL_CTX_free(context)
+    }
+
+    private func configure(_ profiles: [SRTPProfile]) throws(CryptoError) {
+        let options = rostrum_dtls_options()
+        SSL_CTX_set_options(context, options)
+        rostrum_dtls_prepare(context, CLong(Self.maximumCertificates))
+        // Whatever the machine's openssl.cnf says: certificates are pinned, so that an old RSA key hurts its
+        // owner alone.
+        SSL_CTX_set_security_level(context, 1)
+        guard rostrum_dtls_only_1_2(context) == 1 else { throw CryptoError("setting DTLS 1.2") }
+        guard SSL_CTX_set_cipher_list(context, Self.cipherSuites) == 1 else {
+            throw CryptoError("SSL_CTX_set_cipher_list")
+        }
+        guard rostrum_dtls_groups(context, "X25519:P-256") == 1 else { throw CryptoError("setting groups") }
+        let names = profiles.map(\.openSSLName).joined(separator: ":")
+        // Unlike the others, this one answers 0 for success.
+        guard SSL_CTX_set_tlsext_use_srtp(context, names) == 0 else {
+            throw CryptoError("SSL_CTX_set_tlsext_use_srtp")
+        }
+    }
+
+    private func install(_ identity: DTLSIdentity) throws(CryptoError) {
+        let certificate = identity.certificate
+        let key = identity.privateKey.exposed
+        guard SSL_CTX_use_certificate_ASN1(context, CInt(certificate.count), certificate) == 1 else {
+            throw CryptoError("SSL_CTX_use_certificate_ASN1")
+        }
+        guard SSL_CTX_use_PrivateKey_ASN1(EVP_PKEY_EC, context, key, key.count) == 1 else {
+            throw CryptoError("SSL_CTX_use_PrivateKey_ASN1")
+        }
+    }
+}

@@ -1,0 +1,62 @@
+import Base
+import COpenSSL
+
+/// A key pair and the self-signed certificate that shows it in DTLS handshakes.
+///
+/// Held as DER, not as OpenSSL's objects, so that every worker can make its own context from it. One per process
+/// is enough: clients check the fingerprint, nothing else.
+/// - Source: RFC 8827 §6.5 (self-signed, P-256).
+package struct DTLSIdentity: Sendable {
+    /// X.509 in DER.
+    package let certificate: [UInt8]
+    /// In DER.
+    package let privateKey: Secret<[UInt8]>
+    /// SHA-256 of the certificate, for the SDP answer.
+    package let fingerprint: CertificateFingerprint
+
+    /// Makes a new ECDSA P-256 key and a certificate for it.
+    ///
+    /// The certificate is valid from yesterday, since clocks differ, for ten years; browsers do not look.
+    package init() throws(CryptoError) {
+        guard let key = rostrum_make_p256_key() else { throw CryptoError("EVP_EC_gen") }
+        defer { EVP_PKEY_free(key) }
+        guard let certificate = X509_new() else { throw CryptoError("X509_new") }
+        defer { X509_free(certificate) }
+        try Self.fill(certificate, key)
+        guard X509_sign(certificate, key, EVP_sha256()) > 0 else { throw CryptoError("X509_sign") }
+        guard let digest = CertificateFingerprint.Algorithm.sha256.digest(of: certificate),
+            let fingerprint = CertificateFingerprint(algorithm: .sha256, bytes: digest)
+        else { throw CryptoError("X509_digest") }
+        self.fingerprint = fingerprint
+        self.certificate = try Self.encode("i2d_X509") { i2d_X509(certificate, $0) }
+        privateKey = Secret(try Self.encode("i2d_PrivateKey") { i2d_PrivateKey(key, $0) })
+    }
+
+    private static func fill(_ certificate: OpaquePointer, _ key: OpaquePointer) throws(CryptoError) {
+        let day: CLong = 86_400
+        var serial: UInt64 = 0
+        for byte in try RandomBytes.make(8) { serial = serial << 8 | UInt64(byte) }
+        let subject = X509_get_subject_name(certificate)
+        guard X509_set_version(certificate, 2) == 1,
+            ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1 | 1) == 1,
+            X509_gmtime_adj(X509_getm_notBefore(certificate), -day) != nil,
+            X509_gmtime_adj(X509_getm_notAfter(certificate), 3_650 * day) != nil,
+            X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, "rostrum", -1, -1, 0) == 1,
+            X509_set_issuer_name(certificate, subject) == 1, X509_set_pubkey(certificate, key) == 1
+        else { throw CryptoError("filling in a certificate") }
+    }
+
+    /// Calls one of OpenSSL's `i2d_…` functions twice: for the length, and to write.
+    private static func encode(
+        _ name: String, _ function: (UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> CInt
+    ) throws(CryptoError) -> [UInt8] {
+        let length = Int(function(nil))
+        guard length > 0 else { throw CryptoError(name) }
+        let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+            var end = buffer.baseAddress
+            count = Int(function(&end)) == length ? length : 0
+        }
+        guard bytes.count == length else { throw CryptoError(name) }
+        return bytes
+    }
+}

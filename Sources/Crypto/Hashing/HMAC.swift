@@ -1,0 +1,42 @@
+import COpenSSL
+import Wire
+
+/// Keyed message authentication codes.
+///
+/// - Source: RFC 2104.
+package enum HMAC {
+    /// - Returns: 20 bytes.
+    package static func sha1(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] {
+        key.withUnsafeBufferPointer { key in
+            message.withUnsafeBufferPointer { message in
+                [UInt8](unsafeUninitializedCapacity: Int(SHA_DIGEST_LENGTH)) { code, count in
+                    rostrum_hmac_sha1(
+                        key.baseAddress, key.count, message.baseAddress, message.count, code.baseAddress)
+                    count = Int(SHA_DIGEST_LENGTH)
+                }
+            }
+        }
+    }
+
+    /// - Returns: 32 bytes.
+    package static func sha256(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] {
+        key.withUnsafeBufferPointer { key in
+            message.withUnsafeBufferPointer { message in
+                [UInt8](unsafeUninitializedCapacity: Int(SHA256_DIGEST_LENGTH)) { code, count in
+                    rostrum_hmac_sha256(
+                        key.baseAddress, key.count, message.baseAddress, message.count, code.baseAddress)
+                    count = Int(SHA256_DIGEST_LENGTH)
+                }
+            }
+        }
+    }
+}
+
+/// Authenticates STUN messages with OpenSSL's SHA-1.
+package struct OpenSSLAuthenticator: MessageAuthenticator {
+    package init() {}
+
+    package func hmacSHA1(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] {
+        HMAC.sha1(key: key, message)
+    }
+}

@@ -1,0 +1,29 @@
+import COpenSSL
+
+/// Bytes nobody can guess, from OpenSSL's generator.
+package enum RandomBytes {
+    /// - Parameter count: at least 0, at most 65,536.
+    package static func make(_ count: Int) throws(CryptoError) -> [UInt8] {
+        guard count >= 0, count <= 65_536 else { throw CryptoError("random bytes of that count") }
+        var isMade = false
+        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            isMade = count == 0 || RAND_bytes(buffer.baseAddress, CInt(count)) == 1
+            initialized = isMade ? count : 0
+        }
+        guard isMade else { throw CryptoError("RAND_bytes") }
+        return bytes
+    }
+}
+
+/// Comparison that takes the same time wherever the first difference is.
+package enum ConstantTime {
+    /// The lengths are not secret: values of different lengths are unequal at once.
+    package static func areEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
+        guard left.count == right.count else { return false }
+        return left.withUnsafeBytes { left in
+            right.withUnsafeBytes { right in
+                left.isEmpty || CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
+            }
+        }
+    }
+}

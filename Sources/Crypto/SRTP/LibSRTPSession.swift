@@ -1,0 +1,90 @@
+import Base
+import CSRTP
+
+/// One direction of SRTP and SRTCP done by libsrtp2.
+///
+/// The second engine: a reference to compare with, and a way out should the first one prove wrong. It keeps the
+/// roll-over counters itself, so that packets must come in order, give or take its window.
+/// - Source: libsrtp2 `srtp.h`.
+@safe final class LibSRTPSession {
+    /// Runs once per process, on first use: `srtp_init` must not run twice.
+    private static let initialization = srtp_init()
+
+    private let session: srtp_t
+
+    init(_ keys: SRTPKeys, isOutbound: Bool) throws(SRTPError) {
+        try Self.check(Self.initialization)
+        let profile =
+            switch keys.profile {
+            case .aes128CMHMACSHA1_80: srtp_profile_aes128_cm_sha1_80
+            case .aeadAES128GCM: srtp_profile_aead_aes_128_gcm
+            case .aeadAES256GCM: srtp_profile_aead_aes_256_gcm
+            }
+        var policy = srtp_policy_t()
+        try Self.check(srtp_crypto_policy_set_from_profile_for_rtp(&policy.rtp, profile))
+        try Self.check(srtp_crypto_policy_set_from_profile_for_rtcp(&policy.rtcp, profile))
+        policy.ssrc.type = isOutbound ? ssrc_any_outbound : ssrc_any_inbound
+        policy.window_size = UInt(ReplayWindow.capacity)
+        // A NACKed packet may be sent again under its own SSRC.
+        policy.allow_repeat_tx = 1
+        var session: srtp_t?
+        var key = keys.masterKey.exposed + keys.masterSalt.exposed
+        let status = key.withUnsafeMutableBufferPointer { key in
+            policy.key = key.baseAddress
+            return srtp_create(&session, &policy)
+        }
+        try Self.check(status)
+        guard let session else { throw .library(0) }
+        self.session = session
+    }
+
+    deinit {
+        srtp_dealloc(session)
+    }
+
+    /// Copies `body` behind the first `prefix` bytes and encrypts; the caller has checked that all fits.
+    func protect(
+        _ packet: inout MutableSpan<UInt8>, prefix: Int, body: Span<UInt8>
+    ) throws(SRTPError) -> Int {
+        for index in body.indices { packet[prefix + index] = body[index] }
+        return try apply(srtp_protect, to: &packet, length: prefix + body.count)
+    }
+
+    func protectControl(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
+        try apply(srtp_protect_rtcp, to: &packet, length: length)
+    }
+
+    func unprotect(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
+        try apply(srtp_unprotect, to: &packet, length: length)
+    }
+
+    func unprotectControl(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
+        try apply(srtp_unprotect_rtcp, to: &packet, length: length)
+    }
+
+    /// Drops what is kept for a source. libsrtp2 wants the SSRC as it stands in the packet.
+    func forget(_ ssrc: UInt32) {
+        srtp_remove_stream(session, ssrc.bigEndian)
+    }
+
+    private func apply(
+        _ function: (srtp_t?, UnsafeMutableRawPointer?, UnsafeMutablePointer<CInt>?) -> srtp_err_status_t,
+        to packet: inout MutableSpan<UInt8>, length: Int
+    ) throws(SRTPError) -> Int {
+        var size = CInt(truncatingIfNeeded: length)
+        let status = packet.withUnsafeMutableBytes { function(session, $0.baseAddress, &size) }
+        try Self.check(status)
+        return Int(size)
+    }
+
+    private static func check(_ status: srtp_err_status_t) throws(SRTPError) {
+        switch status {
+        case srtp_err_status_ok: return
+        case srtp_err_status_auth_fail: throw .authenticationFailed
+        case srtp_err_status_replay_fail, srtp_err_status_replay_old: throw .replayed
+        case srtp_err_status_key_expired: throw .exhausted
+        case srtp_err_status_parse_err, srtp_err_status_bad_param: throw .truncated
+        default: throw .library(Int32(truncatingIfNeeded: status.rawValue))
+        }
+    }
+}

@@ -1,0 +1,90 @@
+import Wire
+
+/// Encrypts what is sent to one peer.
+///
+/// Keys are derived on first use; from then on nothing is allocated. Not copyable: two owners would repeat the
+/// key stream of RTCP.
+/// - Important: a packet index must be used once per SSRC, unless the packet is the same byte for byte, header
+///   included: what AES-GCM encrypts twice under one index gives its authentication key away (RFC 7714 §8.3).
+/// - Source: RFC 3711 §3.3 (RTP), §3.4 (RTCP); RFC 7714.
+@safe package struct SRTPOutbound: ~Copyable {
+    /// Longest packet, in bytes, tag included.
+    package static let maximumLength = 65_535
+
+    private let keys: SRTPKeys
+    private var media: SRTPTransform
+    private var control: SRTPTransform
+    /// Set where libsrtp2 does the work.
+    private let library: LibSRTPSession?
+    /// Index of the last RTCP packet; 31 bits, shared by all our sources (RFC 3711 §3.4).
+    private var controlIndex: UInt32 = 0
+
+    package init(_ engine: SRTPEngine, _ keys: SRTPKeys) throws(SRTPError) {
+        self.keys = keys
+        media = SRTPTransform(keys.profile)
+        control = SRTPTransform(keys.profile)
+        library = engine == .libsrtp2 ? try LibSRTPSession(keys, isOutbound: true) : nil
+    }
+
+    package var profile: SRTPProfile {
+        keys.profile
+    }
+
+    /// Hot path: encrypts an RTP packet.
+    ///
+    /// - Parameters:
+    ///   - destination: holds the header, which stays readable, and after it `prefixLength` bytes of payload.
+    ///   - body: the rest of the payload, encrypted from where it is; it must not overlap the destination.
+    ///   - index: 48 bits, roll-over counter and sequence number, kept by the caller. libsrtp2 keeps its own and
+    ///     needs packets in order, give or take 1,024.
+    /// - Returns: the packet's length.
+    package mutating func protect(
+        _ destination: inout MutableSpan<UInt8>, headerLength: Int, prefixLength: Int, body: Span<UInt8>,
+        index: UInt64
+    ) throws(SRTPError) -> Int {
+        guard headerLength >= 12, prefixLength >= 0, headerLength <= Self.maximumLength,
+            prefixLength <= Self.maximumLength
+        else { throw .truncated }
+        let length = headerLength &+ prefixLength &+ body.count &+ keys.profile.tagLength
+        guard length <= min(destination.count, Self.maximumLength) else { throw .noRoom }
+        guard index >> 48 == 0 else { throw .exhausted }
+        if let library {
+            return try library.protect(
+                &destination, prefix: headerLength &+ prefixLength, body: body)
+        }
+        if !media.isKeyed { try media.key(with: keys, for: .media, isSealing: true) }
+        guard let ssrc = try? destination.span.uint32(at: 8) else { throw .truncated }
+        let isSealed = destination.withUnsafeMutableBufferPointer { destination in
+            body.withUnsafeBufferPointer { body in
+                guard let packet = destination.baseAddress else { return false }
+                return media.sealMedia(
+                    packet, header: headerLength, inPlace: prefixLength, body: body, ssrc: ssrc, index: index)
+            }
+        }
+        guard isSealed else { throw .library(0) }
+        return length
+    }
+
+    /// Encrypts a compound RTCP packet in place.
+    ///
+    /// - Parameter length: bytes of `packet` in use; `SRTPProfile.controlOverhead` more must have room.
+    /// - Returns: the new length.
+    package mutating func protectControl(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError)
+        -> Int
+    {
+        guard length >= SRTPTransform.controlHeader, length <= packet.count else { throw .truncated }
+        let protectedLength = length &+ keys.profile.controlOverhead
+        guard protectedLength <= min(packet.count, Self.maximumLength) else { throw .noRoom }
+        if let library { return try library.protectControl(&packet, length: length) }
+        guard controlIndex < 1 << 31 - 1 else { throw .exhausted }
+        if !control.isKeyed { try control.key(with: keys, for: .control, isSealing: true) }
+        guard let ssrc = try? packet.span.uint32(at: 4) else { throw .truncated }
+        controlIndex &+= 1
+        let isSealed = packet.withUnsafeMutableBufferPointer { packet in
+            guard let packet = packet.baseAddress else { return false }
+            return control.sealControl(packet, length: length, ssrc: ssrc, index: controlIndex)
+        }
+        guard isSealed else { throw .library(0) }
+        return protectedLength
+    }
+}

@@ -1,0 +1,157 @@
+import COpenSSL
+
+/// What a transform's session keys are for.
+enum SRTPPurpose {
+    case media, control
+
+    /// First of the three labels: encryption key, authentication key, salt (RFC 3711 §4.3.2).
+    var firstLabel: UInt8 {
+        self == .media ? 0 : 3
+    }
+}
+
+/// The session keys of one direction of SRTP or SRTCP, ready to use.
+///
+/// Owns OpenSSL's cipher context, which is made and keyed on first use: a viewer never sends RTP, so that
+/// nothing is kept for it. Not copyable, because a second owner would free the context twice.
+/// - Source: RFC 3711 §4 (transforms, key derivation), RFC 6188 §3 (derivation with AES-256), RFC 7714 §8, §9, §11.
+@safe struct SRTPTransform: ~Copyable {
+    private var keys = rostrum_srtp_keys()
+    private let isAEAD: Bool
+
+    init(_ profile: SRTPProfile) {
+        isAEAD = profile.isAEAD
+    }
+
+    deinit {
+        EVP_CIPHER_CTX_free(keys.cipher)
+    }
+
+    var isKeyed: Bool {
+        keys.cipher != nil
+    }
+
+    /// Derives the session keys from the master key.
+    /// - Parameter isSealing: true to encrypt, false to decrypt.
+    mutating func key(with master: SRTPKeys, for purpose: SRTPPurpose, isSealing: Bool) throws(SRTPError) {
+        let profile = master.profile
+        let label = purpose.firstLabel
+        let encryption = try SRTPKeyDerivation.derive(profile.keyLength, label: label, from: master)
+        let salt = try SRTPKeyDerivation.derive(profile.saltLength, label: label + 2, from: master)
+        let cipher: OpaquePointer? =
+            switch profile {
+            case .aes128CMHMACSHA1_80: EVP_aes_128_ctr()
+            case .aeadAES128GCM: EVP_aes_128_gcm()
+            case .aeadAES256GCM: EVP_aes_256_gcm()
+            }
+        guard let context = EVP_CIPHER_CTX_new() else { throw .library(0) }
+        guard EVP_CipherInit_ex2(context, cipher, encryption, nil, isSealing ? 1 : 0, nil) == 1 else {
+            EVP_CIPHER_CTX_free(context)
+            throw .library(0)
+        }
+        if !isAEAD {
+            let authentication = try SRTPKeyDerivation.derive(20, label: label + 1, from: master)
+            rostrum_hmac_sha1_init(&keys.authentication, authentication, authentication.count)
+        }
+        withUnsafeMutableBytes(of: &keys.iv_mask) { mask in
+            for (index, byte) in salt.enumerated() { mask[index] = byte }
+        }
+        keys.iv_offset = isAEAD ? 2 : 4
+        keys.cipher = context
+    }
+
+    // MARK: RTP
+
+    /// Encrypts the payload and appends the tag; the caller has checked that all fits.
+    /// - Parameters:
+    ///   - packet: header, and `inPlace` bytes of payload.
+    ///   - body: the rest of the payload; it lands behind.
+    mutating func sealMedia(
+        _ packet: UnsafeMutablePointer<UInt8>, header: Int, inPlace: Int, body: UnsafeBufferPointer<UInt8>,
+        ssrc: UInt32, index: UInt64
+    ) -> Bool {
+        let payload = packet + header
+        let end = header &+ inPlace &+ body.count
+        if isAEAD {
+            return rostrum_srtp_gcm_seal(
+                &keys, ssrc, index, packet, header, nil, 0, payload, inPlace, body.baseAddress, body.count,
+                packet + end) == 1
+        }
+        guard
+            rostrum_srtp_ctr_apply(&keys, ssrc, index, payload, inPlace, body.baseAddress, body.count) == 1
+        else { return false }
+        let roc = UInt32(truncatingIfNeeded: index >> 16)
+        rostrum_srtp_sha1_80(&keys, packet, end, 1, roc, packet + end)
+        return true
+    }
+
+    /// Checks the tag, which stands behind `length` bytes, and decrypts the payload in place.
+    mutating func openMedia(
+        _ packet: UnsafeMutablePointer<UInt8>, header: Int, length: Int, ssrc: UInt32, index: UInt64
+    ) -> Bool {
+        let payload = packet + header
+        if isAEAD {
+            return rostrum_srtp_gcm_open(
+                &keys, ssrc, index, packet, header, nil, 0, payload, length &- header, packet + length) == 1
+        }
+        let roc = UInt32(truncatingIfNeeded: index >> 16)
+        guard rostrum_srtp_sha1_80_matches(&keys, packet, length, 1, roc, packet + length) == 1 else {
+            return false
+        }
+        return rostrum_srtp_ctr_apply(&keys, ssrc, index, payload, length &- header, nil, 0) == 1
+    }
+
+    // MARK: RTCP
+
+    /// Bytes of an RTCP packet that stay readable: its first header and the sender's SSRC.
+    static let controlHeader = 8
+
+    /// Encrypts an RTCP packet in place and appends tag and index word.
+    /// - Parameter index: 31 bits.
+    mutating func sealControl(
+        _ packet: UnsafeMutablePointer<UInt8>, length: Int, ssrc: UInt32, index: UInt32
+    ) -> Bool {
+        let header = Self.controlHeader
+        let word = index | 1 << 31
+        if isAEAD {
+            // RFC 7714 §9.2: the index word stands behind the tag and is authenticated with the header.
+            let trailer = packet + length + ROSTRUM_GCM_TAG
+            Self.store(word, to: trailer)
+            return rostrum_srtp_gcm_seal(
+                &keys, ssrc, UInt64(index), packet, header, trailer, 4, packet + header, length &- header,
+                nil, 0,
+                packet + length) == 1
+        }
+        guard
+            rostrum_srtp_ctr_apply(
+                &keys, ssrc, UInt64(index), packet + header, length &- header, nil, 0) == 1
+        else { return false }
+        Self.store(word, to: packet + length)
+        rostrum_srtp_sha1_80(&keys, packet, length &+ 4, 0, 0, packet + length + 4)
+        return true
+    }
+
+    /// Checks and decrypts an RTCP packet of `length` bytes without tag and index word.
+    mutating func openControl(
+        _ packet: UnsafeMutablePointer<UInt8>, length: Int, ssrc: UInt32, index: UInt32
+    ) -> Bool {
+        let header = Self.controlHeader
+        if isAEAD {
+            let tag = packet + length
+            return rostrum_srtp_gcm_open(
+                &keys, ssrc, UInt64(index), packet, header, tag + ROSTRUM_GCM_TAG, 4,
+                packet + header, length &- header, tag) == 1
+        }
+        guard rostrum_srtp_sha1_80_matches(&keys, packet, length &+ 4, 0, 0, packet + length + 4) == 1 else {
+            return false
+        }
+        return rostrum_srtp_ctr_apply(
+            &keys, ssrc, UInt64(index), packet + header, length &- header, nil, 0) == 1
+    }
+
+    private static func store(_ word: UInt32, to bytes: UnsafeMutablePointer<UInt8>) {
+        for offset in 0..<4 {
+            bytes[offset] = UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * offset))
+        }
+    }
+}
