@@ -53,20 +53,25 @@ let package = Package(
             swiftSettings: common),
 
         // Tests.
-        .target(name: "TestSupport", dependencies: ["Base"], path: "Tests/Support", swiftSettings: common),
+        .target(
+            name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
         .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Base", "Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "CryptoTests", dependencies: ["Base", "Wire", "Crypto", "TestSupport"], swiftSettings: common),
+            name: "CryptoTests", dependencies: ["Base", "Wire", "Crypto", "TestSupport"],
+            swiftSettings: common),
         .testTarget(
             name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
-            name: "ForwardingTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "TestSupport"],
+            name: "ForwardingTests",
+            dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "TestSupport"],
             swiftSettings: common),
-        .testTarget(name: "NetTests", dependencies: ["Base", "Peer", "Net", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "NodeTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Node", "TestSupport"],
+            name: "NetTests", dependencies: ["Base", "Peer", "Net", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "NodeTests",
+            dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Node", "TestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "GatewayTests", dependencies: ["Base", "Wire", "Crypto", "Node", "Gateway", "TestSupport"],
