@@ -28,6 +28,8 @@ package struct SessionPlan: Equatable, Sendable {
     package var congestionFeedback: CongestionFeedback
     /// RFC 5506; without it every RTCP datagram starts with a report.
     package var allowsReducedSizeRTCP: Bool
+    /// The accepted m-lines in the order of the answer's BUNDLE group.
+    package var bundledMIDs: [String] = []
 
     package init(
         remoteCredentials: ICECredentials, fingerprints: [SDPFingerprint], sources: [SourcePlan] = [],
@@ -69,7 +71,8 @@ package struct SourcePlan: Equatable, Sendable {
     }
 
     package init(
-        mid: String, kind: MediaKind, formats: [MediaFormat], rids: [String] = [], announced: [AnnouncedSSRC] = [],
+        mid: String, kind: MediaKind, formats: [MediaFormat], rids: [String] = [],
+        announced: [AnnouncedSSRC] = [],
         supportsNACK: Bool = false, supportsPLI: Bool = false, supportsFIR: Bool = false
     ) {
         self.mid = mid
@@ -100,7 +103,8 @@ package struct SlotPlan: Equatable, Sendable {
     package var allowsMixedExtensions: Bool
 
     package init(
-        mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, cname: String, formats: [MediaFormat],
+        mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, cname: String,
+        formats: [MediaFormat],
         extensions: ExtensionIDs, allowsMixedExtensions: Bool
     ) {
         self.mid = mid

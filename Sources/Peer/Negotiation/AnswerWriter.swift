@@ -1,0 +1,127 @@
+import Wire
+
+/// Writes the answer, one m-line after the other.
+///
+/// - Source: RFC 9429 §5.3.1.
+struct AnswerWriter {
+    private let offer: SessionOffer
+    private let transport: LocalTransport
+    private let policy: NegotiationPolicy
+    /// mids of accepted m-lines; the first one's carries the candidates (RFC 9143 §7.3.1).
+    private let bundle: [String]
+    private var media: [MediaDescription] = []
+
+    init(offer: SessionOffer, transport: LocalTransport, policy: NegotiationPolicy, bundle: [String]) {
+        self.offer = offer
+        self.transport = transport
+        self.policy = policy
+        self.bundle = bundle
+    }
+
+    /// The same m-line with port 0; Firefox wants a `c=` line even there.
+    mutating func appendRejected(_ offered: OfferedMedia) {
+        var section = MediaDescription(
+            media: offered.description.media, port: 0, transport: offered.description.transport,
+            formats: offered.description.formats)
+        section.fields = [.noAddress]
+        section.append(.mid, offered.mid)
+        section.append(.init(MediaDirection.inactive.rawValue))
+        media.append(section)
+    }
+
+    mutating func append(_ line: NegotiatedLine, _ slot: SlotIdentifiers.Slot?) {
+        let formats = line.formats.flatMap { item in
+            [String(item.format.payloadType)] + (item.format.repairPayloadType.map { [String($0)] } ?? [])
+        }
+        var section = MediaDescription(
+            media: line.offered.description.media, port: 9, transport: line.offered.description.transport,
+            formats: formats)
+        section.fields = [.noAddress] + (line.publishes && line.kind == .video ? policy.bandwidthFields : [])
+        appendTransport(to: &section, mid: line.offered.mid)
+        section.append(.mid, line.offered.mid)
+        for map in line.extensions {
+            let answered = ExtensionMap(id: map.id, direction: map.direction?.reversed, uri: map.uri)
+            section.append(.extmap, answered.text)
+        }
+        section.append(.init(line.direction.rawValue))
+        if let slot { section.append(.msid, slot.msid.text) }
+        section.append(.rtcpMux)
+        if line.offered.description.allowsReducedSizeRTCP { section.append(.rtcpReducedSize) }
+        // Reference times are answered, and asked for, where they are offered (RFC 3611 §5.1).
+        if line.offered.description.first(.rtcpXR) == Self.roundTripTimes {
+            section.append(.rtcpXR, Self.roundTripTimes)
+        }
+        for format in line.formats { append(format, of: line, to: &section) }
+        if let slot { append(slot, to: &section) }
+        append(line.layers, to: &section)
+        media.append(section)
+    }
+
+    private static let roundTripTimes = "rcvr-rtt=all"
+
+    private func appendTransport(to section: inout MediaDescription, mid: String) {
+        if mid == bundle.first {
+            for candidate in transport.candidates { section.append(.candidate, candidate.text) }
+            section.append(.endOfCandidates)
+        }
+        section.append(transport.credentials)
+        section.append(.fingerprint, transport.fingerprint.text)
+        section.append(.setup, SetupRole.passive.rawValue)
+    }
+
+    private func append(_ item: OfferedFormat, of line: NegotiatedLine, to section: inout MediaDescription) {
+        section.append(.rtpmap, item.map.text)
+        let feedback = line.feedback(of: item)
+        for (kind, name) in OfferedFormat.FeedbackKinds.names where feedback.contains(kind) {
+            section.append(.rtcpFeedback, RTCPFeedback(payloadType: item.format.payloadType, kind: name).text)
+        }
+        var parameters = item.answeredParameters(sends: line.receives)
+        if line.publishes && line.kind == .video { parameters += policy.bitrateParameters }
+        if !parameters.isEmpty {
+            let text = FormatParameters(payloadType: item.format.payloadType, parameters: parameters).text
+            section.append(.fmtp, text)
+        }
+        guard let repair = item.format.repairPayloadType else { return }
+        let map = RTPMap(payloadType: repair, encoding: "rtx", clockRate: item.map.clockRate)
+        section.append(.rtpmap, map.text)
+        section.append(.fmtp, "\(repair) apt=\(item.format.payloadType)")
+    }
+
+    /// Firefox drops packets of an RTX SSRC that it was not told of.
+    private func append(_ slot: SlotIdentifiers.Slot, to section: inout MediaDescription) {
+        let ssrcs = [slot.ssrc] + (slot.repairSSRC.map { [$0] } ?? [])
+        if ssrcs.count == 2 { section.append(.ssrcGroup, SourceGroup(semantics: "FID", ssrcs: ssrcs).text) }
+        for ssrc in ssrcs {
+            section.append(.ssrc, SourceAttribute(ssrc: ssrc, name: "cname", value: slot.cname).text)
+            section.append(.ssrc, SourceAttribute(ssrc: ssrc, name: "msid", value: slot.msid.text).text)
+        }
+    }
+
+    private func append(_ layers: [StreamRestriction], to section: inout MediaDescription) {
+        guard !layers.isEmpty else { return }
+        for layer in layers { section.append(.rid, layer.text) }
+        section.append(.simulcast, Simulcast(receive: layers.map { [.init($0.id)] }).text)
+    }
+
+    func finish(sessionID: UInt64, isMixed: Bool) -> SessionDescription {
+        var description = SessionDescription(origin: "- \(sessionID) 1 IN IP4 0.0.0.0", media: media)
+        if offer.bundle != nil {
+            description.append(.group, MediaGroup(semantics: "BUNDLE", mids: bundle).text)
+        }
+        if isMixed { description.append(.extmapAllowMixed) }
+        description.append(.msidSemantic, "WMS *")
+        description.append(.iceLite)
+        let options = ["ice2", "trickle"].filter(offer.iceOptions.contains)
+        if !options.isEmpty { description.append(.iceOptions, options.joined(separator: " ")) }
+        return description
+    }
+}
+
+extension SDPField {
+    /// The address is what ICE finds out.
+    static var noAddress: SDPField { SDPField(UInt8(ascii: "c"), "IN IP4 0.0.0.0") }
+}
+
+extension SDPAttribute.Name {
+    static var rtcpXR: Self { .init("rtcp-xr") }
+}

@@ -1,0 +1,64 @@
+import Wire
+
+/// What an operator decides about codecs and bit rates.
+package struct NegotiationPolicy: Sendable, Equatable {
+    /// Video codecs that are accepted at all.
+    package var videoCodecs: Set<MediaCodec.Family>
+    /// These come first in answers to publishers, in this order; others follow in the client's own.
+    ///
+    /// A browser encodes with the first codec of the answer.
+    package var preferredVideoCodecs: [MediaCodec.Family]
+    /// Nil: the browser starts as it likes, Chrome at about 300 kbit/s.
+    package var videoBitrate: VideoBitrate?
+
+    /// Hints for a publisher's rate control, in kbit/s; Chrome obeys all, others the maximum.
+    package struct VideoBitrate: Sendable, Equatable {
+        package var start: Int?
+        package var minimum: Int?
+        package var maximum: Int?
+
+        package init(start: Int? = nil, minimum: Int? = nil, maximum: Int? = nil) {
+            self.start = start
+            self.minimum = minimum
+            self.maximum = maximum
+        }
+    }
+
+    package init(
+        videoCodecs: Set<MediaCodec.Family> = [.vp8, .vp9, .h264, .av1],
+        preferredVideoCodecs: [MediaCodec.Family] = [],
+        videoBitrate: VideoBitrate? = nil
+    ) {
+        self.videoCodecs = videoCodecs
+        self.preferredVideoCodecs = preferredVideoCodecs
+        self.videoBitrate = videoBitrate
+    }
+
+    /// The accepted ones of an m-line's formats, in the order of our answer.
+    func formats(of line: OfferedMedia, publishing: Bool) -> [OfferedFormat] {
+        let accepted = line.formats.filter {
+            !$0.format.codec.isVideo || videoCodecs.contains($0.format.codec.family)
+        }
+        guard publishing, !preferredVideoCodecs.isEmpty else { return accepted }
+        let preferred = preferredVideoCodecs.flatMap { family in
+            accepted.filter { $0.format.codec.family == family }
+        }
+        return preferred + accepted.filter { !preferredVideoCodecs.contains($0.format.codec.family) }
+    }
+
+    /// Hints as parameters of a publisher's video format.
+    var bitrateParameters: [FormatParameters.Parameter] {
+        let hints = [
+            ("x-google-start-bitrate", videoBitrate?.start), ("x-google-min-bitrate", videoBitrate?.minimum),
+            ("x-google-max-bitrate", videoBitrate?.maximum),
+        ]
+        return hints.compactMap { name, value in value.map { .init(name, String($0)) } }
+    }
+
+    /// The maximum as `b=` lines (RFC 8866 §5.8, RFC 3890 §6.2).
+    var bandwidthFields: [SDPField] {
+        guard let maximum = videoBitrate?.maximum else { return [] }
+        return ["AS:\(maximum)", "TIAS:\(maximum.multipliedReportingOverflow(by: 1_000).partialValue)"]
+            .map { SDPField(UInt8(ascii: "b"), $0) }
+    }
+}

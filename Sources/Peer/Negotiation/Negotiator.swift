@@ -1,0 +1,92 @@
+import Wire
+
+/// Answers offers: decides what each m-line becomes, and says so to the client and to the media path.
+///
+/// - Source: RFC 9429 §5.3 (answers), RFC 9143 §7.3 (BUNDLE), RFC 9725 §4.2 (WHIP).
+package struct Negotiator: Sendable {
+    package let policy: NegotiationPolicy
+
+    package init(policy: NegotiationPolicy = NegotiationPolicy()) {
+        self.policy = policy
+    }
+
+    /// Answers `offer`.
+    ///
+    /// - Throws: a refusal if nothing useful is left; a publisher's m-lines are taken all or none, because RFC 9725
+    ///   §4.2 knows no partial answers.
+    package func answer(
+        to offer: SessionOffer, as transport: LocalTransport, using random: inout some RandomNumberGenerator
+    ) throws(SessionOffer.Refusal) -> (plan: SessionPlan, description: SessionDescription) {
+        var lines: [NegotiatedLine?] = []
+        var problem: SessionOffer.Refusal?
+        var registry = ExtensionRegistry()
+        for offered in offer.media {
+            do throws(SessionOffer.Refusal) {
+                lines.append(try line(offered, of: offer, registry: &registry))
+            } catch {
+                if offer.purpose == .publish { throw error }
+                problem = problem ?? error
+                lines.append(nil)
+            }
+        }
+        guard lines.contains(where: { $0?.isActive == true }) else { throw problem ?? .noMedia }
+        let identifiers = SlotIdentifiers(for: lines, of: offer, using: &random)
+        let plan = plan(lines, of: offer, identifiers, registry)
+        var answer = AnswerWriter(
+            offer: offer, transport: transport, policy: policy, bundle: plan.bundledMIDs)
+        for (offered, line) in zip(offer.media, lines) {
+            if let line {
+                answer.append(line, identifiers.slot(of: line))
+            } else {
+                answer.appendRejected(offered)
+            }
+        }
+        return (plan, answer.finish(sessionID: random.next() >> 1, isMixed: offer.allowsMixedExtensions))
+    }
+
+    /// What becomes of one m-line; nil if it is rejected without harm to the rest.
+    private func line(
+        _ offered: OfferedMedia, of offer: SessionOffer, registry: inout ExtensionRegistry
+    ) throws(SessionOffer.Refusal) -> NegotiatedLine? {
+        guard !offered.isRejected else { return nil }
+        switch offered.kind {
+        case .audio?, .video?: break
+        // Data channels are not answered yet.
+        case .application?, nil: return nil
+        }
+        guard offered.isBundled else { throw .notBundled(offered.mid) }
+        guard offered.hasSupportedTransport else { throw .unsupportedTransport(offered.mid) }
+        let publishes = offer.publishes(offered)
+        let formats = policy.formats(of: offered, publishing: publishes)
+        guard !formats.isEmpty else { throw .noUsableCodec(offered.mid) }
+        return NegotiatedLine(
+            offered, formats: formats, publishes: publishes, receives: offer.receives(offered),
+            registry: &registry)
+    }
+
+    private func plan(
+        _ lines: [NegotiatedLine?], of offer: SessionOffer, _ identifiers: SlotIdentifiers,
+        _ registry: ExtensionRegistry
+    ) -> SessionPlan {
+        var plan = SessionPlan(remoteCredentials: offer.credentials, fingerprints: offer.fingerprints)
+        let accepted = lines.compactMap(\.self)
+        for line in accepted {
+            if line.publishes { plan.sources.append(line.source) }
+            if let slot = identifiers.slot(of: line) {
+                plan.slots.append(line.slot(slot, isMixed: offer.allowsMixedExtensions))
+            }
+        }
+        plan.publishedExtensions = registry.published
+        let feedback = accepted.filter(\.publishes).map(\.feedback)
+        if feedback.contains(where: { $0.contains(.transportWide) }) {
+            plan.congestionFeedback = .transportWide
+        } else if feedback.contains(where: { $0.contains(.receiverEstimate) }) {
+            plan.congestionFeedback = .receiverEstimate
+        }
+        // RFC 5506 speaks of one m-line; a BUNDLE is one RTP session, and Safari names it for video only.
+        plan.allowsReducedSizeRTCP = accepted.contains { $0.offered.description.allowsReducedSizeRTCP }
+        let mids = accepted.map(\.offered.mid)
+        plan.bundledMIDs = offer.bundle.map { $0.filter(mids.contains) } ?? mids
+        return plan
+    }
+}

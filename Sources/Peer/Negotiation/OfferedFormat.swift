@@ -1,0 +1,166 @@
+import Wire
+
+/// One codec of an m-line that we forward, as the client offers it.
+package struct OfferedFormat: Sendable {
+    package let format: MediaFormat
+    package let map: RTPMap
+    /// Nil where the offer has no `a=fmtp` for it.
+    package let parameters: FormatParameters?
+    package let feedback: FeedbackKinds
+
+    /// Kinds of RTCP feedback that we send or answer.
+    package struct FeedbackKinds: OptionSet, Sendable {
+        package let rawValue: UInt8
+
+        package init(rawValue: UInt8) {
+            self.rawValue = rawValue
+        }
+
+        package static let nack = FeedbackKinds(rawValue: 1)
+        package static let pictureLoss = FeedbackKinds(rawValue: 2)
+        package static let fullIntraRequest = FeedbackKinds(rawValue: 4)
+        package static let transportWide = FeedbackKinds(rawValue: 8)
+        package static let receiverEstimate = FeedbackKinds(rawValue: 16)
+
+        /// As `a=rtcp-fb` spells them, in the order in which we answer.
+        static let names: [(kind: FeedbackKinds, name: String)] = [
+            (.receiverEstimate, "goog-remb"), (.transportWide, "transport-cc"),
+            (.fullIntraRequest, "ccm fir"),
+            (.nack, "nack"), (.pictureLoss, "nack pli"),
+        ]
+    }
+
+    /// The formats of an m-line that we forward, in the order of its payload types.
+    static func formats(of description: MediaDescription) throws(WireError) -> [OfferedFormat] {
+        let table = try PayloadTypeTable(description)
+        var formats: [OfferedFormat] = []
+        for payloadType in try description.payloadTypes() {
+            guard let map = table.maps[payloadType] else { continue }
+            let parameters = table.parameters[payloadType]
+            guard let codec = MediaCodec(map, parameters, kind: description.kind) else { continue }
+            formats.append(
+                OfferedFormat(
+                    format: MediaFormat(
+                        codec: codec, payloadType: payloadType, repairPayloadType: table.repairs[payloadType]),
+                    map: map, parameters: parameters,
+                    feedback: table.feedback[payloadType, default: []].union(table.commonFeedback)))
+        }
+        return formats.withoutSingleUnitModeWherePossible
+    }
+
+    /// The `a=fmtp` of our answer.
+    ///
+    /// - Parameter sends: whether we send on this m-line; then what the client says of its own decoder holds for us.
+    func answeredParameters(sends: Bool) -> [FormatParameters.Parameter] {
+        switch format.codec {
+        case .opus:
+            var answered: [FormatParameters.Parameter] = [
+                .init("minptime", "10"), .init("useinbandfec", "1"),
+            ]
+            let isStereo = parameters?[name: "stereo"] == "1" || parameters?[name: "sprop-stereo"] == "1"
+            if isStereo { answered.append(.init("stereo", "1")) }
+            if isStereo && sends { answered.append(.init("sprop-stereo", "1")) }
+            return answered
+        case .vp8: return []
+        case .vp9: return echoed(["profile-id"])
+        case .h264:
+            return [.init("level-asymmetry-allowed", "1")]
+                + echoed(["packetization-mode", "profile-level-id"])
+        case .av1: return echoed(["level-idx", "profile", "tier"])
+        }
+    }
+
+    private func echoed(_ names: [String]) -> [FormatParameters.Parameter] {
+        names.compactMap { name in parameters?[name: name].map { .init(name, $0) } }
+    }
+}
+
+/// What an m-line says of each payload type, gathered in one pass: an offer may have 2,000 lines.
+private struct PayloadTypeTable {
+    var maps: [UInt8: RTPMap] = [:]
+    var parameters: [UInt8: FormatParameters] = [:]
+    /// RTX payload types by the payload type they repair.
+    var repairs: [UInt8: UInt8] = [:]
+    var feedback: [UInt8: OfferedFormat.FeedbackKinds] = [:]
+    /// Of `a=rtcp-fb:*`.
+    var commonFeedback: OfferedFormat.FeedbackKinds = []
+
+    init(_ description: MediaDescription) throws(WireError) {
+        // Where a payload type is described twice, the first description counts.
+        for map in try description.rtpMaps() where maps[map.payloadType] == nil {
+            maps[map.payloadType] = map
+        }
+        for item in try description.formatParameters() where parameters[item.payloadType] == nil {
+            parameters[item.payloadType] = item
+        }
+        for payloadType in try description.payloadTypes() {
+            guard maps[payloadType]?.encoding.matchesIgnoringCase("rtx") == true,
+                let repaired = parameters[payloadType]?[name: "apt"].flatMap({ UInt8($0) }),
+                repairs[repaired] == nil
+            else { continue }
+            repairs[repaired] = payloadType
+        }
+        for item in try description.feedback() {
+            guard let known = OfferedFormat.FeedbackKinds.names.first(where: { $0.name == item.kind }) else {
+                continue
+            }
+            if let payloadType = item.payloadType {
+                feedback[payloadType, default: []].insert(known.kind)
+            } else {
+                commonFeedback.insert(known.kind)
+            }
+        }
+    }
+}
+
+extension [OfferedFormat] {
+    /// Without H.264 in packetization mode 0, unless it is all the H.264 there is.
+    ///
+    /// Mode 1 takes all that mode 0 takes (RFC 6184 §6.3), and each format more makes the answer longer.
+    fileprivate var withoutSingleUnitModeWherePossible: [OfferedFormat] {
+        guard contains(where: { $0.format.codec == .h264(packetizationMode: 1) }) else { return self }
+        return filter { $0.format.codec != .h264(packetizationMode: 0) }
+    }
+}
+
+extension MediaCodec {
+    /// A codec without its parameters, as configurations and metrics name it.
+    package enum Family: String, Hashable, Sendable, CaseIterable {
+        case opus, vp8, vp9, h264, av1
+    }
+
+    package var family: Family {
+        switch self {
+        case .opus: .opus
+        case .vp8: .vp8
+        case .vp9: .vp9
+        case .h264: .h264
+        case .av1: .av1
+        }
+    }
+
+    /// - Returns: nil for a codec, or a variant of one, that we do not forward.
+    init?(_ map: RTPMap, _ parameters: FormatParameters?, kind: MediaKind?) {
+        switch (kind, map.encoding.lowercased(), map.clockRate) {
+        case (.audio, "opus", 48_000): self = .opus
+        case (.video, "vp8", 90_000): self = .vp8
+        case (.video, "vp9", 90_000):
+            // 1 and 3 have colour at other resolutions than 4:2:0, which browsers do not encode.
+            switch parameters?[name: "profile-id"] ?? "0" {
+            case "0": self = .vp9(profile: 0)
+            case "2": self = .vp9(profile: 2)
+            default: return nil
+            }
+        case (.video, "h264", 90_000):
+            switch parameters?[name: "packetization-mode"] ?? "0" {
+            case "0": self = .h264(packetizationMode: 0)
+            case "1": self = .h264(packetizationMode: 1)
+            default: return nil
+            }
+        case (.video, "av1", 90_000):
+            guard parameters?[name: "profile"] ?? "0" == "0" else { return nil }
+            self = .av1
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Wire
+
+/// What a client asks for: its offer, checked and read into the terms the negotiator works with.
+///
+/// - Source: RFC 9429 §5.8 (parsing an offer); RFC 9725 §4.2 and §4.4 (what a WHIP offer must hold).
+package struct SessionOffer: Sendable {
+    /// What the session is for; decides which directions are allowed.
+    package enum Purpose: Sendable {
+        /// WHIP: one audio, one video or both, all sent by the client.
+        case publish
+        /// WHEP and the story feed: every m-line receives.
+        case play
+        /// The stage: m-lines publish, receive or both.
+        case stage
+
+        /// Sources of one kind that one session may publish; a speaker may share a screen beside the camera.
+        var maximumSources: Int { self == .stage ? 4 : 1 }
+    }
+
+    package let purpose: Purpose
+    package let media: [OfferedMedia]
+    /// The mids of the BUNDLE group in its order; nil for an offer of one m-line that has no such group.
+    package let bundle: [String]?
+    package let credentials: ICECredentials
+    /// Those of algorithms we know; never empty.
+    package let fingerprints: [SDPFingerprint]
+    package let iceOptions: [String]
+    package let allowsMixedExtensions: Bool
+
+    package init(_ description: SessionDescription, for purpose: Purpose) throws(Refusal) {
+        self.purpose = purpose
+        guard !description.media.isEmpty else { throw .noMedia }
+        let defaults = try Self.defaults(of: description)
+        bundle = defaults.bundle
+
+        var media: [OfferedMedia] = []
+        for (index, section) in description.media.enumerated() {
+            let offered = try OfferedMedia(section, at: index, defaults: defaults)
+            guard !media.contains(where: { $0.mid == offered.mid }) else { throw .duplicateMID(offered.mid) }
+            media.append(offered)
+        }
+        for mid in defaults.bundle ?? [] where !media.contains(where: { $0.mid == mid }) {
+            throw .unknownMID(mid)
+        }
+        self.media = media
+
+        let order = Self.transportOrder(media, defaults.bundle)
+        let transport = try OfferedTransport(of: description, first: order)
+        credentials = transport.credentials
+        fingerprints = transport.fingerprints
+        iceOptions = description.iceOptions + description.media.flatMap(\.iceOptions)
+        allowsMixedExtensions =
+            description.allowsMixedExtensions || description.media.contains(where: \.allowsMixedExtensions)
+        try checkDirections()
+    }
+
+    private static func defaults(of description: SessionDescription) throws(Refusal) -> OfferedMedia.Defaults
+    {
+        let groups: [MediaGroup]
+        let extensions: [ExtensionMap]
+        do throws(WireError) {
+            groups = try description.groups()
+            extensions = try description.extensionMaps()
+        } catch {
+            throw .malformed(error)
+        }
+        let bundle = groups.first { $0.semantics == "BUNDLE" && !$0.mids.isEmpty }?.mids
+        if let bundle {
+            guard Set(bundle).count == bundle.count else { throw .duplicateMID(bundle.first ?? "") }
+            guard bundle.count <= description.media.count else { throw .unknownMID(bundle.last ?? "") }
+        } else {
+            // One m-line alone needs no group.
+            guard description.media.count(where: { $0.port != 0 || $0.has(.bundleOnly) }) < 2 else {
+                throw .noBundle
+            }
+        }
+        return OfferedMedia.Defaults(
+            direction: description.direction ?? .sendrecv, extensions: extensions, bundle: bundle)
+    }
+
+    /// The indices of m-lines in the order in which they are asked for transport attributes.
+    ///
+    /// RFC 9143 §7.3 takes the first m-line of the group that the answer accepts: audio and video come first.
+    private static func transportOrder(_ media: [OfferedMedia], _ bundle: [String]?) -> [Int] {
+        let order = bundle.map { mids in mids.compactMap { mid in media.first { $0.mid == mid } } } ?? media
+        let live = order.filter { !$0.isRejected }
+        return (live.filter(\.isMedia) + live.filter { !$0.isMedia }).map(\.index)
+    }
+
+    private func checkDirections() throws(Refusal) {
+        var sources: [MediaKind: Int] = [:]
+        for line in media where line.isMedia && !line.isRejected && line.direction != .inactive {
+            guard let kind = line.kind else { continue }
+            switch purpose {
+            case .publish where !line.direction.sends, .play where !line.direction.receives:
+                throw .wrongDirection(line.mid)
+            default: break
+            }
+            guard publishes(line) else { continue }
+            sources[kind, default: 0] += 1
+            guard sources[kind, default: 0] <= purpose.maximumSources else { throw .tooManyTracks(kind) }
+        }
+    }
+
+    /// Whether this m-line will publish to us.
+    package func publishes(_ line: OfferedMedia) -> Bool {
+        purpose != .play && line.direction.sends
+    }
+
+    /// Whether this m-line will be a slot.
+    package func receives(_ line: OfferedMedia) -> Bool {
+        purpose != .publish && line.direction.receives
+    }
+}
+
+/// Who the client is on the network: what the first m-lines, or the session, say of ICE and DTLS.
+private struct OfferedTransport {
+    var credentials: ICECredentials
+    var fingerprints: [SDPFingerprint]
+
+    /// - Parameter order: indices of m-lines; what the first lacks is looked for in the next, because Firefox
+    ///   leaves `a=setup` out of some.
+    init(of description: SessionDescription, first order: [Int]) throws(SessionOffer.Refusal) {
+        guard !description.isICELite else { throw .iceLite }
+        let sections = order.compactMap { index in
+            description.media.indices.contains(index) ? description.media[index] : nil
+        }
+        guard let credentials = sections.firstValue(\.iceCredentials) ?? description.iceCredentials else {
+            throw .noICECredentials
+        }
+        guard credentials.isValid else { throw .invalidICECredentials }
+        self.credentials = credentials
+
+        var offered: [SDPFingerprint] = []
+        var role: SetupRole?
+        do throws(WireError) {
+            for section in sections where offered.isEmpty { offered = try section.fingerprints() }
+            if offered.isEmpty { offered = try description.fingerprints() }
+            for section in sections where role == nil { role = try section.setup() }
+            if role == nil { role = try description.setup() }
+        } catch {
+            throw .malformed(error)
+        }
+        guard !offered.isEmpty else { throw .noFingerprint }
+        fingerprints = Array(
+            offered.filter { SDPFingerprint.length(of: $0.algorithm) != nil }.prefix(Self.maximumFingerprints)
+        )
+        guard !fingerprints.isEmpty else { throw .unsupportedFingerprint }
+        // RFC 4145 §4: active is what an offer without a=setup means. We only ever wait for the ClientHello.
+        switch role {
+        case .passive?, .holdconn?: throw .unsupportedSetup(role ?? .passive)
+        case .active?, .actpass?, nil: break
+        }
+    }
+
+    private static let maximumFingerprints = 8
+}
+
+extension Sequence {
+    /// The first value of the property that is not nil.
+    fileprivate func firstValue<Value>(_ property: KeyPath<Element, Value?>) -> Value? {
+        for element in self {
+            if let value = element[keyPath: property] { return value }
+        }
+        return nil
+    }
+}
