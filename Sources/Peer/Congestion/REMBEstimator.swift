@@ -20,17 +20,34 @@ package struct REMBEstimator: Sendable {
     private static let interval = Duration.seconds(1)
     /// Fewer packets say nothing about loss; they are kept for the next look.
     private static let leastExpected = 20
+    /// A burst of loss within less is not yet congestion.
+    private static let judgementInterval = Duration.milliseconds(200)
     /// After a decrease the network needs so long to show its effect.
     private static let decreasePause = Duration.milliseconds(500)
 
     private let limits: Limits
     private var rate = RateMeter()
-    private var expected = 0
-    private var lost = 0
-    /// Of the last look, in percent.
-    private var lossPercent = 0
+    /// Since the last judgement, for a quick decrease; and since the last estimate, for growth.
+    private var recent = Tally()
+    private var whole = Tally()
+    private var lastJudgement: MonotonicTime?
     private var lastDecrease: MonotonicTime?
     private var hasDecreased = false
+
+    private struct Tally {
+        private(set) var expected = 0
+        private var lost = 0
+
+        var lossPercent: Int { expected > 0 ? lost * 100 / expected : 0 }
+
+        mutating func add(_ loss: ReceiveStream.LossInterval) {
+            // More than anybody sends between two looks; keeps the arithmetic far from overflow.
+            let expected = min(max(loss.expected, 0), 1_000_000)
+            guard self.expected < 1 << 40 else { return }
+            self.expected += expected
+            lost += min(max(loss.lost, 0), expected)
+        }
+    }
 
     /// Bits per second over all SSRCs of the session.
     package private(set) var bitrate: Int
@@ -50,16 +67,17 @@ package struct REMBEstimator: Sendable {
 
     /// Takes in how much was lost, before repair, since the last call; a few times a second at most.
     package mutating func observe(_ loss: ReceiveStream.LossInterval, at now: MonotonicTime) {
-        expected += max(loss.expected, 0)
-        lost += min(max(loss.lost, 0), max(loss.expected, 0))
-        guard expected >= Self.leastExpected else { return }
-        lossPercent = lost * 100 / expected
-        expected = 0
-        lost = 0
-        if lossPercent > 10 { decrease(at: now) }
+        whole.add(loss)
+        recent.add(loss)
+        guard recent.expected >= Self.leastExpected else { return }
+        if let lastJudgement, now < lastJudgement + Self.judgementInterval { return }
+        let lossPercent = recent.lossPercent
+        recent = Tally()
+        lastJudgement = now
+        if lossPercent > 10 { decrease(lossPercent: lossPercent, at: now) }
     }
 
-    private mutating func decrease(at now: MonotonicTime) {
+    private mutating func decrease(lossPercent: Int, at now: MonotonicTime) {
         if let lastDecrease, now < lastDecrease + Self.decreasePause { return }
         let arrived = rate.bitrate(at: now)
         let target = max(arrived - arrived * lossPercent / 200, limits.minimum)
@@ -74,8 +92,9 @@ package struct REMBEstimator: Sendable {
     package mutating func estimateDue(at now: MonotonicTime) -> Int? {
         guard let deadline, now >= deadline else { return nil }
         self.deadline = now + Self.interval
-        if !hasDecreased, lossPercent <= 2 { grow(at: now) }
+        if !hasDecreased, whole.lossPercent <= 2 { grow(at: now) }
         hasDecreased = false
+        whole = Tally()
         return bitrate
     }
 

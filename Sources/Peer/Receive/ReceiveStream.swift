@@ -30,8 +30,13 @@ package struct ReceiveStream: Sendable {
 
     /// Losses between two looks, before any repair: what the network did, not what the viewer notices.
     package struct LossInterval: Equatable, Sendable {
-        package let expected: Int
-        package let lost: Int
+        package var expected: Int
+        package var lost: Int
+
+        package init(expected: Int, lost: Int) {
+            self.expected = expected
+            self.lost = lost
+        }
     }
 
     package struct Counters: Equatable, Sendable {
@@ -180,10 +185,9 @@ extension ReceiveStream {
         rate.bitrate(at: now)
     }
 
-    /// What to report of this stream; counts as sent, so that the next one speaks of what comes after. Nil
-    /// before the first packet.
+    /// What to report of this stream now; nil before the first packet.
     ///
-    /// A repaired packet counts as received, so that the sender learns what is still missing. Deviates from RFC
+    /// Counts as sent: the next one speaks of what comes after. A repaired packet counts as received, so that the sender learns what is still missing. Deviates from RFC
     /// 3550 §6.4.1: a duplicate does not count, because browsers probe with packets sent before, each of which
     /// would hide a real loss.
     /// - Source: RFC 3550 §6.4.1, A.3.

@@ -19,8 +19,9 @@ package struct ControlPacker: Sendable {
         self.reducedSize = reducedSize
     }
 
-    /// The regular report: one datagram, or several if there is much to say. Never none: a receiver report that
-    /// says nothing still shows that we live.
+    /// The regular report: one datagram, or several if there is much to say.
+    ///
+    /// Never none: a receiver report that says nothing still shows that we live.
     package func reports(
         senders: [SenderReport], receptions: [ReportBlock], extended: [ExtendedReport.Block] = []
     ) -> [[UInt8]] {
@@ -59,7 +60,7 @@ package struct ControlPacker: Sendable {
         return datagrams
     }
 
-    /// Feedback that leaves at once, in as few datagrams as fit. A packet too large for one is left out.
+    /// Feedback that leaves at once, in as few datagrams as fit; a packet too large for one is left out.
     package func feedback(_ packets: [RTCPPacket]) -> [[UInt8]] {
         var datagrams: [[UInt8]] = []
         let opening = feedbackOpening()

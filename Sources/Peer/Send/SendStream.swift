@@ -6,8 +6,9 @@ import Wire
 /// Holds no packets. An RTX stream has a `SendStream` of its own.
 /// - Source: RFC 3550 §6.4.1 (sender reports and what receivers answer).
 package struct SendStream: Sendable {
-    /// A capture time further than this before the packet leaves is a broken mapping, and is not used. In
-    /// nanoseconds: this runs for every packet.
+    /// A capture time further than this before the packet leaves is a broken mapping, and is not used.
+    ///
+    /// In nanoseconds: this runs for every packet.
     private static let longestDelay: Int64 = 10_000_000_000
 
     /// What the viewer last said of this stream.

@@ -1,0 +1,145 @@
+import Base
+import Peer
+import TestSupport
+import Testing
+import Wire
+
+@Suite final class `A key-frame requester` {
+    var requester = KeyFrameRequester(pictureLossIndication: true, fullIntraRequest: true)
+
+    func request(at milliseconds: Int64, rtt: Duration? = .milliseconds(50)) -> KeyFrameRequester.Request? {
+        requester.requestDue(at: at(milliseconds), rtt: rtt)
+    }
+
+    /// Times at which requests leave, if nothing else happens.
+    func requests(from start: Int64, to end: Int64, rtt: Duration? = .milliseconds(50)) -> [Int64] {
+        (start...end).filter { request(at: $0, rtt: rtt) != nil }
+    }
+
+    @Test func `asks at once when the first viewer does`() {
+        #expect(requester.deadline == nil)
+        requester.demand(at: at(10))
+        #expect(requester.deadline == at(10))
+        #expect(request(at: 9) == nil)
+        #expect(request(at: 10) == .pictureLossIndication)
+        #expect(request(at: 10) == nil)
+    }
+
+    @Test func `asks once for a thousand viewers`() {
+        for time in Int64(0)..<1_000 {
+            requester.demand(at: at(time))
+            _ = request(at: time)
+            if time == 120 { requester.keyFrameArrived(at: at(time)) }
+        }
+        #expect(requester.demandCount == 1_000)
+        #expect(requester.requestCount == 1)
+    }
+
+    @Test func `asks no more than once a second, however many demand and however fast key frames come`() {
+        var asked: [Int64] = []
+        for time in Int64(0)...10_000 {
+            requester.demand(at: at(time))
+            if request(at: time) != nil { asked.append(time) }
+            if time % 100 == 50 { requester.keyFrameArrived(at: at(time)) }
+        }
+        #expect(asked == Array(stride(from: 0, through: 10_000, by: 1_000)))
+    }
+
+    @Test func `forgets a waiting demand when a key frame comes`() {
+        requester.demand(at: at(0))
+        _ = request(at: 0)
+        requester.keyFrameArrived(at: at(100))
+        requester.demand(at: at(200))
+        #expect(requester.deadline == at(1_000))
+        requester.keyFrameArrived(at: at(900))
+        #expect(requester.deadline == nil)
+        #expect(request(at: 1_000) == nil)
+        #expect(requester.keyFrameCount == 2)
+    }
+
+    @Test func `repeats an unanswered request, less and less often`() {
+        requester.demand(at: at(0))
+        #expect(requests(from: 0, to: 25_000) == [0, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000])
+    }
+
+    @Test func `waits two round trips if they are long`() {
+        requester.demand(at: at(0))
+        #expect(requests(from: 0, to: 10_000, rtt: .milliseconds(1_500)) == [0, 3_000, 9_000])
+    }
+
+    @Test func `begins with short waits again after a key frame`() {
+        requester.demand(at: at(0))
+        _ = requests(from: 0, to: 10_000)
+        requester.keyFrameArrived(at: at(10_000))
+        requester.demand(at: at(10_500))
+        #expect(requests(from: 10_500, to: 13_000) == [10_500, 11_500, 12_500])
+    }
+
+    @Test func `stops when nobody waits any longer`() {
+        requester.demand(at: at(0))
+        _ = request(at: 0)
+        requester.cancel()
+        #expect(requester.deadline == nil)
+        #expect(requests(from: 0, to: 5_000) == [])
+        requester.demand(at: at(5_001))
+        #expect(request(at: 5_001) != nil)
+    }
+
+    @Test func `uses FIR where there is no PLI, with one number for each wish`() {
+        requester = KeyFrameRequester(pictureLossIndication: false, fullIntraRequest: true)
+        requester.demand(at: at(0))
+        #expect(request(at: 0) == .fullIntraRequest(sequenceNumber: 1))
+        #expect(request(at: 1_000) == .fullIntraRequest(sequenceNumber: 1))
+        requester.keyFrameArrived(at: at(1_100))
+        requester.demand(at: at(5_000))
+        #expect(request(at: 5_000) == .fullIntraRequest(sequenceNumber: 2))
+    }
+
+    @Test func `asks for nothing that was not negotiated`() {
+        requester = KeyFrameRequester(pictureLossIndication: false, fullIntraRequest: false)
+        requester.demand(at: at(0))
+        #expect(requester.deadline == nil)
+        #expect(request(at: 10_000) == nil)
+        #expect(requester.demandCount == 1)
+        #expect(requester.requestCount == 0)
+    }
+
+    @Test func `becomes the packet it says`() {
+        #expect(
+            KeyFrameRequester.Request.pictureLossIndication.packet(senderSSRC: 1, mediaSSRC: 2)
+                == .pictureLossIndication(PictureLossIndication(senderSSRC: 1, mediaSSRC: 2)))
+        #expect(
+            KeyFrameRequester.Request.fullIntraRequest(sequenceNumber: 9).packet(senderSSRC: 1, mediaSSRC: 2)
+                == .fullIntraRequest(
+                    FullIntraRequest(senderSSRC: 1, entries: [.init(ssrc: 2, sequenceNumber: 9)])))
+    }
+
+    @Test(arguments: 0..<20) func `keeps its limits whatever happens`(seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var now: Int64 = 0
+        var asked: [Int64] = []
+        var isOwed = false
+        for _ in 0..<2_000 {
+            now += Int64.random(in: 0...400, using: &random)
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0..<5:
+                requester.demand(at: at(now))
+                isOwed = true
+            case 5:
+                requester.keyFrameArrived(at: at(now))
+                isOwed = false
+            default: break
+            }
+            #expect((requester.deadline != nil) == isOwed)
+            let rtt = Duration.nanoseconds(Int64.random(in: -1_000...5_000_000_000, using: &random))
+            if let deadline = requester.deadline, deadline <= at(now) {
+                #expect(request(at: now, rtt: rtt) != nil)
+                asked.append(now)
+            } else {
+                #expect(request(at: now, rtt: rtt) == nil)
+            }
+        }
+        for (earlier, later) in zip(asked, asked.dropFirst()) { #expect(later - earlier >= 1_000) }
+        #expect(requester.requestCount == UInt64(asked.count))
+    }
+}
