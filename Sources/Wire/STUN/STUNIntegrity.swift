@@ -1,3 +1,5 @@
+import Base
+
 /// Computes the message authentication codes that protocols here need.
 ///
 /// A protocol, so that `Wire` needs no C library: `Crypto` has the one on OpenSSL.
@@ -45,6 +47,11 @@ extension STUNMessage {
         for (left, right) in zip(expected, received) { difference |= left ^ right }
         return difference == 0
     }
+}
+
+extension ICECredentials {
+    /// The key of MESSAGE-INTEGRITY (RFC 8489 §9.1.1).
+    package var key: [UInt8] { Array(password.exposed.utf8) }
 }
 
 /// The CRC of Ethernet and of STUN's FINGERPRINT.

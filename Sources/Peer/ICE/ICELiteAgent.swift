@@ -1,0 +1,225 @@
+import Base
+import Wire
+
+/// The server's half of ICE: it answers checks, follows the client's nominations and watches its consent.
+///
+/// Holds credentials and addresses; owns no socket and no timer, and never sends a check of its own.
+/// - Source: RFC 8445 §2.5 (lite), §7.3 (checks), §9 (restart); RFC 8489 §6.3, §9.1.3 (refusals);
+///   RFC 7675 (consent).
+package struct ICELiteAgent: Sendable {
+    package struct Configuration: Sendable {
+        /// How long a client may stay silent before it counts as gone.
+        ///
+        /// Half of the 30 s of RFC 7675 §5.1, because a server that feeds many viewers notices sooner what it
+        /// sends for nothing; three checks of Firefox, which checks every 4 to 6 s and only once.
+        package var consentTimeout: Duration = .seconds(15)
+        /// How long a session waits for its first valid check.
+        package var connectTimeout: Duration = .seconds(30)
+
+        package init() {}
+    }
+
+    package enum Effect: Equatable, Sendable {
+        case send([UInt8], to: TransportAddress)
+        /// This address passed a check: datagrams from it are this session's.
+        case admit(TransportAddress)
+        /// The address was forgotten: too many others came.
+        case dismiss(TransportAddress)
+        /// Media may now flow to this address; replaces any earlier one.
+        case nominate(TransportAddress)
+        /// Checks with this ufrag of ours are no longer answered (after an ICE restart).
+        case retire(ufrag: String)
+        /// The client is gone. Comes once; the agent refuses everything afterwards.
+        case consentLost
+    }
+
+    /// Why a datagram changed nothing.
+    package struct Refusal: Error, Equatable, Sendable {
+        package enum Reason: String, Hashable, CaseIterable, Sendable {
+            case malformed, notARequest, unknownUfrag, badRequest, unauthenticated, unknownAttribute
+            case roleConflict, consentLost
+        }
+
+        package let reason: Reason
+        /// What to send back to where the datagram came from; nil where silence is right.
+        package let answer: [UInt8]?
+    }
+
+    /// How many requests without a valid password are answered a second: enough to debug a client with, too
+    /// few to make a reflector of.
+    package static let answersToStrangers = 5
+
+    private let configuration: Configuration
+    private var credentials: ICECredentials
+    /// Those of a restart that no valid check has used yet.
+    private var nextCredentials: ICECredentials?
+    /// Counts completed restarts.
+    private var generation = 0
+    private var pairs = RemotePairs()
+    /// When the client last proved to be there, or when the agent was made.
+    package private(set) var lastConsent: MonotonicTime
+    private var isConsentLost = false
+    private var strangers = (since: MonotonicTime.zero, answered: 0)
+
+    /// - Parameter credentials: ours, as the answer says them; see `ICECredentials(using:)`.
+    package init(
+        credentials: ICECredentials, configuration: Configuration = Configuration(), at now: MonotonicTime
+    ) {
+        self.credentials = credentials
+        self.configuration = configuration
+        lastConsent = now
+    }
+
+    /// Where media goes; nil until the client has nominated a pair.
+    package var selected: TransportAddress? { pairs.selected }
+
+    /// The addresses that passed a check and were not dismissed; at most 8.
+    package var addresses: [TransportAddress] { pairs.all.map(\.address) }
+
+    /// The ufrags a check may use: one, or two during a restart.
+    package var localUfrags: [String] {
+        [credentials.ufrag] + (nextCredentials.map { [$0.ufrag] } ?? [])
+    }
+
+    /// Answers one connectivity check.
+    ///
+    /// - Parameter source: where `datagram` came from.
+    package mutating func receive(
+        _ datagram: Span<UInt8>,
+        from source: TransportAddress,
+        at now: MonotonicTime,
+        authenticator: some MessageAuthenticator
+    ) throws(Refusal) -> [Effect] {
+        guard !isConsentLost else { throw Refusal(reason: .consentLost, answer: nil) }
+        let (check, used) = try accept(datagram, at: now, authenticator: authenticator)
+
+        var answer = STUNWriter(.bindingSuccess, transactionID: check.transactionID)
+        answer.appendXORMappedAddress(source)
+        var effects = [Effect.send(answer.sealed(key: used.key, by: authenticator), to: source)]
+        if let next = nextCredentials, next.ufrag == used.ufrag {
+            effects.append(.retire(ufrag: credentials.ufrag))
+            credentials = next
+            nextCredentials = nil
+            generation &+= 1
+        }
+        lastConsent = now
+        let (isNew, forgotten) = pairs.heardCheck(
+            from: source, generation: generation, nominating: check.useCandidate ? check.priority : nil,
+            at: now)
+        if let forgotten { effects.append(.dismiss(forgotten)) }
+        if isNew { effects.append(.admit(source)) }
+        if check.useCandidate, pairs.nominate(source) { effects.append(.nominate(source)) }
+        return effects + follow(at: now)
+    }
+
+    /// Records that media or DTLS came, which shows that the client is there and which pair it uses.
+    ///
+    /// Hot path: costs a comparison of addresses.
+    /// - Parameter source: of an SRTP or SRTCP packet that was authentic, or a DTLS record that was accepted.
+    /// - Returns: at most one `nominate`, hardly ever.
+    package mutating func noteTraffic(from source: TransportAddress, at now: MonotonicTime) -> Effect? {
+        guard !isConsentLost, pairs.heardTraffic(from: source, at: now) else { return nil }
+        lastConsent = now
+        guard source != pairs.selected else { return nil }
+        return follow(at: now).first
+    }
+
+    /// Begins an ICE restart: from now on checks with these credentials are answered too.
+    ///
+    /// The old ones, and the selected address, stay good until the first valid check with the new ones.
+    package mutating func restart(with credentials: ICECredentials) -> [Effect] {
+        guard !localUfrags.contains(credentials.ufrag) else {
+            assertionFailure("an ICE restart needs a new ufrag")
+            return []
+        }
+        let superseded = nextCredentials
+        nextCredentials = credentials
+        return superseded.map { [.retire(ufrag: $0.ufrag)] } ?? []
+    }
+
+    package mutating func advance(to now: MonotonicTime) -> [Effect] {
+        guard !isConsentLost else { return [] }
+        guard now < consentDeadline else {
+            isConsentLost = true
+            return [.consentLost]
+        }
+        return follow(at: now)
+    }
+
+    /// When `advance` wants to be called; nil once consent is lost.
+    ///
+    /// Traffic moves it only to later times, so it need not be read after every packet.
+    package var deadline: MonotonicTime? {
+        guard !isConsentLost else { return nil }
+        return pairs.takeover.map { min($0, consentDeadline) } ?? consentDeadline
+    }
+
+    private var consentDeadline: MonotonicTime {
+        lastConsent + (pairs.all.isEmpty ? configuration.connectTimeout : configuration.consentTimeout)
+    }
+
+    private mutating func follow(at now: MonotonicTime) -> [Effect] {
+        guard pairs.followUse(at: now), let selected = pairs.selected else { return [] }
+        return [.nominate(selected)]
+    }
+}
+
+extension ICELiteAgent {
+    /// Everything that can be wrong with a check, in the order of RFC 8489 §6.3 and §9.1.3.
+    ///
+    /// - Returns: the check, and the credentials it was made with.
+    private mutating func accept(
+        _ datagram: Span<UInt8>, at now: MonotonicTime, authenticator: some MessageAuthenticator
+    ) throws(Refusal) -> (STUNMessage, ICECredentials) {
+        guard let check = try? STUNMessage(parsing: datagram), check.fingerprint(in: datagram) != .wrong
+        else {
+            throw Refusal(reason: .malformed, answer: nil)
+        }
+        guard check.kind == .bindingRequest else { throw Refusal(reason: .notARequest, answer: nil) }
+        guard check[.username] != nil, check[.messageIntegrity] != nil else {
+            throw refusal(of: check, .badRequest, .badRequest, at: now)
+        }
+        // Deviates from RFC 8489 §9.1.3, which wants 401, because an open port that answers anybody is a
+        // reflector. The remote half of the user name is not looked at: the password proves enough.
+        guard let ufrag = STUNMessage.localUfrag(ofRequest: datagram),
+            let used = [credentials, nextCredentials].compactMap({ $0 }).first(where: { $0.ufrag == ufrag })
+        else { throw Refusal(reason: .unknownUfrag, answer: nil) }
+        guard check.isAuthentic(datagram, key: used.key, by: authenticator) else {
+            throw refusal(of: check, .unauthenticated, .unauthenticated, at: now)
+        }
+
+        func sealed(_ reason: Refusal.Reason, _ code: STUNErrorCode) -> Refusal {
+            var answer = Self.error(code, answering: check)
+            if reason == .unknownAttribute { answer.appendUnknownAttributes(check.unknownRequired) }
+            return Refusal(reason: reason, answer: answer.sealed(key: used.key, by: authenticator))
+        }
+        guard check.unknownRequired.isEmpty else { throw sealed(.unknownAttribute, .unknownAttribute) }
+        // RFC 8445 §7.1.1 and §7.1: both must be there. Deviates from RFC 8489 §6.3, which drops what lacks
+        // FINGERPRINT, because an answer helps whoever writes a client, and this one knew the password.
+        guard check.fingerprint(in: datagram) == .right, check.priority != nil else {
+            throw sealed(.badRequest, .badRequest)
+        }
+        // Deviates from RFC 8445 §7.3.1.1, which compares tie-breakers, because a lite agent whose peer is
+        // full can only be controlled (§6.1.1).
+        guard check.iceControlled == nil else { throw sealed(.roleConflict, .roleConflict) }
+        return (check, used)
+    }
+
+    /// A refusal of what shows no password of ours; only some of those are answered.
+    private mutating func refusal(
+        of check: STUNMessage, _ reason: Refusal.Reason, _ code: STUNErrorCode, at now: MonotonicTime
+    ) -> Refusal {
+        if strangers.answered == 0 || now - strangers.since >= .seconds(1) { strangers = (now, 0) }
+        guard strangers.answered < Self.answersToStrangers else {
+            return Refusal(reason: reason, answer: nil)
+        }
+        strangers.answered += 1
+        return Refusal(reason: reason, answer: Self.error(code, answering: check).sealed())
+    }
+
+    private static func error(_ code: STUNErrorCode, answering check: STUNMessage) -> STUNWriter {
+        var answer = STUNWriter(.bindingError, transactionID: check.transactionID)
+        answer.appendErrorCode(code)
+        return answer
+    }
+}

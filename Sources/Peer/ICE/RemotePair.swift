@@ -1,0 +1,128 @@
+import Base
+
+/// One remote address that passed a connectivity check, and what is known of it.
+struct RemotePair: Equatable, Sendable {
+    let address: TransportAddress
+    /// Which credentials its last check used; counts ICE restarts.
+    var generation: Int
+    /// The PRIORITY of its last check with USE-CANDIDATE in this generation; nil if there was none.
+    var nominatedPriority: UInt32?
+    /// When an authenticated check or packet last came.
+    var lastHeard: MonotonicTime
+    /// When the client last showed that it sends media here: by USE-CANDIDATE or by an authentic packet.
+    ///
+    /// Plain checks do not show it: browsers also keep pairs alive which they do not use.
+    var lastUsed: MonotonicTime?
+}
+
+/// The remote addresses of one session, and which of them media is sent to.
+///
+/// The client decides, but Firefox and Chrome say so in different ways: Firefox nominates every pair it
+/// checks and then uses the one with the highest priority; Chrome nominates the one it uses, and another one
+/// later, of whatever priority, when its network changes; both check without USE-CANDIDATE what they keep in
+/// reserve, and Firefox even what it uses. Three rules serve them all:
+/// 1. The first nominated pair is selected, and so is the first of each restart.
+/// 2. A nomination of the same or a higher priority than the selected pair's moves media at once: an address
+///    that a NAT changed has the same priority.
+/// 3. A pair that was used later than the selected one takes over once the selected one has been unused for
+///    `grace`. So a late nomination of a worse pair loses if the client goes on sending on the better one, and
+///    a client that fell back to a worse network is followed after that time.
+/// - Source: RFC 8445 §8.1.1, §8.3.2 (nomination as seen by the controlled side), §2.5 (lite).
+struct RemotePairs: Equatable, Sendable {
+    /// As many as other servers keep; a browser with many networks and both IP versions checks about six.
+    static let limit = 8
+    /// Longer than reordering between two networks takes, shorter than a viewer notices.
+    static let grace = Duration.milliseconds(250)
+
+    private(set) var all: [RemotePair] = []
+    private(set) var selected: TransportAddress?
+
+    /// Records an authentic check.
+    ///
+    /// - Returns: the address that was forgotten to make room, if this one is new and there were too many.
+    mutating func heardCheck(
+        from address: TransportAddress, generation: Int, nominating priority: UInt32?, at now: MonotonicTime
+    ) -> (isNew: Bool, forgotten: TransportAddress?) {
+        if let index = all.firstIndex(where: { $0.address == address }) {
+            if all[index].generation < generation {
+                all[index].generation = generation
+                all[index].nominatedPriority = nil
+            }
+            all[index].lastHeard = now
+            if let priority {
+                all[index].nominatedPriority = priority
+                all[index].lastUsed = now
+            }
+            return (false, nil)
+        }
+        let forgotten = all.count < Self.limit ? nil : forgetQuietest()
+        all.append(
+            RemotePair(
+                address: address, generation: generation, nominatedPriority: priority, lastHeard: now,
+                lastUsed: priority == nil ? nil : now))
+        return (true, forgotten)
+    }
+
+    /// Records an authentic packet; false if the address is unknown.
+    mutating func heardTraffic(from address: TransportAddress, at now: MonotonicTime) -> Bool {
+        for index in all.indices where all[index].address == address {
+            all[index].lastHeard = now
+            all[index].lastUsed = now
+            return true
+        }
+        return false
+    }
+
+    /// Rules 1 and 2, for a check with USE-CANDIDATE from `address`.
+    ///
+    /// - Returns: whether another address is selected now.
+    mutating func nominate(_ address: TransportAddress) -> Bool {
+        guard selected != address, let pair = pair(address), let priority = pair.nominatedPriority else {
+            return false
+        }
+        if let current = selected.flatMap(self.pair), current.generation == pair.generation,
+            let currentPriority = current.nominatedPriority, currentPriority > priority
+        {
+            return false
+        }
+        selected = address
+        return true
+    }
+
+    /// Rule 3.
+    ///
+    /// - Returns: whether another address is selected now.
+    mutating func followUse(at now: MonotonicTime) -> Bool {
+        guard let rival, let deadline = takeover, deadline <= now else { return false }
+        selected = rival.address
+        return true
+    }
+
+    /// When rule 3 moves media, if the selected pair stays unused until then.
+    var takeover: MonotonicTime? {
+        guard rival != nil, let used = selected.flatMap(pair)?.lastUsed else { return nil }
+        return used + Self.grace
+    }
+
+    /// The pair used last, if that is not the selected one.
+    private var rival: RemotePair? {
+        guard let current = selected.flatMap(pair), var latest = current.lastUsed else { return nil }
+        var rival: RemotePair?
+        for pair in all where pair.generation >= current.generation {
+            guard let used = pair.lastUsed, used > latest else { continue }
+            latest = used
+            rival = pair
+        }
+        return rival
+    }
+
+    private func pair(_ address: TransportAddress) -> RemotePair? {
+        all.first { $0.address == address }
+    }
+
+    private mutating func forgetQuietest() -> TransportAddress? {
+        let spare = all.indices.filter { all[$0].address != selected }
+        guard let index = spare.min(by: { all[$0].lastHeard < all[$1].lastHeard }) else { return nil }
+        return all.remove(at: index).address
+    }
+}
