@@ -60,6 +60,9 @@ package struct SourcePlan: Equatable, Sendable {
     package var supportsPLI: Bool
     package var supportsFIR: Bool
 
+    /// Ticks a second of the RTP clock.
+    package var clockRate: UInt32 { kind == .video ? 90_000 : 48_000 }
+
     package struct AnnouncedSSRC: Equatable, Sendable {
         package var ssrc: UInt32
         package var repairSSRC: UInt32?
@@ -102,6 +105,14 @@ package struct SlotPlan: Equatable, Sendable {
     /// Whether one- and two-byte extension elements may be mixed (RFC 8285 §6).
     package var allowsMixedExtensions: Bool
 
+    /// What `codec` is called on this m-line; nil if the client did not offer it.
+    ///
+    /// Profiles of H.264 and VP9 are matched loosely: a decoder takes what is close.
+    package func format(for codec: MediaCodec) -> MediaFormat? {
+        formats.first { $0.codec == codec }
+            ?? formats.first { $0.codec.video != nil && $0.codec.video == codec.video }
+    }
+
     package init(
         mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, cname: String,
         formats: [MediaFormat],
@@ -142,7 +153,21 @@ package enum MediaCodec: Hashable, Sendable {
     case h264(packetizationMode: UInt8)
     case av1
 
-    package var isVideo: Bool { self != .opus }
+    package var isVideo: Bool { video != nil }
+
+    /// The payload format; nil for audio.
+    package var video: VideoCodec? {
+        switch self {
+        case .opus: nil
+        case .vp8: .vp8
+        case .vp9: .vp9
+        case .h264: .h264
+        case .av1: .av1
+        }
+    }
+
+    /// Ticks a second of the RTP clock (RFC 7587 §4.1; 90 kHz for every video format).
+    package var clockRate: UInt32 { isVideo ? 90_000 : 48_000 }
 }
 
 /// The ids that header extensions go by in one direction of a session; nil where not negotiated.

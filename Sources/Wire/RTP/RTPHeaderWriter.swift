@@ -10,7 +10,8 @@ package struct RTPHeaderWriter: Sendable {
     private static let bodyOffset = RTPHeader.fixedLength + 4
 
     private var form = RTPExtensionForm.oneByte
-    private var position = Self.bodyOffset
+    /// Behind the last element's value.
+    package private(set) var position = Self.bodyOffset
 
     /// Writes the fixed header; contributing sources are not written.
     package init(

@@ -1,0 +1,295 @@
+import Base
+import Crypto
+import Wire
+
+/// The server's end of one peer connection: ICE-lite, DTLS and SRTP under one roof.
+///
+/// Takes datagrams and the time, sends through a sink, and tells what happened through `takeEvents()`. It knows
+/// nothing of tracks and slots: it decrypts what came and encrypts what is to leave.
+/// - Source: RFC 8827 §6.5 (DTLS-SRTP), RFC 5764, RFC 8445.
+package final class PeerConnection {
+    package enum State: Equatable, Sendable {
+        /// ICE or DTLS have still to finish.
+        case connecting
+        case connected
+        case closed(CloseReason)
+    }
+
+    package enum CloseReason: String, Sendable {
+        /// This server ended it.
+        case ended
+        /// Another publisher of the same stream took over.
+        case replaced
+        /// The peer said goodbye: close_notify or a fatal alert.
+        case closedByPeer
+        /// Nothing authentic came for the consent time (RFC 7675 §5.1).
+        case consentLost
+        /// The DTLS handshake failed, or the certificate was not the one that was offered.
+        case handshakeFailed
+        /// No connection was made in time.
+        case timedOut
+    }
+
+    package enum Event: Equatable, Sendable {
+        /// An address passed a check: its datagrams belong here.
+        case admitted(TransportAddress)
+        /// An address was forgotten, because too many others came.
+        case dismissed(TransportAddress)
+        /// Checks with this ufrag of ours are no longer answered, after an ICE restart.
+        case retired(ufrag: String)
+        /// Media may be encrypted and sent from now on.
+        case connected(SRTPProfile)
+        case closed(CloseReason)
+    }
+
+    /// What all connections of a worker share.
+    package struct Environment {
+        package let dtls: DTLSContext
+        package let engine: SRTPEngine
+        package let ice: ICELiteAgent.Configuration
+
+        package init(
+            dtls: DTLSContext, engine: SRTPEngine = .openSSL,
+            ice: ICELiteAgent.Configuration = ICELiteAgent.Configuration()
+        ) {
+            self.dtls = dtls
+            self.engine = engine
+            self.ice = ice
+        }
+    }
+
+    /// How long offer and connected may be apart.
+    private static let connectTimeout = Duration.seconds(30)
+    private static let authenticator = OpenSSLAuthenticator()
+
+    package private(set) var state = State.connecting
+    /// Where media goes; nil until something came from there.
+    package private(set) var remoteAddress: TransportAddress?
+    private var ice: ICELiteAgent
+    private let dtls: DTLSEndpoint
+    private var inbound: SRTPInbound?
+    private var outbound: SRTPOutbound?
+    private let engine: SRTPEngine
+    private let connectDeadline: MonotonicTime
+    private var events: [Event] = []
+
+    package init(
+        plan: SessionPlan, localCredentials: ICECredentials, environment: Environment, at now: MonotonicTime
+    ) {
+        ice = ICELiteAgent(credentials: localCredentials, configuration: environment.ice, at: now)
+        dtls = DTLSEndpoint(
+            context: environment.dtls, role: .server,
+            expectedFingerprints: plan.fingerprints.compactMap {
+                CertificateFingerprint(algorithm: $0.algorithm, bytes: $0.bytes)
+            })
+        engine = environment.engine
+        connectDeadline = now + Self.connectTimeout
+    }
+
+    package var isClosed: Bool {
+        if case .closed = state { true } else { false }
+    }
+
+    /// By which a worker finds the connection of a check: one ufrag, or two during an ICE restart.
+    package var localUfrags: [String] { ice.localUfrags }
+
+    /// By which it finds that of any other datagram; at most 8.
+    package var addresses: [TransportAddress] { ice.addresses }
+
+    /// What happened since the last call.
+    package func takeEvents() -> [Event] {
+        guard !events.isEmpty else { return [] }
+        defer { events.removeAll() }
+        return events
+    }
+
+    // MARK: Connecting
+
+    /// Answers a connectivity check that carries our ufrag.
+    package func receiveCheck(
+        _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard !isClosed else { return }
+        do {
+            let effects = try ice.receive(datagram, from: source, at: now, authenticator: Self.authenticator)
+            perform(effects, at: now, into: &sink)
+        } catch {
+            guard let answer = error.answer else { return }
+            Self.send(answer, to: source, into: &sink)
+        }
+    }
+
+    /// Takes a DTLS record in, of the handshake or of what follows it.
+    package func receiveHandshake(
+        _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard !isClosed else { return }
+        // Some clients begin with DTLS on the pair that they are about to nominate.
+        if remoteAddress == nil { remoteAddress = source }
+        if let effect = ice.noteTraffic(from: source, at: now) { perform([effect], at: now, into: &sink) }
+        perform(dtls.receive(datagram, at: now), at: now, into: &sink)
+    }
+
+    /// New credentials from both sides; the addresses and keys stay (RFC 8445 §2.4).
+    package func restartICE(
+        _ credentials: ICECredentials, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard !isClosed else { return }
+        perform(ice.restart(with: credentials), at: now, into: &sink)
+    }
+
+    private func perform(
+        _ effects: [ICELiteAgent.Effect], at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        for effect in effects {
+            switch effect {
+            case .send(let bytes, let destination): Self.send(bytes, to: destination, into: &sink)
+            case .admit(let address): events.append(.admitted(address))
+            case .dismiss(let address): events.append(.dismissed(address))
+            case .retire(let ufrag): events.append(.retired(ufrag: ufrag))
+            case .nominate(let address): remoteAddress = address
+            case .consentLost: end(because: .consentLost)
+            }
+        }
+    }
+
+    private func perform(
+        _ effects: [DTLSEndpoint.Effect], at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        for effect in effects {
+            switch effect {
+            case .send(let bytes):
+                guard let remoteAddress else { continue }
+                Self.send(bytes, to: remoteAddress, into: &sink)
+            case .connected(let keys): becomeConnected(with: keys)
+            case .applicationData: break
+            case .closed(.closedByPeer): end(because: .closedByPeer)
+            case .closed(.timedOut): end(because: .timedOut)
+            case .closed: end(because: .handshakeFailed)
+            }
+        }
+    }
+
+    private func becomeConnected(with keys: SRTPKeyingMaterial) {
+        do {
+            inbound = try SRTPInbound(engine, keys.inbound(as: .server))
+            outbound = try SRTPOutbound(engine, keys.outbound(as: .server))
+        } catch {
+            return end(because: .handshakeFailed)
+        }
+        state = .connected
+        events.append(.connected(keys.profile))
+    }
+
+    private func end(because reason: CloseReason) {
+        guard !isClosed else { return }
+        state = .closed(reason)
+        events.append(.closed(reason))
+    }
+
+    private static func send(
+        _ bytes: [UInt8], to destination: TransportAddress, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        sink.append(to: destination, capacity: bytes.count) { buffer in
+            for index in 0..<min(bytes.count, buffer.count) { buffer[index] = bytes[index] }
+            return min(bytes.count, buffer.count)
+        }
+    }
+
+    // MARK: Time
+
+    /// When `advance` wants to be called.
+    package var deadline: MonotonicTime {
+        switch state {
+        case .connecting:
+            min(connectDeadline, ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture)
+        case .connected: min(ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture)
+        case .closed: .distantFuture
+        }
+    }
+
+    package func advance(to now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        guard !isClosed else { return }
+        if state == .connecting, now >= connectDeadline { return end(because: .timedOut) }
+        if let due = dtls.deadline, now >= due { perform(dtls.advance(to: now), at: now, into: &sink) }
+        if let due = ice.deadline, now >= due { perform(ice.advance(to: now), at: now, into: &sink) }
+    }
+
+    /// Ends the connection from this side, with a DTLS close.
+    package func close(
+        because reason: CloseReason, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard !isClosed else { return }
+        perform(dtls.close(), at: now, into: &sink)
+        state = .closed(reason)
+        events.removeAll()
+    }
+
+    // MARK: Media
+
+    /// Decrypts an RTP packet in place; one that is authentic shows that the peer lives.
+    /// - Returns: its length without the authentication tag.
+    package func unprotect(
+        _ packet: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime
+    ) throws(SRTPError) -> Int {
+        let headerLength: Int
+        do throws(WireError) {
+            headerLength = try RTPHeader.length(of: packet.span)
+        } catch {
+            throw .truncated
+        }
+        guard let length = try inbound?.unprotect(&packet, length: packet.count, headerLength: headerLength)
+        else {
+            throw .notReady
+        }
+        follow(source, at: now)
+        return length
+    }
+
+    /// Decrypts an RTCP compound in place.
+    /// - Returns: its length without tag and index.
+    package func unprotectControl(
+        _ packet: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime
+    ) throws(SRTPError) -> Int {
+        guard let length = try inbound?.unprotectControl(&packet, length: packet.count) else {
+            throw .notReady
+        }
+        follow(source, at: now)
+        return length
+    }
+
+    /// An authentic packet shows that the client is there, and on which of its networks.
+    private func follow(_ source: TransportAddress, at now: MonotonicTime) {
+        guard case .nominate(let address)? = ice.noteTraffic(from: source, at: now) else { return }
+        remoteAddress = address
+    }
+
+    /// Hot path: encrypts a packet whose header and payload start stand in `destination`, and whose rest is `body`.
+    /// - Parameter index: 48 bits, used once per SSRC (see `SRTPOutbound.protect`).
+    /// - Returns: the length of the SRTP packet.
+    package func protect(
+        _ destination: inout MutableSpan<UInt8>, headerLength: Int, prefixLength: Int, body: Span<UInt8>,
+        index: UInt64
+    ) throws(SRTPError) -> Int {
+        guard
+            let length = try outbound?.protect(
+                &destination, headerLength: headerLength, prefixLength: prefixLength, body: body, index: index
+            )
+        else { throw .notReady }
+        return length
+    }
+
+    /// Encrypts and sends an RTCP compound of at most 1,200 bytes; dropped while there are no keys.
+    package func sendControl(_ bytes: [UInt8], into sink: inout some DatagramSink & ~Copyable) {
+        guard let remoteAddress, let overhead = outbound?.profile.controlOverhead else { return }
+        // A packet that cannot be protected has no use; the next report comes soon.
+        try? sink.append(to: remoteAddress, capacity: bytes.count + overhead) { buffer throws(SRTPError) in
+            for index in 0..<bytes.count { buffer[index] = bytes[index] }
+            return try outbound?.protectControl(&buffer, length: bytes.count) ?? 0
+        }
+    }
+}
