@@ -18,8 +18,8 @@ package struct RTPTimeline<Source: AnyObject> {
         package let sequenceOffset: Int64
         /// Added to the source's time stamp, wrapping.
         package let timestampOffset: UInt32
-        /// Added to the picture numbers of VP8 and VP9, wrapping in their width.
-        package var pictures = PictureOffsets()
+        /// Added to the picture numbers of the payload.
+        package let pictures: PictureOffsets
 
         package func outgoing(_ sequence: Int64) -> Int64? {
             sequence >= firstSourceSequence ? sequence &+ sequenceOffset : nil
@@ -32,7 +32,8 @@ package struct RTPTimeline<Source: AnyObject> {
     package let clockRate: Int64
     /// Oldest first; the last one is what is being sent.
     package private(set) var segments: [Segment] = []
-    private var nextSequence: Int64
+    /// What the next packet of the current source gets.
+    package private(set) var nextSequence: Int64
     private var lastTimestamp: UInt32
     private var lastSent: MonotonicTime?
 
@@ -59,12 +60,16 @@ package struct RTPTimeline<Source: AnyObject> {
     }
 
     /// Notes that a packet left, in the numbers of the receiver.
-    package mutating func sent(_ sequence: Int64, timestamp: UInt32, at now: MonotonicTime) {
-        nextSequence = max(nextSequence, sequence &+ 1)
+    /// - Returns: whether it is the newest one, not one that came late.
+    @discardableResult
+    package mutating func sent(_ sequence: Int64, timestamp: UInt32, at now: MonotonicTime) -> Bool {
+        let isNewest = sequence >= nextSequence
+        if isNewest { nextSequence = sequence &+ 1 }
         if lastSent == nil || Int32(bitPattern: timestamp &- lastTimestamp) >= 0 {
             lastTimestamp = timestamp
             lastSent = now
         }
+        return isNewest
     }
 
     /// The segment that the receiver's 16-bit `sequenceNumber` was sent in, and its number at the source.
@@ -97,12 +102,4 @@ package struct RTPTimeline<Source: AnyObject> {
         let ticks = seconds &* clockRate &+ rest &* clockRate / 1_000_000_000
         return UInt32(truncatingIfNeeded: max(ticks, 1))
     }
-}
-
-/// What is added to the picture numbers of a VP8 or VP9 source, so that they continue over a switch.
-/// - Source: RFC 7741 §4.2 (PictureID, TL0PICIDX); RFC 9628 §4.2.
-package struct PictureOffsets: Equatable, Sendable {
-    package var pictureID: UInt16 = 0
-    package var tl0PictureIndex: UInt8 = 0
-    package init() {}
 }

@@ -1,0 +1,64 @@
+import Base
+import Peer
+import Wire
+
+extension Session {
+    /// Takes one SRTCP datagram in: what the client says of what it sends and of what it gets.
+    func receiveControl(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, clock: WallClock,
+        at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        do {
+            let length = try connection.unprotectControl(&datagram, from: source, at: now)
+            for packet in try RTCPPacket.parseCompound(datagram.span.extracting(0..<length)) {
+                take(packet, clock: clock, at: now, into: &sink)
+            }
+        } catch {
+            counters.undecodable &+= 1
+        }
+    }
+
+    private func take(
+        _ packet: RTCPPacket, clock: WallClock, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        switch packet {
+        case .senderReport(let report):
+            take(report, at: now)
+            for block in report.reports { take(block, clock: clock, at: now) }
+        case .receiverReport(let report):
+            for block in report.reports { take(block, clock: clock, at: now) }
+        case .nack(let nack):
+            slot(ssrc: nack.mediaSSRC)?.resend(nack.lost, rtt: roundTrip.smoothed, at: now, into: &sink)
+        case .pictureLossIndication(let indication):
+            slot(ssrc: indication.mediaSSRC)?.demandKeyFrame(at: now)
+        case .fullIntraRequest(let request):
+            for entry in request.entries { slot(ssrc: entry.ssrc)?.demandKeyFrame(at: now) }
+        case .extendedReport(let report):
+            for sample in exchange.receive(report, at: now, clock: clock) { roundTrip.add(sample) }
+        case .sourceDescription, .bye, .receiverEstimatedMaximumBitrate, .transportFeedback, .unknown:
+            // BYE is ignored: Chromium says it when it renegotiates and goes on with the same SSRC.
+            break
+        }
+    }
+
+    /// The publisher's clock, for lip sync.
+    private func take(_ report: SenderReport, at now: MonotonicTime) {
+        for route in routes where route.ssrc == report.ssrc && route.kind == .media {
+            let isTrue = route.layer.receiveSenderReport(report, at: now)
+            if isTrue { publisherClock.observe(ntp: report.ntpTime, at: now) }
+        }
+    }
+
+    /// What the client says of a stream that it gets.
+    private func take(_ block: ReportBlock, clock: WallClock, at now: MonotonicTime) {
+        guard let slot = slot(ssrc: block.ssrc) else { return }
+        slot.noteReport()
+        if let sample = slot.stream.receive(block, at: now, clock: clock) { roundTrip.add(sample) }
+    }
+
+    private func slot(ssrc: UInt32) -> Slot? {
+        slots.first { $0.plan.ssrc == ssrc || $0.plan.repairSSRC == ssrc }
+    }
+}

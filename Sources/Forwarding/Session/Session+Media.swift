@@ -1,0 +1,87 @@
+import Base
+import Crypto
+import Peer
+import Wire
+
+extension Session {
+    /// Hot path: takes one SRTP packet in and hands it to whoever watches.
+    func receiveMedia(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        do {
+            let length = try connection.unprotect(&datagram, from: source, at: now)
+            let header = try RTPHeader(parsing: datagram.span.extracting(0..<length))
+            noteArrival(of: header, in: datagram.span, size: length, at: now)
+            // Chromium probes the link with SSRC 0 before it has media.
+            guard header.ssrc != 0 else { return }
+            guard let route = route(for: header, in: datagram.span) else {
+                counters.unroutable &+= 1
+                return
+            }
+            switch route.kind {
+            case .media:
+                try accept(
+                    datagram.span.extracting(0..<length), header, on: route, isRepair: false, at: now,
+                    into: &sink)
+            case .repair:
+                guard let start = try restoreOriginal(&datagram, header, on: route) else { return }
+                let original = datagram.span.extracting(start..<length)
+                try accept(
+                    original, RTPHeader(parsing: original), on: route, isRepair: true, at: now, into: &sink)
+            }
+        } catch {
+            counters.undecodable &+= 1
+        }
+    }
+
+    /// Takes a decrypted packet of a known source in: statistics, history, and on to the slots.
+    private func accept(
+        _ bytes: Span<UInt8>, _ header: RTPHeader, on route: Route, isRepair: Bool, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) throws(WireError) {
+        let layer = route.layer
+        guard
+            let packet = try layer.receive(bytes, header, isRepair: isRepair, clock: publisherClock, at: now)
+        else { return }
+        layer.forward(packet, bytes, at: now, into: &sink)
+    }
+
+    /// Turns an RTX packet back into the packet it repeats, in place.
+    ///
+    /// The header moves over the original sequence number, which lies between it and the payload (RFC 4588 §4).
+    /// - Returns: where the original packet starts; nil for padding, which repeats nothing.
+    private func restoreOriginal(
+        _ packet: inout MutableSpan<UInt8>, _ header: RTPHeader, on route: Route
+    ) throws(WireError) -> Int? {
+        guard let payloadType = route.layer.reader.originalPayloadType(ofRepair: header.payloadType),
+            let ssrc = route.layer.ssrc,
+            let original = try Retransmission.original(
+                of: header, in: packet.span, payloadType: payloadType, ssrc: ssrc)
+        else { return nil }
+        let prefix = Retransmission.prefixLength
+        var index = header.payloadRange.lowerBound - 1
+        while index >= 0 {
+            try packet.store(packet.span.uint8(at: index), at: index + prefix)
+            index -= 1
+        }
+        let flags = try packet.span.uint8(at: prefix + 1)
+        try packet.store(flags & 0x80 | original.payloadType, at: prefix + 1)
+        try packet.store(original.sequenceNumber, at: prefix + 2)
+        try packet.store(original.ssrc, at: prefix + 8)
+        return prefix
+    }
+
+    /// Counts what came on this connection, for congestion feedback: media, retransmissions and probes alike.
+    private func noteArrival(of header: RTPHeader, in packet: Span<UInt8>, size: Int, at now: MonotonicTime) {
+        counters.packetsReceived &+= 1
+        counters.bytesReceived &+= UInt64(size)
+        requestWake()
+        estimator?.receive(size: size, at: now)
+        guard feedback != nil, let id = plan.publishedExtensions.transportSequenceNumber,
+            let range = header.extensionRange(id: id, in: packet), range.count >= 2,
+            let number = try? packet.uint16(at: range.lowerBound)
+        else { return }
+        feedback?.record(number, at: now)
+    }
+}

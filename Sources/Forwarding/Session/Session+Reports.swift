@@ -1,0 +1,70 @@
+import Base
+import Peer
+import Wire
+
+extension Session {
+    /// When `sendReports` or `sendFeedback` has to be called next.
+    var controlDeadline: MonotonicTime {
+        var earliest = min(scheduler.deadline, feedback?.deadline ?? .distantFuture)
+        earliest = min(earliest, estimator?.deadline ?? .distantFuture)
+        for source in sources {
+            for layer in source.track.layers { earliest = min(earliest, layer.feedbackDeadline) }
+            if estimator != nil || source.track.layers.count > 1 { earliest = min(earliest, nextRetarget) }
+        }
+        return earliest
+    }
+
+    /// Sends what RTCP has to say by now.
+    func sendControl(
+        clock: WallClock, using random: inout some RandomNumberGenerator, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard connection.state == .connected else { return }
+        retargetTracks(at: now)
+        let packets = feedbackDue(at: now)
+        if !packets.isEmpty {
+            for bytes in packer.feedback(packets) { connection.sendControl(bytes, into: &sink) }
+        }
+        guard scheduler.isDue(at: now, using: &random) else { return }
+        let datagrams = packer.reports(
+            senders: slots.compactMap { $0.stream.senderReport(at: now, clock: clock) },
+            receptions: receptions(at: now),
+            extended: exchange.blocks(at: now, clock: clock, asks: !sources.isEmpty))
+        for bytes in datagrams { connection.sendControl(bytes, into: &sink) }
+    }
+
+    private func receptions(at now: MonotonicTime) -> [ReportBlock] {
+        sources.flatMap { source in source.track.layers.compactMap { $0.reportBlock(at: now) } }
+    }
+
+    /// NACK, PLI, FIR, transport-wide feedback and REMB for what the client publishes.
+    private func feedbackDue(at now: MonotonicTime) -> [RTCPPacket] {
+        guard !sources.isEmpty else { return [] }
+        var packets: [RTCPPacket] = []
+        for source in sources {
+            for layer in source.track.layers {
+                layer.appendFeedback(from: reportSSRC, rtt: roundTrip.smoothed, at: now, to: &packets)
+            }
+        }
+        if let due = feedback?.feedbackDue(at: now) { packets += due.map { .transportFeedback($0) } }
+        if let bitrate = estimator?.estimateDue(at: now) {
+            let ssrcs = routes.filter { $0.kind == .media }.map(\.ssrc)
+            packets.append(
+                .receiverEstimatedMaximumBitrate(
+                    ReceiverEstimatedMaximumBitrate(
+                        senderSSRC: reportSSRC, bitrate: UInt64(clamping: bitrate), ssrcs: ssrcs)))
+        }
+        return packets
+    }
+
+    /// Follows simulcast layers that came or went.
+    private func retargetTracks(at now: MonotonicTime) {
+        guard now >= nextRetarget else { return }
+        nextRetarget = now + .milliseconds(250)
+        for source in sources where source.track.layers.count > 1 { source.track.retarget(at: now) }
+        guard estimator != nil else { return }
+        for layer in sources.flatMap(\.track.layers) {
+            if let loss = layer.takeLoss() { estimator?.observe(loss, at: now) }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import Base
+import Peer
+import Wire
+
+extension Session {
+    /// Where packets of one received SSRC go.
+    struct Route {
+        enum Kind { case media, repair }
+        let ssrc: UInt32
+        let kind: Kind
+        let track: Track
+        let layer: TrackLayer
+    }
+
+    /// More SSRCs than this are not tracked; the oldest unannounced one goes first.
+    static let routeLimit = 32
+
+    /// Finds the route of a packet, learning it from the packet's own header extensions on first sight.
+    ///
+    /// Senders that use simulcast announce no SSRCs and put MID and RID into their first packets only, so what
+    /// was learnt stays (RFC 8852 §3, RFC 9143 §9.2).
+    func route(for header: RTPHeader, in packet: Span<UInt8>) -> Route? {
+        for route in routes where route.ssrc == header.ssrc { return route }
+        guard let route = learnRoute(for: header, in: packet) else { return nil }
+        if routes.count == Self.routeLimit { routes.removeFirst() }
+        routes.append(route)
+        return route
+    }
+
+    private func learnRoute(for header: RTPHeader, in packet: Span<UInt8>) -> Route? {
+        let ids = plan.publishedExtensions
+        let mid = text(ids.mid, of: header, in: packet)
+        let rid = text(ids.rtpStreamID, of: header, in: packet)
+        let repairedRID = text(ids.repairedRTPStreamID, of: header, in: packet)
+        guard let source = source(ofMID: mid, header: header) else { return nil }
+        let isRepair = source.reader.originalPayloadType(ofRepair: header.payloadType) != nil
+        guard isRepair || source.reader.codec(ofPayloadType: header.payloadType) != nil else { return nil }
+        let name = source.plan.rids.isEmpty ? nil : (repairedRID ?? rid)
+        // With simulcast a packet without a RID cannot be placed, and one with a RID nobody offered is not wanted.
+        if !source.plan.rids.isEmpty {
+            guard let name, source.plan.rids.contains(name) else { return nil }
+        }
+        guard let layer = source.track.layer(rid: name) else { return nil }
+        if !isRepair { adopt(header.ssrc, for: layer) }
+        return Route(ssrc: header.ssrc, kind: isRepair ? .repair : .media, track: source.track, layer: layer)
+    }
+
+    /// A layer's first SSRC, or a new one: Firefox changes it when a track is switched off and on.
+    private func adopt(_ ssrc: UInt32, for layer: TrackLayer) {
+        guard layer.ssrc != ssrc else { return }
+        routes.removeAll { $0.layer === layer && $0.kind == .media }
+        layer.restart(ssrc: ssrc)
+    }
+
+    private func source(ofMID mid: String?, header: RTPHeader) -> Source? {
+        if let mid { return sources.first { $0.plan.mid == mid } }
+        let announced = sources.first { source in
+            source.plan.announced.contains { $0.ssrc == header.ssrc || $0.repairSSRC == header.ssrc }
+        }
+        if let announced { return announced }
+        let takers = sources.filter { source in
+            source.plan.formats.contains {
+                $0.payloadType == header.payloadType || $0.repairPayloadType == header.payloadType
+            }
+        }
+        return takers.count == 1 ? takers.first : nil
+    }
+
+    private func text(_ id: UInt8?, of header: RTPHeader, in packet: Span<UInt8>) -> String? {
+        guard let id, let range = header.extensionRange(id: id, in: packet),
+            let bytes = try? packet.bytes(range)
+        else {
+            return nil
+        }
+        return String(validating: bytes, as: UTF8.self)
+    }
+}

@@ -1,0 +1,111 @@
+import Base
+import Peer
+import Wire
+
+/// One peer connection on its worker: what it publishes, and the slots it receives in.
+///
+/// Lives on one worker for life. Not `Sendable`: everything here runs on that worker's thread.
+package final class Session {
+    package let id: SessionID
+    package let plan: SessionPlan
+    package let connection: PeerConnection
+    /// The stream whose programme the slots follow; nil for a session that only publishes.
+    package let follows: StreamID?
+    /// The stream that the sources are the programme of.
+    package let publishes: StreamID?
+    /// What the client publishes, one per sending m-line.
+    package private(set) var sources: [Source] = []
+    /// What the client receives, one per receiving m-line.
+    package private(set) var slots: [Slot] = []
+
+    /// Ours in RTCP where no slot lends its own.
+    let reportSSRC: UInt32
+    let packer: ControlPacker
+    var scheduler: ReportScheduler
+    var exchange: ReferenceTimeExchange
+    var roundTrip = RTTEstimator()
+    var publisherClock = SourceClock()
+    var routes: [Route] = []
+    var feedback: TransportFeedbackRecorder?
+    var estimator: REMBEstimator?
+    var nextRetarget = MonotonicTime.zero
+    var counters = MediaCounters()
+    private let wakeList: WakeList
+    private var isOnWakeList = false
+    /// Whether media came from the client.
+    var hasMedia = false
+
+    /// One sending m-line of the client and the track it became.
+    package struct Source {
+        package let plan: SourcePlan
+        package let reader: PacketReader
+        package let track: Track
+    }
+
+    init(
+        _ opening: SessionOpening, connection: PeerConnection, firstTrack: UInt64, wakeList: WakeList,
+        using random: inout some RandomNumberGenerator, at now: MonotonicTime
+    ) {
+        id = opening.id
+        plan = opening.plan
+        self.connection = connection
+        publishes = opening.publishes
+        follows = opening.follows
+        self.wakeList = wakeList
+        let ssrc = plan.slots.first?.ssrc ?? UInt32.random(in: 1...UInt32.max, using: &random)
+        reportSSRC = ssrc
+        packer = ControlPacker(
+            localSSRC: ssrc, canonicalName: plan.slots.first?.cname ?? "rostrum",
+            reducedSize: plan.allowsReducedSizeRTCP)
+        scheduler = ReportScheduler(at: now, using: &random)
+        exchange = ReferenceTimeExchange(localSSRC: ssrc)
+        switch plan.congestionFeedback {
+        case .transportWide: feedback = TransportFeedbackRecorder(senderSSRC: ssrc, mediaSSRC: 0)
+        case .receiverEstimate: estimator = REMBEstimator()
+        case .none: break
+        }
+        for (index, source) in plan.sources.enumerated() {
+            let reader = PacketReader(formats: source.formats, ids: plan.publishedExtensions)
+            let id = TrackID(number: firstTrack &+ UInt64(index))
+            let track = Track(id: id, plan: source, reader: reader, owner: self)
+            sources.append(Source(plan: source, reader: reader, track: track))
+        }
+        for slot in plan.slots { slots.append(Slot(plan: slot, session: self, using: &random)) }
+    }
+
+    /// Leaves every track; called when the session or its programme ends.
+    package func detachAll() {
+        for slot in slots { slot.detach() }
+    }
+
+    /// Has this session looked at when the batch is done.
+    func requestWake() {
+        guard !isOnWakeList else { return }
+        isOnWakeList = true
+        wakeList.add(self)
+    }
+
+    func leaveWakeList() {
+        isOnWakeList = false
+    }
+
+    /// A slot began with another source: its new time line is told at once, for lip sync.
+    func noteSwitch(at now: MonotonicTime) {
+        scheduler.expedite(at: now)
+        requestWake()
+    }
+
+    /// What was counted here, in its slots and in its tracks.
+    package var totals: MediaCounters {
+        var totals = counters
+        for slot in slots { totals.add(slot.counters) }
+        for source in sources {
+            for layer in source.track.layers {
+                totals.keyFrameDemands &+= layer.keyFrames.demandCount
+                totals.keyFrameRequests &+= layer.keyFrames.requestCount
+                totals.keyFrames &+= layer.keyFrames.keyFrameCount
+            }
+        }
+        return totals
+    }
+}

@@ -1,0 +1,99 @@
+import Base
+import Crypto
+import Peer
+import Wire
+
+/// A receiving m-line of a session, to which any track can be attached at any time.
+///
+/// Its SSRC, MID and RTX SSRC never change: a change of what it carries is a rewriting of RTP headers that the
+/// receiver does not notice. Owned by its session; tracks only point at it.
+package final class Slot {
+    package let plan: SlotPlan
+    package unowned let session: Session
+    package private(set) var track: Track?
+    /// The layer that the slot changes to at that layer's next entry point.
+    package internal(set) var awaited: TrackLayer?
+
+    var timeline: RTPTimeline<TrackLayer>
+    var stream: SendStream
+    var retransmissions = RetransmissionGate()
+    /// What the current segment's codec is called in this session.
+    var format: MediaFormat?
+    /// The RTX stream's packet index: 16-bit sequence number and roll-over counter.
+    var repairIndex: Int64
+    /// The latest picture numbers sent, which the next source continues.
+    var lastPictures = PictureNumbers()
+    let mid: [UInt8]
+    /// Until the receiver reports, packets carry the MID, so that it can tell which m-line the SSRC belongs to
+    /// (RFC 9143 §9.2).
+    ///
+    /// A bound, not a flag: where there is no RTX a packet is repeated under its own index, and must then be the
+    /// same byte for byte.
+    private(set) var firstIndexWithoutMID = Int64.max
+    var counters = MediaCounters()
+
+    init(plan: SlotPlan, session: Session, using random: inout some RandomNumberGenerator) {
+        self.plan = plan
+        self.session = session
+        timeline = RTPTimeline(clockRate: plan.kind == .video ? 90_000 : 48_000, using: &random)
+        stream = SendStream(ssrc: plan.ssrc, clockRate: plan.kind == .video ? 90_000 : 48_000)
+        mid = Array(plan.mid.utf8)
+        repairIndex = Int64.random(in: 1...0x7FFF, using: &random)
+    }
+
+    /// The layer that is being sent.
+    package var current: TrackLayer? { timeline.current?.source }
+
+    /// Changes to `track` at its next entry point; what is being sent goes on until then.
+    package func attach(_ track: Track, at now: MonotonicTime) {
+        guard self.track !== track else { return }
+        leaveTrack()
+        self.track = track
+        track.attach(self, at: now)
+    }
+
+    /// Stops sending; the next `attach` continues where this stream stood.
+    package func detach() {
+        leaveTrack()
+        current?.remove(self)
+        timeline.end()
+        format = nil
+    }
+
+    /// The receiver cannot go on, or cannot begin.
+    func demandKeyFrame(at now: MonotonicTime) {
+        (awaited ?? current)?.demandKeyFrame(at: now)
+    }
+
+    /// The receiver has reported: it knows whose packets these are.
+    func noteReport() {
+        guard firstIndexWithoutMID == .max else { return }
+        firstIndexWithoutMID = timeline.nextSequence
+    }
+
+    private func leaveTrack() {
+        awaited?.stopAwaiting(self)
+        awaited = nil
+        track?.removeSubscriber(self)
+        track = nil
+    }
+
+    /// Changes to `layer`, whose next packet is `packet`.
+    ///
+    /// - Returns: whether the change was made; not if the receiver cannot take the codec.
+    func begin(_ layer: TrackLayer, with packet: MediaPacket, at now: MonotonicTime) -> Bool {
+        guard let format = plan.format(for: packet.codec) else {
+            counters.packetsDropped &+= 1
+            awaited = nil
+            return false
+        }
+        current?.remove(self)
+        timeline.begin(
+            layer, at: packet.sequenceNumber, timestamp: packet.header.timestamp,
+            pictures: packet.pictures.offsets(after: lastPictures), now: now)
+        self.format = format
+        awaited = nil
+        session.noteSwitch(at: now)
+        return true
+    }
+}

@@ -1,0 +1,85 @@
+import Base
+import Crypto
+import Peer
+import Wire
+
+extension Worker {
+    /// Carries out what control asked for.
+    package func perform(
+        _ command: WorkerCommand, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        switch command {
+        case .open(let opening): open(opening, at: now)
+        case .restartICE(let id, let credentials):
+            guard let session = sessions[id] else { return }
+            session.connection.restartICE(credentials, at: now, into: &sink)
+            updateUfrags(of: session)
+            settle(session, at: now, into: &sink)
+        case .close(let id):
+            guard let session = sessions[id] else { return }
+            close(session, because: .ended, at: now, into: &sink)
+        case .dismissFollowers(let stream):
+            guard let programme = programmes[stream] else { return }
+            for follower in programme.followers { close(follower, because: .ended, at: now, into: &sink) }
+        }
+    }
+
+    /// Says goodbye to everybody; called once, before the thread ends.
+    package func closeAll(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        for session in Array(sessions.values) { close(session, because: .ended, at: now, into: &sink) }
+    }
+
+    private func open(_ opening: SessionOpening, at now: MonotonicTime) {
+        guard sessions[opening.id] == nil else { return }
+        let connection = PeerConnection(
+            plan: opening.plan, localCredentials: opening.localCredentials,
+            environment: environment.connection,
+            at: now)
+        let session = Session(
+            opening, connection: connection, firstTrack: nextTrack, wakeList: wakeList,
+            using: &environment.random,
+            at: now)
+        nextTrack &+= UInt64(session.sources.count)
+        register(session)
+        counters.sessionsOpened &+= 1
+        schedule(session, at: now)
+    }
+
+    /// A session may send and receive from now on: it takes its place in its programme.
+    func begin(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        counters.sessionsConnected &+= 1
+        if let stream = session.follows { programme(of: stream).follow(session, at: now) }
+        guard let stream = session.publishes else { return }
+        if let previous = programme(of: stream).present(session, at: now) {
+            close(previous, because: .replaced, at: now, into: &sink)
+        }
+    }
+
+    private func programme(of stream: StreamID) -> Programme {
+        if let known = programmes[stream] { return known }
+        let programme = Programme()
+        programmes[stream] = programme
+        return programme
+    }
+
+    private func close(
+        _ session: Session, because reason: PeerConnection.CloseReason, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        session.connection.close(because: reason, at: now, into: &sink)
+        remove(session, because: reason)
+    }
+
+    /// Forgets a session whose connection has ended.
+    func remove(_ session: Session, because reason: PeerConnection.CloseReason) {
+        forget(session)
+        session.detachAll()
+        for stream in [session.follows, session.publishes].compactMap({ $0 }) {
+            guard let programme = programmes[stream] else { continue }
+            _ = programme.remove(session)
+            if programme.isEmpty { programmes[stream] = nil }
+        }
+        counters.media.add(session.totals)
+        tell(.closed(session.id, reason))
+    }
+}

@@ -1,0 +1,186 @@
+import Base
+import Crypto
+import Peer
+import Wire
+
+/// What a worker gets from outside, because it may not take it itself.
+package struct WorkerEnvironment {
+    /// For the NTP times in RTCP.
+    package let clock: WallClock
+    package var random: any RandomNumberGenerator
+    package let connection: PeerConnection.Environment
+
+    package init(clock: WallClock, random: any RandomNumberGenerator, connection: PeerConnection.Environment)
+    {
+        self.clock = clock
+        self.random = random
+        self.connection = connection
+    }
+}
+
+/// The packet path of one thread: its sessions, and what they publish and watch.
+///
+/// Takes datagrams and commands with the time they came, and sends through a sink. Reads no clock, opens no
+/// socket, and is made on the thread it stays on.
+package final class Worker {
+    var environment: WorkerEnvironment
+    package internal(set) var sessions: [SessionID: Session] = [:]
+    private var byAddress: [TransportAddress: Session] = [:]
+    /// By the ufrags that we gave; during an ICE restart two of them lead to one session.
+    private var byUfrag: [String: Session] = [:]
+    var programmes: [StreamID: Programme] = [:]
+    let wakeList = WakeList()
+    private var deadlines = DeadlineQueue<SessionID>()
+    /// What control has to know; drained by whoever owns the worker.
+    private var events: [WorkerEvent] = []
+    var nextTrack: UInt64 = 1
+    var counters = WorkerCounters()
+
+    package init(environment: WorkerEnvironment) {
+        self.environment = environment
+    }
+
+    // MARK: Datagrams
+
+    /// Takes one datagram in, decrypting it where it lies.
+    package func receive(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        let kind = DatagramKind(datagram.span)
+        if kind == .stun { return receiveCheck(datagram.span, from: source, at: now, into: &sink) }
+        guard let kind, let session = byAddress[source] else { return counters.strangers &+= 1 }
+        switch kind {
+        case .rtp:
+            session.receiveMedia(&datagram, from: source, at: now, into: &sink)
+            noteFirstMedia(of: session)
+        case .rtcp:
+            session.receiveControl(&datagram, from: source, clock: environment.clock, at: now, into: &sink)
+        case .dtls:
+            session.connection.receiveHandshake(datagram.span, from: source, at: now, into: &sink)
+            settle(session, at: now, into: &sink)
+        case .stun: break
+        }
+    }
+
+    private func receiveCheck(
+        _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard let ufrag = STUNMessage.localUfrag(ofRequest: datagram), let session = byUfrag[ufrag] else {
+            return counters.strangers &+= 1
+        }
+        session.connection.receiveCheck(datagram, from: source, at: now, into: &sink)
+        settle(session, at: now, into: &sink)
+    }
+
+    private func noteFirstMedia(of session: Session) {
+        guard !session.hasMedia, session.counters.packetsReceived > 0 else { return }
+        session.hasMedia = true
+        events.append(.mediaStarted(session.id))
+    }
+
+    /// Looks at the sessions that the batch made due; called after each batch of datagrams or commands.
+    package func endOfBatch(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        for session in wakeList.takeAll() {
+            session.leaveWakeList()
+            guard sessions[session.id] != nil else { continue }
+            if session.controlDeadline <= now {
+                wake(session, at: now, into: &sink)
+            } else {
+                schedule(session, at: now)
+            }
+        }
+    }
+
+    // MARK: Time
+
+    /// When `advance` wants to be called.
+    package var deadline: MonotonicTime? { deadlines.next }
+
+    /// Does what is due: retransmissions, reports, feedback, time-outs.
+    package func advance(to now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        while let id = deadlines.popDue(at: now) {
+            guard let session = sessions[id] else { continue }
+            wake(session, at: now, into: &sink)
+        }
+    }
+
+    private func wake(
+        _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        session.connection.advance(to: now, into: &sink)
+        session.sendControl(clock: environment.clock, using: &environment.random, at: now, into: &sink)
+        settle(session, at: now, into: &sink)
+    }
+
+    /// Draws the consequences of what happened to a session's connection.
+    func settle(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        for event in session.connection.takeEvents() {
+            switch event {
+            case .admitted(let address): admit(address, to: session)
+            case .dismissed(let address): dismiss(address, from: session)
+            case .retired(let ufrag): byUfrag[ufrag] = nil
+            case .connected(let profile):
+                events.append(.connected(session.id, profile))
+                begin(session, at: now, into: &sink)
+            case .closed(let reason):
+                return remove(session, because: reason)
+            }
+        }
+        schedule(session, at: now)
+    }
+
+    func schedule(_ session: Session, at now: MonotonicTime) {
+        let due = min(session.connection.deadline, session.controlDeadline)
+        // What is overdue is served soon, not in a loop without end.
+        deadlines.schedule(session.id, at: max(due, now.advanced(byNanoseconds: 1_000_000)))
+    }
+
+    // MARK: Who is who
+
+    /// The latest check counts: an address that a NAT gave to somebody else is theirs now.
+    private func admit(_ address: TransportAddress, to session: Session) {
+        byAddress[address] = session
+    }
+
+    private func dismiss(_ address: TransportAddress, from session: Session) {
+        if byAddress[address] === session { byAddress[address] = nil }
+    }
+
+    func register(_ session: Session) {
+        sessions[session.id] = session
+        updateUfrags(of: session)
+    }
+
+    func updateUfrags(of session: Session) {
+        for ufrag in session.connection.localUfrags { byUfrag[ufrag] = session }
+    }
+
+    func forget(_ session: Session) {
+        sessions[session.id] = nil
+        for ufrag in session.connection.localUfrags { byUfrag[ufrag] = nil }
+        for address in session.connection.addresses { dismiss(address, from: session) }
+    }
+
+    // MARK: Events
+
+    /// What happened since the last call.
+    package func takeEvents() -> [WorkerEvent] {
+        guard !events.isEmpty else { return [] }
+        defer { events.removeAll() }
+        return events
+    }
+
+    func tell(_ event: WorkerEvent) {
+        events.append(event)
+    }
+
+    /// What was counted, living sessions included.
+    package var statistics: WorkerCounters {
+        var total = counters
+        for session in sessions.values { total.media.add(session.totals) }
+        total.sessions = sessions.count
+        return total
+    }
+}

@@ -1,0 +1,60 @@
+import Base
+import Crypto
+import Peer
+import Wire
+
+/// What control asks of a worker.
+package enum WorkerCommand: Sendable {
+    case open(SessionOpening)
+    /// New credentials of ours; both pairs are good until the first check with the new ones (RFC 8445 §2.4).
+    case restartICE(SessionID, ICECredentials)
+    /// Ends a session with a DTLS close.
+    case close(SessionID)
+    /// Ends all that watch a stream, because it will not come back.
+    case dismissFollowers(StreamID)
+}
+
+/// A session to be made: who it is, and what was agreed.
+package struct SessionOpening: Sendable {
+    package let id: SessionID
+    package let plan: SessionPlan
+    package let localCredentials: ICECredentials
+    /// The stream whose programme this session provides.
+    package let publishes: StreamID?
+    /// The stream whose programme this session gets.
+    package let follows: StreamID?
+
+    package init(
+        id: SessionID, plan: SessionPlan, localCredentials: ICECredentials, publishes: StreamID? = nil,
+        follows: StreamID? = nil
+    ) {
+        self.id = id
+        self.plan = plan
+        self.localCredentials = localCredentials
+        self.publishes = publishes
+        self.follows = follows
+    }
+}
+
+/// What a worker tells control.
+package enum WorkerEvent: Equatable, Sendable {
+    /// ICE and DTLS are done.
+    case connected(SessionID, SRTPProfile)
+    /// The first media packet of a publisher came.
+    case mediaStarted(SessionID)
+    case closed(SessionID, PeerConnection.CloseReason)
+}
+
+/// What a worker counted since it was made.
+package struct WorkerCounters: Equatable, Sendable {
+    /// Datagrams from nowhere: unknown address or ufrag, or no protocol of ours.
+    package var strangers: UInt64 = 0
+    package var sessionsOpened: UInt64 = 0
+    package var sessionsConnected: UInt64 = 0
+    /// That live now.
+    package var sessions = 0
+    /// In `Worker.counters` of sessions that have ended; `Worker.statistics` adds those that live.
+    package var media = MediaCounters()
+
+    package init() {}
+}

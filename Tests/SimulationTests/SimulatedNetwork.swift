@@ -1,0 +1,115 @@
+import Base
+import Peer
+
+/// A bad network in virtual time: the same seed gives the same losses, delays and duplicates.
+struct SimulatedNetwork {
+    /// What happens to datagrams on their way.
+    struct Conditions {
+        /// Probability, 0 to 1, that a datagram never arrives.
+        var loss = 0.0
+        /// Probability that it arrives twice.
+        var duplication = 0.0
+        /// One way.
+        var delay = Duration.milliseconds(10)
+        /// Added to the delay of each datagram, evenly distributed; more than the spacing of packets reorders them.
+        var jitter = Duration.zero
+
+        static let perfect = Conditions()
+    }
+
+    struct Datagram {
+        let source: TransportAddress
+        let destination: TransportAddress
+        var bytes: [UInt8]
+    }
+
+    private struct InFlight {
+        let arrival: MonotonicTime
+        /// Keeps datagrams of the same instant in the order they were sent.
+        let number: UInt64
+        let datagram: Datagram
+    }
+
+    var conditions: Conditions
+    private var random: any RandomNumberGenerator
+    private var inFlight: [InFlight] = []
+    private var count: UInt64 = 0
+    private(set) var lost = 0
+
+    init(conditions: Conditions, random: any RandomNumberGenerator) {
+        self.conditions = conditions
+        self.random = random
+    }
+
+    /// When the next datagram arrives.
+    var next: MonotonicTime? { inFlight.last?.arrival }
+
+    mutating func send(_ datagram: Datagram, at now: MonotonicTime) {
+        if chance(conditions.loss) {
+            lost += 1
+            return
+        }
+        let copies = chance(conditions.duplication) ? 2 : 1
+        for _ in 0..<copies {
+            let jitter = conditions.jitter.wholeNanoseconds
+            let extra = jitter > 0 ? Int64(random.next() % UInt64(jitter)) : 0
+            count += 1
+            insert(
+                InFlight(
+                    arrival: (now + conditions.delay).advanced(byNanoseconds: extra), number: count,
+                    datagram: datagram))
+        }
+    }
+
+    /// The next datagram that has arrived by `now`.
+    mutating func receive(at now: MonotonicTime) -> Datagram? {
+        guard let last = inFlight.last, last.arrival <= now else { return nil }
+        return inFlight.removeLast().datagram
+    }
+
+    /// Keeps the latest first, so that taking the earliest is taking the last.
+    private mutating func insert(_ new: InFlight) {
+        var low = 0
+        var high = inFlight.count
+        while low < high {
+            let middle = (low + high) / 2
+            let other = inFlight[middle]
+            if (other.arrival, other.number) > (new.arrival, new.number) {
+                low = middle + 1
+            } else {
+                high = middle
+            }
+        }
+        inFlight.insert(new, at: low)
+    }
+
+    private mutating func chance(_ probability: Double) -> Bool {
+        probability > 0 && Double(random.next() >> 11) * 0x1p-53 < probability
+    }
+}
+
+/// Collects what a machine sends, as `Net`'s batch would.
+struct CollectingSink: DatagramSink {
+    let source: TransportAddress
+    private(set) var datagrams: [SimulatedNetwork.Datagram] = []
+
+    init(source: TransportAddress) {
+        self.source = source
+    }
+
+    mutating func append<Failure: Error>(
+        to destination: TransportAddress, capacity: Int,
+        _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) {
+        var bytes = [UInt8](repeating: 0, count: capacity)
+        var span = bytes.mutableSpan
+        let length = try write(&span)
+        guard length > 0 else { return }
+        datagrams.append(.init(source: source, destination: destination, bytes: Array(bytes[..<length])))
+    }
+
+    mutating func takeAll() -> [SimulatedNetwork.Datagram] {
+        defer { datagrams.removeAll() }
+        return datagrams
+    }
+}
