@@ -30,3 +30,14 @@ static inline int rostrum_dtls_groups(SSL_CTX *context, const char *names) {
 static inline EVP_PKEY *rostrum_make_p256_key(void) {
     return EVP_EC_gen("P-256");
 }
+
+static inline void rostrum_dtls_set_mtu(SSL *ssl, long bytes) {
+    SSL_set_mtu(ssl, bytes);
+}
+
+/// A memory BIO that says "try again" when it is empty; null on failure.
+static inline BIO *rostrum_dtls_make_bio(void) {
+    BIO *bio = BIO_new(BIO_s_mem());
+    if (bio) BIO_set_mem_eof_return(bio, -1);
+    return bio;
+}

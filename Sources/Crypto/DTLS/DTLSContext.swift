@@ -37,9 +37,10 @@ import COpenSSL
     }
 
     private func configure(_ profiles: [SRTPProfile]) throws(CryptoError) {
-        let options = rostrum_dtls_options()
-        SSL_CTX_set_options(context, options)
+        SSL_CTX_set_options(context, rostrum_dtls_options())
         rostrum_dtls_prepare(context, CLong(Self.maximumCertificates))
+        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        SSL_CTX_set_cert_verify_callback(context, DTLSConnection.verify, nil)
         // Whatever the machine's openssl.cnf says: certificates are pinned, so that an old RSA key hurts its
         // owner alone.
         SSL_CTX_set_security_level(context, 1)

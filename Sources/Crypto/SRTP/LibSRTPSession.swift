@@ -62,7 +62,9 @@ import CSRTP
         try apply(srtp_unprotect_rtcp, to: &packet, length: length)
     }
 
-    /// Drops what is kept for a source. libsrtp2 wants the SSRC as it stands in the packet.
+    /// Drops what is kept for a source.
+    ///
+    /// libsrtp2 wants the SSRC as it stands in the packet.
     func forget(_ ssrc: UInt32) {
         srtp_remove_stream(session, ssrc.bigEndian)
     }

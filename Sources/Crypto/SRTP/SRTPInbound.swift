@@ -8,7 +8,9 @@ import Wire
 @safe package struct SRTPInbound: ~Copyable {
     /// What was refused, since the start.
     package struct Counters: Equatable, Sendable {
-        /// Came before, or too old. Not proved authentic: they are refused before the costly part.
+        /// Came before, or too old.
+        ///
+        /// Not proved authentic: they are refused before the costly part.
         package var replayed: UInt64 = 0
         package var unauthentic: UInt64 = 0
         /// Too short, or RTCP that is not encrypted.

@@ -1,0 +1,110 @@
+import Base
+import COpenSSL
+import Wire
+
+/// Reads encrypted alerts of a peer whose `SSL` was freed.
+///
+/// A connected `SSL` takes 75 kB, and all it would be kept for is one message: the close_notify with which a peer
+/// says goodbye. So the peer's record keys are derived once more, and this reads that message alone.
+/// - Source: RFC 5246 §6.3 (keys), RFC 5288 §3 (AES-GCM), RFC 7905 §2 (ChaCha20-Poly1305), RFC 6347 §4.1.2.1.
+struct DTLSAlertReader: Sendable {
+    private enum Cipher {
+        case aes128GCM, chaCha20Poly1305
+
+        init?(suite: UInt16) {
+            switch suite {
+            case 0xC02B, 0xC02F: self = .aes128GCM
+            case 0xCCA8, 0xCCA9: self = .chaCha20Poly1305
+            default: return nil
+            }
+        }
+
+        var keyLength: Int { self == .aes128GCM ? 16 : 32 }
+        var ivLength: Int { self == .aes128GCM ? 4 : 12 }
+        /// Bytes of the nonce that stand in each record.
+        var explicitLength: Int { self == .aes128GCM ? 8 : 0 }
+    }
+
+    private static let tagLength = 16
+
+    private let cipher: Cipher
+    private let key: Secret<[UInt8]>
+    private let iv: Secret<[UInt8]>
+
+    /// - Parameter cipherSuite: IANA's number.
+    /// - Returns: nil for a suite this server does not offer.
+    init?(
+        cipherSuite: UInt16, masterSecret: [UInt8], clientRandom: [UInt8], serverRandom: [UInt8],
+        readingFrom peer: DTLSRole
+    ) {
+        guard let cipher = Cipher(suite: cipherSuite), masterSecret.count == 48, clientRandom.count == 32,
+            serverRandom.count == 32
+        else { return nil }
+        self.cipher = cipher
+        let seed = Array("key expansion".utf8) + serverRandom + clientRandom
+        let (keyLength, ivLength) = (cipher.keyLength, cipher.ivLength)
+        let block = Self.expand(masterSecret, seed, to: 2 * (keyLength + ivLength))
+        // Client key, server key, client IV, server IV.
+        let keyStart = peer == .client ? 0 : keyLength
+        let ivStart = 2 * keyLength + (peer == .client ? 0 : ivLength)
+        key = Secret(Array(block[keyStart..<(keyStart + keyLength)]))
+        iv = Secret(Array(block[ivStart..<(ivStart + ivLength)]))
+    }
+
+    /// P_SHA256, the pseudorandom function of TLS 1.2 (RFC 5246 §5).
+    private static func expand(_ secret: [UInt8], _ seed: [UInt8], to length: Int) -> [UInt8] {
+        var block: [UInt8] = []
+        var link = seed
+        while block.count < length {
+            link = HMAC.sha256(key: secret.span, link.span)
+            block += HMAC.sha256(key: secret.span, (link + seed).span)
+        }
+        return block
+    }
+
+    /// Whether `record` of `datagram` is an authentic alert that ends the association.
+    func isClosing(_ record: DTLSRecord, in datagram: Span<UInt8>) -> Bool {
+        guard record.type == .alert, record.epoch == 1, let alert = open(record, in: datagram),
+            alert.count == 2
+        else { return false }
+        // Level fatal, or close_notify.
+        return alert[0] == 2 || alert[1] == 0
+    }
+
+    private func open(_ record: DTLSRecord, in datagram: Span<UInt8>) -> [UInt8]? {
+        guard let header = try? datagram.bytes(record.range.lowerBound..<record.bodyRange.lowerBound),
+            let body = try? datagram.bytes(record.bodyRange)
+        else { return nil }
+        let length = body.count - cipher.explicitLength - Self.tagLength
+        guard length > 0, length <= 64 else { return nil }
+        let sequence = Array(header[3..<11])
+        let nonce: [UInt8]
+        switch cipher {
+        case .aes128GCM: nonce = iv.exposed + body.prefix(cipher.explicitLength)
+        case .chaCha20Poly1305: nonce = zip(iv.exposed, [0, 0, 0, 0] + sequence).map { $0 ^ $1 }
+        }
+        var additional = sequence + header[0..<3]
+        additional.append(bigEndian: UInt16(length))
+        let sealed = Array(body[cipher.explicitLength...])
+        return decrypt(sealed, length: length, nonce: nonce, additional: additional)
+    }
+
+    private func decrypt(_ sealed: [UInt8], length: Int, nonce: [UInt8], additional: [UInt8]) -> [UInt8]? {
+        guard let context = EVP_CIPHER_CTX_new() else { return nil }
+        defer {
+            EVP_CIPHER_CTX_free(context)
+            ERR_clear_error()
+        }
+        let algorithm = cipher == .aes128GCM ? EVP_aes_128_gcm() : EVP_chacha20_poly1305()
+        var tag = Array(sealed.suffix(Self.tagLength))
+        var plain = [UInt8](repeating: 0, count: length)
+        var written: CInt = 0
+        guard EVP_DecryptInit_ex(context, algorithm, nil, key.exposed, nonce) == 1,
+            EVP_DecryptUpdate(context, nil, &written, additional, CInt(additional.count)) == 1,
+            EVP_DecryptUpdate(context, &plain, &written, sealed, CInt(length)) == 1,
+            EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(Self.tagLength), &tag) == 1
+        else { return nil }
+        var rest: [UInt8] = [0]
+        return EVP_DecryptFinal_ex(context, &rest, &written) == 1 ? plain : nil
+    }
+}

@@ -1,0 +1,175 @@
+import COpenSSL
+
+/// OpenSSL's state of one DTLS association.
+///
+/// Owns the `SSL` and its two memory BIOs. OpenSSL's own timer is set beyond any handshake: `DTLSEndpoint` repeats
+/// flights, by the time it is told.
+@safe final class DTLSConnection {
+    enum Progress {
+        case wantsMore
+        case finished
+        /// OpenSSL's reason.
+        case failed(String)
+    }
+
+    /// Compares the peer's certificate when OpenSSL asks, and remembers whether it was refused.
+    private final class Verifier {
+        let expected: [CertificateFingerprint]
+        var isRefused = false
+
+        init(expected: [CertificateFingerprint]) {
+            self.expected = expected
+        }
+
+        func accepts(_ certificate: OpaquePointer?) -> Bool {
+            isRefused = !expected.contains { fingerprint in
+                certificate.map { fingerprint.matches($0) } ?? false
+            }
+            return !isRefused
+        }
+    }
+
+    private let ssl: OpaquePointer
+    /// What comes from the network; belongs to `ssl`.
+    private let input: OpaquePointer
+    /// What goes to the network; belongs to `ssl`.
+    private let output: OpaquePointer
+    private let verifier: Verifier
+
+    init(_ context: DTLSContext, _ role: DTLSRole, expected: [CertificateFingerprint]) throws(CryptoError) {
+        guard let ssl = SSL_new(context.context) else { throw CryptoError("SSL_new") }
+        guard let input = rostrum_dtls_make_bio(), let output = rostrum_dtls_make_bio() else {
+            SSL_free(ssl)
+            throw CryptoError("BIO_new")
+        }
+        SSL_set_bio(ssl, input, output)
+        self.ssl = ssl
+        self.input = input
+        self.output = output
+        verifier = Verifier(expected: expected)
+        rostrum_dtls_set_mtu(ssl, CLong(context.mtu))
+        DTLS_set_timer_cb(ssl) { _, _ in CUnsignedInt.max }
+        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(verifier).toOpaque())
+        if role == .client { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
+    }
+
+    deinit {
+        SSL_free(ssl)
+    }
+
+    /// For `SSL_CTX_set_cert_verify_callback`: 1 if the certificate is one of those expected.
+    static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt = { store, _ in
+        guard let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),
+            let pointer = SSL_get_ex_data(OpaquePointer(ssl), 0)
+        else { return 0 }
+        let verifier = Unmanaged<Verifier>.fromOpaque(pointer).takeUnretainedValue()
+        if verifier.accepts(X509_STORE_CTX_get0_cert(store)) { return 1 }
+        // Becomes the alert bad_certificate.
+        X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
+        return 0
+    }
+
+    /// Whether the handshake failed because of the peer's certificate.
+    var isCertificateRefused: Bool {
+        verifier.isRefused
+    }
+
+    /// Gives records to OpenSSL; all that were fed are read by the next call, as if they came in one datagram.
+    func feed(_ records: Span<UInt8>) {
+        records.withUnsafeBytes { bytes in
+            _ = BIO_write(input, bytes.baseAddress, CInt(truncatingIfNeeded: bytes.count))
+        }
+    }
+
+    /// The records OpenSSL wrote since the last call.
+    func takeOutput() -> [UInt8] {
+        let pending = BIO_ctrl_pending(output)
+        guard pending > 0 else { return [] }
+        return [UInt8](unsafeUninitializedCapacity: pending) { buffer, count in
+            count = max(0, Int(BIO_read(output, buffer.baseAddress, CInt(truncatingIfNeeded: pending))))
+        }
+    }
+
+    func handshake() -> Progress {
+        ERR_clear_error()
+        let result = SSL_do_handshake(ssl)
+        guard result != 1 else { return .finished }
+        switch SSL_get_error(ssl, result) {
+        case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .wantsMore
+        default: return .failed(CryptoError.takeReason())
+        }
+    }
+
+    // MARK: After the handshake
+
+    /// Decrypts what was fed.
+    /// - Returns: application data, and whether the peer closed (or broke) the association.
+    func read() -> (data: [[UInt8]], isClosed: Bool) {
+        var data: [[UInt8]] = []
+        while true {
+            ERR_clear_error()
+            var result: CInt = 0
+            let bytes = [UInt8](unsafeUninitializedCapacity: Self.readSize) { buffer, count in
+                result = SSL_read(ssl, buffer.baseAddress, CInt(Self.readSize))
+                count = max(0, Int(result))
+            }
+            guard result <= 0 else {
+                data.append(bytes)
+                continue
+            }
+            let error = SSL_get_error(ssl, result)
+            ERR_clear_error()
+            return (data, error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
+        }
+    }
+
+    /// Longer than any datagram of application data here; what is longer comes in pieces.
+    private static let readSize = 2_048
+
+    /// Encrypts one record.
+    func write(_ bytes: Span<UInt8>) -> Bool {
+        ERR_clear_error()
+        let result = bytes.withUnsafeBytes { bytes in
+            SSL_write(ssl, bytes.baseAddress, CInt(truncatingIfNeeded: bytes.count))
+        }
+        ERR_clear_error()
+        return result > 0
+    }
+
+    /// Writes close_notify.
+    func shutDown() {
+        SSL_shutdown(ssl)
+        ERR_clear_error()
+    }
+
+    /// The keys for SRTP; nil if no profile was agreed on.
+    func exportKeyingMaterial() -> SRTPKeyingMaterial? {
+        guard let selected = SSL_get_selected_srtp_profile(ssl),
+            let profile = SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
+        else { return nil }
+        let label = "EXTRACTOR-dtls_srtp"
+        var exported = [UInt8](repeating: 0, count: SRTPKeyingMaterial.exportLength(profile))
+        guard
+            SSL_export_keying_material(ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0)
+                == 1
+        else { return nil }
+        return SRTPKeyingMaterial(profile: profile, exported: exported)
+    }
+
+    /// What is needed to read the peer's alerts without this connection; nil for an unknown cipher suite.
+    func alertReader(as role: DTLSRole) -> DTLSAlertReader? {
+        guard let session = SSL_get_session(ssl), let cipher = SSL_get_current_cipher(ssl) else { return nil }
+        let master = Self.bytes(48) { SSL_SESSION_get_master_key(session, $0, $1) }
+        let client = Self.bytes(32) { SSL_get_client_random(ssl, $0, $1) }
+        let server = Self.bytes(32) { SSL_get_server_random(ssl, $0, $1) }
+        return DTLSAlertReader(
+            cipherSuite: UInt16(truncatingIfNeeded: SSL_CIPHER_get_id(cipher)), masterSecret: master,
+            clientRandom: client, serverRandom: server, readingFrom: role == .client ? .server : .client)
+    }
+
+    private static func bytes(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            initialized = min(count, fill(buffer.baseAddress, count))
+        }
+    }
+}

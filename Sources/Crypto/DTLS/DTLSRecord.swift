@@ -1,0 +1,104 @@
+import Wire
+
+/// Where one record of a datagram lies, and what its header says.
+///
+/// - Source: RFC 6347 §4.1.
+struct DTLSRecord: Equatable {
+    static let headerLength = 13
+    /// Longest record body, with room for any cipher's expansion.
+    static let maximumBody = 16_384 + 256
+
+    enum ContentType: UInt8 {
+        case changeCipherSpec = 20
+        case alert = 21
+        case handshake = 22
+        case applicationData = 23
+    }
+
+    var type: ContentType
+    /// 0 before, 1 after the change of ciphers.
+    var epoch: UInt16
+    /// Header included.
+    var range: Range<Int>
+
+    var bodyRange: Range<Int> {
+        (range.lowerBound + Self.headerLength)..<range.upperBound
+    }
+
+    /// The records of a datagram that make sense; what follows one that does not is left out.
+    ///
+    /// Invalid records are to be dropped without a word (RFC 6347 §4.1.2.7), and here they never reach OpenSSL.
+    static func parse(_ datagram: Span<UInt8>) -> [DTLSRecord] {
+        var records: [DTLSRecord] = []
+        var offset = 0
+        while let record = parse(datagram, at: offset) {
+            if let record = record.known { records.append(record) }
+            offset = record.end
+        }
+        return records
+    }
+
+    private static func parse(_ datagram: Span<UInt8>, at offset: Int) -> (known: DTLSRecord?, end: Int)? {
+        guard let type = try? datagram.uint8(at: offset), let major = try? datagram.uint8(at: offset + 1),
+            let epoch = try? datagram.uint16(at: offset + 3),
+            let length = try? datagram.uint16(at: offset + 11)
+        else { return nil }
+        let end = offset + headerLength + Int(length)
+        guard major == 0xFE, Int(length) <= maximumBody, end <= datagram.count else { return nil }
+        guard let type = ContentType(rawValue: type) else { return (nil, end) }
+        return (DTLSRecord(type: type, epoch: epoch, range: offset..<end), end)
+    }
+
+    /// Whether this is (the first piece of) an unencrypted handshake message of type `message`.
+    func starts(_ message: UInt8, in datagram: Span<UInt8>) -> Bool {
+        guard type == .handshake, epoch == 0, let first = try? datagram.uint8(at: bodyRange.lowerBound) else {
+            return false
+        }
+        return first == message
+    }
+
+    /// ClientHello (RFC 5246 §7.4).
+    static let clientHello: UInt8 = 1
+}
+
+/// Numbers and packs the records a side sends.
+///
+/// OpenSSL cannot repeat a flight in virtual time, so that flights are repeated here. A repeated record needs a
+/// new sequence number, or the peer drops it as a replay (RFC 6347 §4.2.4). In epoch 0 nothing protects the
+/// number, so that all records get theirs here. The one record of epoch 1, Finished, is repeated as it was: a peer
+/// that could read it needs no repetition.
+struct DTLSRecordPacker {
+    private var nextSequenceNumber: UInt64 = 0
+
+    /// Cuts the records that OpenSSL wrote into datagrams of at most `mtu` bytes.
+    mutating func pack(_ output: [UInt8], mtu: Int) -> [[UInt8]] {
+        var datagrams: [[UInt8]] = []
+        for record in DTLSRecord.parse(output.span) {
+            let bytes = output[record.range]
+            if let last = datagrams.indices.last, datagrams[last].count + bytes.count <= mtu {
+                datagrams[last] += bytes
+            } else {
+                datagrams.append(Array(bytes))
+            }
+        }
+        return datagrams.map { number($0) }
+    }
+
+    /// The datagram with new sequence numbers for its records of epoch 0.
+    mutating func number(_ datagram: [UInt8]) -> [UInt8] {
+        var numbered = datagram
+        for record in DTLSRecord.parse(datagram.span) where record.epoch == 0 {
+            for place in 0..<6 {
+                numbered[record.range.lowerBound + 5 + place] = UInt8(
+                    truncatingIfNeeded: nextSequenceNumber >> UInt64(40 - 8 * place))
+            }
+            nextSequenceNumber &+= 1
+        }
+        return numbered
+    }
+
+    /// An unencrypted close_notify, for a handshake that is given up.
+    mutating func plainCloseNotify() -> [UInt8] {
+        number([21, 0xFE, 0xFD, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0])
+    }
+}
