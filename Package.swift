@@ -53,6 +53,7 @@ let package = Package(
             swiftSettings: common),
 
         // Tests.
+        .target(name: "MallocCounter", path: "Tests/MallocCounter"),
         .target(
             name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
         .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),
@@ -68,7 +69,9 @@ let package = Package(
             dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "TestSupport"],
             swiftSettings: common),
         .testTarget(
-            name: "NetTests", dependencies: ["Base", "Peer", "Net", "TestSupport"], swiftSettings: common),
+            name: "NetTests",
+            dependencies: ["Base", "Peer", "Net", "CLinux", "TestSupport", "MallocCounter"],
+            swiftSettings: common),
         .testTarget(
             name: "NodeTests",
             dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Node", "TestSupport"],

@@ -1,10 +1,111 @@
-// Linux system calls that Swift does not see.
+/// Linux system calls that Swift does not see, or sees only through macros.
+///
+/// Every function that can fail returns a negative errno, so that no caller has to read `errno`.
 #pragma once
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE
-#endif
+#include <stdint.h>
 #include <sys/socket.h>
-#include <sys/epoll.h>
-#include <sys/eventfd.h>
+#include <sys/uio.h>
 #include <netinet/in.h>
-#include <netinet/udp.h>
+
+/// An address as Swift holds it: eight and eight bytes read as big-endian numbers, IPv4 in mapped form.
+struct clinux_address {
+    uint64_t high, low;
+    uint16_t port;
+};
+
+/// Room for one control message: a segment size outgoing, a segment size incoming.
+struct clinux_control {
+    _Alignas(8) unsigned char bytes[64];
+};
+
+/// One message of a `sendmmsg` or `recvmmsg` call; the same layout as `struct mmsghdr`.
+struct clinux_message {
+    struct msghdr header;
+    unsigned int length;
+};
+
+// Sockets
+
+/// Opens a non-blocking UDP socket, IPv4 only if `address` is IPv4, else IPv6 that also takes IPv4, and binds it.
+int clinux_udp_open(struct clinux_address address);
+/// The address the kernel chose.
+int clinux_local_address(int descriptor, struct clinux_address *address);
+/// Asks for a buffer of `bytes`, past the system's limit where that is permitted.
+/// @return what the kernel granted, as it counts.
+int clinux_set_receive_buffer(int descriptor, int bytes);
+int clinux_set_send_buffer(int descriptor, int bytes);
+/// Lets the kernel hand over runs of datagrams as one (UDP_GRO, Linux 5.0).
+int clinux_enable_coalescing(int descriptor);
+/// Whether the kernel knows UDP_SEGMENT (Linux 4.18).
+int clinux_supports_segmentation(int descriptor);
+/// Datagrams the kernel dropped because the receive buffer was full (SO_MEMINFO, Linux 4.12).
+int64_t clinux_receive_drops(int descriptor);
+void clinux_close(int descriptor);
+
+// Messages
+
+/// Writes `address` for a socket of the same family.
+/// @return its length in bytes.
+socklen_t clinux_store_address(struct sockaddr_in6 *storage, struct clinux_address address, int is_ipv4);
+struct clinux_address clinux_load_address(const struct sockaddr_in6 *storage);
+/// Adds the instruction to cut the message into datagrams of `size` bytes.
+void clinux_set_segment_size(struct msghdr *header, struct clinux_control *control, uint16_t size);
+/// @return the size of the datagrams the kernel glued together; 0 if it glued none.
+int clinux_segment_size(const struct msghdr *header);
+/// @return the number of messages taken, or a negative errno.
+int clinux_send(int descriptor, struct clinux_message *messages, unsigned int count);
+int clinux_receive(int descriptor, struct clinux_message *messages, unsigned int count);
+
+// Waiting
+
+int clinux_event_open(void);
+void clinux_event_signal(int descriptor);
+void clinux_event_clear(int descriptor);
+
+struct clinux_ready {
+    uint32_t token;
+    int is_readable, is_writable;
+};
+
+int clinux_poll_open(void);
+/// Watches for input and, if asked, for room to write. Call again to change it.
+int clinux_poll_set(int poll, int descriptor, uint32_t token, int wants_writable, int is_new);
+/// Waits up to `nanoseconds`; for ever if negative.
+/// @return the number of entries written, at most 16.
+int clinux_poll_wait(int poll, struct clinux_ready ready[16], int64_t nanoseconds);
+/// Waits until `descriptor` takes output, at most `milliseconds`.
+int clinux_wait_writable(int descriptor, int milliseconds);
+/// Waits until `descriptor` has input, at most `milliseconds`.
+int clinux_wait_readable(int descriptor, int milliseconds);
+
+// Threads and the process
+
+int64_t clinux_monotonic_nanoseconds(void);
+/// CPU time of the calling thread.
+int64_t clinux_thread_nanoseconds(void);
+/// CPU time of the process.
+int64_t clinux_process_nanoseconds(void);
+/// Runs `body(context)` on a new thread of this name, on CPU `cpu` only unless that is negative.
+/// A refused CPU is no failure: `*pinned` tells.
+int clinux_thread_start(
+    uint64_t *thread, const char *name, int cpu, int *pinned, void (*body)(void *), void *context);
+int clinux_thread_join(uint64_t thread);
+int clinux_thread_detach(uint64_t thread);
+int clinux_thread_is_current(uint64_t thread);
+/// The number of CPUs this process may run on, and the nth of them.
+int clinux_cpu_count(void);
+int clinux_cpu_at(int index);
+/// Raises the limit on open files as far as permitted.
+/// @return the limit that holds now.
+int64_t clinux_raise_open_files(void);
+int64_t clinux_resident_bytes(void);
+
+struct clinux_interface {
+    struct clinux_address address;
+    unsigned int index;
+    int is_up, is_loopback;
+};
+
+/// Fills `interfaces` with the addresses of this machine.
+/// @return how many there are, at most `count`.
+int clinux_interfaces(struct clinux_interface *interfaces, int count);

@@ -1,0 +1,152 @@
+// Not in the header: Swift reads glibc without it, and the two views would differ.
+#define _GNU_SOURCE
+#include "CLinux.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <linux/sock_diag.h>
+#include <netinet/udp.h>
+#include <stddef.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#ifndef SO_MEMINFO
+#define SO_MEMINFO 55
+#endif
+
+_Static_assert(sizeof(struct clinux_message) == sizeof(struct mmsghdr), "clinux_message is mmsghdr");
+_Static_assert(offsetof(struct clinux_message, length) == offsetof(struct mmsghdr, msg_len), "same layout");
+_Static_assert(sizeof(struct clinux_control) >= CMSG_SPACE(sizeof(int)), "room for one control message");
+
+static int is_ipv4(struct clinux_address address) {
+    return address.high == 0 && address.low >> 32 == 0xFFFF;
+}
+
+int clinux_udp_open(struct clinux_address address) {
+    const int ipv4 = is_ipv4(address), off = 0;
+    struct sockaddr_in6 storage;
+    int descriptor = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -errno;
+    // Dual stack: one IPv6 socket also serves IPv4, in mapped form.
+    if (!ipv4 && setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) < 0) goto failed;
+    socklen_t length = clinux_store_address(&storage, address, ipv4);
+    if (bind(descriptor, (struct sockaddr *)&storage, length) < 0) goto failed;
+    return descriptor;
+failed:;
+    int error = errno;
+    close(descriptor);
+    return -error;
+}
+
+int clinux_local_address(int descriptor, struct clinux_address *address) {
+    struct sockaddr_in6 storage;
+    socklen_t length = sizeof storage;
+    if (getsockname(descriptor, (struct sockaddr *)&storage, &length) < 0) return -errno;
+    *address = clinux_load_address(&storage);
+    return 0;
+}
+
+static int set_buffer(int descriptor, int force, int plain, int bytes) {
+    int granted = 0;
+    socklen_t length = sizeof granted;
+    if (setsockopt(descriptor, SOL_SOCKET, force, &bytes, sizeof bytes) < 0)
+        (void)setsockopt(descriptor, SOL_SOCKET, plain, &bytes, sizeof bytes);
+    if (getsockopt(descriptor, SOL_SOCKET, plain, &granted, &length) < 0) return -errno;
+    return granted;
+}
+
+int clinux_set_receive_buffer(int descriptor, int bytes) {
+    return set_buffer(descriptor, SO_RCVBUFFORCE, SO_RCVBUF, bytes);
+}
+
+int clinux_set_send_buffer(int descriptor, int bytes) {
+    return set_buffer(descriptor, SO_SNDBUFFORCE, SO_SNDBUF, bytes);
+}
+
+int clinux_enable_coalescing(int descriptor) {
+    const int on = 1;
+    return setsockopt(descriptor, IPPROTO_UDP, UDP_GRO, &on, sizeof on) < 0 ? -errno : 0;
+}
+
+int clinux_supports_segmentation(int descriptor) {
+    int size = 0;
+    socklen_t length = sizeof size;
+    return getsockopt(descriptor, IPPROTO_UDP, UDP_SEGMENT, &size, &length) == 0;
+}
+
+int64_t clinux_receive_drops(int descriptor) {
+    uint32_t info[SK_MEMINFO_VARS] = {0};
+    socklen_t length = sizeof info;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_MEMINFO, info, &length) < 0) return -errno;
+    return info[SK_MEMINFO_DROPS];
+}
+
+void clinux_close(int descriptor) {
+    (void)close(descriptor);
+}
+
+socklen_t clinux_store_address(struct sockaddr_in6 *storage, struct clinux_address address, int ipv4) {
+    if (ipv4) {
+        struct sockaddr_in *in = (struct sockaddr_in *)storage;
+        *in = (struct sockaddr_in){
+            .sin_family = AF_INET, .sin_port = htons(address.port), .sin_addr.s_addr = htonl((uint32_t)address.low)};
+        return sizeof *in;
+    }
+    const uint64_t words[2] = {__builtin_bswap64(address.high), __builtin_bswap64(address.low)};
+    *storage = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(address.port)};
+    memcpy(&storage->sin6_addr, words, sizeof words);
+    return sizeof *storage;
+}
+
+struct clinux_address clinux_load_address(const struct sockaddr_in6 *storage) {
+    if (storage->sin6_family == AF_INET) {
+        const struct sockaddr_in *in = (const struct sockaddr_in *)storage;
+        return (struct clinux_address){
+            .low = (uint64_t)0xFFFF << 32 | ntohl(in->sin_addr.s_addr), .port = ntohs(in->sin_port)};
+    }
+    uint64_t words[2];
+    memcpy(words, &storage->sin6_addr, sizeof words);
+    return (struct clinux_address){
+        .high = __builtin_bswap64(words[0]), .low = __builtin_bswap64(words[1]), .port = ntohs(storage->sin6_port)};
+}
+
+void clinux_set_segment_size(struct msghdr *header, struct clinux_control *control, uint16_t size) {
+    header->msg_control = control;
+    header->msg_controllen = CMSG_SPACE(sizeof size);
+    struct cmsghdr *message = CMSG_FIRSTHDR(header);
+    message->cmsg_level = IPPROTO_UDP;
+    message->cmsg_type = UDP_SEGMENT;
+    message->cmsg_len = CMSG_LEN(sizeof size);
+    memcpy(CMSG_DATA(message), &size, sizeof size);
+}
+
+int clinux_segment_size(const struct msghdr *header) {
+    struct msghdr *mutable = (struct msghdr *)header;
+    for (struct cmsghdr *message = CMSG_FIRSTHDR(mutable); message; message = CMSG_NXTHDR(mutable, message)) {
+        if (message->cmsg_level != IPPROTO_UDP || message->cmsg_type != UDP_GRO) continue;
+        int size = 0;
+        memcpy(&size, CMSG_DATA(message), sizeof size);
+        return size > 0 ? size : 0;
+    }
+    return 0;
+}
+
+int clinux_send(int descriptor, struct clinux_message *messages, unsigned int count) {
+    int sent;
+    do sent = sendmmsg(descriptor, (struct mmsghdr *)messages, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -errno : sent;
+}
+
+int clinux_receive(int descriptor, struct clinux_message *messages, unsigned int count) {
+    int received;
+    do received = recvmmsg(descriptor, (struct mmsghdr *)messages, count, MSG_DONTWAIT, NULL);
+    while (received < 0 && errno == EINTR);
+    return received < 0 ? -errno : received;
+}

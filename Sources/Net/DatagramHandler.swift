@@ -1,0 +1,38 @@
+import Base
+
+/// What lives on a worker's thread: it is made there, called there, and never leaves.
+///
+/// Calls come in batches. In each, commands first, then datagrams, then `endOfBatch` once, then `advance` if
+/// `deadline` has come; all with the same `now`. What was written to the sink leaves after that. No call may block.
+package protocol DatagramHandler: ~Copyable, SendableMetatype {
+    associatedtype Command: Sendable
+
+    /// Carries out one command from the mailbox.
+    mutating func perform(_ command: Command, at now: MonotonicTime, into sink: inout SendBatch)
+
+    /// Takes one datagram, whose bytes it may change in place and must not keep.
+    mutating func receive(
+        _ datagram: inout MutableSpan<UInt8>,
+        from source: TransportAddress,
+        at now: MonotonicTime,
+        into sink: inout SendBatch)
+
+    /// Comes once after the commands and datagrams of each batch, also after a wake-up that brought none.
+    mutating func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch)
+
+    /// Comes when `deadline` has passed; must move it.
+    mutating func advance(to now: MonotonicTime, into sink: inout SendBatch)
+
+    /// When `advance` has to be called next; nil if nothing waits. Read once per batch: keep it cheap.
+    var deadline: MonotonicTime? { get }
+
+    /// Comes once, last: says goodbye to peers.
+    mutating func stop(at now: MonotonicTime, into sink: inout SendBatch)
+}
+
+/// What a handler is told when it is made, on its own thread.
+package struct WorkerStart: Sendable {
+    /// Where its socket is bound.
+    package let localAddress: TransportAddress
+    package let now: MonotonicTime
+}

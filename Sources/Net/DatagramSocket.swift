@@ -1,0 +1,64 @@
+import Base
+import CLinux
+
+/// A bound UDP socket that never blocks; closed when its last owner is gone.
+package final class DatagramSocket: Sendable {
+    /// Where it is bound; the port is the real one even if 0 was asked for.
+    package let localAddress: TransportAddress
+    /// Whether the kernel cuts one large message into datagrams (UDP_SEGMENT).
+    package let canSegment: Bool
+    /// Whether the kernel hands over runs of datagrams as one message (UDP_GRO).
+    package let coalesces: Bool
+    /// What the kernel granted, in its own count, which is about twice the payload.
+    package let receiveBufferBytes: Int
+    package let sendBufferBytes: Int
+
+    let descriptor: Int32
+    /// An IPv4 socket; else IPv6, which takes IPv4 in mapped form.
+    let isIPv4: Bool
+
+    /// - Parameters:
+    ///   - address: 0.0.0.0 serves IPv4 only, `::` serves IPv6 and IPv4. Port 0 lets the kernel choose.
+    ///   - bufferBytes: asked for in each direction; the kernel may grant less.
+    ///   - coalescing: false to get every datagram by itself.
+    package init(
+        bind address: TransportAddress, bufferBytes: Int = 4 << 20, coalescing: Bool = true
+    ) throws(NetError) {
+        let descriptor = clinux_udp_open(clinux_address(address))
+        guard descriptor >= 0 else { throw NetError(binding: address, code: -descriptor) }
+        var bound = clinux_address()
+        guard clinux_local_address(descriptor, &bound) == 0 else {
+            clinux_close(descriptor)
+            throw NetError(binding: address, code: 0)
+        }
+        let size = Int32(clamping: bufferBytes)
+        receiveBufferBytes = Int(clinux_set_receive_buffer(descriptor, size))
+        sendBufferBytes = Int(clinux_set_send_buffer(descriptor, size))
+        canSegment = clinux_supports_segmentation(descriptor) != 0
+        coalesces = coalescing && clinux_enable_coalescing(descriptor) == 0
+        localAddress = TransportAddress(bound)
+        isIPv4 = address.ip.ipv4 != nil
+        self.descriptor = descriptor
+    }
+
+    deinit {
+        clinux_close(descriptor)
+    }
+
+    /// Datagrams the kernel dropped since the start because nobody read them in time.
+    var droppedByKernel: UInt64 {
+        UInt64(clamping: clinux_receive_drops(descriptor))
+    }
+}
+
+extension clinux_address {
+    init(_ address: TransportAddress) {
+        self.init(high: address.ip.high, low: address.ip.low, port: address.port)
+    }
+}
+
+extension TransportAddress {
+    init(_ address: clinux_address) {
+        self.init(ip: IPAddress(high: address.high, low: address.low), port: address.port)
+    }
+}

@@ -1,0 +1,67 @@
+import Base
+import CLinux
+import Glibc
+
+/// An epoll instance that watches one waker and one socket; closed when its last owner is gone.
+final class EventQueue: Sendable {
+    fileprivate let descriptor: Int32
+
+    init(waker: Waker, socket: DatagramSocket) throws(NetError) {
+        descriptor = clinux_poll_open()
+        guard descriptor >= 0 else { throw .system(operation: "open an epoll instance", code: -descriptor) }
+        for (token, watched) in [(Poller.Token.waker, waker.descriptor), (.socket, socket.descriptor)] {
+            let result = clinux_poll_set(descriptor, watched, token.rawValue, 0, 1)
+            guard result == 0 else { throw .system(operation: "watch a descriptor", code: -result) }
+        }
+    }
+
+    deinit {
+        clinux_close(descriptor)
+    }
+}
+
+/// The waiting end of an event queue, which the worker's thread owns.
+struct Poller: ~Copyable {
+    /// What a descriptor stands for.
+    enum Token: UInt32 {
+        case waker = 1
+        case socket = 2
+    }
+
+    struct Ready {
+        var waker = false
+        var readable = false
+        var writable = false
+    }
+
+    private let queue: EventQueue
+    private var events = [clinux_ready](repeating: clinux_ready(), count: 16)
+    private var watchesWritable = false
+
+    init(_ queue: EventQueue) {
+        self.queue = queue
+    }
+
+    /// Also waits for room in the socket's send buffer, or no longer.
+    mutating func watchWritable(_ wanted: Bool, of socket: DatagramSocket) {
+        guard wanted != watchesWritable else { return }
+        watchesWritable = wanted
+        _ = clinux_poll_set(queue.descriptor, socket.descriptor, Token.socket.rawValue, wanted ? 1 : 0, 0)
+    }
+
+    /// - Parameter nanoseconds: how long to wait at most; nil for as long as it takes.
+    mutating func wait(nanoseconds: Int64?) -> Ready {
+        var ready = Ready()
+        let count = Int(clinux_poll_wait(queue.descriptor, &events, nanoseconds.map { max($0, 0) } ?? -1))
+        for event in events.prefix(max(count, 0)) {
+            switch Token(rawValue: event.token) {
+            case .waker: ready.waker = true
+            case .socket:
+                ready.readable = event.is_readable != 0
+                ready.writable = event.is_writable != 0
+            case nil: continue
+            }
+        }
+        return ready
+    }
+}

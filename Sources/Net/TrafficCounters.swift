@@ -1,0 +1,35 @@
+/// What one socket has done since it was opened.
+///
+/// Plain integers that the worker's thread counts up, and copies out about once a second.
+package struct TrafficCounters: Equatable, Sendable {
+    package var datagramsIn: UInt64 = 0
+    package var bytesIn: UInt64 = 0
+    package var datagramsOut: UInt64 = 0
+    package var bytesOut: UInt64 = 0
+
+    /// `recvmmsg` calls, and messages among theirs that carried more than one datagram (UDP_GRO).
+    package var receiveCalls: UInt64 = 0
+    package var coalescedMessagesIn: UInt64 = 0
+    /// `sendmmsg` calls, and messages that the kernel cut into datagrams (UDP_SEGMENT).
+    package var sendCalls: UInt64 = 0
+    package var segmentedMessagesOut: UInt64 = 0
+    /// Messages that the kernel refused to cut and that left as plain datagrams.
+    package var segmentationRefused: UInt64 = 0
+    /// Datagrams that waited for room in the socket's buffer before they left or were dropped.
+    package var delayed: UInt64 = 0
+
+    /// Datagrams not sent because the socket's buffer, and then our own, was full.
+    package var droppedBufferFull: UInt64 = 0
+    /// Datagrams not sent because they exceed the path's MTU (EMSGSIZE).
+    package var droppedTooLarge: UInt64 = 0
+    /// Datagrams not sent because there is no way to their destination, or none allowed.
+    package var droppedUnreachable: UInt64 = 0
+    /// Datagrams not sent for any other reason.
+    package var droppedOther: UInt64 = 0
+    /// Messages that arrived longer than a receive buffer.
+    package var droppedTruncated: UInt64 = 0
+    /// Datagrams that arrived while the socket's receive buffer was full; as of the last copy.
+    package var droppedByKernel: UInt64 = 0
+
+    package init() {}
+}

@@ -1,0 +1,133 @@
+import Base
+import CLinux
+import Synchronization
+
+/// What a worker's thread and its owner share.
+final class WorkerShared<Command: Sendable>: Sendable {
+    let socket: DatagramSocket
+    let waker: Waker
+    let mailbox: Mailbox<Command>
+    let statistics = Mutex(WorkerStatistics())
+
+    init(socket: DatagramSocket, waker: Waker, mailbox: Mailbox<Command>) {
+        self.socket = socket
+        self.waker = waker
+        self.mailbox = mailbox
+    }
+}
+
+/// The loop of one worker: waits, takes a batch, lets the handler work on it, sends.
+struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
+    /// `recvmmsg` calls in one batch, so that a flood delays neither timers nor what is to be sent.
+    private static var receivesPerBatch: Int { 4 }
+    private static var statisticsInterval: Int64 { 1_000_000_000 }
+    /// How long to wait when a handler does not move a deadline that has passed.
+    private static var stalledDeadline: Int64 { 1_000_000 }
+    /// How long the last datagrams may take to leave.
+    private static var farewellMilliseconds: Int32 { 100 }
+
+    private let shared: WorkerShared<Handler.Command>
+    private var handler: Handler
+    private var poller: Poller
+    private var sink: SendBatch
+    private var arrivals: ReceiveBatch
+    private var received = TrafficCounters()
+    private var commands: [Handler.Command] = []
+    private var statistics = WorkerStatistics()
+    private var copied: MonotonicTime
+    private var hasNews = false
+
+    init(
+        shared: WorkerShared<Handler.Command>, poller: consuming Poller, sink: consuming SendBatch,
+        handler: consuming Handler, now: MonotonicTime
+    ) {
+        self.shared = shared
+        self.poller = poller
+        self.sink = sink
+        self.handler = handler
+        arrivals = ReceiveBatch(socket: shared.socket)
+        copied = now
+        statistics.time = now
+    }
+
+    /// Runs until the mailbox is closed.
+    mutating func run() {
+        var now = MonotonicClock.now()
+        while true {
+            let ready = poller.wait(nanoseconds: patience(at: now))
+            now = MonotonicClock.now()
+            sink.begin(at: now)
+            if ready.writable { sink.becameWritable(at: now) }
+            let isOpen = ready.waker ? takeCommands(at: now) : true
+            if ready.readable { takeDatagrams(at: now) }
+            guard isOpen else { break }
+            handler.endOfBatch(at: now, into: &sink)
+            if let deadline = handler.deadline, deadline <= now { handler.advance(to: now, into: &sink) }
+            sink.flush(at: now)
+            poller.watchWritable(sink.isBlocked, of: shared.socket)
+            statistics.batches &+= 1
+            hasNews = true
+            if now.nanoseconds(since: copied) >= Self.statisticsInterval { copyStatistics(at: now) }
+        }
+        sayGoodbye()
+    }
+
+    /// How long to wait for the next event: until the handler's deadline, or the next copy of statistics.
+    private func patience(at now: MonotonicTime) -> Int64? {
+        var wait: Int64?
+        if let deadline = handler.deadline {
+            let left = deadline.nanoseconds(since: now)
+            wait = left > 0 ? left : Self.stalledDeadline
+        }
+        if hasNews {
+            let left = max(Self.statisticsInterval - now.nanoseconds(since: copied), 0)
+            wait = min(wait ?? left, left)
+        }
+        return wait
+    }
+
+    /// - Returns: false if these were the last.
+    private mutating func takeCommands(at now: MonotonicTime) -> Bool {
+        shared.waker.clear()
+        let isOpen = shared.mailbox.swap(into: &commands)
+        statistics.commands &+= UInt64(commands.count)
+        for command in commands { handler.perform(command, at: now, into: &sink) }
+        commands.removeAll(keepingCapacity: true)
+        return isOpen
+    }
+
+    private mutating func takeDatagrams(at now: MonotonicTime) {
+        for _ in 0..<Self.receivesPerBatch {
+            let mayHaveMore = arrivals.fill(counting: &received)
+            arrivals.forEach(counting: &received) { datagram, source in
+                handler.receive(&datagram, from: source, at: now, into: &sink)
+            }
+            guard mayHaveMore else { return }
+        }
+    }
+
+    /// Copies the counters to where others can read them.
+    private mutating func copyStatistics(at now: MonotonicTime) {
+        var traffic = sink.counters
+        traffic.datagramsIn = received.datagramsIn
+        traffic.bytesIn = received.bytesIn
+        traffic.receiveCalls = received.receiveCalls
+        traffic.coalescedMessagesIn = received.coalescedMessagesIn
+        traffic.droppedTruncated = received.droppedTruncated
+        traffic.droppedByKernel = shared.socket.droppedByKernel
+        statistics.update(traffic: traffic, processorNanoseconds: ProcessorClock.threadNanoseconds(), at: now)
+        shared.statistics.withLock { [statistics] in $0 = statistics }
+        copied = now
+        hasNews = false
+    }
+
+    private mutating func sayGoodbye() {
+        let now = MonotonicClock.now()
+        handler.stop(at: now, into: &sink)
+        sink.flush(at: now)
+        if sink.isBlocked, clinux_wait_writable(shared.socket.descriptor, Self.farewellMilliseconds) > 0 {
+            sink.becameWritable(at: now)
+        }
+        copyStatistics(at: MonotonicClock.now())
+    }
+}

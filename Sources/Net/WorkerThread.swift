@@ -1,0 +1,111 @@
+import Base
+import Synchronization
+
+/// How a worker is set up.
+package struct WorkerConfiguration: Sendable {
+    /// Where its socket is bound; port 0 lets the kernel choose.
+    package var address: TransportAddress
+    /// Names the thread: `rostrum-w0`.
+    package var index = 0
+    /// The only CPU it may run on; nil for any.
+    package var cpu: Int?
+    /// Commands that may wait; as many essential ones again.
+    package var mailboxCapacity = 16_384
+    package var socketBufferBytes = 4 << 20
+    package var sendCapacity = SendBatch.Capacity()
+    /// Answers in the kernel's place about what is sent, on the worker's thread; for tests.
+    package var refuse: (@Sendable (OutgoingMessage) -> Int32?)?
+
+    package init(address: TransportAddress) {
+        self.address = address
+    }
+}
+
+/// A thread with one epoll loop and one UDP socket, on which a handler lives.
+///
+/// The handler is made on the thread and is not `Sendable`, so the compiler keeps it and all it owns there.
+/// Others reach it by `post`. A worker that is let go without `stop` is told to stop, and not waited for.
+package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable {
+    package typealias Command = Handler.Command
+
+    /// Where its socket is bound; the port is the real one.
+    package var localAddress: TransportAddress { shared.socket.localAddress }
+    package var socket: DatagramSocket { shared.socket }
+    /// Whether the CPU asked for was granted.
+    package var isPinned: Bool { thread.isPinned }
+    /// Lets others wake the loop without a command, as a ring between workers does.
+    package var waker: Waker { shared.waker }
+
+    private let shared: WorkerShared<Command>
+    private let thread: NativeThread
+
+    /// Binds the socket, then starts the thread.
+    /// - Parameter makeHandler: called once, on the new thread.
+    package init(
+        _ configuration: WorkerConfiguration, makeHandler: @escaping @Sendable (WorkerStart) -> Handler
+    ) throws(NetError) {
+        let socket = try DatagramSocket(
+            bind: configuration.address, bufferBytes: configuration.socketBufferBytes)
+        let shared = WorkerShared<Command>(
+            socket: socket, waker: try Waker(), mailbox: Mailbox(capacity: configuration.mailboxCapacity))
+        // Opened here, where errors can be thrown.
+        let events = try EventQueue(waker: shared.waker, socket: socket)
+        self.shared = shared
+        thread = try NativeThread(name: "rostrum-w\(configuration.index)", cpu: configuration.cpu) {
+            Self.live(shared, events, configuration, makeHandler)
+        }
+    }
+
+    deinit {
+        requestStop()
+    }
+
+    /// What the thread does from its first to its last moment.
+    private static func live(
+        _ shared: WorkerShared<Command>, _ events: EventQueue, _ configuration: WorkerConfiguration,
+        _ makeHandler: @Sendable (WorkerStart) -> Handler
+    ) {
+        let now = MonotonicClock.now()
+        var loop = WorkerLoop<Handler>(
+            shared: shared, poller: Poller(events),
+            sink: SendBatch(
+                socket: shared.socket, capacity: configuration.sendCapacity,
+                hashKey: UInt64.random(in: .min ... .max), refuse: configuration.refuse),
+            handler: makeHandler(WorkerStart(localAddress: shared.socket.localAddress, now: now)),
+            now: now)
+        loop.run()
+    }
+
+    /// Queues a command; the handler gets it with its next batch.
+    /// - Parameter isEssential: for commands that take something away, and so must come through; see `Mailbox`.
+    /// - Returns: false if the mailbox is full or the worker has been told to stop.
+    package func post(_ command: Command, isEssential: Bool = false) -> Bool {
+        switch shared.mailbox.post(command, isEssential: isEssential) {
+        case .first:
+            shared.waker.wake()
+            return true
+        case .queued: return true
+        case .full, .closed: return false
+        }
+    }
+
+    /// The counters as of the last second in which something happened; final after `stop`.
+    package var statistics: WorkerStatistics {
+        shared.statistics.withLock { $0 }
+    }
+
+    /// Commands refused because the mailbox was full.
+    package var refusedCommands: UInt64 { shared.mailbox.refused }
+
+    /// Tells the worker to carry out what is in its mailbox, say goodbye and end, without waiting for it.
+    package func requestStop() {
+        shared.mailbox.close()
+        shared.waker.wake()
+    }
+
+    /// Ends the worker and waits for it: its handler's `stop` has come, and what it sent has left.
+    package func stop() {
+        requestStop()
+        thread.join()
+    }
+}

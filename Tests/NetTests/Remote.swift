@@ -1,0 +1,73 @@
+import Base
+import CLinux
+
+@testable import Net
+
+/// A peer on the loopback interface: a plain socket that a test reads and writes.
+struct Remote: ~Copyable {
+    struct Datagram: Equatable {
+        let bytes: [UInt8]
+        let source: TransportAddress
+    }
+
+    let socket: DatagramSocket
+    private var arrivals: ReceiveBatch
+    private var sink: SendBatch
+    private(set) var counters = TrafficCounters()
+
+    var address: TransportAddress { socket.localAddress }
+
+    /// - Parameter coalescing: take runs of datagrams as the kernel glued them, if it does.
+    init(_ ip: IPAddress = .loopback, coalescing: Bool = false) throws {
+        socket = try DatagramSocket(bind: TransportAddress(ip: ip, port: 0), coalescing: coalescing)
+        arrivals = ReceiveBatch(socket: socket)
+        sink = SendBatch(socket: socket, hashKey: 1)
+    }
+
+    /// Sends datagrams to one address, in this order.
+    mutating func send(_ datagrams: [[UInt8]], to destination: TransportAddress) {
+        for datagram in datagrams { sink.append(datagram, to: destination) }
+        sink.flush(at: .zero)
+    }
+
+    /// Waits until `count` datagrams have come.
+    /// - Returns: what came; fewer than `count` if none came for two seconds.
+    mutating func receive(_ count: Int) -> [Datagram] {
+        var result: [Datagram] = []
+        while result.count < count, clinux_wait_readable(socket.descriptor, 2_000) > 0 {
+            result += receiveWaiting()
+        }
+        return result
+    }
+
+    /// What has come, without waiting: on the loopback interface a datagram has come when it was sent.
+    mutating func receiveWaiting() -> [Datagram] {
+        var result: [Datagram] = []
+        var more = true
+        while more {
+            more = arrivals.fill(counting: &counters)
+            arrivals.forEach(counting: &counters) { span, source in
+                result.append(Datagram(bytes: span.indices.map { span[$0] }, source: source))
+            }
+        }
+        return result
+    }
+}
+
+extension SendBatch {
+    mutating func append(_ bytes: [UInt8], to destination: TransportAddress) {
+        append(to: destination, capacity: 1_500) { span in
+            for (index, byte) in bytes.enumerated() { span[index] = byte }
+            return bytes.count
+        }
+    }
+}
+
+/// A datagram that tells itself from all others: `number` in front, then a pattern.
+func datagram(_ number: Int, size: Int) -> [UInt8] {
+    (0..<size).map { index in
+        index < 4
+            ? UInt8(truncatingIfNeeded: number >> (24 - 8 * index))
+            : UInt8(truncatingIfNeeded: number &* 31 &+ index)
+    }
+}
