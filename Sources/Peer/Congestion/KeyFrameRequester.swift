@@ -4,7 +4,9 @@ import Wire
 /// Turns the key-frame demands of any number of viewers into few requests to one publisher.
 ///
 /// One per track layer. At most one request is outstanding, at most one leaves in a second, and a key frame
-/// that arrives satisfies every demand made so far: a thousand joins cost the publisher no more than one.
+/// that arrives satisfies every demand made so far: a thousand joins cost the publisher no more than one. While
+/// demands keep coming faster than that, requests move further apart, because key frames take their bits from the
+/// pictures between them: one a second for an hour makes a picture visibly worse.
 /// - Source: RFC 4585 §6.3.1 (PLI), RFC 5104 §4.3.1 (FIR; §4.3.1.2 for its sequence number).
 package struct KeyFrameRequester: Sendable {
     /// What to send to the publisher.
@@ -27,6 +29,8 @@ package struct KeyFrameRequester: Sendable {
     package struct Limits: Equatable, Sendable {
         /// Between any two requests, whatever is demanded.
         package var minimumInterval = Duration.seconds(1)
+        /// What the interval grows to, by a quarter each time a demand had to wait for it.
+        package var maximumInterval = Duration.seconds(2)
         /// An unanswered request is repeated after twice the round-trip time, but not before this.
         package var minimumRetry = Duration.milliseconds(500)
         /// Retries double their wait up to this.
@@ -42,6 +46,9 @@ package struct KeyFrameRequester: Sendable {
     private let limits: Limits
     /// Somebody waits for a key frame.
     private var isWanted = false
+    /// The demand came before another request was allowed.
+    private var isDeferred = false
+    private var interval: Duration
     /// Requests sent since the last key frame.
     private var unanswered = 0
     private var fullIntraSequence: UInt8 = 0
@@ -58,6 +65,7 @@ package struct KeyFrameRequester: Sendable {
     package init(pictureLossIndication: Bool, fullIntraRequest: Bool, limits: Limits = Limits()) {
         kind = pictureLossIndication ? .pictureLossIndication : fullIntraRequest ? .fullIntraRequest : .none
         self.limits = limits
+        interval = limits.minimumInterval
     }
 
     /// A viewer, or the server itself, cannot go on without a key frame.
@@ -65,6 +73,7 @@ package struct KeyFrameRequester: Sendable {
         demandCount &+= 1
         guard kind != .none, !isWanted else { return }
         isWanted = true
+        isDeferred = now < notBefore ?? now
         if notBefore == nil { notBefore = now }
     }
 
@@ -72,7 +81,7 @@ package struct KeyFrameRequester: Sendable {
     package mutating func keyFrameArrived(at now: MonotonicTime) {
         keyFrameCount &+= 1
         isWanted = false
-        if let lastRequest { notBefore = lastRequest + limits.minimumInterval }
+        if let lastRequest { notBefore = lastRequest + interval }
         unanswered = 0
     }
 
@@ -90,7 +99,11 @@ package struct KeyFrameRequester: Sendable {
     /// - Parameter rtt: round-trip time to the publisher; nil if not known yet.
     package mutating func requestDue(at now: MonotonicTime, rtt: Duration?) -> Request? {
         guard isWanted, let notBefore, now >= notBefore else { return nil }
-        if unanswered == 0 { fullIntraSequence &+= 1 }
+        if unanswered == 0 {
+            fullIntraSequence &+= 1
+            let grown = min(interval + interval / 4, limits.maximumInterval)
+            interval = isDeferred ? grown : limits.minimumInterval
+        }
         self.notBefore = now + max(limits.minimumInterval, retryInterval(rtt: rtt))
         lastRequest = now
         unanswered += 1
@@ -103,8 +116,8 @@ package struct KeyFrameRequester: Sendable {
     }
 
     private func retryInterval(rtt: Duration?) -> Duration {
-        let first = max((rtt ?? .zero) * 2, limits.minimumRetry)
-        let doublings = min(unanswered, 8)
-        return min(first * (1 << doublings), limits.maximumRetry)
+        let rtt = min(rtt ?? .zero, RTTEstimator.maximum)
+        let first = max(rtt * 2, limits.minimumRetry)
+        return min(first * (1 << min(unanswered, 8)), limits.maximumRetry)
     }
 }

@@ -134,7 +134,7 @@ package struct TransportFeedbackRecorder: Sendable {
 
     /// The feedback to send now, if it is time; once returned it counts as sent.
     package mutating func feedbackDue(at now: MonotonicTime) -> [TransportFeedback] {
-        guard let deadline, now >= deadline else { return [] }
+        guard let deadline, now >= deadline, start <= highest else { return [] }
         var arrivals: [TransportFeedbackBuilder.Arrival] = []
         arrivals.reserveCapacity(Int(highest - start + 1))
         for index in start...highest {

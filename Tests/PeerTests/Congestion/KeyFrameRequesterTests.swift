@@ -35,14 +35,30 @@ import Wire
         #expect(requester.requestCount == 1)
     }
 
-    @Test func `asks no more than once a second, however many demand and however fast key frames come`() {
+    @Test func `asks less and less often while demands never end, however fast key frames come`() {
         var asked: [Int64] = []
         for time in Int64(0)...10_000 {
             requester.demand(at: at(time))
             if request(at: time) != nil { asked.append(time) }
             if time % 100 == 50 { requester.keyFrameArrived(at: at(time)) }
         }
-        #expect(asked == Array(stride(from: 0, through: 10_000, by: 1_000)))
+        #expect(asked == [0, 1_000, 2_250, 3_813, 5_767, 7_767, 9_767])
+    }
+
+    @Test func `asks at once again when demands have become rare`() {
+        for time in Int64(0)...5_000 {
+            requester.demand(at: at(time))
+            _ = request(at: time)
+            if time % 100 == 50 { requester.keyFrameArrived(at: at(time)) }
+        }
+        requester.keyFrameArrived(at: at(5_001))
+        var asked: [Int64] = []
+        for time in stride(from: Int64(8_000), to: 20_000, by: 1_100) {
+            requester.demand(at: at(time))
+            if request(at: time) != nil { asked.append(time) }
+            requester.keyFrameArrived(at: at(time + 50))
+        }
+        #expect(asked == Array(stride(from: 8_000, to: 20_000, by: 1_100)))
     }
 
     @Test func `forgets a waiting demand when a key frame comes`() {
@@ -131,7 +147,9 @@ import Wire
             default: break
             }
             #expect((requester.deadline != nil) == isOwed)
-            let rtt = Duration.nanoseconds(Int64.random(in: -1_000...5_000_000_000, using: &random))
+            let rtt =
+                Duration.seconds(Int64.random(in: -1...3, using: &random))
+                * (Bool.random(using: &random) ? 1 : 1 << 60)
             if let deadline = requester.deadline, deadline <= at(now) {
                 #expect(request(at: now, rtt: rtt) != nil)
                 asked.append(now)
