@@ -181,6 +181,8 @@ package final class PeerConnection {
         } catch {
             return end(because: .handshakeFailed)
         }
+        // 75 kB a session; without data channels there is nothing left to say but goodbye.
+        dtls.releaseHandshake()
         state = .connected
         events.append(.connected(keys.profile))
     }

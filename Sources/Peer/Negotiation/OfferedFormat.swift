@@ -94,10 +94,9 @@ private struct PayloadTypeTable {
             parameters[item.payloadType] = item
         }
         for payloadType in try description.payloadTypes() {
-            // RFC 4588 §8.1: an RTX stream has the clock of what it repairs.
-            guard let map = maps[payloadType], map.encoding.matchesIgnoringCase("rtx"),
+            guard maps[payloadType]?.encoding.matchesIgnoringCase("rtx") == true,
                 let repaired = parameters[payloadType]?[name: "apt"].flatMap({ UInt8($0) }),
-                repairs[repaired] == nil, maps[repaired]?.clockRate == map.clockRate
+                repairs[repaired] == nil
             else { continue }
             repairs[repaired] = payloadType
         }

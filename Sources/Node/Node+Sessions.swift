@@ -1,0 +1,133 @@
+import Base
+import Crypto
+import Forwarding
+import Net
+import Peer
+import Wire
+
+extension Node {
+    /// Makes a session of an offer and answers it.
+    ///
+    /// The worker learns of the session before the client has the answer, so the first check finds it.
+    package func createSession(_ request: SessionRequest) throws(SessionRefusal) -> CreatedSession {
+        guard !isStopping, sessions.count < configuration.sessionLimit else { throw .overloaded }
+        let isLive = streams[request.stream]?.snapshot.state == .live
+        if request.purpose == .play, !isLive, request.patience == nil { throw .noPublisher }
+
+        let offer = try Self.read(request.offer, for: request.purpose)
+        let worker = streams[request.stream]?.worker ?? leastLoadedWorker
+        let id = SessionID(using: &random)
+        let credentials = ICECredentials(using: &random)
+        let plan: SessionPlan
+        let answer: SessionDescription
+        do throws(SessionOffer.Refusal) {
+            (plan, answer) = try configuration.negotiator.answer(
+                to: offer, as: transport(of: worker, credentials: credentials), using: &random)
+        } catch {
+            throw SessionRefusal(error)
+        }
+        let opening = SessionOpening(
+            id: id, plan: plan, localCredentials: credentials,
+            publishes: request.purpose == .publish ? request.stream : nil,
+            follows: request.purpose == .play ? request.stream : nil)
+        guard workers[worker].post(.open(opening)) else { throw .overloaded }
+
+        sessions[id] = SessionRecord(
+            id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
+            waitsUntil: isLive ? nil : request.patience.map { now + $0.seconds })
+        var stream = streams[request.stream] ?? StreamRecord(id: request.stream, worker: worker)
+        if request.purpose == .play { stream.add(viewer: id) }
+        streams[request.stream] = stream
+        log.info(
+            "session.created",
+            ["session": id, "purpose": request.purpose.rawValue, "stream": request.stream, "worker": worker])
+        return CreatedSession(id: id, answer: answer.text, entityTag: credentials.ufrag)
+    }
+
+    private static func read(
+        _ text: String, for purpose: SessionRequest.Purpose
+    ) throws(SessionRefusal) -> SessionOffer {
+        let description: SessionDescription
+        do throws(WireError) {
+            description = try SessionDescription(parsing: text)
+        } catch {
+            throw .malformedOffer(SessionOffer.Refusal.malformed(error).description)
+        }
+        do throws(SessionOffer.Refusal) {
+            return try SessionOffer(description, for: purpose == .publish ? .publish : .play)
+        } catch {
+            throw SessionRefusal(error)
+        }
+    }
+
+    /// The strong entity tag of the session's ICE credentials, without quotes.
+    package func entityTag(of id: SessionID) -> String? {
+        sessions[id]?.entityTag
+    }
+
+    /// Which stream and role a session belongs to; nil if there is no such session.
+    package func session(_ id: SessionID) -> (stream: StreamID, purpose: SessionRequest.Purpose)? {
+        sessions[id].map { ($0.stream, $0.purpose) }
+    }
+
+    /// Takes trickled candidates; an ICE-lite server has no use for them but to check that they belong here.
+    package func trickle(_ id: SessionID, fragment text: String) throws(SessionRefusal) {
+        guard let record = sessions[id] else { throw .unknownSession }
+        guard case .candidates = try Self.readUpdate(text, of: record) else {
+            throw .unsupportedOffer("The fragment has other ICE credentials: restart ICE with If-Match: *.")
+        }
+    }
+
+    /// Gives a session new ICE credentials.
+    /// - Returns: the fragment that answers, and the new entity tag.
+    package func restartICE(
+        _ id: SessionID, fragment text: String
+    ) throws(SessionRefusal) -> (fragment: String, entityTag: String) {
+        guard var record = sessions[id] else { throw .unknownSession }
+        guard case .restart(let remote) = try Self.readUpdate(text, of: record) else {
+            throw .malformedOffer("An ICE restart needs an a=ice-ufrag and an a=ice-pwd that are new.")
+        }
+        let local = ICECredentials(using: &random)
+        guard workers[record.worker].post(.restartICE(id, local)) else { throw .overloaded }
+        record.entityTag = local.ufrag
+        record.plan.remoteCredentials = remote
+        sessions[id] = record
+        let transport = transport(of: record.worker, credentials: local)
+        return (SDPFragment(restarting: record.plan, as: transport).text, local.ufrag)
+    }
+
+    private static func readUpdate(
+        _ text: String, of record: SessionRecord
+    ) throws(SessionRefusal) -> ICEUpdate {
+        let fragment: SDPFragment
+        do throws(WireError) {
+            fragment = try SDPFragment(parsing: text)
+        } catch {
+            throw .malformedOffer(SessionOffer.Refusal.malformed(error).description)
+        }
+        do throws(ICEUpdate.Refusal) {
+            return try ICEUpdate(fragment, current: record.plan.remoteCredentials)
+        } catch {
+            throw .malformedOffer("The fragment's a=ice-ufrag or a=ice-pwd is missing or malformed.")
+        }
+    }
+
+    /// Ends a session at its client's wish.
+    /// - Returns: false if there is no such session.
+    package func endSession(_ id: SessionID) -> Bool {
+        guard let record = sessions[id] else { return false }
+        _ = workers[record.worker].post(.close(id))
+        forget(id, because: "deleted")
+        return true
+    }
+}
+
+extension SessionRefusal {
+    init(_ refusal: SessionOffer.Refusal) {
+        switch refusal.kind {
+        case .malformed: self = .malformedOffer(refusal.description)
+        case .unsupported: self = .unsupportedOffer(refusal.description)
+        case .notAcceptable: self = .notAcceptable(refusal.description)
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import Base
+import Crypto
+import Forwarding
+import Foundation
+import Net
+import Peer
+import Wire
+
+/// The server without its HTTP face: streams, sessions, and the workers that carry them.
+///
+/// Control only. Media never comes here: an actor hop costs what a worker needs for many packets.
+package actor Node {
+    let configuration: NodeConfiguration
+    let log: Log
+    let workers: [WorkerHandle]
+    private let fingerprint: SDPFingerprint
+    private let events: AsyncStream<WorkerEvent>
+    var sessions: [SessionID: SessionRecord] = [:]
+    var streams: [StreamID: StreamRecord] = [:]
+    var watchers: [StreamID: [UInt64: AsyncStream<StreamSnapshot>.Continuation]] = [:]
+    var nextWatcher: UInt64 = 0
+    var random = SystemRandomNumberGenerator()
+    private(set) var isStopping = false
+    private var listener: Task<Void, Never>?
+    private var housekeeping: Task<Void, Never>?
+
+    /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
+    static let streamLimit = 10_000
+    /// Seconds for which an ended stream can still be asked about.
+    static let memory: Double = 600
+
+    /// Opens the UDP ports and starts the workers.
+    /// - Throws: what stands in the way, in words for an operator.
+    package init(configuration: NodeConfiguration, log: Log) throws {
+        self.configuration = configuration
+        self.log = log.subsystem("node")
+        let identity = try DTLSIdentity()
+        fingerprint = SDPFingerprint(
+            algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes)
+        let (events, continuation) = AsyncStream.makeStream(of: WorkerEvent.self)
+        self.events = events
+        var started: [WorkerHandle] = []
+        do {
+            for index in 0..<max(configuration.workers, 1) {
+                started.append(
+                    try WorkerHandle(
+                        index: index, configuration: configuration, identity: identity, events: continuation))
+            }
+        } catch {
+            for worker in started { worker.stop() }
+            throw error
+        }
+        workers = started
+    }
+
+    /// Where each worker receives.
+    package nonisolated var addresses: [TransportAddress] { workers.map(\.address) }
+
+    /// Begins to act on what the workers tell.
+    package func start() {
+        guard listener == nil, !isStopping else { return }
+        listener = Task { [events, weak self] in
+            for await event in events { await self?.take(event) }
+        }
+        housekeeping = Task { [weak self] in
+            while !Task.isCancelled {
+                do { try await Task.sleep(for: .seconds(1)) } catch { return }
+                await self?.keepHouse()
+            }
+        }
+    }
+
+    /// Ends every session with a DTLS close, and the workers.
+    package func stop() {
+        guard !isStopping else { return }
+        isStopping = true
+        housekeeping?.cancel()
+        listener?.cancel()
+        for worker in workers { worker.stop() }
+        for watchers in watchers.values { for watcher in watchers.values { watcher.finish() } }
+        watchers.removeAll()
+        sessions.removeAll()
+    }
+
+    /// Seconds since 1970.
+    var now: Double { Date().timeIntervalSince1970 }
+
+    /// Our end of a session on `worker`, as its answer describes it.
+    func transport(of worker: Int, credentials: ICECredentials) -> LocalTransport {
+        LocalTransport(credentials: credentials, fingerprint: fingerprint, udp: workers[worker].advertised)
+    }
+
+    /// The worker with the fewest sessions.
+    var leastLoadedWorker: Int {
+        var counts = Array(repeating: 0, count: workers.count)
+        for record in sessions.values { counts[record.worker] += 1 }
+        return counts.indices.min { counts[$0] < counts[$1] } ?? 0
+    }
+}
+
+extension Duration {
+    /// In seconds.
+    var seconds: Double { Double(wholeNanoseconds) / 1e9 }
+}

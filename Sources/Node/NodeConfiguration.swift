@@ -1,0 +1,28 @@
+import Base
+import Crypto
+import Peer
+
+/// How a node is set up; checked while it is made.
+package struct NodeConfiguration: Sendable {
+    /// Worker *n* binds this port + *n*; port 0 lets the system choose each.
+    package var udp: TransportAddress
+    /// What candidates advertise; empty for the local addresses.
+    package var publicAddresses: [IPAddress] = []
+    package var workers = 1
+    /// Binds worker *n* to CPU *n*.
+    package var pinsWorkers = false
+    package var negotiator = Negotiator()
+    package var srtpEngine = SRTPEngine.openSSL
+    /// More sessions than this are refused.
+    package var sessionLimit = 20_000
+    /// How long a silent peer is kept (RFC 7675 §5.1).
+    package var consentTimeout = Duration.seconds(15)
+    /// How long viewers of an ended stream are kept, in case its publisher comes back.
+    package var returnTime = Duration.seconds(60)
+    /// Advertise 127.0.0.1 too: for development, where the browser is on the same machine.
+    package var advertisesLoopback = false
+
+    package init(udp: TransportAddress) {
+        self.udp = udp
+    }
+}

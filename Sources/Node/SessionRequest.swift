@@ -1,0 +1,59 @@
+import Base
+
+/// What somebody who wants a peer connection brings along.
+package struct SessionRequest: Sendable {
+    package enum Purpose: String, Sendable {
+        /// Be the source of the stream (WHIP, RFC 9725).
+        case publish
+        /// Get the stream (WHEP, draft-ietf-wish-whep).
+        case play
+    }
+
+    package let purpose: Purpose
+    package let stream: StreamID
+    /// Nil for an anonymous viewer.
+    package let participant: ParticipantID?
+    /// What others see; nil to be called by the identity.
+    package let name: String?
+    /// The SDP offer, as it came.
+    package let offer: String
+    /// How long a viewer may wait for a publisher; nil not to wait at all.
+    package let patience: Duration?
+
+    package init(
+        purpose: Purpose, stream: StreamID, participant: ParticipantID?, name: String? = nil, offer: String,
+        patience: Duration? = nil
+    ) {
+        self.purpose = purpose
+        self.stream = stream
+        self.participant = participant
+        self.name = name
+        self.offer = offer
+        self.patience = patience
+    }
+}
+
+/// A session that was made: what the client has to know.
+package struct CreatedSession: Sendable {
+    package let id: SessionID
+    /// The SDP answer.
+    package let answer: String
+    /// Names the ICE credentials in force, without quotes (RFC 9725 §4.3.1).
+    package let entityTag: String
+}
+
+/// Why a session was not made or changed.
+package enum SessionRefusal: Error, Equatable, Sendable {
+    /// The offer or the fragment is no SDP, or lacks what every offer has.
+    case malformedOffer(String)
+    /// The offer is sound, but asks for what this endpoint does not do.
+    case unsupportedOffer(String)
+    /// No codec in common.
+    case notAcceptable(String)
+    /// Nobody publishes, and the viewer did not want to wait.
+    case noPublisher
+    /// As many sessions as configured are there already, or the server is about to stop.
+    case overloaded
+    case unknownSession
+    case unknownStream
+}

@@ -1,0 +1,150 @@
+import Base
+import Crypto
+import Forwarding
+import Foundation
+import Net
+import Peer
+import Synchronization
+
+/// Joins a `Worker` to the thread it lives on.
+struct WorkerHost: DatagramHandler, ~Copyable {
+    private let worker: Worker
+    private let report: WorkerReport
+    private var nextReport: MonotonicTime
+
+    private static let reportInterval = Duration.seconds(1)
+
+    init(worker: Worker, report: WorkerReport, at now: MonotonicTime) {
+        self.worker = worker
+        self.report = report
+        nextReport = now
+    }
+
+    mutating func perform(_ command: WorkerCommand, at now: MonotonicTime, into sink: inout SendBatch) {
+        worker.perform(command, at: now, into: &sink)
+    }
+
+    mutating func receive(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout SendBatch
+    ) {
+        worker.receive(&datagram, from: source, at: now, into: &sink)
+    }
+
+    mutating func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch) {
+        worker.endOfBatch(at: now, into: &sink)
+        tell(at: now)
+    }
+
+    mutating func advance(to now: MonotonicTime, into sink: inout SendBatch) {
+        worker.advance(to: now, into: &sink)
+        tell(at: now)
+    }
+
+    var deadline: MonotonicTime? { worker.deadline }
+
+    mutating func stop(at now: MonotonicTime, into sink: inout SendBatch) {
+        worker.closeAll(at: now, into: &sink)
+        nextReport = now
+        tell(at: now)
+    }
+
+    private mutating func tell(at now: MonotonicTime) {
+        for event in worker.takeEvents() { report.events.yield(event) }
+        guard now >= nextReport else { return }
+        nextReport = now + Self.reportInterval
+        let statistics = worker.statistics
+        report.counters.withLock { $0 = statistics }
+    }
+}
+
+/// What a worker's thread leaves for control to read.
+final class WorkerReport: Sendable {
+    let events: AsyncStream<WorkerEvent>.Continuation
+    /// As of the last second in which something happened.
+    let counters = Mutex(WorkerCounters())
+
+    init(events: AsyncStream<WorkerEvent>.Continuation) {
+        self.events = events
+    }
+}
+
+/// Control's hold on one worker.
+struct WorkerHandle: Sendable {
+    private let thread: WorkerThread<WorkerHost>
+    let report: WorkerReport
+    /// What candidates say.
+    let advertised: [TransportAddress]
+
+    /// Binds the worker's port and starts its thread.
+    /// - Throws: `NetError` or `CryptoError`, in words for an operator.
+    init(
+        index: Int, configuration: NodeConfiguration, identity: DTLSIdentity,
+        events: AsyncStream<WorkerEvent>.Continuation
+    ) throws {
+        // Fails here, where somebody hears of it, and not on the thread.
+        _ = try DTLSContext(identity: identity)
+        let report = WorkerReport(events: events)
+        let engine = configuration.srtpEngine
+        var ice = ICELiteAgent.Configuration()
+        ice.consentTimeout = configuration.consentTimeout
+        var settings = WorkerConfiguration(address: configuration.udp.forWorker(index))
+        settings.index = index
+        settings.cpu = configuration.pinsWorkers ? index : nil
+        let clock = WallClock(
+            unixNanoseconds: Int64(Date().timeIntervalSince1970 * 1e9), at: MonotonicClock.now())
+        thread = try WorkerThread(settings) { [ice] start in
+            guard let dtls = try? DTLSContext(identity: identity) else {
+                preconditionFailure("a DTLS context could be made once but not again")
+            }
+            let environment = WorkerEnvironment(
+                clock: clock, random: SystemRandomNumberGenerator(),
+                connection: PeerConnection.Environment(dtls: dtls, engine: engine, ice: ice))
+            return WorkerHost(worker: Worker(environment: environment), report: report, at: start.now)
+        }
+        self.report = report
+        let local = thread.localAddress
+        let addresses =
+            configuration.publicAddresses
+            + LocalAddresses.advertised(for: local.ip, includeLoopback: configuration.advertisesLoopback)
+        advertised = addresses.uniqued().map { TransportAddress(ip: $0, port: local.port) }
+    }
+
+    var address: TransportAddress { thread.localAddress }
+    var statistics: WorkerStatistics { thread.statistics }
+
+    /// Queues a command; false if so many wait already that the worker must be stuck.
+    func post(_ command: WorkerCommand) -> Bool {
+        thread.post(command, isEssential: command.isEssential)
+    }
+
+    /// Ends every session of the worker with a DTLS close, and waits for its thread.
+    func stop() {
+        thread.stop()
+    }
+}
+
+extension WorkerCommand {
+    /// Whether it takes something away, and so must come through.
+    fileprivate var isEssential: Bool {
+        switch self {
+        case .close, .dismissFollowers: true
+        case .open, .restartICE: false
+        }
+    }
+}
+
+extension TransportAddress {
+    /// Worker *n* has port + *n*; port 0 stays "any".
+    fileprivate func forWorker(_ index: Int) -> TransportAddress {
+        TransportAddress(ip: ip, port: port == 0 ? 0 : port &+ UInt16(truncatingIfNeeded: index))
+    }
+}
+
+extension [IPAddress] {
+    /// The same without repetitions, in the same order.
+    fileprivate func uniqued() -> [IPAddress] {
+        var seen = Set<IPAddress>()
+        return filter { seen.insert($0).inserted }
+    }
+}
