@@ -21,25 +21,29 @@ package struct SHA1Authenticator: MessageAuthenticator {
         padded.append(bigEndian: UInt64(message.count) * 8)
 
         var state: [UInt32] = [0x6745_2301, 0xEFCD_AB89, 0x98BA_DCFE, 0x1032_5476, 0xC3D2_E1F0]
+        var words = [UInt32](repeating: 0, count: 80)
         for start in stride(from: 0, to: padded.count, by: 64) {
-            let words = stride(from: start, to: start + 64, by: 4).map { index in
-                padded[index..<(index + 4)].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            for index in 0..<16 {
+                let at = start + 4 * index
+                words[index] =
+                    UInt32(padded[at]) << 24 | UInt32(padded[at + 1]) << 16
+                    | UInt32(padded[at + 2]) << 8 | UInt32(padded[at + 3])
             }
-            state = zip(state, compressed(words, from: state)).map { $0 &+ $1 }
+            compress(&words, into: &state)
         }
         var digest: [UInt8] = []
         for word in state { digest.append(bigEndian: word) }
         return digest
     }
 
-    private static func compressed(_ block: [UInt32], from state: [UInt32]) -> [UInt32] {
-        var words = block
+    /// Plain loops, because unoptimised closures would make the tests slow.
+    private static func compress(_ words: inout [UInt32], into state: inout [UInt32]) {
         for index in 16..<80 {
-            words.append(
-                rotate(words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], 1))
+            words[index] = rotate(
+                words[index - 3] ^ words[index - 8] ^ words[index - 14] ^ words[index - 16], 1)
         }
         var (a, b, c, d, e) = (state[0], state[1], state[2], state[3], state[4])
-        for (index, word) in words.enumerated() {
+        for index in 0..<80 {
             let (mix, constant): (UInt32, UInt32) =
                 switch index {
                 case ..<20: (b & c | ~b & d, 0x5A82_7999)
@@ -47,10 +51,10 @@ package struct SHA1Authenticator: MessageAuthenticator {
                 case ..<60: (b & c | b & d | c & d, 0x8F1B_BCDC)
                 default: (b ^ c ^ d, 0xCA62_C1D6)
                 }
-            let next = rotate(a, 5) &+ mix &+ e &+ constant &+ word
+            let next = rotate(a, 5) &+ mix &+ e &+ constant &+ words[index]
             (a, b, c, d, e) = (next, a, rotate(b, 30), c, d)
         }
-        return [a, b, c, d, e]
+        for (index, word) in [a, b, c, d, e].enumerated() { state[index] = state[index] &+ word }
     }
 
     private static func rotate(_ value: UInt32, _ count: UInt32) -> UInt32 {

@@ -108,7 +108,7 @@ package struct ICELiteAgent: Sendable {
             at: now)
         if let forgotten { effects.append(.dismiss(forgotten)) }
         if isNew { effects.append(.admit(source)) }
-        if check.useCandidate, pairs.nominate(source) { effects.append(.nominate(source)) }
+        if check.useCandidate, pairs.nominate(source, at: now) { effects.append(.nominate(source)) }
         return effects + follow(at: now)
     }
 

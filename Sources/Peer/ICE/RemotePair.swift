@@ -24,9 +24,10 @@ struct RemotePair: Equatable, Sendable {
 /// 1. The first nominated pair is selected, and so is the first of each restart.
 /// 2. A nomination of the same or a higher priority than the selected pair's moves media at once: an address
 ///    that a NAT changed has the same priority.
-/// 3. A pair that was used later than the selected one takes over once the selected one has been unused for
-///    `grace`. So a late nomination of a worse pair loses if the client goes on sending on the better one, and
-///    a client that fell back to a worse network is followed after that time.
+/// 3. A pair that was used later than the selected one, and not just after the selection, takes over once the
+///    selected one has been unused for `grace`. So a nomination of a worse pair loses if the client goes on
+///    sending on the better one, stragglers on the old path change nothing, and a client that fell back to
+///    a worse network is followed after that time.
 /// - Source: RFC 8445 §8.1.1, §8.3.2 (nomination as seen by the controlled side), §2.5 (lite).
 struct RemotePairs: Equatable, Sendable {
     /// As many as other servers keep; a browser with many networks and both IP versions checks about six.
@@ -36,6 +37,7 @@ struct RemotePairs: Equatable, Sendable {
 
     private(set) var all: [RemotePair] = []
     private(set) var selected: TransportAddress?
+    private var selectedAt = MonotonicTime.zero
 
     /// Records an authentic check.
     ///
@@ -76,7 +78,7 @@ struct RemotePairs: Equatable, Sendable {
     /// Rules 1 and 2, for a check with USE-CANDIDATE from `address`.
     ///
     /// - Returns: whether another address is selected now.
-    mutating func nominate(_ address: TransportAddress) -> Bool {
+    mutating func nominate(_ address: TransportAddress, at now: MonotonicTime) -> Bool {
         guard selected != address, let pair = pair(address), let priority = pair.nominatedPriority else {
             return false
         }
@@ -86,6 +88,7 @@ struct RemotePairs: Equatable, Sendable {
             return false
         }
         selected = address
+        selectedAt = now
         return true
     }
 
@@ -95,6 +98,7 @@ struct RemotePairs: Equatable, Sendable {
     mutating func followUse(at now: MonotonicTime) -> Bool {
         guard let rival, let deadline = takeover, deadline <= now else { return false }
         selected = rival.address
+        selectedAt = now
         return true
     }
 
@@ -104,9 +108,10 @@ struct RemotePairs: Equatable, Sendable {
         return used + Self.grace
     }
 
-    /// The pair used last, if that is not the selected one.
+    /// The pair used last, if rule 3 prefers it to the selected one.
     private var rival: RemotePair? {
-        guard let current = selected.flatMap(pair), var latest = current.lastUsed else { return nil }
+        guard let current = selected.flatMap(pair), let used = current.lastUsed else { return nil }
+        var latest = max(used, selectedAt + Self.grace)
         var rival: RemotePair?
         for pair in all where pair.generation >= current.generation {
             guard let used = pair.lastUsed, used > latest else { continue }

@@ -1,0 +1,89 @@
+import Base
+@testable import Peer
+import TestSupport
+import Testing
+import Wire
+
+/// Writes the checks a browser would, and drives an agent with them.
+struct ICETestClient {
+    static let first = ICECredentials(ufrag: "srv1AAAA", password: Secret("first-password-of-the-server"))
+    static let second = ICECredentials(ufrag: "srv2BBBB", password: Secret("second-password-of-the-server"))
+    static let third = ICECredentials(ufrag: "srv3CCCC", password: Secret("third-password-of-the-server"))
+
+    /// Of host, server-reflexive and relayed candidates, as checks carry them.
+    static let high: UInt32 = 0x6E7F_FFFF
+    static let low: UInt32 = 0x1000_0000
+
+    var agent: ICELiteAgent
+    private var number: UInt64 = 0
+
+    init(_ configuration: ICELiteAgent.Configuration = .init()) {
+        agent = ICELiteAgent(credentials: Self.first, configuration: configuration, at: Self.time(0))
+    }
+
+    static func time(_ milliseconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+    }
+
+    /// An address that differs by its port.
+    static func address(_ port: UInt16) -> TransportAddress {
+        TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: port)
+    }
+
+    /// A valid check, which `change` may spoil before it is sealed.
+    static func check(
+        priority: UInt32? = high, nominates: Bool = false, with credentials: ICECredentials = first,
+        kind: STUNKind = .bindingRequest, number: UInt64 = 7, _ change: (inout STUNWriter) -> Void = { _ in }
+    ) -> STUNWriter {
+        var writer = STUNWriter(kind, transactionID: STUNTransactionID(high: 1, low: number))
+        writer.appendUsername(credentials.ufrag + ":client")
+        writer.append(.iceControlling, 0x0102_0304_0506_0708 as UInt64)
+        if let priority { writer.append(.priority, priority) }
+        if nominates { writer.append(.useCandidate) }
+        change(&writer)
+        return writer
+    }
+
+    /// Hands bytes to the agent.
+    mutating func receive(_ bytes: [UInt8], from port: UInt16 = 1, at milliseconds: Int64 = 0)
+        throws(ICELiteAgent.Refusal) -> [ICELiteAgent.Effect]
+    {
+        try agent.receive(
+            bytes.span, from: Self.address(port), at: Self.time(milliseconds),
+            authenticator: SHA1Authenticator())
+    }
+
+    /// Sends a valid check; returns the effects other than the answer, which is checked here.
+    mutating func check(
+        from port: UInt16, priority: UInt32 = high, nominates: Bool = true,
+        with credentials: ICECredentials = first, at milliseconds: Int64
+    ) throws -> [ICELiteAgent.Effect] {
+        number += 1
+        let bytes = Self.check(
+            priority: priority, nominates: nominates, with: credentials, number: number
+        ).sealed(key: credentials.key, by: SHA1Authenticator())
+        var effects = try receive(bytes, from: port, at: milliseconds)
+        guard case .send(let answer, let destination) = effects.removeFirst() else {
+            Issue.record("a valid check was not answered first")
+            return effects
+        }
+        let received = try ReceivedSTUN(answer)
+        #expect(destination == Self.address(port))
+        #expect(received.message.kind == .bindingSuccess)
+        #expect(received.message.transactionID.low == number)
+        #expect(
+            received.message.attributes.map(\.type) == [.xorMappedAddress, .messageIntegrity, .fingerprint])
+        #expect(try received.xorMappedAddress() == destination)
+        #expect(received.isAuthentic(key: credentials.key))
+        #expect(received.fingerprint == .right)
+        return effects
+    }
+
+    mutating func traffic(from port: UInt16, at milliseconds: Int64) -> ICELiteAgent.Effect? {
+        agent.noteTraffic(from: Self.address(port), at: Self.time(milliseconds))
+    }
+
+    mutating func advance(to milliseconds: Int64) -> [ICELiteAgent.Effect] {
+        agent.advance(to: Self.time(milliseconds))
+    }
+}
