@@ -94,9 +94,10 @@ private struct PayloadTypeTable {
             parameters[item.payloadType] = item
         }
         for payloadType in try description.payloadTypes() {
-            guard maps[payloadType]?.encoding.matchesIgnoringCase("rtx") == true,
+            // RFC 4588 §8.1: an RTX stream has the clock of what it repairs.
+            guard let map = maps[payloadType], map.encoding.matchesIgnoringCase("rtx"),
                 let repaired = parameters[payloadType]?[name: "apt"].flatMap({ UInt8($0) }),
-                repairs[repaired] == nil
+                repairs[repaired] == nil, maps[repaired]?.clockRate == map.clockRate
             else { continue }
             repairs[repaired] = payloadType
         }

@@ -1,0 +1,160 @@
+import Base
+import Peer
+import TestSupport
+import Testing
+import Wire
+
+@Suite struct SessionPlans {
+    @Test func `of Chrome's simulcast offer`() throws {
+        let (plan, _) = try NegotiationFixture.negotiate("chrome-publish-simulcast")
+        let offer = try NegotiationFixture.offer("chrome-publish-simulcast")
+        #expect(plan.remoteCredentials == offer.media[0].iceCredentials)
+        #expect(try plan.fingerprints == offer.media[0].fingerprints())
+        #expect(plan.slots.isEmpty)
+        #expect(plan.bundledMIDs == ["0", "1"])
+        #expect(plan.congestionFeedback == .transportWide)
+        #expect(plan.allowsReducedSizeRTCP)
+        let audio = plan.sources[0]
+        #expect(audio.formats == [MediaFormat(codec: .opus, payloadType: 111)])
+        #expect(audio.announced.map(\.ssrc) == [1_629_157_458])
+        let video = plan.sources[1]
+        #expect(
+            video.formats == [
+                MediaFormat(codec: .vp8, payloadType: 96, repairPayloadType: 97),
+                MediaFormat(codec: .h264(packetizationMode: 1), payloadType: 102, repairPayloadType: 103),
+                MediaFormat(codec: .h264(packetizationMode: 1), payloadType: 108, repairPayloadType: 109),
+                MediaFormat(codec: .h264(packetizationMode: 1), payloadType: 116, repairPayloadType: 117),
+                MediaFormat(codec: .av1, payloadType: 45, repairPayloadType: 46),
+                MediaFormat(codec: .vp9(profile: 0), payloadType: 98, repairPayloadType: 99),
+                MediaFormat(codec: .vp9(profile: 2), payloadType: 100, repairPayloadType: 101),
+            ])
+        #expect(video.rids == ["h", "m", "l"])
+        #expect(video.announced.isEmpty)
+        #expect(video.supportsNACK && video.supportsPLI && video.supportsFIR)
+        var extensions = ExtensionIDs()
+        (extensions.audioLevel, extensions.transportSequenceNumber, extensions.mid) = (1, 3, 4)
+        (extensions.playoutDelay, extensions.videoOrientation) = (5, 13)
+        (extensions.rtpStreamID, extensions.repairedRTPStreamID, extensions.dependencyDescriptor) = (
+            10, 11, 12
+        )
+        #expect(plan.publishedExtensions == extensions)
+    }
+
+    @Test func `of Firefox's feed`() throws {
+        let (plan, answer) = try NegotiationFixture.negotiate("firefox-feed")
+        #expect(plan.sources.isEmpty)
+        #expect(plan.slots.map(\.mid) == ["0", "1", "2", "3"])
+        #expect(plan.slots.map(\.kind) == [.audio, .video, .audio, .video])
+        #expect(plan.slots.map { $0.repairSSRC != nil } == [false, true, false, true])
+        #expect(Set(plan.slots.map(\.cname)).count == 1)
+        #expect(
+            plan.slots[1].formats == [
+                MediaFormat(codec: .vp8, payloadType: 120, repairPayloadType: 124),
+                MediaFormat(codec: .vp9(profile: 0), payloadType: 121, repairPayloadType: 125),
+                MediaFormat(codec: .av1, payloadType: 99, repairPayloadType: 100),
+            ])
+        #expect(plan.slots[1].extensions.mid == 3)
+        #expect(plan.slots[1].extensions.transportSequenceNumber == 7)
+        #expect(plan.slots[1].extensions.playoutDelay == 6)
+        #expect(plan.slots[1].extensions.rtpStreamID == nil)
+        #expect(plan.slots.allSatisfy { $0.allowsMixedExtensions })
+        #expect(plan.publishedExtensions == ExtensionIDs())
+        for (slot, media) in zip(plan.slots, answer.media) {
+            #expect(try media.sourceAttributes().first?.ssrc == slot.ssrc)
+        }
+    }
+
+    @Test func `of a player put the n-th audio and video into one MediaStream`() throws {
+        let (_, feed) = try NegotiationFixture.negotiate("chrome-feed")
+        let streams = try feed.media.prefix(4).map { try $0.msids().first?.stream }
+        #expect(streams[0] == streams[1])
+        #expect(streams[2] == streams[3])
+        #expect(streams[0] != streams[2])
+        let (_, stage) = try NegotiationFixture.negotiate("chrome-stage")
+        let separate = try stage.media[2...5].map { try $0.msids().first?.stream }
+        #expect(Set(separate).count == 4)
+    }
+
+    @Test func `of the stage publish and receive`() throws {
+        let (plan, answer) = try NegotiationFixture.negotiate("chrome-stage")
+        #expect(plan.sources.map(\.mid) == ["0", "1"])
+        #expect(plan.slots.map(\.mid) == ["2", "3", "4", "5"])
+        #expect(plan.sources[1].rids == ["h", "m", "l"])
+        #expect(
+            answer.media.map(\.direction)
+                == [.recvonly, .recvonly, .sendonly, .sendonly, .sendonly, .sendonly, .inactive])
+    }
+
+    @Test(arguments: ["chrome-sendrecv", "firefox-sendrecv", "gstreamer-publish"])
+    func `of a sendrecv offer follow the purpose`(name: String) throws {
+        let (publisher, recvonly) = try NegotiationFixture.negotiate(name, .publish)
+        #expect(publisher.sources.count == 2 && publisher.slots.isEmpty)
+        #expect(recvonly.media.map(\.direction) == [.recvonly, .recvonly])
+        let (player, sendonly) = try NegotiationFixture.negotiate(name, .play)
+        #expect(player.sources.isEmpty && player.slots.count == 2)
+        #expect(sendonly.media.map(\.direction) == [.sendonly, .sendonly])
+        let (both, sendrecv) = try NegotiationFixture.negotiate(name, .stage)
+        #expect(both.sources.count == 2 && both.slots.count == 2)
+        #expect(sendrecv.media.map(\.direction) == [.sendrecv, .sendrecv])
+    }
+
+    @Test(
+        arguments: [
+            ("chrome-publish", .transportWide, nil), ("firefox-publish", .transportWide, nil),
+            ("pion-publish", .transportWide, nil), ("safari-publish", .transportWide, nil),
+            ("aiortc-publish", .receiverEstimate, 3), ("obs-publish", .receiverEstimate, nil),
+            // It offers transport-cc, but no extension to number packets with.
+            ("gstreamer-publish", .none, nil),
+        ] as [(String, SessionPlan.CongestionFeedback, UInt8?)])
+    func `choose one kind of congestion feedback`(
+        name: String, feedback: SessionPlan.CongestionFeedback, sendTime: UInt8?
+    ) throws {
+        let (plan, answer) = try NegotiationFixture.negotiate(name)
+        #expect(plan.congestionFeedback == feedback)
+        #expect(plan.publishedExtensions.absoluteSendTime == sendTime)
+        #expect((plan.publishedExtensions.transportSequenceNumber != nil) == (feedback == .transportWide))
+        #expect(answer.text.contains("transport-cc") == (feedback == .transportWide))
+        #expect(answer.text.contains("goog-remb") == (feedback == .receiverEstimate))
+    }
+
+    @Test func `pair announced SSRCs with their repair`() throws {
+        let (plan, _) = try NegotiationFixture.negotiate("aiortc-publish")
+        #expect(plan.sources[0].announced == [.init(ssrc: 3_594_030_650)])
+        #expect(plan.sources[1].announced == [.init(ssrc: 2_136_166_527, repairSSRC: 2_546_531_289)])
+        #expect(plan.fingerprints.map(\.algorithm) == ["sha-256", "sha-384", "sha-512"])
+        #expect(!plan.allowsReducedSizeRTCP)
+    }
+
+    @Test func `of OBS take the transport from the session`() throws {
+        let (plan, _) = try NegotiationFixture.negotiate("obs-publish")
+        #expect(plan.remoteCredentials.ufrag == "nxcM")
+        #expect(plan.fingerprints.count == 1)
+    }
+
+    @Test func `take packetization mode 0 where it is all there is`() throws {
+        let offer = try NegotiationFixture.offer(
+            "obs-publish", replacing: "packetization-mode=1", with: "packetization-mode=0")
+        let (plan, answer) = try NegotiationFixture.negotiate(offer, .publish)
+        #expect(plan.sources[1].formats.map(\.codec) == [.h264(packetizationMode: 0)])
+        #expect(answer.text.contains("packetization-mode=0;profile-level-id=42e01f"))
+    }
+
+    @Test func `leave out an extension whose id differs from the m-lines before`() throws {
+        let mid = RTPExtensionURI.mid.rawValue
+        let text = try Fixtures.text("Offers/aiortc-publish.sdp")
+        let video = try #require(text.firstRange(of: "m=video")).lowerBound
+        let changed =
+            text[..<video] + text[video...].replacing("a=extmap:1 \(mid)", with: "a=extmap:5 \(mid)")
+        let offer = try SessionDescription(parsing: String(changed))
+        let (plan, answer) = try NegotiationFixture.negotiate(offer, .publish)
+        #expect(plan.publishedExtensions.mid == 1)
+        #expect(try answer.media[1].extensionMaps().allSatisfy { $0.uri != mid })
+    }
+
+    @Test func `leave out extensions whose ids are not ours to use`() throws {
+        let offer = try NegotiationFixture.offer(
+            "aiortc-publish", replacing: "a=extmap:3 ", with: "a=extmap:4096 ")
+        let (plan, _) = try NegotiationFixture.negotiate(offer, .publish)
+        #expect(plan.publishedExtensions.absoluteSendTime == nil)
+    }
+}
