@@ -44,18 +44,48 @@ def own_server(logs: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
     server.stop()
 
 
+running: list[Browser] = []
+
+
+def run_browser(kind: type[Chromium] | type[Firefox], logs: Path) -> Iterator[Browser]:
+    browser = kind(logs)
+    running.append(browser)
+    yield browser
+    running.remove(browser)
+    browser.close()
+
+
 @pytest.fixture(scope="session")
 def chromium(logs: Path) -> Iterator[Browser]:
-    browser = Chromium(logs)
-    yield browser
-    browser.close()
+    yield from run_browser(Chromium, logs)
 
 
 @pytest.fixture(scope="session")
 def firefox(logs: Path) -> Iterator[Browser]:
-    browser = Firefox(logs)
-    yield browser
-    browser.close()
+    yield from run_browser(Firefox, logs)
+
+
+@pytest.fixture(autouse=True)
+def close_pages(request: pytest.FixtureRequest) -> Iterator[None]:
+    """No test inherits windows; those of a failed one are photographed first."""
+    yield
+    failed = getattr(request.node, "has_failed", False)
+    for browser in running:
+        for number, page in enumerate(browser.pages if failed else []):
+            path = LOGS / f"{request.node.name}-{browser.name}-{number}.png"
+            try:
+                page.screenshot(path)
+                path.with_suffix(".txt").write_text("\n".join(page.console))
+            except Exception as error:  # A dead page must not hide why the test failed.
+                print(f"no picture of {browser.name} {number}: {error}")
+        browser.close_pages()
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    outcome = yield
+    if outcome.get_result().failed:
+        item.has_failed = True
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .connection import CommandError, Connection
-from .page import DESKTOP, Browser, EvaluationError, Page, Viewport
+from .page import Browser, EvaluationError, Page, Viewport
 from .process import Process
 
 FLAGS = [
@@ -41,6 +41,7 @@ class Chromium(Browser):
     name = "chromium"
 
     def __init__(self, logs: Path, flags: list[str] | None = None) -> None:
+        super().__init__()
         self._profile = tempfile.mkdtemp(prefix="rostrum-chromium-")
         command = [
             os.environ.get("CHROMIUM", "chromium"), *FLAGS, *(flags or []),
@@ -49,32 +50,26 @@ class Chromium(Browser):
         if os.geteuid() == 0:
             command.insert(1, "--no-sandbox")
         self._process = Process(command, logs / "chromium.log", r"DevTools listening on (ws://\S+)", 30)
-        self._pages: dict[str, ChromiumPage] = {}
+        self._sessions: dict[str, ChromiumPage] = {}
         self._connection = Connection(self._process.ready[1], self._on_event)
 
     @property
     def pid(self) -> int:
         return self._process.pid
 
-    def open(
-        self, url: str | None = None, viewport: Viewport = DESKTOP, before_load: str | None = None
-    ) -> Page:
+    def _open(self) -> Page:
         # A window of its own is never hidden behind another one's tab.
         target = self._connection.command(
             "Target.createTarget", {"url": "about:blank", "newWindow": True})["targetId"]
         session = self._connection.command(
             "Target.attachToTarget", {"targetId": target, "flatten": True})["sessionId"]
         page = ChromiumPage(self._connection, target, session)
-        self._pages[session] = page
-        page.prepare(viewport)
-        if before_load:
-            page.before_load(before_load)
-        if url:
-            page.goto(url)
+        self._sessions[session] = page
+        page.prepare()
         return page
 
     def _on_event(self, event: dict[str, Any]) -> None:
-        page = self._pages.get(event.get("sessionId", ""))
+        page = self._sessions.get(event.get("sessionId", ""))
         if page is not None:
             page.on_event(event["method"], event["params"])
 
@@ -95,10 +90,9 @@ class ChromiumPage(Page):
     def _command(self, method: str, seconds: float = 20, **parameters: Any) -> dict[str, Any]:
         return self._connection.command(method, parameters, seconds, sessionId=self._session)
 
-    def prepare(self, viewport: Viewport) -> None:
+    def prepare(self) -> None:
         for domain in ("Page", "Runtime", "Log"):
             self._command(f"{domain}.enable")
-        self.resize(viewport)
 
     def on_event(self, method: str, parameters: dict[str, Any]) -> None:
         match method:
@@ -158,7 +152,7 @@ class ChromiumPage(Page):
     def before_load(self, function: str) -> None:
         self._command("Page.addScriptToEvaluateOnNewDocument", source=f"({function})()")
 
-    def close(self) -> None:
+    def _close(self) -> None:
         try:
             self._connection.command("Target.closeTarget", {"targetId": self._target})
         except CommandError:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .connection import CommandError, Connection
-from .page import DESKTOP, Browser, EvaluationError, Page, Viewport
+from .page import Browser, EvaluationError, Page, Viewport
 from .process import Process
 
 PREFERENCES: dict[str, bool | int | str] = {
@@ -59,6 +59,7 @@ class Firefox(Browser):
     name = "firefox"
 
     def __init__(self, logs: Path, preferences: dict[str, bool | int | str] | None = None) -> None:
+        super().__init__()
         self._profile = tempfile.mkdtemp(prefix="rostrum-firefox-")
         lines = [
             f"user_pref({json.dumps(name)}, {json.dumps(value)});"
@@ -73,7 +74,7 @@ class Firefox(Browser):
             logs / "firefox.log", r"WebDriver BiDi listening on (ws://\S+)", 40,
             # Its own crash reporter and a home without rights must not get in the way.
             environment={"MOZ_CRASHREPORTER_DISABLE": "1", "HOME": self._profile})
-        self._pages: dict[str, FirefoxPage] = {}
+        self._contexts: dict[str, FirefoxPage] = {}
         self._connection = Connection(f"{self._process.ready[1]}/session", self._on_event)
         self._connection.command("session.new", {"capabilities": {}})
         self._connection.command("session.subscribe", {"events": ["log.entryAdded"]})
@@ -82,29 +83,22 @@ class Firefox(Browser):
     def pid(self) -> int:
         return self._process.pid
 
-    def open(
-        self, url: str | None = None, viewport: Viewport = DESKTOP, before_load: str | None = None
-    ) -> Page:
+    def _open(self) -> Page:
         # A window of its own is never hidden behind another one's tab.
         context = self._connection.command("browsingContext.create", {"type": "window"})["context"]
         page = FirefoxPage(self._connection, context)
-        self._pages[context] = page
-        page.resize(viewport)
+        self._contexts[context] = page
         # Refused resources do not reach BiDi's log by themselves.
         page.before_load(
             """() => addEventListener('securitypolicyviolation', event =>
                 console.error(`refused by policy: ${event.violatedDirective} ${event.blockedURI}`))""")
-        if before_load:
-            page.before_load(before_load)
-        if url:
-            page.goto(url)
         return page
 
     def _on_event(self, event: dict[str, Any]) -> None:
         if event["method"] != "log.entryAdded":
             return
         entry = event["params"]
-        page = self._pages.get(entry["source"].get("context", ""))
+        page = self._contexts.get(entry["source"].get("context", ""))
         if page is not None:
             page._note(entry["level"], entry.get("text") or "")
 
@@ -175,7 +169,7 @@ class FirefoxPage(Page):
         self._connection.command(
             "script.addPreloadScript", {"functionDeclaration": function, "contexts": [self._context]})
 
-    def close(self) -> None:
+    def _close(self) -> None:
         try:
             self._command("browsingContext.close")
         except CommandError:

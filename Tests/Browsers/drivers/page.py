@@ -48,6 +48,7 @@ class Page(ABC):
         self.errors: list[str] = []
         #: Everything it wrote to the console, errors included.
         self.console: list[str] = []
+        self.is_closed = False
 
     # What a browser has to provide.
 
@@ -78,9 +79,15 @@ class Page(ABC):
         """Runs a function in every later document of this page, before its own scripts."""
 
     @abstractmethod
-    def close(self) -> None: ...
+    def _close(self) -> None: ...
 
     # What follows from it.
+
+    def close(self) -> None:
+        """Closes the window like a person does: the page gets its `pagehide`."""
+        if not self.is_closed:
+            self.is_closed = True
+            self._close()
 
     def evaluate(self, function: str, *arguments: Any, seconds: float = 20) -> Any:
         """Calls a JavaScript function with JSON arguments; waits for its promise.
@@ -141,9 +148,34 @@ class Browser(ABC):
 
     name: str
 
-    @abstractmethod
-    def open(self, url: str | None = None, viewport: Viewport = DESKTOP, before_load: str | None = None) -> Page:
+    def __init__(self) -> None:
+        self._pages: list[Page] = []
+
+    @property
+    def pages(self) -> list[Page]:
+        """Windows that are open now."""
+        return [page for page in self._pages if not page.is_closed]
+
+    def open(
+        self, url: str | None = None, viewport: Viewport = DESKTOP, before_load: str | None = None
+    ) -> Page:
         """A new window, optionally with a script to run before the page's own."""
+        page = self._open()
+        self._pages.append(page)
+        page.resize(viewport)
+        if before_load:
+            page.before_load(before_load)
+        if url:
+            page.goto(url)
+        return page
+
+    def close_pages(self) -> None:
+        for page in self.pages:
+            page.close()
+        self._pages.clear()
+
+    @abstractmethod
+    def _open(self) -> Page: ...
 
     @abstractmethod
     def close(self) -> None: ...

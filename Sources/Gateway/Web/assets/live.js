@@ -3,7 +3,8 @@
 /**
  * The studio: choose a source, see it, go live with one button.
  *
- * The address may say `?source=camera|screen|test`, `?simulcast=1` and `?codec=vp8|vp9|h264|av1`.
+ * The address may say `?source=camera|screen|test`, `?quality=1080|720|480`, `?simulcast=1` and
+ * `?codec=vp8|vp9|h264|av1`.
  */
 
 import { cameraIsAllowed, CaptureError, devices, openSource } from "./capture.js";
@@ -278,6 +279,7 @@ addEventListener("pagehide", () => isOn && stop());
 setText($("name"), stream);
 $("link").value = watchLink;
 $("simulcast").checked = query.get("simulcast") === "1";
+if (BITRATES.has(Number(query.get("quality")))) $("quality").value = query.get("quality");
 const wanted = query.get("source");
 if (wanted === "camera" || wanted === "screen" || wanted === "test") select(wanted);
 setInterval(showNumbers, 1000);

@@ -171,12 +171,12 @@ export class MediaSession extends EventTarget {
       case "disconnected":
         this.#become("interrupted");
         clearTimeout(this.#patience);
-        this.#patience = setTimeout(() => this.#restart(), HEAL_MS);
+        this.#patience = setTimeout(() => this.#mend(), HEAL_MS);
         break;
       case "failed":
         this.#become("interrupted");
         clearTimeout(this.#patience);
-        this.#restart();
+        this.#mend();
         break;
       case "closed":
         this.#end("lost");
@@ -196,15 +196,20 @@ export class MediaSession extends EventTarget {
   #expectConnection(milliseconds) {
     clearTimeout(this.#patience);
     if (this.peer.connectionState === "connected") return;
-    this.#patience = setTimeout(() => this.#restart(), milliseconds);
+    this.#patience = setTimeout(() => this.#mend(), milliseconds);
   }
 
-  /** Restarts ICE once per interruption; when that does not connect either, the session is lost. */
-  async #restart() {
-    if (this.state === "closed" || this.state === "lost") return;
+  /** Restarts ICE once per interruption; when that does not connect either, only a new session can help. */
+  #mend() {
     if (this.#restarted) return this.#end("lost");
     this.#restarted = true;
     this.#become("interrupted");
+    return this.restartIce();
+  }
+
+  /** Asks both sides for new ICE credentials and candidates; media and keys stay. Without success it is lost. */
+  async restartIce() {
+    if (this.state === "closed" || this.state === "lost") return;
     const answer = this.peer.remoteDescription?.sdp;
     try {
       if (!answer) throw new Error("no answer yet");

@@ -1,0 +1,181 @@
+"""aiortc as a WHIP encoder and a WHEP player, run on a thread of its own so that tests stay plain functions."""
+
+from __future__ import annotations
+
+import asyncio
+import fractions
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+import numpy
+from aiortc import (
+    MediaStreamTrack, RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCRtpSender, RTCSessionDescription,
+)
+from aiortc.mediastreams import MediaStreamError
+from av import AudioFrame, VideoFrame
+
+from server import Server
+
+T = TypeVar("T")
+WIDTH, HEIGHT, FRAMES_PER_SECOND = 320, 240, 20
+SAMPLE_RATE, SAMPLES = 48_000, 960
+
+
+class Picture(MediaStreamTrack):
+    """A bar that wanders over a gradient: every frame differs from the last."""
+
+    kind = "video"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+        self._start: float | None = None
+        self._ground = numpy.tile(numpy.linspace(40, 200, WIDTH, dtype=numpy.uint8)[None, :, None], (HEIGHT, 1, 3))
+
+    async def recv(self) -> VideoFrame:
+        self._start = await pace(self._start, self._count / FRAMES_PER_SECOND)
+        pixels = self._ground.copy()
+        at = self._count * 4 % (WIDTH - 20)
+        pixels[:, at:at + 20] = (250, 60, 60)
+        frame = VideoFrame.from_ndarray(pixels, format="rgb24")
+        frame.pts, frame.time_base = self._count * 90_000 // FRAMES_PER_SECOND, fractions.Fraction(1, 90_000)
+        self._count += 1
+        return frame
+
+
+class Tone(MediaStreamTrack):
+    """440 Hz at a quarter of full scale."""
+
+    kind = "audio"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._count = 0
+        self._start: float | None = None
+
+    async def recv(self) -> AudioFrame:
+        self._start = await pace(self._start, self._count * SAMPLES / SAMPLE_RATE)
+        times = (numpy.arange(SAMPLES) + self._count * SAMPLES) / SAMPLE_RATE
+        samples = (numpy.sin(2 * numpy.pi * 440 * times) * 8192).astype(numpy.int16)
+        frame = AudioFrame.from_ndarray(samples[None, :], format="s16", layout="mono")
+        frame.sample_rate, frame.pts = SAMPLE_RATE, self._count * SAMPLES
+        frame.time_base = fractions.Fraction(1, SAMPLE_RATE)
+        self._count += 1
+        return frame
+
+
+async def pace(start: float | None, elapsed: float) -> float:
+    """Waits until a frame is due, as a camera does, and returns when the first one was."""
+    now = asyncio.get_running_loop().time()
+    start = now if start is None else start
+    await asyncio.sleep(max(0.0, start + elapsed - now))
+    return start
+
+
+class Aiortc:
+    """The thread all of a test's aiortc peers live on."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._thread.start()
+        self._peers: list[Peer] = []
+
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = 20) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=seconds)
+
+    def publish(self, server: Server, stream: str, codec: str | None = None) -> Peer:
+        return self._open(server, f"/whip/{stream}", server.token(stream), codec, sends=True)
+
+    def play(self, server: Server, stream: str, token: str | None = None) -> Peer:
+        return self._open(server, f"/whep/{stream}", token, None, sends=False)
+
+    def _open(self, server: Server, path: str, token: str | None, codec: str | None, sends: bool) -> Peer:
+        peer = Peer(self, server, token)
+        self._peers.append(peer)
+        self.run(peer.open(path, codec, sends))
+        return peer
+
+    def close(self) -> None:
+        for peer in self._peers:
+            peer.close()
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(timeout=5)
+        self._loop.close()
+
+
+class Peer:
+    """One session. A player counts what it decodes."""
+
+    def __init__(self, home: Aiortc, server: Server, token: str | None) -> None:
+        self._home = home
+        self._server = server
+        self._headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self._connection: RTCPeerConnection | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self.resource: str | None = None
+        self.frames = 0
+        self.sizes: set[tuple[int, int]] = set()
+        #: Sum of squared samples, full scale being 1.
+        self.energy = 0.0
+
+    @property
+    def state(self) -> str:
+        return self._connection.connectionState if self._connection else "closed"
+
+    async def open(self, path: str, codec: str | None, sends: bool) -> None:
+        connection = self._connection = RTCPeerConnection(
+            RTCConfiguration(iceServers=[], bundlePolicy=RTCBundlePolicy.MAX_BUNDLE))
+        if sends:
+            connection.addTransceiver(Tone(), "sendonly")
+            video = connection.addTransceiver(Picture(), "sendonly")
+            if codec:
+                known = RTCRtpSender.getCapabilities("video").codecs
+                video.setCodecPreferences(
+                    [each for each in known if each.mimeType.lower() in (f"video/{codec}", "video/rtx")])
+        else:
+            connection.addTransceiver("audio", "recvonly")
+            connection.addTransceiver("video", "recvonly")
+            connection.on("track", lambda track: self._tasks.append(asyncio.ensure_future(self._consume(track))))
+        await connection.setLocalDescription(await connection.createOffer())
+        # urllib blocks, and the loop must go on answering.
+        status, headers, body = await asyncio.to_thread(
+            self._server.request, "POST", path, connection.localDescription.sdp.encode(),
+            {"Content-Type": "application/sdp", **self._headers})
+        if status != 201:
+            raise RuntimeError(f"{path}: {status} {body.decode(errors='replace')}")
+        self.resource = headers["location"]
+        await connection.setRemoteDescription(RTCSessionDescription(body.decode(), "answer"))
+
+    async def _consume(self, track: MediaStreamTrack) -> None:
+        try:
+            while True:
+                frame = await track.recv()
+                if isinstance(frame, VideoFrame):
+                    self.frames += 1
+                    self.sizes.add((frame.width, frame.height))
+                else:
+                    self.energy += float(numpy.square(frame.to_ndarray() / 32768.0).sum())
+        except MediaStreamError:
+            pass
+
+    def lost(self) -> int:
+        """Packets lost so far, audio and video, after retransmission."""
+        async def count() -> int:
+            report = await self._connection.getStats()
+            return sum(entry.packetsLost for entry in report.values() if entry.type == "inbound-rtp")
+        return self._home.run(count())
+
+    def close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is None:
+            return
+        if self.resource and self._server.is_running:
+            self._server.request("DELETE", self.resource, headers=self._headers)
+
+        async def end() -> None:
+            await connection.close()
+            for task in self._tasks:
+                task.cancel()
+        self._home.run(end())

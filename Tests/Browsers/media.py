@@ -1,0 +1,121 @@
+"""What tests do with the two pages: go live, watch, and look at what really arrived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlencode
+
+from drivers import Browser, Page
+from server import Server
+
+#: Statistics of the page's peer connection by direction and kind, the largest layer of each.
+STATISTICS = """async () => {
+    const peer = rostrum.connection.session?.peer;
+    if (!peer) return null;
+    const report = await peer.getStats(), result = {};
+    for (const entry of report.values()) {
+        if (entry.type !== 'inbound-rtp' && entry.type !== 'outbound-rtp') continue;
+        const key = `${entry.type.split('-')[0]}-${entry.kind}`;
+        if (result[key] && (result[key].frameHeight ?? 0) > (entry.frameHeight ?? 0)) continue;
+        result[key] = {...entry, codec: report.get(entry.codecId)?.mimeType?.split('/')[1] ?? null};
+    }
+    return result;
+}"""
+
+#: What the page shows to people, as one word.
+STATE = "() => document.body.dataset.state"
+
+
+def address(path: str, query: dict[str, Any]) -> str:
+    given = {name: value for name, value in query.items() if value is not None}
+    return f"{path}?{urlencode(given)}" if given else path
+
+
+def go_live(browser: Browser, server: Server, stream: str, **query: Any) -> Page:
+    """Opens the studio and presses the one button; returns once the page says it is live."""
+    page = browser.open(server.origin + address(f"/live/{stream}", {"quality": 480, **query}))
+    press_go_live(page)
+    return page
+
+
+def press_go_live(page: Page) -> None:
+    page.click("#go")
+    page.wait_for(
+        f"() => ({STATE})() === 'live' || !document.getElementById('error').hidden",
+        seconds=15, what="the studio is live")
+    assert page.evaluate(STATE) == "live", page.text("#error")
+
+
+def watch(browser: Browser, server: Server, stream: str, **query: Any) -> Page:
+    return browser.open(server.origin + address(f"/watch/{stream}", query))
+
+
+def wait_for_state(page: Page, state: str, seconds: float = 15) -> None:
+    page.wait_for(f"wanted => ({STATE})() === wanted", state, seconds=seconds, what=f"the page is {state}")
+
+
+@dataclass(frozen=True)
+class Received:
+    """What a viewer decoded since its session began."""
+
+    frames: int
+    width: int
+    height: int
+    video_codec: str | None
+    audio_energy: float
+    audio_packets: int
+    packets_lost: int
+    key_frames: int
+    freezes: int
+
+
+def received(page: Page) -> Received:
+    entries = page.evaluate(STATISTICS) or {}
+    video, audio = entries.get("inbound-video", {}), entries.get("inbound-audio", {})
+    return Received(
+        frames=video.get("framesDecoded", 0),
+        width=video.get("frameWidth", 0),
+        height=video.get("frameHeight", 0),
+        video_codec=video.get("codec"),
+        audio_energy=audio.get("totalAudioEnergy", 0.0),
+        audio_packets=audio.get("packetsReceived", 0),
+        packets_lost=video.get("packetsLost", 0) + audio.get("packetsLost", 0),
+        key_frames=video.get("keyFramesDecoded", 0),
+        freezes=video.get("freezeCount", 0),
+    )
+
+
+def wait_for_frames(page: Page, more: int = 30, seconds: float = 20) -> Received:
+    """Waits until so many further frames were decoded, whatever came before."""
+    page.wait_for(
+        f"""async wanted => {{
+            const count = async () => (await ({STATISTICS})())?.['inbound-video']?.framesDecoded ?? 0;
+            const session = rostrum.connection.session;
+            if (globalThis.countedSession !== session) {{
+                globalThis.countedSession = session;
+                globalThis.countedFrom = null;
+            }}
+            globalThis.countedFrom ??= await count();
+            if (await count() < globalThis.countedFrom + wanted) return false;
+            globalThis.countedFrom = null;
+            return true;
+        }}""",
+        more, seconds=seconds, what=f"{more} more frames are decoded")
+    return received(page)
+
+
+def wait_for_sound(page: Page, seconds: float = 15) -> float:
+    """Waits until the decoded sound has energy; silence has none."""
+    return page.wait_for(
+        f"""async () => {{
+            const energy = (await ({STATISTICS})())?.['inbound-audio']?.totalAudioEnergy ?? 0;
+            return energy > 1e-6 ? energy : null;
+        }}""",
+        seconds=seconds, what="sound is heard")
+
+
+def check_no_complaints(*pages: Page) -> None:
+    """Nothing in the console: no exception, no refused resource, no failed request."""
+    for page in pages:
+        assert page.errors == []

@@ -1,0 +1,50 @@
+"""aiortc, an independent implementation in Python, publishes and plays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from aiortc_client import HEIGHT, WIDTH, Aiortc
+from drivers import Browser, wait_until
+from media import go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
+from server import Server
+
+
+@pytest.fixture
+def aiortc() -> Iterator[Aiortc]:
+    home = Aiortc()
+    yield home
+    home.close()
+
+
+@pytest.mark.parametrize("codec", ["vp8", "h264"])
+def test_publishes_to_itself_and_a_browser(aiortc: Aiortc, chromium: Browser, server: Server, stream: str, codec: str) -> None:
+    aiortc.publish(server, stream, codec)
+    viewer = watch(chromium, server, stream)
+    player = aiortc.play(server, stream)
+    wait_for_state(viewer, "live")
+    seen = wait_for_frames(viewer)
+    assert (seen.video_codec or "").lower() == codec
+    assert (seen.width, seen.height) == (WIDTH, HEIGHT)
+    wait_for_sound(viewer)
+    wait_until(lambda: player.frames >= 30, 15, "30 frames are decoded")
+    assert player.sizes == {(WIDTH, HEIGHT)}
+    wait_until(lambda: player.energy > 10, 10, "the tone is heard")
+
+
+@pytest.mark.parametrize("publisher", ["chromium", "firefox"])
+def test_plays_a_browser(aiortc: Aiortc, browsers: dict[str, Browser], server: Server, stream: str, publisher: str) -> None:
+    go_live(browsers[publisher], server, stream, codec="vp8")
+    player = aiortc.play(server, stream)
+    wait_until(lambda: player.frames >= 30, 20, "30 frames are decoded")
+    wait_until(lambda: player.energy > 0.01, 15, "sound is heard")
+
+
+def test_deleting_the_session_ends_the_stream(aiortc: Aiortc, chromium: Browser, server: Server, stream: str) -> None:
+    publisher = aiortc.publish(server, stream)
+    viewer = watch(chromium, server, stream)
+    wait_for_state(viewer, "live")
+    publisher.close()
+    wait_for_state(viewer, "ended", seconds=5)

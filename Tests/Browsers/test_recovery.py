@@ -1,0 +1,128 @@
+"""Streams begin late, end, come back and lose their server; viewers never have to reload."""
+
+from __future__ import annotations
+
+import pytest
+
+from drivers import Browser, Page
+from media import (
+    STATE, check_no_complaints, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch,
+)
+from server import Server
+
+
+@pytest.fixture(params=["chromium", "firefox"])
+def viewing(request: pytest.FixtureRequest) -> Browser:
+    return request.getfixturevalue(request.param)
+
+
+def mark(page: Page) -> None:
+    """Leaves something in the document that a reload would lose."""
+    page.evaluate("() => { globalThis.neverReloaded = true; }")
+
+
+def assert_never_reloaded(page: Page) -> None:
+    assert page.evaluate("() => globalThis.neverReloaded === true")
+
+
+def test_a_viewer_who_comes_first_waits_and_then_sees(
+    chromium: Browser, viewing: Browser, server: Server, stream: str
+) -> None:
+    viewer = watch(viewing, server, stream)
+    wait_for_state(viewer, "waiting")
+    mark(viewer)
+    with viewer, go_live(chromium, server, stream) as studio:
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        wait_for_sound(viewer)
+        assert_never_reloaded(viewer)
+        check_no_complaints(studio)
+
+
+def test_a_stopped_stream_ends_for_its_viewers_and_may_come_back(
+    chromium: Browser, viewing: Browser, server: Server, stream: str
+) -> None:
+    with go_live(chromium, server, stream) as studio, watch(viewing, server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        mark(viewer)
+        studio.click("#stop")
+        wait_for_state(viewer, "ended", seconds=5)
+        assert "ended" in viewer.text("#state")
+        press_go_live(studio)
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        assert_never_reloaded(viewer)
+
+
+def test_a_publisher_who_reloads_takes_the_viewers_along(
+    chromium: Browser, viewing: Browser, server: Server, stream: str
+) -> None:
+    with go_live(chromium, server, stream) as studio, watch(viewing, server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        mark(viewer)
+        studio.goto(studio.evaluate("() => location.href"))
+        press_go_live(studio)
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        wait_for_sound(viewer)
+        assert_never_reloaded(viewer)
+
+
+def test_a_closed_studio_ends_the_stream(chromium: Browser, viewing: Browser, server: Server, stream: str) -> None:
+    studio = go_live(chromium, server, stream)
+    with watch(viewing, server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        studio.close()
+        wait_for_state(viewer, "ended", seconds=10)
+
+
+def test_a_second_publisher_takes_over(
+    browsers: dict[str, Browser], viewing: Browser, server: Server, stream: str
+) -> None:
+    first = go_live(browsers["chromium"], server, stream, codec="vp8")
+    with first, watch(viewing, server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        mark(viewer)
+        # Another browser and another codec: to viewers it is the same stream.
+        with go_live(browsers["firefox"], server, stream, codec="vp9"):
+            first.wait_for(
+                "() => !document.getElementById('error').hidden", seconds=15, what="the first studio gives way")
+            assert "somewhere else" in first.text("#error")
+            wait_for_frames(viewer)
+            wait_for_state(viewer, "live")
+            assert_never_reloaded(viewer)
+
+
+def test_everyone_comes_back_after_the_server_was_started_again(
+    chromium: Browser, viewing: Browser, own_server: Server, stream: str
+) -> None:
+    with go_live(chromium, own_server, stream) as studio, watch(viewing, own_server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        mark(viewer)
+        assert own_server.stop() == 0
+        wait_for_state(viewer, "reconnecting")
+        wait_for_state(studio, "reconnecting")
+        own_server.start()
+        wait_for_state(studio, "live", seconds=25)
+        wait_for_state(viewer, "live", seconds=25)
+        wait_for_frames(viewer)
+        assert_never_reloaded(viewer)
+
+
+def test_ice_restarts_within_the_same_session(
+    chromium: Browser, viewing: Browser, server: Server, stream: str
+) -> None:
+    with go_live(chromium, server, stream), watch(viewing, server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        before = viewer.evaluate("() => rostrum.connection.session.resource")
+        ufrag = viewer.evaluate("() => rostrum.connection.session.peer.remoteDescription.sdp.match(/ufrag:(.*)/)[1]")
+        viewer.evaluate("() => rostrum.connection.session.restartIce()")
+        viewer.wait_for(
+            "old => !rostrum.connection.session.peer.remoteDescription.sdp.includes(`ufrag:${old}`)", ufrag,
+            what="the server answered with new credentials")
+        wait_for_frames(viewer)
+        assert viewer.evaluate(STATE) == "live"
+        assert viewer.evaluate("() => rostrum.connection.session.resource") == before
