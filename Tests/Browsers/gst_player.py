@@ -46,14 +46,17 @@ class Player:
         self.peer.emit("create-offer", None, Gst.Promise.new_with_change_func(self.on_offer, None))
 
     def on_offer(self, promise: Gst.Promise, _: object) -> None:
-        offer = promise.get_reply().get_value("offer")
+        # The offer lives only as long as the reply that holds it.
+        reply = promise.get_reply()
+        offer = reply.get_value("offer")
+        text = offer.sdp.as_text()
         self.peer.emit("set-local-description", offer, Gst.Promise.new())
         request = urllib.request.Request(
-            self.endpoint, offer.sdp.as_text().encode(), {"Content-Type": "application/sdp"}, method="POST")
+            self.endpoint, text.encode(), {"Content-Type": "application/sdp"}, method="POST")
         with urllib.request.urlopen(request, timeout=10) as response:
-            text = response.read()
+            body = response.read()
         _, sdp = GstSdp.SDPMessage.new()
-        GstSdp.sdp_message_parse_buffer(text, sdp)
+        GstSdp.sdp_message_parse_buffer(body, sdp)
         answer = GstWebRTC.WebRTCSessionDescription.new(GstWebRTC.WebRTCSDPType.ANSWER, sdp)
         self.peer.emit("set-remote-description", answer, Gst.Promise.new())
 
