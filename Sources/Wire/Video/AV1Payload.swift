@@ -1,6 +1,6 @@
 /// Reads as much of an AV1 payload as forwarding needs.
 ///
-/// With a dependency descriptor nothing of the payload but the sequence header is looked at.
+/// Packets that only continue a unit say nothing: there the dependency descriptor helps.
 /// - Source: RTP Payload Format for AV1 §4.4 (aggregation header), §4.5; AV1 bitstream specification §5.3
 ///   (OBU header), §5.5 (sequence header), §5.9.2 (frame header).
 enum AV1Payload {
@@ -10,28 +10,9 @@ enum AV1Payload {
         static let frame: UInt8 = 6
     }
 
-    static func describe(
-        _ payload: Span<UInt8>, marker: Bool, dependencyDescriptor: DependencyDescriptor?
-    ) throws(WireError) -> VideoPacketInfo {
+    static func describe(_ payload: Span<UInt8>, marker: Bool) throws(WireError) -> VideoPacketInfo {
         var info = VideoPacketInfo()
         info.endsFrame = marker
-        try describeElements(payload, &info)
-        guard let dependencyDescriptor else { return info }
-        info.startsFrame = dependencyDescriptor.startsFrame
-        info.endsFrame = dependencyDescriptor.endsFrame || marker
-        info.isKeyFrame = dependencyDescriptor.isKeyFrame
-        info.startsKeyFrame = dependencyDescriptor.startsKeyFrame
-        guard dependencyDescriptor.hasLayers else { return info }
-        info.spatialLayer = dependencyDescriptor.spatialLayer
-        info.temporalLayer = dependencyDescriptor.temporalLayer
-        info.isTemporalSwitchingPoint = dependencyDescriptor.isSwitchingPoint
-        info.resolution = dependencyDescriptor.attachedStructure?.resolution ?? info.resolution
-        return info
-    }
-
-    private static func describeElements(
-        _ payload: Span<UInt8>, _ info: inout VideoPacketInfo
-    ) throws(WireError) {
         let aggregation = try payload.uint8(at: 0)
         let continues = aggregation & 0x80 != 0
         let count = Int(aggregation >> 4 & 0x03)
@@ -56,10 +37,11 @@ enum AV1Payload {
             offset = end
             index &+= 1
         }
-        guard startsSequence else { return }
+        guard startsSequence else { return info }
         info.isKeyFrame = true
         info.startsKeyFrame = true
         info.startsFrame = true
+        return info
     }
 
     private static func describeUnit(

@@ -11,7 +11,6 @@ enum H264Payload {
         static let sequenceParameters: UInt8 = 7
         static let pictureParameters: UInt8 = 8
         static let accessUnitDelimiter: UInt8 = 9
-        static let prefix: UInt8 = 14
         static let aggregationA: UInt8 = 24
         static let aggregationB: UInt8 = 25
         static let fragmentA: UInt8 = 28
@@ -38,17 +37,13 @@ enum H264Payload {
         _ payload: Span<UInt8>, from start: Int, _ info: inout VideoPacketInfo
     ) throws(WireError) {
         var offset = start
-        var isFirst = true
         repeat {
             let length = try Int(payload.uint16(at: offset))
             guard length > 0 else { throw .invalid(.h264Aggregation) }
             let unit = (offset &+ 2)..<(offset &+ 2 &+ length)
             try payload.require(unit)
             let type = try payload.uint8(at: unit.lowerBound) & 0x1F
-            let startsFrame = info.startsFrame
             describeUnit(type, payload, (unit.lowerBound &+ 1)..<unit.upperBound, &info)
-            if !isFirst { info.startsFrame = startsFrame }
-            isFirst = false
             offset = unit.upperBound
         } while offset < payload.count
     }
@@ -84,8 +79,7 @@ enum H264Payload {
             info.startsKeyFrame = true
             info.startsFrame = true
             info.resolution = try? H264SequenceParameters.resolution(payload.extracting(body))
-        case UnitType.pictureParameters, UnitType.enhancementInformation, UnitType.accessUnitDelimiter,
-            UnitType.prefix:
+        case UnitType.pictureParameters, UnitType.enhancementInformation, UnitType.accessUnitDelimiter:
             info.startsFrame = true
         default: break
         }

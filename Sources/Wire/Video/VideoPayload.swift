@@ -48,26 +48,32 @@ package enum VideoPayload {
     /// - Parameters:
     ///   - payload: without padding; an empty one (a probe) is refused.
     ///   - marker: of the RTP header.
-    ///   - dependencyDescriptor: of the RTP header extension, if there is one; AV1 and H.264 use it.
+    ///   - dependencyDescriptor: of the RTP header extension, if there is one. It knows the layers better:
+    ///     Chromium leaves all but the first byte out of VP8's own descriptor when it sends this one.
     package static func describe(
         _ codec: VideoCodec, payload: Span<UInt8>, marker: Bool,
         dependencyDescriptor: DependencyDescriptor? = nil
     ) throws(WireError) -> VideoPacketInfo {
-        switch codec {
-        case .vp8:
-            return try VP8Descriptor(parsing: payload).describe(payload, marker: marker)
-        case .vp9:
-            return try VP9Descriptor(parsing: payload).describe(payload, marker: marker)
-        case .h264:
-            var info = try H264Payload.describe(payload, marker: marker)
-            guard let dependencyDescriptor, dependencyDescriptor.hasLayers else { return info }
-            info.spatialLayer = dependencyDescriptor.spatialLayer
-            info.temporalLayer = dependencyDescriptor.temporalLayer
-            info.isTemporalSwitchingPoint = dependencyDescriptor.isSwitchingPoint
-            return info
-        case .av1:
-            return try AV1Payload.describe(
-                payload, marker: marker, dependencyDescriptor: dependencyDescriptor)
+        var info =
+            switch codec {
+            case .vp8: try VP8Descriptor(parsing: payload).describe(payload, marker: marker)
+            case .vp9: try VP9Descriptor(parsing: payload).describe(payload, marker: marker)
+            case .h264: try H264Payload.describe(payload, marker: marker)
+            case .av1: try AV1Payload.describe(payload, marker: marker)
+            }
+        guard let dependencyDescriptor else { return info }
+        if codec == .av1 {
+            // The payload tells only of units that begin in this packet.
+            info.startsFrame = dependencyDescriptor.startsFrame
+            info.endsFrame = dependencyDescriptor.endsFrame || marker
+            info.isKeyFrame = dependencyDescriptor.isKeyFrame
+            info.startsKeyFrame = dependencyDescriptor.startsKeyFrame
         }
+        guard dependencyDescriptor.hasLayers else { return info }
+        info.spatialLayer = dependencyDescriptor.spatialLayer
+        info.temporalLayer = dependencyDescriptor.temporalLayer
+        info.isTemporalSwitchingPoint = dependencyDescriptor.isSwitchingPoint
+        info.resolution = info.resolution ?? dependencyDescriptor.attachedStructure?.resolution
+        return info
     }
 }
