@@ -1,0 +1,85 @@
+#!/usr/bin/env bash
+# Holds every target to the map (README.md): imports only of what stands below, C only where its handles are owned,
+# and neither clocks nor random numbers of their own where code must run in virtual time.
+# Usage: Tools/check-imports.sh [DIRECTORY holding Sources, default: this checkout]
+set -euo pipefail
+cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
+
+# What each target may import of this package. A target that is not listed is an error: give it its place.
+declare -A below=(
+    [Base]=""
+    [Wire]="Base"
+    [Crypto]="Base Wire COpenSSL CSRTP"
+    [SCTP]="Base Wire CSCTP"
+    [Codecs]="Base Wire CCodecs"
+    [Peer]="Base Wire Crypto SCTP"
+    [Forwarding]="Base Wire Crypto SCTP Peer"
+    [Stage]="Base"
+    [StoryFeed]="Base"
+    [Net]="Base Peer CLinux"
+    [Store]="Base Stage StoryFeed CSQLite CRedis"
+    [Transcoder]="Base Wire Codecs CLinux"
+    [ClientPeer]="Base Wire Crypto SCTP Peer"
+    [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder"
+    [Gateway]="Base Wire Crypto Stage StoryFeed Store Node CWebSockets"
+    [rostrum]="Base Crypto Node Gateway Transcoder"
+    [sfu-bench]="Base Wire Crypto ClientPeer Net"
+)
+# Protocol and domain code: time, random numbers, files and sockets are given to it.
+pure="Base Wire Peer Forwarding Stage StoryFeed"
+# What other targets may use of the system; pure ones only Synchronization, for rings between threads.
+system="Foundation FoundationEssentials FoundationNetworking Dispatch Glibc Synchronization"
+
+# Not to be named in pure targets: clocks, sleep, random numbers without `using:`, threads, tasks, output.
+impure='ContinuousClock|SuspendingClock|DispatchTime|clock_gettime|gettimeofday|Date\(\)|SystemRandomNumberGenerator'
+impure+='|\.shuffled\(\)|\.randomElement\(\)|\bUUID\(|\bTask[. ]*[{(]|Task\.sleep|\bThread\b'
+impure+='|\bprint\(|\breadLine\('
+
+failures=0
+complain() {
+    echo "$1" >&2
+    failures=$((failures + 1))
+}
+
+contains() {
+    case " $1 " in *" $2 "*) return 0 ;; *) return 1 ;; esac
+}
+
+# Lines of code of some Swift files as FILE:NUMBER:TEXT, without comments.
+code_lines() {
+    grep -HnE '' "$@" | sed -E 's#^([^:]*:[0-9]+:)[[:space:]]*//.*#\1#; s#([^:"])//.*#\1#'
+}
+
+import_line='^[^:]*:[0-9]+:[[:space:]]*(@[A-Za-z_]+(\([a-z]+\))? +)*((package|internal|private|fileprivate|public) +)?import '
+import_module='s/.*import +((struct|class|enum|protocol|func|var|let|typealias|actor) +)?([A-Za-z_0-9]+).*/\3/'
+
+for directory in Sources/*/; do
+    directory=${directory%/}
+    target=$(basename "$directory")
+    mapfile -t files < <(find "$directory" -name '*.swift' | sort)
+    [ ${#files[@]} -gt 0 ] || continue # a C target
+    if [ -z "${below[$target]+known}" ]; then
+        complain "$directory: target $target has no place on the map in Tools/check-imports.sh"
+        continue
+    fi
+    lines=$(code_lines "${files[@]}")
+    allowed="${below[$target]} Synchronization"
+    contains "$pure" "$target" || allowed+=" $system"
+    while IFS= read -r line; do
+        [ -n "$line" ] || continue
+        module=$(sed -E "$import_module" <<<"$line")
+        contains "$allowed" "$module" || complain "${line%:*}: $target may not import $module"
+    done < <(grep -E "$import_line" <<<"$lines" || true)
+    contains "$pure" "$target" || continue
+    while IFS= read -r line; do
+        [ -z "$line" ] || complain "$line   <- clock, chance or I/O in a pure target"
+    done < <(
+        grep -E "$impure" <<<"$lines" || true
+        grep -E '\.random\(in:' <<<"$lines" | grep -v 'using:' || true
+    )
+done
+
+if [ "$failures" -gt 0 ]; then
+    echo "check-imports: $failures violations" >&2
+    exit 1
+fi
