@@ -59,7 +59,7 @@ let package = Package(
         .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Base", "Wire", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "CryptoTests", dependencies: ["Base", "Wire", "Crypto", "TestSupport"],
+            name: "CryptoTests", dependencies: ["Base", "Wire", "Crypto", "TestSupport", "MallocCounter"],
             swiftSettings: common),
         .testTarget(
             name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "TestSupport"],

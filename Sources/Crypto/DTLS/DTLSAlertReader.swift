@@ -8,41 +8,21 @@ import Wire
 /// says goodbye. So the peer's record keys are derived once more, and this reads that message alone.
 /// - Source: RFC 5246 §6.3 (keys), RFC 5288 §3 (AES-GCM), RFC 7905 §2 (ChaCha20-Poly1305), RFC 6347 §4.1.2.1.
 struct DTLSAlertReader: Sendable {
-    private enum Cipher {
-        case aes128GCM, chaCha20Poly1305
-
-        init?(suite: UInt16) {
-            switch suite {
-            case 0xC02B, 0xC02F: self = .aes128GCM
-            case 0xCCA8, 0xCCA9: self = .chaCha20Poly1305
-            default: return nil
-            }
-        }
-
-        var keyLength: Int { self == .aes128GCM ? 16 : 32 }
-        var ivLength: Int { self == .aes128GCM ? 4 : 12 }
-        /// Bytes of the nonce that stand in each record.
-        var explicitLength: Int { self == .aes128GCM ? 8 : 0 }
-    }
-
     private static let tagLength = 16
 
-    private let cipher: Cipher
+    private let suite: DTLSCipherSuite
     private let key: Secret<[UInt8]>
     private let iv: Secret<[UInt8]>
 
-    /// - Parameter cipherSuite: IANA's number.
-    /// - Returns: nil for a suite this server does not offer.
+    /// - Returns: nil unless the secrets have the lengths they should have.
     init?(
-        cipherSuite: UInt16, masterSecret: [UInt8], clientRandom: [UInt8], serverRandom: [UInt8],
+        _ suite: DTLSCipherSuite, masterSecret: [UInt8], clientRandom: [UInt8], serverRandom: [UInt8],
         readingFrom peer: DTLSRole
     ) {
-        guard let cipher = Cipher(suite: cipherSuite), masterSecret.count == 48, clientRandom.count == 32,
-            serverRandom.count == 32
-        else { return nil }
-        self.cipher = cipher
+        guard masterSecret.count == 48, clientRandom.count == 32, serverRandom.count == 32 else { return nil }
+        self.suite = suite
         let seed = Array("key expansion".utf8) + serverRandom + clientRandom
-        let (keyLength, ivLength) = (cipher.keyLength, cipher.ivLength)
+        let (keyLength, ivLength) = (suite.keyLength, suite.ivLength)
         let block = Self.expand(masterSecret, seed, to: 2 * (keyLength + ivLength))
         // Client key, server key, client IV, server IV.
         let keyStart = peer == .client ? 0 : keyLength
@@ -75,17 +55,16 @@ struct DTLSAlertReader: Sendable {
         guard let header = try? datagram.bytes(record.range.lowerBound..<record.bodyRange.lowerBound),
             let body = try? datagram.bytes(record.bodyRange)
         else { return nil }
-        let length = body.count - cipher.explicitLength - Self.tagLength
+        let length = body.count - suite.explicitNonceLength - Self.tagLength
         guard length > 0, length <= 64 else { return nil }
         let sequence = Array(header[3..<11])
-        let nonce: [UInt8]
-        switch cipher {
-        case .aes128GCM: nonce = iv.exposed + body.prefix(cipher.explicitLength)
-        case .chaCha20Poly1305: nonce = zip(iv.exposed, [0, 0, 0, 0] + sequence).map { $0 ^ $1 }
-        }
+        let nonce =
+            suite.isAESGCM
+            ? iv.exposed + body.prefix(suite.explicitNonceLength)
+            : zip(iv.exposed, [0, 0, 0, 0] + sequence).map { $0 ^ $1 }
         var additional = sequence + header[0..<3]
         additional.append(bigEndian: UInt16(length))
-        let sealed = Array(body[cipher.explicitLength...])
+        let sealed = Array(body[suite.explicitNonceLength...])
         return decrypt(sealed, length: length, nonce: nonce, additional: additional)
     }
 
@@ -95,7 +74,7 @@ struct DTLSAlertReader: Sendable {
             EVP_CIPHER_CTX_free(context)
             ERR_clear_error()
         }
-        let algorithm = cipher == .aes128GCM ? EVP_aes_128_gcm() : EVP_chacha20_poly1305()
+        let algorithm = suite.isAESGCM ? EVP_aes_128_gcm() : EVP_chacha20_poly1305()
         var tag = Array(sealed.suffix(Self.tagLength))
         var plain = [UInt8](repeating: 0, count: length)
         var written: CInt = 0

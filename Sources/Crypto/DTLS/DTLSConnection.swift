@@ -74,6 +74,23 @@ import COpenSSL
         verifier.isRefused
     }
 
+    /// Whether OpenSSL should see a record.
+    ///
+    /// An encrypted record that is shorter than nonce and tag would be fatal to it, where RFC 6347 §4.1.2.7 wants
+    /// it dropped: a stranger could end the association with one datagram. After the handshake nothing
+    /// unencrypted is meant for it.
+    func canRead(_ record: DTLSRecord) -> Bool {
+        guard SSL_is_init_finished(ssl) == 1, let suite else {
+            return record.epoch == 0 || record.bodyRange.count >= 8 + 16
+        }
+        return record.epoch == 1 && record.bodyRange.count >= suite.explicitNonceLength + 16
+    }
+
+    private var suite: DTLSCipherSuite? {
+        guard let cipher = SSL_get_current_cipher(ssl) else { return nil }
+        return DTLSCipherSuite(rawValue: UInt16(truncatingIfNeeded: SSL_CIPHER_get_id(cipher)))
+    }
+
     /// Gives records to OpenSSL; all that were fed are read by the next call, as if they came in one datagram.
     func feed(_ records: Span<UInt8>) {
         records.withUnsafeBytes { bytes in
@@ -158,13 +175,13 @@ import COpenSSL
 
     /// What is needed to read the peer's alerts without this connection; nil for an unknown cipher suite.
     func alertReader(as role: DTLSRole) -> DTLSAlertReader? {
-        guard let session = SSL_get_session(ssl), let cipher = SSL_get_current_cipher(ssl) else { return nil }
+        guard let session = SSL_get_session(ssl), let suite else { return nil }
         let master = Self.bytes(48) { SSL_SESSION_get_master_key(session, $0, $1) }
         let client = Self.bytes(32) { SSL_get_client_random(ssl, $0, $1) }
         let server = Self.bytes(32) { SSL_get_server_random(ssl, $0, $1) }
         return DTLSAlertReader(
-            cipherSuite: UInt16(truncatingIfNeeded: SSL_CIPHER_get_id(cipher)), masterSecret: master,
-            clientRandom: client, serverRandom: server, readingFrom: role == .client ? .server : .client)
+            suite, masterSecret: master, clientRandom: client, serverRandom: server,
+            readingFrom: role == .client ? .server : .client)
     }
 
     private static func bytes(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8] {

@@ -11,24 +11,21 @@ import COpenSSL
     /// Longest certificate chain taken, in bytes; peers of WebRTC send one certificate of less than 2,000.
     private static let maximumCertificates = 16_384
 
-    private static let cipherSuites = [
-        "ECDHE-ECDSA-AES128-GCM-SHA256", "ECDHE-RSA-AES128-GCM-SHA256",
-        "ECDHE-ECDSA-CHACHA20-POLY1305", "ECDHE-RSA-CHACHA20-POLY1305",
-    ].joined(separator: ":")
-
     let context: OpaquePointer
     package let mtu: Int
 
     /// - Parameters:
     ///   - profiles: the most wanted first; a server chooses by this order.
+    ///   - cipherSuites: likewise.
     ///   - mtu: at least 256 bytes.
     package init(
-        identity: DTLSIdentity, profiles: [SRTPProfile] = SRTPProfile.preference, mtu: Int = defaultMTU
+        identity: DTLSIdentity, profiles: [SRTPProfile] = SRTPProfile.preference,
+        cipherSuites: [DTLSCipherSuite] = DTLSCipherSuite.preference, mtu: Int = defaultMTU
     ) throws(CryptoError) {
         guard let context = SSL_CTX_new(DTLS_method()) else { throw CryptoError("SSL_CTX_new") }
         self.context = context
         self.mtu = max(mtu, 256)
-        try configure(profiles)
+        try configure(profiles, cipherSuites)
         try install(identity)
     }
 
@@ -36,7 +33,7 @@ import COpenSSL
         SSL_CTX_free(context)
     }
 
-    private func configure(_ profiles: [SRTPProfile]) throws(CryptoError) {
+    private func configure(_ profiles: [SRTPProfile], _ suites: [DTLSCipherSuite]) throws(CryptoError) {
         SSL_CTX_set_options(context, rostrum_dtls_options())
         rostrum_dtls_prepare(context, CLong(Self.maximumCertificates))
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
@@ -45,7 +42,7 @@ import COpenSSL
         // owner alone.
         SSL_CTX_set_security_level(context, 1)
         guard rostrum_dtls_only_1_2(context) == 1 else { throw CryptoError("setting DTLS 1.2") }
-        guard SSL_CTX_set_cipher_list(context, Self.cipherSuites) == 1 else {
+        guard SSL_CTX_set_cipher_list(context, suites.map(\.openSSLName).joined(separator: ":")) == 1 else {
             throw CryptoError("SSL_CTX_set_cipher_list")
         }
         guard rostrum_dtls_groups(context, "X25519:P-256") == 1 else { throw CryptoError("setting groups") }

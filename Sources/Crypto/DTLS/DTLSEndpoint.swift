@@ -131,16 +131,16 @@ package final class DTLSEndpoint {
         case .idle:
             guard role == .server, first.starts(DTLSRecord.clientHello, in: datagram) else { return [] }
             return begin(at: now) { connection, flight in
-                for record in records { connection.feed(datagram.extracting(record.range)) }
+                self.feed(records, of: datagram, to: connection)
                 return self.handshake(connection, flight, at: now)
             }
         case .handshaking(let connection, let flight):
-            for record in records { connection.feed(datagram.extracting(record.range)) }
+            feed(records, of: datagram, to: connection)
             return handshake(connection, flight, at: now)
         case .connected(let connection, var lastFlight):
             var effects = repeatLastFlight(&lastFlight, for: records, at: now)
             state = .connected(connection, lastFlight)
-            for record in records where record.type != .handshake && record.epoch > 0 {
+            for record in records where record.type != .handshake && connection.canRead(record) {
                 connection.feed(datagram.extracting(record.range))
                 effects += read(connection)
                 if isClosed { break }
@@ -212,6 +212,12 @@ package final class DTLSEndpoint {
             return step(connection, Flight(giveUpAt: now + Self.handshakeTimeout))
         } catch {
             return end(.handshakeFailed(error.description), saying: [])
+        }
+    }
+
+    private func feed(_ records: [DTLSRecord], of datagram: Span<UInt8>, to connection: DTLSConnection) {
+        for record in records where connection.canRead(record) {
+            connection.feed(datagram.extracting(record.range))
         }
     }
 

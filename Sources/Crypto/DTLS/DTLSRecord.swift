@@ -39,12 +39,15 @@ struct DTLSRecord: Equatable {
     }
 
     private static func parse(_ datagram: Span<UInt8>, at offset: Int) -> (known: DTLSRecord?, end: Int)? {
-        guard let type = try? datagram.uint8(at: offset), let major = try? datagram.uint8(at: offset + 1),
+        guard let type = try? datagram.uint8(at: offset), let version = try? datagram.uint16(at: offset + 1),
             let epoch = try? datagram.uint16(at: offset + 3),
             let length = try? datagram.uint16(at: offset + 11)
         else { return nil }
         let end = offset + headerLength + Int(length)
-        guard major == 0xFE, Int(length) <= maximumBody, end <= datagram.count else { return nil }
+        // A ClientHello's record may say 1.0, whatever version it offers.
+        guard version == 0xFEFD || version == 0xFEFF && epoch == 0, Int(length) <= maximumBody,
+            end <= datagram.count
+        else { return nil }
         guard let type = ContentType(rawValue: type) else { return (nil, end) }
         return (DTLSRecord(type: type, epoch: epoch, range: offset..<end), end)
     }

@@ -8,3 +8,5 @@
 int malloc_counter_is_on(void);
 /// Allocations by the calling thread since it began.
 uint64_t malloc_counter_allocations(void);
+/// Bytes the calling thread allocated and did not free, since it began; less than 0 if it freed what others made.
+int64_t malloc_counter_live_bytes(void);
