@@ -31,7 +31,7 @@ package struct OfferedFormat: Sendable {
     }
 
     /// The formats of an m-line that we forward, in the order of its payload types.
-    static func formats(of description: MediaDescription) throws(WireError) -> [OfferedFormat] {
+    package static func formats(of description: MediaDescription) throws(WireError) -> [OfferedFormat] {
         let table = try PayloadTypeTable(description)
         var formats: [OfferedFormat] = []
         for payloadType in try description.payloadTypes() {

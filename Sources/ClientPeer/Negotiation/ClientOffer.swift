@@ -1,0 +1,113 @@
+import Base
+import Peer
+import Wire
+
+/// An offer like a browser's, made for simulations and load tests, and what its maker must remember of it.
+///
+/// Payload types and extension ids are Chrome's.
+package struct ClientOffer: Sendable {
+    /// One m-line to offer.
+    package enum Request: Equatable, Sendable {
+        case publishAudio
+        /// One codec with its RTX; `rids` from the best layer to the least, empty without simulcast.
+        case publishVideo(MediaCodec.Family, rids: [String] = [])
+        case playAudio
+        /// Every codec with its RTX.
+        case playVideo
+    }
+
+    /// What a client asks a sender of video to report; browsers ask for the first.
+    package enum Feedback: Sendable {
+        case transportWide, receiverEstimate
+    }
+
+    /// One RTP stream that the client will send, with its retransmissions.
+    package struct Encoding: Equatable, Sendable {
+        /// Nil without simulcast.
+        package var rid: String?
+        package var ssrc: UInt32
+        package var repairSSRC: UInt32?
+    }
+
+    /// One offered m-line.
+    package struct Line: Equatable, Sendable {
+        package var mid: String
+        package var kind: MediaKind
+        package var direction: MediaDirection
+        /// What the client will send; empty if it only receives.
+        package var encodings: [Encoding]
+    }
+
+    package let credentials: ICECredentials
+    package let lines: [Line]
+    package let description: SessionDescription
+
+    /// - Parameter candidates: addresses of the client; a lite server needs none.
+    package init(
+        _ requests: [Request], credentials: ICECredentials, fingerprint: SDPFingerprint,
+        candidates: [TransportAddress] = [], feedback: Feedback = .transportWide,
+        using random: inout some RandomNumberGenerator
+    ) {
+        self.credentials = credentials
+        let cname = String.random(length: 16, using: &random)
+        let stream = String.random(length: 16, using: &random)
+        var lines: [Line] = []
+        var media: [MediaDescription] = []
+        for (index, request) in requests.enumerated() {
+            let line = Line(request, mid: String(index), using: &random)
+            var section = OfferSection(request, line, feedback: feedback)
+            section.appendTransport(credentials, fingerprint, candidates: index == 0 ? candidates : [])
+            section.appendSources(cname: cname, stream: stream)
+            lines.append(line)
+            media.append(section.media)
+        }
+        self.lines = lines
+        var description = SessionDescription(
+            origin: "- \(random.next() >> 1) 2 IN IP4 127.0.0.1", media: media)
+        description.append(.group, MediaGroup(semantics: "BUNDLE", mids: lines.map(\.mid)).text)
+        description.append(.extmapAllowMixed)
+        self.description = description
+    }
+
+    /// The body of a PATCH: with the credentials of the offer it brings candidates, with new ones it restarts ICE.
+    package func fragment(credentials: ICECredentials, candidates: [TransportAddress] = []) -> SDPFragment {
+        var fragment = SDPFragment()
+        fragment.append(.group, MediaGroup(semantics: "BUNDLE", mids: lines.map(\.mid)).text)
+        guard let first = description.media.first, let mid = first.mid else { return fragment }
+        var section = MediaDescription(
+            media: first.media, port: 9, transport: first.transport, formats: first.formats)
+        section.append(.mid, mid)
+        section.append(credentials)
+        for (index, address) in candidates.enumerated() {
+            section.append(.candidate, ICECandidate(host: address, index: index).text)
+        }
+        fragment.media = [section]
+        return fragment
+    }
+}
+
+extension ClientOffer.Line {
+    init(_ request: ClientOffer.Request, mid: String, using random: inout some RandomNumberGenerator) {
+        func encoding(_ rid: String?, hasRepair: Bool, _ random: inout some RandomNumberGenerator)
+            -> ClientOffer.Encoding
+        {
+            // 0 means something of its own to Chrome, and clashes are as unlikely as with a browser.
+            let ssrc = UInt32.random(in: 1...UInt32.max, using: &random)
+            let repair = hasRepair ? UInt32.random(in: 1...UInt32.max, using: &random) : nil
+            return ClientOffer.Encoding(rid: rid, ssrc: ssrc, repairSSRC: repair)
+        }
+        self.mid = mid
+        encodings = []
+        switch request {
+        case .publishAudio:
+            (kind, direction) = (.audio, .sendonly)
+            encodings = [encoding(nil, hasRepair: false, &random)]
+        case .publishVideo(_, let rids):
+            (kind, direction) = (.video, .sendonly)
+            let names: [String?] = rids.isEmpty ? [nil] : rids
+            for name in names { encodings.append(encoding(name, hasRepair: true, &random)) }
+        case .playAudio: (kind, direction) = (.audio, .recvonly)
+        case .playVideo: (kind, direction) = (.video, .recvonly)
+        }
+    }
+}

@@ -1,0 +1,118 @@
+import Base
+import Peer
+import Wire
+
+/// What a client reads out of the answer to its offer: where the server is, and what each m-line carries.
+package struct ClientPlan: Equatable, Sendable {
+    /// The server's ICE credentials.
+    package var remoteCredentials: ICECredentials
+    /// One of these must be the fingerprint of the server's certificate.
+    package var fingerprints: [SDPFingerprint]
+    /// The server's, best first.
+    package var candidates: [ICECandidate]
+    /// m-lines that were accepted, in order.
+    package var lines: [Line]
+    /// RFC 8285 §6.
+    package var allowsMixedExtensions: Bool
+
+    /// One accepted m-line.
+    package struct Line: Equatable, Sendable {
+        package var mid: String
+        package var kind: MediaKind
+        /// As the client sees it.
+        package var direction: MediaDirection
+        /// In the server's order; a client sends the first.
+        package var formats: [MediaFormat]
+        package var extensions: ExtensionIDs
+        /// What the client sends: with simulcast, the layers that were accepted.
+        package var encodings: [ClientOffer.Encoding]
+        /// What the server sends.
+        package var remote: RemoteSource?
+    }
+
+    /// The stream of a slot.
+    package struct RemoteSource: Equatable, Sendable {
+        package var ssrc: UInt32
+        package var repairSSRC: UInt32?
+        package var cname: String?
+        package var msid: MediaStreamIdentifier?
+    }
+
+    /// Why an answer cannot be used.
+    package enum Problem: Error, Equatable, Sendable {
+        case malformed(WireError)
+        /// Its m-lines are not those of the offer.
+        case mismatch
+        /// It lacks ICE credentials, a fingerprint or candidates.
+        case noTransport
+        /// The client can only begin the DTLS handshake, not wait for it.
+        case notPassive
+        /// Every m-line was rejected.
+        case rejected
+    }
+
+    /// UDP addresses of the server, best first.
+    package var addresses: [TransportAddress] {
+        candidates.filter { $0.transport == .udp && $0.component == 1 }.compactMap(\.transportAddress)
+    }
+
+    package subscript(mid mid: String) -> Line? { lines.first { $0.mid == mid } }
+
+    package init(_ answer: SessionDescription, to offer: ClientOffer) throws(Problem) {
+        guard answer.media.count == offer.lines.count else { throw .mismatch }
+        let accepted = zip(offer.lines, answer.media).filter { $0.1.port != 0 }
+        guard let first = accepted.first?.1 else { throw .rejected }
+        candidates = accepted.flatMap { $0.1.candidates }.sorted { $0.priority > $1.priority }
+        allowsMixedExtensions = answer.allowsMixedExtensions
+        guard let credentials = first.iceCredentials ?? answer.iceCredentials, credentials.isValid,
+            !candidates.isEmpty
+        else { throw .noTransport }
+        remoteCredentials = credentials
+        lines = []
+        var role: SetupRole?
+        do throws(WireError) {
+            fingerprints = try first.fingerprints() + answer.fingerprints()
+            role = try first.setup()
+            if role == nil { role = try answer.setup() }
+        } catch {
+            throw .malformed(error)
+        }
+        guard role == .passive else { throw .notPassive }
+        guard !fingerprints.isEmpty else { throw .noTransport }
+        for (offered, section) in accepted {
+            guard section.mid == offered.mid, section.kind == offered.kind else { throw .mismatch }
+            do throws(WireError) {
+                lines.append(try Line(offered, section))
+            } catch {
+                throw .malformed(error)
+            }
+        }
+    }
+}
+
+extension ClientPlan.Line {
+    fileprivate init(_ offered: ClientOffer.Line, _ section: MediaDescription) throws(WireError) {
+        mid = offered.mid
+        kind = offered.kind
+        direction = (section.direction ?? .sendrecv).reversed
+        formats = try OfferedFormat.formats(of: section).map(\.format)
+        extensions = ExtensionIDs()
+        for map in try section.extensionMaps() {
+            guard let uri = RTPExtensionURI(rawValue: map.uri), let id = UInt8(exactly: map.id) else {
+                continue
+            }
+            extensions[uri] = id
+        }
+        let wanted = try section.simulcast()?.receive.joined().map(\.rid)
+        encodings = offered.encodings.filter { encoding in
+            encoding.rid.map { wanted?.contains($0) ?? false } ?? true
+        }
+        let groups = try section.sourceGroups().filter { $0.semantics == "FID" && $0.ssrcs.count == 2 }
+        let sources = try section.sourceAttributes()
+        guard let ssrc = groups.first?.ssrcs.first ?? sources.first?.ssrc else { return }
+        remote = ClientPlan.RemoteSource(
+            ssrc: ssrc, repairSSRC: groups.first?.ssrcs.last,
+            cname: sources.first { $0.ssrc == ssrc && $0.name == "cname" }?.value,
+            msid: try section.msids().first)
+    }
+}
