@@ -22,6 +22,8 @@ package struct ICELiteAgent: Sendable {
     package enum Effect: Equatable, Sendable {
         case send([UInt8], to: TransportAddress)
         /// This address passed a check: datagrams from it are this session's.
+        ///
+        /// Comes with every valid check, so that where two sessions claim an address the latest one counts.
         case admit(TransportAddress)
         /// The address was forgotten: too many others came.
         case dismiss(TransportAddress)
@@ -103,11 +105,11 @@ package struct ICELiteAgent: Sendable {
             generation &+= 1
         }
         lastConsent = now
-        let (isNew, forgotten) = pairs.heardCheck(
+        let forgotten = pairs.heardCheck(
             from: source, generation: generation, nominating: check.useCandidate ? check.priority : nil,
             at: now)
         if let forgotten { effects.append(.dismiss(forgotten)) }
-        if isNew { effects.append(.admit(source)) }
+        effects.append(.admit(source))
         if check.useCandidate, pairs.nominate(source, at: now) { effects.append(.nominate(source)) }
         return effects + follow(at: now)
     }

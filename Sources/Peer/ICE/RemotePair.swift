@@ -44,7 +44,7 @@ struct RemotePairs: Equatable, Sendable {
     /// - Returns: the address that was forgotten to make room, if this one is new and there were too many.
     mutating func heardCheck(
         from address: TransportAddress, generation: Int, nominating priority: UInt32?, at now: MonotonicTime
-    ) -> (isNew: Bool, forgotten: TransportAddress?) {
+    ) -> TransportAddress? {
         if let index = all.firstIndex(where: { $0.address == address }) {
             if all[index].generation < generation {
                 all[index].generation = generation
@@ -55,14 +55,14 @@ struct RemotePairs: Equatable, Sendable {
                 all[index].nominatedPriority = priority
                 all[index].lastUsed = now
             }
-            return (false, nil)
+            return nil
         }
         let forgotten = all.count < Self.limit ? nil : forgetQuietest()
         all.append(
             RemotePair(
                 address: address, generation: generation, nominatedPriority: priority, lastHeard: now,
                 lastUsed: priority == nil ? nil : now))
-        return (true, forgotten)
+        return forgotten
     }
 
     /// Records an authentic packet; false if the address is unknown.

@@ -54,7 +54,7 @@ struct ICETestClient {
     }
 
     /// Sends a valid check; returns the effects other than the answer, which is checked here.
-    mutating func check(
+    mutating func effectsOfCheck(
         from port: UInt16, priority: UInt32 = high, nominates: Bool = true,
         with credentials: ICECredentials = first, at milliseconds: Int64
     ) throws -> [ICELiteAgent.Effect] {
@@ -77,6 +77,18 @@ struct ICETestClient {
         #expect(received.isAuthentic(key: credentials.key))
         #expect(received.fingerprint == .right)
         return effects
+    }
+
+    /// The same without the admission of the check's address, which is checked here too.
+    mutating func check(
+        from port: UInt16, priority: UInt32 = high, nominates: Bool = true,
+        with credentials: ICECredentials = first, at milliseconds: Int64
+    ) throws -> [ICELiteAgent.Effect] {
+        let effects = try effectsOfCheck(
+            from: port, priority: priority, nominates: nominates, with: credentials, at: milliseconds)
+        let admission = ICELiteAgent.Effect.admit(Self.address(port))
+        #expect(effects.contains(admission))
+        return effects.filter { $0 != admission }
     }
 
     mutating func traffic(from port: UInt16, at milliseconds: Int64) -> ICELiteAgent.Effect? {
