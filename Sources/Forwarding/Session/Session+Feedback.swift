@@ -47,7 +47,12 @@ extension Session {
     private func take(_ report: SenderReport, at now: MonotonicTime) {
         for route in routes where route.ssrc == report.ssrc && route.kind == .media {
             let isTrue = route.layer.receiveSenderReport(report, at: now)
-            if isTrue { publisherClock.observe(ntp: report.ntpTime, at: now) }
+            guard isTrue else { continue }
+            publisherClock.observe(ntp: report.ntpTime, at: now)
+            // One track on the publisher's clock and another on ours would be out of sync.
+            isPublisherClockKnown = sources.allSatisfy { source in
+                source.track.layers.allSatisfy { $0.ssrc == nil || $0.hasSenderReport }
+            }
         }
     }
 

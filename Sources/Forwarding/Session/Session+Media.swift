@@ -42,7 +42,9 @@ extension Session {
     ) throws(WireError) {
         let layer = route.layer
         guard
-            let packet = try layer.receive(bytes, header, isRepair: isRepair, clock: publisherClock, at: now)
+            let packet = try layer.receive(
+                bytes, header, isRepair: isRepair, clock: isPublisherClockKnown ? publisherClock : nil,
+                at: now)
         else { return }
         layer.forward(packet, bytes, at: now, into: &sink)
     }

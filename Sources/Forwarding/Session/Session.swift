@@ -25,6 +25,8 @@ package final class Session {
     var exchange: ReferenceTimeExchange
     var roundTrip = RTTEstimator()
     var publisherClock = SourceClock()
+    /// Whether every track that the client sends has had a sender report.
+    var isPublisherClockKnown = false
     var routes: [Route] = []
     var feedback: TransportFeedbackRecorder?
     var estimator: REMBEstimator?

@@ -19,6 +19,8 @@ package final class TrackLayer {
     /// Of the latest key frame that told its size, in pixels.
     package private(set) var resolution: VideoResolution?
     package private(set) var lastArrival: MonotonicTime?
+    /// Whether the sender has told how its time stamps relate to its clock.
+    private(set) var hasSenderReport = false
     /// From the latest key frame with a dependency descriptor.
     private var structure: DependencyStructure?
     private var pictureIDs = PictureIDExtender()
@@ -63,6 +65,7 @@ package final class TrackLayer {
             !plan.supportsNACK ? .none : isVideo ? .packetsAndKeyFrames : .packets
         stream = ReceiveStream(ssrc: ssrc, clockRate: plan.clockRate, repair: repair)
         history.removeAll()
+        hasSenderReport = false
         for slot in slots { slot.awaited = self }
         awaiting += slots
         slots.removeAll()
@@ -95,10 +98,10 @@ package final class TrackLayer {
 
     /// Takes a decrypted packet in: statistics and history.
     ///
-    /// - Parameter clock: the publisher's, for the capture time.
+    /// - Parameter clock: the publisher's, for the capture time; nil while it is not known for all that it sends.
     /// - Returns: what is to be forwarded; nil for a duplicate or a packet that comes far too late.
     func receive(
-        _ bytes: Span<UInt8>, _ header: RTPHeader, isRepair: Bool, clock: SourceClock, at now: MonotonicTime
+        _ bytes: Span<UInt8>, _ header: RTPHeader, isRepair: Bool, clock: SourceClock?, at now: MonotonicTime
     ) throws(WireError) -> MediaPacket? {
         var packet = try reader.read(bytes, header, structure: structure)
         let startsKeyFrame = isVideo && packet.isEntryPoint
@@ -112,7 +115,7 @@ package final class TrackLayer {
         lastArrival = now
         extendPictureID(of: &packet)
         if let attached = packet.dependency?.attachedStructure { structure = attached }
-        packet.captured = stream?.captureTime(ofTimestamp: header.timestamp, by: clock)
+        packet.captured = clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
         if startsKeyFrame { keyFrames.keyFrameArrived(at: now) }
         if let size = packet.video?.resolution { resolution = size }
         if stream?.takeKeyFrameDemand() == true { demandKeyFrame(at: now) }
@@ -156,7 +159,9 @@ package final class TrackLayer {
     // MARK: Reports
 
     func receiveSenderReport(_ report: SenderReport, at now: MonotonicTime) -> Bool {
-        stream?.receive(report, at: now) ?? false
+        guard stream?.receive(report, at: now) == true else { return false }
+        hasSenderReport = true
+        return true
     }
 
     func reportBlock(at now: MonotonicTime) -> ReportBlock? {
@@ -181,17 +186,11 @@ package final class TrackLayer {
         stream?.nacksDue(at: now, rtt: rtt, into: &lost)
         if !lost.isEmpty {
             packets.append(
-                .nack(NegativeAcknowledgement(senderSSRC: sender, mediaSSRC: ssrc, lost: lost.sorted())))
+                .nack(NegativeAcknowledgement(senderSSRC: sender, mediaSSRC: ssrc, lost: lost)))
         }
         if stream?.takeKeyFrameDemand() == true { demandKeyFrame(at: now) }
-        switch keyFrames.requestDue(at: now, rtt: rtt) {
-        case .pictureLossIndication:
-            packets.append(.pictureLossIndication(.init(senderSSRC: sender, mediaSSRC: ssrc)))
-        case .fullIntraRequest(let number):
-            packets.append(
-                .fullIntraRequest(
-                    .init(senderSSRC: sender, entries: [.init(ssrc: ssrc, sequenceNumber: number)])))
-        case nil: break
+        if let request = keyFrames.requestDue(at: now, rtt: rtt) {
+            packets.append(request.packet(senderSSRC: sender, mediaSSRC: ssrc))
         }
     }
 }
