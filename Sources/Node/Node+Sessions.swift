@@ -15,7 +15,7 @@ extension Node {
         if request.purpose == .play, !isLive, request.patience == nil { throw .noPublisher }
 
         let offer = try Self.read(request.offer, for: request.purpose)
-        let worker = streams[request.stream]?.worker ?? leastLoadedWorker
+        let worker = leastLoadedWorker
         let id = SessionID(using: &random)
         let credentials = ICECredentials(using: &random)
         let plan: SessionPlan
@@ -29,13 +29,14 @@ extension Node {
         let opening = SessionOpening(
             id: id, plan: plan, localCredentials: credentials,
             publishes: request.purpose == .publish ? request.stream : nil,
-            follows: request.purpose == .play ? request.stream : nil)
+            follows: request.purpose == .play ? request.stream : nil, order: nextOrder)
         guard workers[worker].post(.open(opening)) else { throw .overloaded }
+        nextOrder += 1
 
         sessions[id] = SessionRecord(
             id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
             waitsUntil: isLive ? nil : request.patience.map { now + $0.seconds })
-        var stream = streams[request.stream] ?? StreamRecord(id: request.stream, worker: worker)
+        var stream = streams[request.stream] ?? StreamRecord(id: request.stream)
         if request.purpose == .play { stream.add(viewer: id) }
         streams[request.stream] = stream
         log.info(

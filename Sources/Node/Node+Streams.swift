@@ -28,7 +28,7 @@ extension Node {
         nextWatcher += 1
         let (changes, continuation) = AsyncStream.makeStream(
             of: StreamSnapshot.self, bufferingPolicy: .bufferingNewest(1))
-        continuation.yield(streams[id]?.snapshot ?? StreamRecord(id: id, worker: 0).snapshot)
+        continuation.yield(streams[id]?.snapshot ?? StreamRecord(id: id).snapshot)
         guard !isStopping else {
             continuation.finish()
             return changes

@@ -19,6 +19,8 @@ package actor Node {
     var streams: [StreamID: StreamRecord] = [:]
     var watchers: [StreamID: [UInt64: AsyncStream<StreamSnapshot>.Continuation]] = [:]
     var nextWatcher: UInt64 = 0
+    /// Numbers sessions in the order in which they were made.
+    var nextOrder: UInt64 = 1
     var random = SystemRandomNumberGenerator()
     private(set) var isStopping = false
     private var listener: Task<Void, Never>?
@@ -39,12 +41,15 @@ package actor Node {
             algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes)
         let (events, continuation) = AsyncStream.makeStream(of: WorkerEvent.self)
         self.events = events
+        let count = max(configuration.workers, 1)
+        let exchange = count > 1 ? RelayExchange(workers: count) : nil
         var started: [WorkerHandle] = []
         do {
-            for index in 0..<max(configuration.workers, 1) {
+            for index in 0..<count {
                 started.append(
                     try WorkerHandle(
-                        index: index, configuration: configuration, identity: identity, events: continuation))
+                        index: index, configuration: configuration, identity: identity, exchange: exchange,
+                        events: continuation))
             }
         } catch {
             for worker in started { worker.stop() }

@@ -5,16 +5,13 @@ import Wire
 /// What the node remembers of a stream.
 struct StreamRecord {
     private(set) var snapshot: StreamSnapshot
-    /// The worker that carries all of the stream's sessions.
-    let worker: Int
     /// The session that is, or is about to be, the source.
     private(set) var publisher: SessionID?
     /// Sessions that watch or wait, connected or not.
     private(set) var audience: Set<SessionID> = []
     private var connected: Set<SessionID> = []
 
-    init(id: StreamID, worker: Int) {
-        self.worker = worker
+    init(id: StreamID) {
         snapshot = StreamSnapshot(
             id: id, state: .waiting, version: 1, host: nil, hostName: nil, startedAt: nil, endedAt: nil,
             viewers: 0,

@@ -79,7 +79,7 @@ struct WorkerHandle: Sendable {
     /// Binds the worker's port and starts its thread.
     /// - Throws: `NetError` or `CryptoError`, in words for an operator.
     init(
-        index: Int, configuration: NodeConfiguration, identity: DTLSIdentity,
+        index: Int, configuration: NodeConfiguration, identity: DTLSIdentity, exchange: RelayExchange?,
         events: AsyncStream<WorkerEvent>.Continuation
     ) throws {
         // Fails here, where somebody hears of it, and not on the thread.
@@ -100,8 +100,10 @@ struct WorkerHandle: Sendable {
             let environment = WorkerEnvironment(
                 clock: clock, random: SystemRandomNumberGenerator(),
                 connection: PeerConnection.Environment(dtls: dtls, engine: engine, ice: ice))
-            return WorkerHost(worker: Worker(environment: environment), report: report, at: start.now)
+            let worker = Worker(environment: environment, index: index, exchange: exchange)
+            return WorkerHost(worker: worker, report: report, at: start.now)
         }
+        exchange?.setWaker(of: index) { [waker = thread.waker] in waker.wake() }
         self.report = report
         let local = thread.localAddress
         let addresses =

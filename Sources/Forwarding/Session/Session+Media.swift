@@ -15,7 +15,7 @@ extension Session {
             noteArrival(of: header, in: datagram.span, size: length, at: now)
             // Chromium probes the link with SSRC 0 before it has media.
             guard header.ssrc != 0 else { return }
-            guard let route = route(for: header, in: datagram.span) else {
+            guard let route = route(for: header, in: datagram.span, at: now) else {
                 counters.unroutable &+= 1
                 return
             }
@@ -46,7 +46,9 @@ extension Session {
                 bytes, header, isRepair: isRepair, clock: isPublisherClockKnown ? publisherClock : nil,
                 at: now)
         else { return }
+        route.track.relay(packet, bytes, of: layer, over: links)
         layer.forward(packet, bytes, at: now, into: &sink)
+        route.track.retargetIfDue(at: now)
     }
 
     /// Turns an RTX packet back into the packet it repeats, in place.

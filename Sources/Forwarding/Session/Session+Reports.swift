@@ -9,9 +9,8 @@ extension Session {
         earliest = min(earliest, estimator?.deadline ?? .distantFuture)
         for source in sources {
             for layer in source.track.layers { earliest = min(earliest, layer.feedbackDeadline) }
-            if estimator != nil || source.track.layers.count > 1 { earliest = min(earliest, nextRetarget) }
         }
-        return earliest
+        return estimator == nil ? earliest : min(earliest, nextLossLook)
     }
 
     /// Sends what RTCP has to say by now.
@@ -20,7 +19,7 @@ extension Session {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         guard connection.state == .connected else { return }
-        retargetTracks(at: now)
+        observeLoss(at: now)
         let packets = feedbackDue(at: now)
         if !packets.isEmpty {
             for bytes in packer.feedback(packets) { connection.sendControl(bytes, into: &sink) }
@@ -57,12 +56,10 @@ extension Session {
         return packets
     }
 
-    /// Follows simulcast layers that came or went.
-    private func retargetTracks(at now: MonotonicTime) {
-        guard now >= nextRetarget else { return }
-        nextRetarget = now + .milliseconds(250)
-        for source in sources where source.track.layers.count > 1 { source.track.retarget(at: now) }
-        guard estimator != nil else { return }
+    /// Tells the estimate of the link how much was lost.
+    private func observeLoss(at now: MonotonicTime) {
+        guard estimator != nil, now >= nextLossLook else { return }
+        nextLossLook = now + .milliseconds(250)
         for layer in sources.flatMap(\.track.layers) {
             if let loss = layer.takeLoss() { estimator?.observe(loss, at: now) }
         }

@@ -19,15 +19,17 @@ extension Session {
     ///
     /// Senders that use simulcast announce no SSRCs and put MID and RID into their first packets only, so what
     /// was learnt stays (RFC 8852 §3, RFC 9143 §9.2).
-    func route(for header: RTPHeader, in packet: Span<UInt8>) -> Route? {
+    func route(for header: RTPHeader, in packet: Span<UInt8>, at now: MonotonicTime) -> Route? {
         for route in routes where route.ssrc == header.ssrc { return route }
-        guard let route = learnRoute(for: header, in: packet) else { return nil }
+        guard let route = learnRoute(for: header, in: packet, at: now) else { return nil }
         if routes.count == Self.routeLimit { routes.removeFirst() }
         routes.append(route)
         return route
     }
 
-    private func learnRoute(for header: RTPHeader, in packet: Span<UInt8>) -> Route? {
+    private func learnRoute(
+        for header: RTPHeader, in packet: Span<UInt8>, at now: MonotonicTime
+    ) -> Route? {
         let ids = plan.publishedExtensions
         let mid = text(ids.mid, of: header, in: packet)
         let rid = text(ids.rtpStreamID, of: header, in: packet)
@@ -40,7 +42,7 @@ extension Session {
         if !source.plan.rids.isEmpty {
             guard let name, source.plan.rids.contains(name) else { return nil }
         }
-        guard let layer = source.track.layer(rid: name) else { return nil }
+        guard let layer = source.track.layer(rid: name, at: now) else { return nil }
         if !isRepair { adopt(header.ssrc, for: layer) }
         return Route(ssrc: header.ssrc, kind: isRepair ? .repair : .media, track: source.track, layer: layer)
     }

@@ -30,8 +30,11 @@ package final class Session {
     var routes: [Route] = []
     var feedback: TransportFeedbackRecorder?
     var estimator: REMBEstimator?
-    var nextRetarget = MonotonicTime.zero
+    var nextLossLook = MonotonicTime.zero
     var counters = MediaCounters()
+    /// Later sessions have higher numbers; of two publishers of a stream the later one counts.
+    let order: UInt64
+    let links: WorkerLinks?
     private let wakeList: WakeList
     private var isOnWakeList = false
     /// Whether media came from the client.
@@ -46,14 +49,16 @@ package final class Session {
 
     init(
         _ opening: SessionOpening, connection: PeerConnection, firstTrack: UInt64, wakeList: WakeList,
-        using random: inout some RandomNumberGenerator, at now: MonotonicTime
+        links: WorkerLinks?, using random: inout some RandomNumberGenerator, at now: MonotonicTime
     ) {
         id = opening.id
         plan = opening.plan
         self.connection = connection
         publishes = opening.publishes
         follows = opening.follows
+        order = opening.order
         self.wakeList = wakeList
+        self.links = links
         let ssrc = plan.slots.first?.ssrc ?? UInt32.random(in: 1...UInt32.max, using: &random)
         reportSSRC = ssrc
         packer = ControlPacker(
@@ -69,7 +74,8 @@ package final class Session {
         for (index, source) in plan.sources.enumerated() {
             let reader = PacketReader(formats: source.formats, ids: plan.publishedExtensions)
             let id = TrackID(number: firstTrack &+ UInt64(index))
-            let track = Track(id: id, plan: source, reader: reader, owner: self)
+            let key = TrackKey(worker: links?.index ?? 0, track: id)
+            let track = Track(key: key, plan: source, reader: reader, owner: self)
             sources.append(Source(plan: source, reader: reader, track: track))
         }
         for slot in plan.slots { slots.append(Slot(plan: slot, session: self, using: &random)) }
@@ -78,6 +84,16 @@ package final class Session {
     /// Leaves every track; called when the session or its programme ends.
     package func detachAll() {
         for slot in slots { slot.detach() }
+    }
+
+    /// What other workers have to know of what it publishes.
+    var relayed: RelayedProgramme {
+        RelayedProgramme(
+            order: order,
+            tracks: sources.map { source in
+                RelayedTrack(
+                    id: source.track.key.track, plan: source.plan, extensions: plan.publishedExtensions)
+            })
     }
 
     /// Has this session looked at when the batch is done.
@@ -109,5 +125,11 @@ package final class Session {
             }
         }
         return totals
+    }
+}
+
+extension Session: KeyFrameSource {
+    func keyFrameDemanded(of layer: Int, of track: TrackID, at now: MonotonicTime) {
+        requestWake()
     }
 }

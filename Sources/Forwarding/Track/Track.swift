@@ -2,23 +2,41 @@ import Base
 import Peer
 import Wire
 
+/// Names a track among those of all workers.
+struct TrackKey: Hashable {
+    /// The worker that receives it from its publisher.
+    let worker: Int
+    let track: TrackID
+}
+
+/// Whoever can ask a track's publisher for a key frame.
+protocol KeyFrameSource: AnyObject {
+    func keyFrameDemanded(of layer: Int, of track: TrackID, at now: MonotonicTime)
+}
+
 /// One published audio or video source, and who watches it on this worker.
+///
+/// On the worker of its publisher it is the original; on others that have viewers it is a copy, with a history of its
+/// own, so that retransmissions need not cross.
 package final class Track {
-    package let id: TrackID
+    let key: TrackKey
     package let plan: SourcePlan
     private let reader: PacketReader
-    private weak var owner: Session?
+    /// Gone while slots still hold on to what the publisher sent.
+    private weak var owner: (any KeyFrameSource)?
     package private(set) var layers: [TrackLayer] = []
-    /// The latest level, 0 to 127 in −dBov: 0 is loudest.
-    package internal(set) var audioLevel: AudioLevel?
     /// Slots that carry this track or shall do so as soon as there is something to send.
     private var subscribers: [Slot] = []
+    /// Other workers that get each packet once.
+    private var relays: [Int] = []
+    private var nextRetarget = MonotonicTime.zero
 
     /// Simulcast layers beyond this are not accepted.
     static let layerLimit = 4
+    private static let retargetInterval = Duration.milliseconds(250)
 
-    init(id: TrackID, plan: SourcePlan, reader: PacketReader, owner: Session) {
-        self.id = id
+    init(key: TrackKey, plan: SourcePlan, reader: PacketReader, owner: (any KeyFrameSource)?) {
+        self.key = key
         self.plan = plan
         self.reader = reader
         self.owner = owner
@@ -28,14 +46,26 @@ package final class Track {
 
     package var subscriberCount: Int { subscribers.count }
 
+    // MARK: Layers
+
     /// The layer named `rid`, made on first sight; nil beyond the limit.
-    func layer(rid: String?) -> TrackLayer? {
-        if let known = layers.first(where: { $0.rid == rid }) { return known }
+    func layer(rid: String?, at now: MonotonicTime) -> TrackLayer? {
+        layers.first { $0.rid == rid } ?? addLayer(rid: rid, at: now)
+    }
+
+    private func addLayer(rid: String?, at now: MonotonicTime) -> TrackLayer? {
         guard layers.count < Self.layerLimit else { return nil }
-        let layer = TrackLayer(rid: rid, plan: plan, reader: reader, owner: owner)
+        let layer = TrackLayer(index: layers.count, rid: rid, plan: plan, reader: reader, track: self)
         layers.append(layer)
+        retarget(at: now)
         return layer
     }
+
+    func keyFrameDemanded(of layer: Int, at now: MonotonicTime) {
+        owner?.keyFrameDemanded(of: layer, of: key.track, at: now)
+    }
+
+    // MARK: Slots
 
     func attach(_ slot: Slot, at now: MonotonicTime) {
         subscribers.append(slot)
@@ -47,8 +77,15 @@ package final class Track {
         subscribers.removeAll { $0 === slot }
     }
 
-    /// Points every slot at the best layer; called when a layer came, and a few times a second.
-    func retarget(at now: MonotonicTime) {
+    /// Follows simulcast layers that came or went, a few times a second.
+    func retargetIfDue(at now: MonotonicTime) {
+        guard layers.count > 1, now >= nextRetarget else { return }
+        nextRetarget = now + Self.retargetInterval
+        retarget(at: now)
+    }
+
+    /// Points every slot at the best layer.
+    private func retarget(at now: MonotonicTime) {
         guard let best = bestLayer(at: now) else { return }
         for slot in subscribers { aim(slot, at: best, now) }
     }
@@ -66,13 +103,55 @@ package final class Track {
 
     private func aim(_ slot: Slot, at layer: TrackLayer?, _ now: MonotonicTime) {
         guard let layer, slot.awaited !== layer else { return }
-        if slot.current === layer {
-            slot.awaited?.stopAwaiting(slot)
-            slot.awaited = nil
-            return
-        }
         slot.awaited?.stopAwaiting(slot)
+        slot.awaited = nil
+        guard slot.current !== layer else { return }
         slot.awaited = layer
         layer.await(slot, at: now)
+    }
+
+    // MARK: Other workers
+
+    /// Sends each packet to these workers from now on.
+    func relayTo(_ workers: Set<Int>) {
+        relays = workers.sorted()
+    }
+
+    /// Hands a packet to the other workers that want it, once each.
+    func relay(_ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, over links: WorkerLinks?) {
+        guard let links, !relays.isEmpty else { return }
+        let relayed = RelayedPacket(
+            track: key.track, layer: layer.index, epoch: layer.epoch, sequenceNumber: packet.sequenceNumber,
+            captured: packet.captured)
+        for worker in relays { links.relay(relayed, bytes, to: worker) }
+    }
+
+    /// Takes a packet in that another worker received.
+    func receiveRelayed(
+        _ relayed: RelayedPacket, _ bytes: Span<UInt8>, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        while layers.count <= relayed.layer {
+            guard addLayer(rid: nil, at: now) != nil else { return }
+        }
+        let layer = layers[relayed.layer]
+        guard let packet = layer.receiveRelayed(relayed, bytes, at: now) else { return }
+        layer.forward(packet, bytes, at: now, into: &sink)
+        retargetIfDue(at: now)
+    }
+}
+
+/// Asks for key frames where the publisher is: on another worker.
+final class RemoteKeyFrameSource: KeyFrameSource {
+    private let links: WorkerLinks
+    private let worker: Int
+
+    init(worker: Int, links: WorkerLinks) {
+        self.worker = worker
+        self.links = links
+    }
+
+    func keyFrameDemanded(of layer: Int, of track: TrackID, at now: MonotonicTime) {
+        links.tell(.demandKeyFrame(track, layer: layer), to: worker)
     }
 }

@@ -6,19 +6,25 @@ import Wire
 ///
 /// Holds the history that every slot's retransmissions come from, and the slots that are being sent this layer.
 package final class TrackLayer {
-    /// The RID of a simulcast layer; nil where there is only one.
+    /// Place among the track's layers.
+    let index: Int
+    /// The RID of a simulcast layer; nil where there is only one, and on workers that the track is relayed to.
     package let rid: String?
     package let reader: PacketReader
     private let plan: SourcePlan
-    /// The session that publishes it; gone while slots still hold on to what it sent.
-    private weak var owner: Session?
-    /// Reception state; nil until the first packet.
+    private weak var track: Track?
+    /// Counts how often the source started anew.
+    private(set) var epoch = 0
+    /// Reception state; nil until the first packet, and on workers that the track is relayed to.
     package private(set) var stream: ReceiveStream?
     package private(set) var history: PacketHistory
     package private(set) var keyFrames: KeyFrameRequester
     /// Of the latest key frame that told its size, in pixels.
     package private(set) var resolution: VideoResolution?
     package private(set) var lastArrival: MonotonicTime?
+    private var rate = RateMeter()
+    /// Demands go on to another worker at most this often; nil before the first.
+    private var lastDemand: MonotonicTime?
     /// Whether the sender has told how its time stamps relate to its clock.
     private(set) var hasSenderReport = false
     /// From the latest key frame with a dependency descriptor.
@@ -29,8 +35,9 @@ package final class TrackLayer {
     /// Slots that change to this layer at its next entry point.
     private var awaiting: [Slot] = []
 
-    init(rid: String?, plan: SourcePlan, reader: PacketReader, owner: Session?) {
-        self.owner = owner
+    init(index: Int, rid: String?, plan: SourcePlan, reader: PacketReader, track: Track) {
+        self.index = index
+        self.track = track
         self.rid = rid
         self.plan = plan
         self.reader = reader
@@ -56,7 +63,7 @@ package final class TrackLayer {
 
     /// In bits a second, over about the last second.
     package func bitrate(at now: MonotonicTime) -> Int {
-        stream?.bitrate(at: now) ?? 0
+        rate.bitrate(at: now)
     }
 
     /// The source starts anew under another SSRC: what was stored is no longer what its numbers mean.
@@ -64,8 +71,13 @@ package final class TrackLayer {
         let repair: ReceiveStream.Repair =
             !plan.supportsNACK ? .none : isVideo ? .packetsAndKeyFrames : .packets
         stream = ReceiveStream(ssrc: ssrc, clockRate: plan.clockRate, repair: repair)
-        history.removeAll()
         hasSenderReport = false
+        epoch &+= 1
+        startAnew()
+    }
+
+    private func startAnew() {
+        history.removeAll()
         for slot in slots { slot.awaited = self }
         awaiting += slots
         slots.removeAll()
@@ -83,7 +95,9 @@ package final class TrackLayer {
     func demandKeyFrame(at now: MonotonicTime) {
         guard isVideo else { return }
         keyFrames.demand(at: now)
-        owner?.requestWake()
+        if let lastDemand, now.nanoseconds(since: lastDemand) < 50_000_000 { return }
+        lastDemand = now
+        track?.keyFrameDemanded(of: index, at: now)
     }
 
     func stopAwaiting(_ slot: Slot) {
@@ -112,15 +126,37 @@ package final class TrackLayer {
         case .new(let index), .repaired(let index): packet.sequenceNumber = index
         case .duplicate, .tooOld, nil: return nil
         }
+        packet.captured = clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
+        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(at: now) }
+        note(&packet, bytes, at: now)
+        return packet
+    }
+
+    /// Takes a packet in that another worker received and checked.
+    func receiveRelayed(_ relayed: RelayedPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) -> MediaPacket?
+    {
+        if relayed.epoch != epoch {
+            epoch = relayed.epoch
+            startAnew()
+        }
+        guard let header = try? RTPHeader(parsing: bytes),
+            var packet = try? reader.read(bytes, header, structure: structure)
+        else { return nil }
+        packet.sequenceNumber = relayed.sequenceNumber
+        packet.captured = relayed.captured
+        note(&packet, bytes, at: now)
+        return packet
+    }
+
+    /// Remembers what later packets, slots and NACKs need of this one.
+    private func note(_ packet: inout MediaPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) {
         lastArrival = now
+        rate.add(bytes.count, at: now)
         extendPictureID(of: &packet)
         if let attached = packet.dependency?.attachedStructure { structure = attached }
-        packet.captured = clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
-        if startsKeyFrame { keyFrames.keyFrameArrived(at: now) }
         if let size = packet.video?.resolution { resolution = size }
-        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(at: now) }
+        if isVideo, packet.isEntryPoint { keyFrames.keyFrameArrived(at: now) }
         history.store(bytes, 0..<bytes.count, sequenceNumber: packet.sequenceNumber, at: now)
-        return packet
     }
 
     private func extendPictureID(of packet: inout MediaPacket) {

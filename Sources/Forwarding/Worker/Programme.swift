@@ -4,21 +4,48 @@ import Wire
 
 /// What a stream's viewers on this worker get: one video and one audio.
 ///
-/// Stays when its publisher leaves, so that viewers need not come back when it does.
+/// Stays when its publisher leaves, so that viewers need not come back when it does. The publisher lives here, or on
+/// another worker that relays its packets.
 final class Programme {
-    private(set) var publisher: Session?
+    enum Origin {
+        case local(Session)
+        case remote(worker: Int)
+    }
+
+    struct Source {
+        let origin: Origin
+        /// Later publishers have higher numbers and take over from earlier ones.
+        let order: UInt64
+        let tracks: [Track]
+
+        var session: Session? {
+            guard case .local(let session) = origin else { return nil }
+            return session
+        }
+    }
+
+    private(set) var source: Source?
     private(set) var followers: [Session] = []
+    /// Other workers that have viewers of this stream.
+    private(set) var wanters: Set<Int> = []
 
-    var isEmpty: Bool { publisher == nil && followers.isEmpty }
+    var isEmpty: Bool { source == nil && followers.isEmpty && wanters.isEmpty }
 
-    /// Makes `session` the source of the programme; viewers change over at its first key frame.
-    /// - Returns: the session that it takes over from.
-    func present(_ session: Session, at now: MonotonicTime) -> Session? {
-        guard publisher !== session else { return nil }
-        let previous = publisher
-        publisher = session
+    /// Changes to `new`, at each track's next entry point.
+    /// - Returns: the source that `new` takes over from.
+    func change(to new: Source, at now: MonotonicTime) -> Source? {
+        let previous = source
+        source?.tracks.forEach { $0.relayTo([]) }
+        source = new
+        if new.session != nil { new.tracks.forEach { $0.relayTo(wanters) } }
         for follower in followers { connect(follower, at: now) }
         return previous
+    }
+
+    /// The publisher is gone; its viewers wait for the next one.
+    func loseSource() {
+        source = nil
+        for follower in followers { follower.detachAll() }
     }
 
     func follow(_ session: Session, at now: MonotonicTime) {
@@ -26,23 +53,25 @@ final class Programme {
         connect(session, at: now)
     }
 
-    /// - Returns: whether `session` was the source.
-    func remove(_ session: Session) -> Bool {
+    func unfollow(_ session: Session) {
         followers.removeAll { $0 === session }
-        guard publisher === session else { return false }
-        publisher = nil
-        for follower in followers { follower.detachAll() }
-        return true
+    }
+
+    /// Notes whether another worker has viewers.
+    func setWanted(_ isWanted: Bool, by worker: Int) {
+        if isWanted { wanters.insert(worker) } else { wanters.remove(worker) }
+        guard let source, source.session != nil else { return }
+        source.tracks.forEach { $0.relayTo(wanters) }
     }
 
     /// The first slot of each kind carries the programme.
     private func connect(_ follower: Session, at now: MonotonicTime) {
-        guard let publisher else { return }
+        guard let source else { return }
         for kind in [MediaKind.audio, .video] {
             guard let slot = follower.slots.first(where: { $0.plan.kind == kind }),
-                let source = publisher.sources.first(where: { $0.plan.kind == kind })
+                let track = source.tracks.first(where: { $0.kind == kind })
             else { continue }
-            slot.attach(source.track, at: now)
+            slot.attach(track, at: now)
         }
     }
 }

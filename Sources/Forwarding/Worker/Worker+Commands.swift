@@ -36,33 +36,16 @@ extension Worker {
             environment: environment.connection,
             at: now)
         let session = Session(
-            opening, connection: connection, firstTrack: nextTrack, wakeList: wakeList,
-            using: &environment.random,
-            at: now)
+            opening, connection: connection, firstTrack: nextTrack, wakeList: wakeList, links: links,
+            using: &environment.random, at: now)
         nextTrack &+= UInt64(session.sources.count)
+        for source in session.sources { published[source.track.key.track] = source.track }
         register(session)
         counters.sessionsOpened &+= 1
         schedule(session, at: now)
     }
 
-    /// A session may send and receive from now on: it takes its place in its programme.
-    func begin(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
-        counters.sessionsConnected &+= 1
-        if let stream = session.follows { programme(of: stream).follow(session, at: now) }
-        guard let stream = session.publishes else { return }
-        if let previous = programme(of: stream).present(session, at: now) {
-            close(previous, because: .replaced, at: now, into: &sink)
-        }
-    }
-
-    private func programme(of stream: StreamID) -> Programme {
-        if let known = programmes[stream] { return known }
-        let programme = Programme()
-        programmes[stream] = programme
-        return programme
-    }
-
-    private func close(
+    func close(
         _ session: Session, because reason: PeerConnection.CloseReason, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
@@ -74,11 +57,8 @@ extension Worker {
     func remove(_ session: Session, because reason: PeerConnection.CloseReason) {
         forget(session)
         session.detachAll()
-        for stream in [session.follows, session.publishes].compactMap({ $0 }) {
-            guard let programme = programmes[stream] else { continue }
-            _ = programme.remove(session)
-            if programme.isEmpty { programmes[stream] = nil }
-        }
+        leaveProgrammes(session)
+        for source in session.sources { published[source.track.key.track] = nil }
         counters.media.add(session.totals)
         tell(.closed(session.id, reason))
     }

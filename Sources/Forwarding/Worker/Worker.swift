@@ -29,6 +29,13 @@ package final class Worker {
     /// By the ufrags that we gave; during an ICE restart two of them lead to one session.
     private var byUfrag: [String: Session] = [:]
     var programmes: [StreamID: Programme] = [:]
+    /// Tracks that sessions of this worker publish.
+    var published: [TrackID: Track] = [:]
+    /// Copies of tracks that other workers receive.
+    var relayed: [TrackKey: Track] = [:]
+    /// Nil for a worker that is alone.
+    let links: WorkerLinks?
+    let remoteOwners: [RemoteKeyFrameSource]
     let wakeList = WakeList()
     private var deadlines = DeadlineQueue<SessionID>()
     /// What control has to know; drained by whoever owns the worker.
@@ -36,8 +43,17 @@ package final class Worker {
     var nextTrack: UInt64 = 1
     var counters = WorkerCounters()
 
-    package init(environment: WorkerEnvironment) {
+    /// - Parameters:
+    ///   - index: which of the node's workers this is.
+    ///   - exchange: connects it to the others; nil if there are none.
+    package init(environment: WorkerEnvironment, index: Int = 0, exchange: RelayExchange? = nil) {
         self.environment = environment
+        let links = exchange.map { WorkerLinks(index: index, exchange: $0) }
+        self.links = links
+        remoteOwners =
+            links.map { links in
+                (0..<(exchange?.workerCount ?? 0)).map { RemoteKeyFrameSource(worker: $0, links: links) }
+            } ?? []
     }
 
     // MARK: Datagrams
@@ -80,8 +96,12 @@ package final class Worker {
         events.append(.mediaStarted(session.id))
     }
 
-    /// Looks at the sessions that the batch made due; called after each batch of datagrams or commands.
+    /// Takes in what other workers sent, and looks at the sessions that the batch made due.
+    ///
+    /// Called after each batch of datagrams or commands, and when another worker calls.
     package func endOfBatch(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        receiveFromWorkers(at: now, into: &sink)
+        defer { links?.flush() }
         for session in wakeList.takeAll() {
             session.leaveWakeList()
             guard sessions[session.id] != nil else { continue }
@@ -104,6 +124,7 @@ package final class Worker {
             guard let session = sessions[id] else { continue }
             wake(session, at: now, into: &sink)
         }
+        links?.flush()
     }
 
     private func wake(

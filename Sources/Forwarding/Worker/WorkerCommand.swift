@@ -23,16 +23,19 @@ package struct SessionOpening: Sendable {
     package let publishes: StreamID?
     /// The stream whose programme this session gets.
     package let follows: StreamID?
+    /// Later sessions of the node have higher numbers; of two publishers of a stream the later one counts.
+    package let order: UInt64
 
     package init(
         id: SessionID, plan: SessionPlan, localCredentials: ICECredentials, publishes: StreamID? = nil,
-        follows: StreamID? = nil
+        follows: StreamID? = nil, order: UInt64
     ) {
         self.id = id
         self.plan = plan
         self.localCredentials = localCredentials
         self.publishes = publishes
         self.follows = follows
+        self.order = order
     }
 }
 
@@ -51,6 +54,8 @@ package struct WorkerCounters: Equatable, Sendable {
     package var strangers: UInt64 = 0
     package var sessionsOpened: UInt64 = 0
     package var sessionsConnected: UInt64 = 0
+    /// Packets that came from other workers.
+    package var packetsRelayed: UInt64 = 0
     /// That live now.
     package var sessions = 0
     /// In `Worker.counters` of sessions that have ended; `Worker.statistics` adds those that live.

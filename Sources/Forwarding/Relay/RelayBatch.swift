@@ -1,0 +1,70 @@
+import Base
+import Peer
+import Wire
+
+/// What one worker has to tell another at the end of a batch of its own.
+///
+/// Packets lie one behind the other in one array, so that a batch is two allocations however many it holds, and a
+/// track's packet crosses once, however many viewers the other worker has.
+package struct RelayBatch: Sendable {
+    enum Item: Sendable {
+        /// Whether the sender has viewers of this stream.
+        case want(StreamID, Bool)
+        /// The sender has a publisher of this stream from now on.
+        case present(StreamID, RelayedProgramme)
+        /// The publisher that came as number `order` is gone.
+        case withdraw(StreamID, order: UInt64)
+        case packet(RelayedPacket)
+        /// Viewers of the sender need a key frame of this track of the receiver.
+        case demandKeyFrame(TrackID, layer: Int)
+    }
+
+    var items: [Item] = []
+    var bytes: [UInt8] = []
+
+    var isEmpty: Bool { items.isEmpty }
+
+    /// The same without media, for a receiver that does not keep up; what was said must still be heard.
+    var withoutPackets: RelayBatch {
+        var rest = RelayBatch()
+        rest.items = items.filter { if case .packet = $0 { false } else { true } }
+        return rest
+    }
+
+    mutating func append(_ packet: RelayedPacket, _ contents: Span<UInt8>) {
+        var packet = packet
+        let start = bytes.count
+        bytes.reserveCapacity(start + contents.count)
+        for index in contents.indices { bytes.append(contents[index]) }
+        packet.range = start..<bytes.count
+        items.append(.packet(packet))
+    }
+}
+
+/// A decrypted RTP packet on its way to another worker.
+struct RelayedPacket: Sendable {
+    /// As the worker that received it numbers its tracks.
+    let track: TrackID
+    /// Place among the track's layers.
+    let layer: Int
+    /// Changes when the layer's source starts anew.
+    let epoch: Int
+    /// Extended, as the source counts.
+    let sequenceNumber: Int64
+    let captured: MonotonicTime?
+    /// Where it lies in the batch.
+    var range = 0..<0
+}
+
+/// What a worker has to know of a publisher on another one.
+struct RelayedProgramme: Sendable {
+    /// Later publishers have higher numbers.
+    let order: UInt64
+    let tracks: [RelayedTrack]
+}
+
+struct RelayedTrack: Sendable {
+    let id: TrackID
+    let plan: SourcePlan
+    let extensions: ExtensionIDs
+}

@@ -1,0 +1,47 @@
+import Base
+import Peer
+
+/// One worker's lines to the others.
+final class WorkerLinks {
+    let index: Int
+    private let exchange: RelayExchange
+    private var outgoing: [RelayBatch]
+    private var hasOutgoing = false
+
+    init(index: Int, exchange: RelayExchange) {
+        self.index = index
+        self.exchange = exchange
+        outgoing = Array(repeating: RelayBatch(), count: exchange.workerCount)
+    }
+
+    var others: some Sequence<Int> { (0..<outgoing.count).lazy.filter { [index] in $0 != index } }
+
+    func tell(_ item: RelayBatch.Item, to worker: Int) {
+        outgoing[worker].items.append(item)
+        hasOutgoing = true
+    }
+
+    func tellAll(_ item: RelayBatch.Item) {
+        for worker in others { tell(item, to: worker) }
+    }
+
+    func relay(_ packet: RelayedPacket, _ bytes: Span<UInt8>, to worker: Int) {
+        outgoing[worker].append(packet, bytes)
+        hasOutgoing = true
+    }
+
+    /// Hands over what was said since the last time; once per batch.
+    func flush() {
+        guard hasOutgoing else { return }
+        hasOutgoing = false
+        for worker in others where !outgoing[worker].isEmpty {
+            var batch = RelayBatch()
+            swap(&batch, &outgoing[worker])
+            exchange.post(batch, from: index, to: worker)
+        }
+    }
+
+    func takeAll() -> [(sender: Int, batch: RelayBatch)] {
+        exchange.takeAll(for: index)
+    }
+}

@@ -1,0 +1,142 @@
+import Base
+import Peer
+import Wire
+
+extension Worker {
+    /// A session may send and receive from now on: it takes its place in its programme.
+    func begin(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        counters.sessionsConnected &+= 1
+        if let stream = session.follows {
+            let programme = programme(of: stream)
+            if programme.followers.isEmpty { links?.tellAll(.want(stream, true)) }
+            programme.follow(session, at: now)
+        }
+        if session.publishes != nil { present(session, at: now, into: &sink) }
+    }
+
+    /// Makes `session` the source of its stream, here and on the other workers.
+    private func present(
+        _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard let stream = session.publishes else { return }
+        let programme = programme(of: stream)
+        if let source = programme.source, source.order > session.order {
+            return close(session, because: .replaced, at: now, into: &sink)
+        }
+        let source = Programme.Source(
+            origin: .local(session), order: session.order, tracks: session.sources.map(\.track))
+        links?.tellAll(.present(stream, session.relayed))
+        if let previous = programme.change(to: source, at: now) { retire(previous, at: now, into: &sink) }
+    }
+
+    /// Lets go of a source that another one has taken over from.
+    private func retire(
+        _ source: Programme.Source, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        switch source.origin {
+        case .local(let session): close(session, because: .replaced, at: now, into: &sink)
+        case .remote: for track in source.tracks { relayed[track.key] = nil }
+        }
+    }
+
+    /// Takes a session that has ended out of its programmes.
+    func leaveProgrammes(_ session: Session) {
+        if let stream = session.follows, let programme = programmes[stream] {
+            let wasFollowed = !programme.followers.isEmpty
+            programme.unfollow(session)
+            if wasFollowed, programme.followers.isEmpty { links?.tellAll(.want(stream, false)) }
+            forgetIfEmpty(stream)
+        }
+        guard let stream = session.publishes, let programme = programmes[stream],
+            programme.source?.session === session
+        else { return }
+        programme.loseSource()
+        links?.tellAll(.withdraw(stream, order: session.order))
+        forgetIfEmpty(stream)
+    }
+
+    func programme(of stream: StreamID) -> Programme {
+        if let known = programmes[stream] { return known }
+        let programme = Programme()
+        programmes[stream] = programme
+        return programme
+    }
+
+    private func forgetIfEmpty(_ stream: StreamID) {
+        if programmes[stream]?.isEmpty == true { programmes[stream] = nil }
+    }
+
+    // MARK: Other workers
+
+    /// Takes in what the other workers had to say.
+    func receiveFromWorkers(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        guard let links else { return }
+        for (sender, batch) in links.takeAll() {
+            for item in batch.items {
+                if case .packet(let packet) = item {
+                    take(packet, batch.bytes.span, from: sender, at: now, into: &sink)
+                } else {
+                    take(item, from: sender, at: now, into: &sink)
+                }
+            }
+        }
+    }
+
+    private func take(
+        _ packet: RelayedPacket, _ bytes: Span<UInt8>, from sender: Int, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard let track = relayed[TrackKey(worker: sender, track: packet.track)],
+            packet.range.upperBound <= bytes.count
+        else { return }
+        counters.packetsRelayed &+= 1
+        track.receiveRelayed(packet, bytes.extracting(packet.range), at: now, into: &sink)
+    }
+
+    private func take(
+        _ item: RelayBatch.Item, from sender: Int, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        switch item {
+        case .want(let stream, let isWanted):
+            let programme = programme(of: stream)
+            programme.setWanted(isWanted, by: sender)
+            if isWanted, let session = programme.source?.session {
+                links?.tell(.present(stream, session.relayed), to: sender)
+            }
+            forgetIfEmpty(stream)
+        case .present(let stream, let new):
+            take(new, of: stream, from: sender, at: now, into: &sink)
+        case .withdraw(let stream, let order):
+            guard let programme = programmes[stream], let source = programme.source, source.order == order,
+                source.session == nil
+            else { return }
+            for track in source.tracks { relayed[track.key] = nil }
+            programme.loseSource()
+            forgetIfEmpty(stream)
+        case .demandKeyFrame(let id, let layer):
+            guard let track = published[id], track.layers.indices.contains(layer) else { return }
+            track.layers[layer].demandKeyFrame(at: now)
+        case .packet: break
+        }
+    }
+
+    /// A publisher on another worker.
+    private func take(
+        _ new: RelayedProgramme, of stream: StreamID, from sender: Int, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard let programme = programmes[stream], (programme.source?.order ?? 0) < new.order else { return }
+        let tracks = new.tracks.map { description in
+            let key = TrackKey(worker: sender, track: description.id)
+            let track = Track(
+                key: key, plan: description.plan,
+                reader: PacketReader(formats: description.plan.formats, ids: description.extensions),
+                owner: remoteOwners[sender])
+            relayed[key] = track
+            return track
+        }
+        let source = Programme.Source(origin: .remote(worker: sender), order: new.order, tracks: tracks)
+        if let previous = programme.change(to: source, at: now) { retire(previous, at: now, into: &sink) }
+    }
+}
