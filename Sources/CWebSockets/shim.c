@@ -2,8 +2,11 @@
 #define _GNU_SOURCE
 #include "CWebSockets.h"
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 const char *cws_load_event_plugin(void) {
     static void *plugin;
@@ -12,7 +15,7 @@ const char *cws_load_event_plugin(void) {
     return plugin ? NULL : dlerror();
 }
 
-struct lws_context *cws_create(const struct cws_settings *settings) {
+struct lws_context *cws_create(const struct cws_settings *settings, struct lws_vhost **host) {
     // Freed by the context, see below.
     struct lws_protocols *protocols = calloc(2, sizeof(*protocols));
     if (!protocols)
@@ -54,19 +57,50 @@ struct lws_context *cws_create(const struct cws_settings *settings) {
         info.alpn = settings->alpn;
         info.ssl_options_set = SSL_OP_NO_SSLv3 | SSL_OP_NO_TLSv1 | SSL_OP_NO_TLSv1_1 | SSL_OP_NO_RENEGOTIATION;
     }
-    return lws_create_context(&info);
+    // Made apart from the host: lws_create_context cleans up badly when its own host fails.
+    info.options |= LWS_SERVER_OPTION_EXPLICIT_VHOSTS;
+    struct lws_context *context = lws_create_context(&info);
+    *host = context ? lws_create_vhost(context, &info) : NULL;
+    return context;
+}
+
+static void find_event_descriptor(uv_handle_t *handle, void *found) {
+    struct stat status;
+    uv_os_fd_t descriptor;
+    if (uv_handle_get_type(handle) != UV_POLL || uv_fileno(handle, &descriptor))
+        return;
+    // The context's eventfd is the only thing polled that is no socket.
+    if (fstat(descriptor, &status) == 0 && !S_ISSOCK(status.st_mode))
+        *(int *)found = descriptor;
+}
+
+void cws_begin_destroy(struct lws_context *context, uv_loop_t *loop) {
+    int descriptor = -1;
+    uv_walk(loop, find_event_descriptor, &descriptor);
+    lws_context_destroy(context);
+    if (!context || descriptor < 0)
+        return;
+    // libwebsockets 4.1 has closed its eventfd and will do so again when libuv lets go of it. By then the number
+    // could belong to a socket of another thread, so something worthless takes it.
+    int placeholder = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    if (placeholder < 0 || placeholder == descriptor)
+        return;
+    int taken = fcntl(placeholder, F_DUPFD_CLOEXEC, descriptor);
+    if (taken >= 0 && taken != descriptor)
+        close(taken);
+    close(placeholder);
 }
 
 int cws_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
 
-struct lws *cws_adopt(struct lws_context *context, int socket, int is_tls) {
+struct lws *cws_adopt(struct lws_vhost *host, int socket, int is_tls) {
     lws_sock_file_fd_type descriptor;
     memset(&descriptor, 0, sizeof(descriptor));
     descriptor.sockfd = socket;
     int type = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP | (is_tls ? LWS_ADOPT_ALLOW_SSL : 0);
-    return lws_adopt_descriptor_vhost(lws_get_vhost_by_name(context, "rostrum"), type, descriptor, NULL, NULL);
+    return lws_adopt_descriptor_vhost(host, type, descriptor, NULL, NULL);
 }
 
 int cws_prefix(void) { return LWS_PRE; }

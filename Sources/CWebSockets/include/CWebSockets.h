@@ -34,14 +34,17 @@ struct cws_settings {
 /// Returns null, or what went wrong, to be read before the next call.
 const char *cws_load_event_plugin(void);
 
-/// Returns null when libwebsockets refuses the settings.
-struct lws_context *cws_create(const struct cws_settings *settings);
+/// Returns null when libwebsockets cannot start at all, and a null host when it does not like the TLS files.
+struct lws_context *cws_create(const struct cws_settings *settings, struct lws_vhost **host);
+
+/// Begins to close everything; the loop must run until nothing is left of it.
+void cws_begin_destroy(struct lws_context *context, uv_loop_t *loop);
 
 /// `accept4` with the flags for a socket that neither blocks nor is inherited.
 int cws_accept(int listener, struct sockaddr *address, socklen_t *length);
 
 /// Hands an accepted, non-blocking socket to libwebsockets, which closes it from then on, even on failure (null).
-struct lws *cws_adopt(struct lws_context *context, int socket, int is_tls);
+struct lws *cws_adopt(struct lws_vhost *host, int socket, int is_tls);
 
 /// Bytes that must be free before every buffer given to `lws_write`.
 int cws_prefix(void);

@@ -7,6 +7,8 @@ final class Connection {
     let address: TransportAddress
     /// Requests under way; several only with HTTP/2.
     var activeExchanges = 0
+    /// Whether a request has come before the one that is looked at.
+    var isReused = false
     /// When to give it up, in the loop's milliseconds; nil while an exchange or a WebSocket decides.
     var deadline: UInt64?
     /// Closed at the next chance to write.
@@ -72,7 +74,6 @@ final class Exchange {
         isBodyPending = head.map { $0.framing != .none } ?? false
     }
 
-    /// Bytes to hand over next.
     var isWaitingForHandler: Bool {
         if case .handling = phase { return true }
         return false

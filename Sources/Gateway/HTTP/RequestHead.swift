@@ -17,8 +17,8 @@ struct RequestHead {
     let headers: HTTPHeaders
     let framing: Framing
     let expectsContinue: Bool
-    /// Whether libwebsockets takes what follows the head for a body, whatever the head says.
-    let libraryAwaitsBody: Bool
+    /// Whether libwebsockets takes all that follows the head for a body.
+    let libraryAwaitsMore: Bool
 
     struct Refusal: Error {
         let status: Int
@@ -50,7 +50,9 @@ struct RequestHead {
         }
         framing = try Self.framing(headers, method, isStream: isStream)
         expectsContinue = headers["expect"]?.lowercased() == "100-continue"
-        libraryAwaitsBody = framing == .chunked || framing == .none && [.post, .put, .patch].contains(method)
+        libraryAwaitsMore =
+            framing == .chunked
+            || framing == .none && headers["content-length"] == nil && [.post, .put, .patch].contains(method)
     }
 
     private static func target(_ wsi: OpaquePointer, isStream: Bool) throws(Refusal) -> (HTTPMethod, String) {

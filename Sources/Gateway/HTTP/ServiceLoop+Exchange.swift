@@ -14,6 +14,10 @@ extension ServiceLoop {
         let deadline = now + settings.receiveTimeout.milliseconds
         do throws(RequestHead.Refusal) {
             let head = try RequestHead(reading: wsi, maximumBytes: settings.maximumHeaderBytes)
+            if isUnsafeToContinue(connection, head) {
+                let exchange = open(wsi, connection, nil, deadline)
+                return refuse(exchange, 400, "A request with a body must not be sent before the last answer.")
+            }
             let exchange = open(wsi, connection, head, deadline)
             if let seconds = limits.request(connection.address.ip, at: now) {
                 return refuse(
@@ -39,13 +43,26 @@ extension ServiceLoop {
         }
     }
 
+    /// Whether libwebsockets 4.1 would read freed memory for this request's body, or never stop reading it.
+    ///
+    /// It happens when the head lies in its buffer of bytes that came too early, behind an earlier request in the
+    /// same packet. libwebsockets does not say so for one connection, only whether there are such bytes at all.
+    private func isUnsafeToContinue(_ connection: Connection, _ head: RequestHead) -> Bool {
+        guard connection.isReused, cws_is_stream(connection.wsi) == 0 else { return false }
+        guard head.framing != .none || head.libraryAwaitsMore else { return false }
+        return settings.tls != nil || lws_service_adjust_timeout(context, 1, 0) == 0
+    }
+
     private func open(
         _ wsi: OpaquePointer, _ connection: Connection, _ head: RequestHead?, _ deadline: UInt64
     ) -> Exchange {
         let exchange = Exchange(
             id: nextID(), wsi: wsi, connection: connection, head: head, startedAt: now, deadline: deadline)
-        // After a body of unknown length libwebsockets cannot find the next request.
-        exchange.closesConnection = head?.libraryAwaitsBody ?? true
+        // After a body of unknown length libwebsockets cannot find the next request. With TLS one request must do,
+        // because `isUnsafeToContinue` cannot be known there.
+        let isOnly = settings.tls != nil && !exchange.isStream
+        exchange.closesConnection = isOnly || head?.libraryAwaitsMore ?? true
+        connection.isReused = true
         exchanges[exchange.id] = exchange
         exchangeOf[wsi] = exchange
         connection.activeExchanges += 1
@@ -79,13 +96,16 @@ extension ServiceLoop {
     }
 
     func endBody(_ wsi: OpaquePointer) -> CInt {
-        guard let exchange = exchangeOf[wsi] else { return 0 }
+        guard let exchange = exchangeOf[wsi] else { return -1 }
         exchange.isBodyPending = false
         switch exchange.phase {
         case .receiving: return dispatch(exchange)
         // All has been read, so that closing loses nothing.
         case .draining: return -1
-        case .handling, .sending: return 0
+        // Said again for a POST of length zero.
+        case .handling: return 0
+        // Said again: bytes are left, which libwebsockets would go on offering.
+        case .sending: return -1
         }
     }
 

@@ -14,6 +14,7 @@ final class ServiceLoop {
     let listener: ListenSocket
 
     var context: OpaquePointer?
+    private var host: OpaquePointer?
     var connections: [OpaquePointer: Connection] = [:]
     var exchanges: [UInt64: Exchange] = [:]
     var exchangeOf: [OpaquePointer: Exchange] = [:]
@@ -38,6 +39,7 @@ final class ServiceLoop {
     private let contextSlot = UnsafeMutablePointer<OpaquePointer?>.allocate(capacity: 1)
     private let alpn = strdup("h2,http/1.1")
     private var isAccepting = false
+    private var hasLeft = false
     private var nextForgetting: UInt64 = 0
 
     /// How often time-outs are looked at, in milliseconds.
@@ -98,9 +100,9 @@ final class ServiceLoop {
         accepting.pointee.data = this
 
         do {
-            context = try createContext(user: this)
+            try createContext(user: this)
         } catch {
-            closeHandles()
+            shutDown()
             throw error
         }
         resumeAccepting()
@@ -110,33 +112,30 @@ final class ServiceLoop {
     /// Returns after `stop`.
     func run() {
         uv_run(loop, UV_RUN_DEFAULT)
-        link.close()
-        if let context {
-            // With a loop that is not its own libwebsockets must be asked twice: once to close everything, and,
-            // when the loop has seen to that, once to free what is left.
-            lws_context_destroy(context)
-        }
-        closeHandles()
-        context = nil
+        shutDown()
         for exchange in exchanges.values { cancelHandler(of: exchange) }
         exchanges.removeAll()
         exchangeOf.removeAll()
     }
 
-    private func closeHandles() {
+    /// Closes everything and lets the loop see to it.
+    private func shutDown() {
+        hasLeft = true
         link.close()
+        // With a loop that is not its own libwebsockets must be asked twice: first to close everything, then, when
+        // the loop has done so, to free what is left.
+        cws_begin_destroy(context, loop)
         uv_close(UnsafeMutableRawPointer(wakeup).assumingMemoryBound(to: uv_handle_t.self), nil)
         uv_close(UnsafeMutableRawPointer(sweep).assumingMemoryBound(to: uv_handle_t.self), nil)
         uv_close(UnsafeMutableRawPointer(accepting).assumingMemoryBound(to: uv_handle_t.self), nil)
         uv_run(loop, UV_RUN_DEFAULT)
-        if let context = contextSlot.pointee {
-            lws_context_destroy(context)
-            uv_run(loop, UV_RUN_DEFAULT)
-        }
+        lws_context_destroy(contextSlot.pointee)
+        uv_run(loop, UV_RUN_DEFAULT)
+        context = nil
         if uv_loop_close(loop) != 0 { log.error("loop-not-empty") }
     }
 
-    private func createContext(user: UnsafeMutableRawPointer) throws(HTTPServerError) -> OpaquePointer {
+    private func createContext(user: UnsafeMutableRawPointer) throws(HTTPServerError) {
         heartbeat.initialize(to: lws_retry_bo_t())
         heartbeat.pointee.secs_since_valid_ping = UInt16(clamping: settings.webSocketPing.components.seconds)
         heartbeat.pointee.secs_since_valid_hangup = UInt16(
@@ -152,22 +151,21 @@ final class ServiceLoop {
         wanted.idle_seconds = UInt32(clamping: max(1, settings.idleTimeout.components.seconds))
         wanted.heartbeat = UnsafePointer(heartbeat)
         wanted.context = contextSlot
-        let (context, complaints) = LibraryComplaints.collect {
-            guard let tls = settings.tls else { return cws_create(&wanted) }
+        let (created, complaints) = LibraryComplaints.collect {
+            guard let tls = settings.tls else { return cws_create(&wanted, &host) }
             return tls.certificate.withCString { certificate in
                 tls.key.withCString { key in
                     wanted.certificate_path = certificate
                     wanted.key_path = key
-                    return cws_create(&wanted)
+                    return cws_create(&wanted, &host)
                 }
             }
         }
-        if let context {
-            contextSlot.pointee = context
-            return context
-        }
+        context = created
+        contextSlot.pointee = created
+        guard created == nil || host == nil else { return }
         let detail = complaints.first ?? "no reason given"
-        guard let tls = settings.tls else { throw .libraryFailed(detail: detail) }
+        guard let tls = settings.tls, created != nil else { throw .libraryFailed(detail: detail) }
         throw .badCertificate(certificate: tls.certificate, key: tls.key, detail: detail)
     }
 
@@ -212,7 +210,7 @@ final class ServiceLoop {
         // Room for a whole answer: while one waits for room, libwebsockets cannot pause reading.
         var room: CInt = 256 * 1024
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<CInt>.size))
-        guard let wsi = cws_adopt(context, descriptor, settings.tls == nil ? 0 : 1) else {
+        guard let wsi = cws_adopt(host, descriptor, settings.tls == nil ? 0 : 1) else {
             limits.disconnect(address.ip)
             return
         }
@@ -268,7 +266,8 @@ final class ServiceLoop {
     }
 
     func endStopIfDone() {
-        guard let stopDeadline else { return }
+        // Stopping the loop again, while it closes its handles, would leave some of them open.
+        guard let stopDeadline, !hasLeft else { return }
         guard exchanges.isEmpty && sockets.isEmpty || stopDeadline <= now else { return }
         uv_stop(loop)
     }

@@ -22,6 +22,8 @@ final class RawClient: Sendable {
     }
 
     private let descriptor: CInt
+    /// A queue of its own, because the shared ones have few threads.
+    private let queue = DispatchQueue(label: "client")
 
     /// - Parameter timeout: for each read, in seconds.
     init(_ address: TransportAddress, timeout: Int = 10) throws {
@@ -40,7 +42,7 @@ final class RawClient: Sendable {
     func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
     func send(_ bytes: [UInt8]) async throws {
-        try await Self.blocking { [descriptor] in
+        try await blocking { [descriptor] in
             var rest = bytes[...]
             while !rest.isEmpty {
                 let count = rest.withUnsafeBytes {
@@ -64,7 +66,7 @@ final class RawClient: Sendable {
 
     /// At most `count` bytes; empty at the end of the connection.
     func receive(_ count: Int = 65_536) async throws -> [UInt8] {
-        try await Self.blocking { [descriptor] in
+        try await blocking { [descriptor] in
             var buffer = [UInt8](repeating: 0, count: count)
             let received = recv(descriptor, &buffer, count, 0)
             guard received >= 0 else {
@@ -113,11 +115,11 @@ final class RawClient: Sendable {
         return response
     }
 
-    static func blocking<Result: Sendable>(_ body: @escaping @Sendable () throws -> Result) async throws
-        -> Result
-    {
+    private func blocking<Result: Sendable>(
+        _ body: @escaping @Sendable () throws -> Result
+    ) async throws -> Result {
         try await withCheckedThrowingContinuation { continuation in
-            DispatchQueue.global().async { continuation.resume(with: Swift.Result { try body() }) }
+            queue.async { continuation.resume(with: Swift.Result { try body() }) }
         }
     }
 }

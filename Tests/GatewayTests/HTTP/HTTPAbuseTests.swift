@@ -1,0 +1,293 @@
+import Base
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+@Suite(.timeLimit(.minutes(1))) struct HTTPAbuse {
+    private static let alive = "GET /alive HTTP/1.1\r\nHost: h\r\n\r\n"
+
+    private func expectAlive(_ server: HTTPServer) async throws {
+        let client = try RawClient(server.address)
+        try await client.send(Self.alive)
+        #expect(try await client.response().status == 200)
+    }
+
+    struct Nuisance: CustomTestStringConvertible {
+        let testDescription: String
+        let bytes: String
+        let status: Int
+
+        init(_ name: String, _ bytes: String, _ status: Int) {
+            testDescription = name
+            self.bytes = bytes
+            self.status = status
+        }
+
+        init(post name: String, _ headers: String, _ status: Int) {
+            self.init(name, "POST / HTTP/1.1\r\nHost: h\r\n\(headers)\r\n\r\nzz\r\n", status)
+        }
+    }
+
+    @Test(arguments: [
+        Nuisance("TLS", "\u{16}\u{03}\u{01}\u{02}\u{00}\u{01}\u{00}", 400),
+        Nuisance("no HTTP", "HELLO\r\n\r\n", 400),
+        Nuisance("an unknown method", "BREW /pot HTTP/1.1\r\n\r\n", 501),
+        Nuisance("no host", "GET / HTTP/1.1\r\n\r\n", 400),
+        Nuisance("no version", "GET /\r\n\r\n", 400),
+        Nuisance("an unknown version", "GET / SPDY/3\r\nHost: h\r\n\r\n", 400),
+        Nuisance("HTTP/2 out of the blue", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+        Nuisance("CONNECT", "CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 501),
+        Nuisance(post: "a negative length", "Content-Length: -1", 400),
+        Nuisance(post: "no number", "Content-Length: 1x", 400),
+        Nuisance(post: "a huge length", "Content-Length: 99999999999999999999", 400),
+        Nuisance(post: "two lengths", "Content-Length: 1\r\nContent-Length: 2", 400),
+        Nuisance(post: "two framings", "Content-Length: 1\r\nTransfer-Encoding: chunked", 400),
+        Nuisance(post: "an unknown coding", "Transfer-Encoding: gzip", 501),
+        Nuisance(post: "no chunks", "Transfer-Encoding: chunked", 400),
+        Nuisance("a chunked GET", "GET / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
+        Nuisance(
+            "large headers",
+            "GET / HTTP/1.1\r\nHost: h\r\nCookie: \(String(repeating: "b", count: 17_000))\r\n\r\n", 431),
+        Nuisance(
+            "a large query", "GET /?a=\(String(repeating: "c", count: 17_000)) HTTP/1.1\r\nHost: h\r\n\r\n",
+            431),
+    ])
+    func `gets an answer`(_ nuisance: Nuisance) async throws {
+        try await withServer { server in
+            let client = try RawClient(server.address)
+            try await client.send(nuisance.bytes)
+            #expect(try await client.response().status == nuisance.status)
+            try await expectAlive(server)
+        }
+    }
+
+    /// libwebsockets itself answers these, or hangs up.
+    @Test(arguments: [
+        Nuisance("no percent code", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 403),
+        Nuisance("a zero byte", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 0),
+        Nuisance("two request lines", "GET / HTTP/1.1\r\nGET / HTTP/1.1\r\n\r\n", 0),
+        Nuisance(
+            "huge headers",
+            "GET / HTTP/1.1\r\nHost: h\r\nCookie: \(String(repeating: "b", count: 100_000))\r\n\r\n", 0),
+        Nuisance(
+            "many headers",
+            "GET / HTTP/1.1\r\nHost: h\r\n" + (0..<500).map { "Accept: \($0)\r\n" }.joined() + "\r\n", 0),
+    ])
+    func `never gets through`(_ nuisance: Nuisance) async throws {
+        try await withServer { server in
+            let client = try RawClient(server.address)
+            try? await client.send(nuisance.bytes)
+            let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
+            #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 4") || answer.hasPrefix("HTTP/1.0 4"))
+            try await expectAlive(server)
+        }
+    }
+
+    @Test func `of any random kind does no harm`() async throws {
+        try await withServer { server in
+            var random = SeededGenerator(seed: 20)
+            for _ in 0..<300 {
+                let client = try RawClient(server.address)
+                try? await client.send(Self.mutation(using: &random))
+                if Bool.random(using: &random) { client.finish() }
+            }
+            try await expectAlive(server)
+        }
+    }
+
+    private static func mutation(using random: inout SeededGenerator) -> [UInt8] {
+        var bytes = Array(
+            ("POST /whip/s1?access_token=a.b.c&wait=3 HTTP/1.1\r\nHost: h\r\nContent-Type: application/sdp\r\n"
+                + "Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 20\r\n\r\n"
+                + "v=0\r\no=- 1 1 IN IP4 0").utf8)
+        for _ in 0..<Int.random(in: 1...8, using: &random) {
+            let index = Int.random(in: 0..<bytes.count, using: &random)
+            switch Int.random(in: 0..<4, using: &random) {
+            case 0: bytes[index] = UInt8.random(in: 0...255, using: &random)
+            case 1: bytes.remove(at: index)
+            case 2: bytes.insert(contentsOf: bytes.prefix(index), at: index)
+            default: bytes.removeSubrange(index..<min(bytes.count, index + 9))
+            }
+        }
+        return bytes
+    }
+
+    @Test func `by a slow head ends at the time-out`() async throws {
+        try await withServer {
+            $0.receiveTimeout = .seconds(1)
+        } _: { server in
+            let client = try RawClient(server.address)
+            let clock = ContinuousClock()
+            let start = clock.now
+            try await client.send("GET / HTTP/1.1\r\nHost:")
+            #expect(try await client.receiveToEnd().isEmpty)
+            #expect(clock.now - start < .seconds(5))
+        }
+    }
+
+    @Test func `by a slow body gets 408`() async throws {
+        try await withServer {
+            $0.receiveTimeout = .milliseconds(300)
+        } _: { server in
+            let client = try RawClient(server.address)
+            try await client.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nab")
+            #expect(try await client.response().status == 408)
+        }
+    }
+
+    @Test func `by an idle connection ends`() async throws {
+        try await withServer {
+            $0.idleTimeout = .milliseconds(300)
+        } _: { server in
+            let client = try RawClient(server.address)
+            try await client.send(Self.alive)
+            #expect(try await client.response().status == 200)
+            #expect(try await client.receive().isEmpty)
+        }
+    }
+
+    @Test func `by a slow handler gets 503`() async throws {
+        let wasCancelled = Mutex(false)
+        let handler = ClosureHandler(answer: { _ in
+            do { try await Task.sleep(for: .seconds(60)) } catch { wasCancelled.withLock { $0 = true } }
+            return HTTPResponse(status: 200)
+        })
+        try await withServer(handler) {
+            $0.handlerTimeout = .milliseconds(300)
+        } _: { server in
+            let client = try RawClient(server.address)
+            try await client.send(Self.alive)
+            #expect(try await client.response().status == 503)
+            while !wasCancelled.withLock({ $0 }) { await Task.yield() }
+        }
+    }
+
+    @Test func `by too many connections of one address is cut off`() async throws {
+        try await withServer {
+            $0.limitsLoopback = true
+            $0.maximumConnectionsPerAddress = 3
+        } _: { server in
+            var clients: [RawClient] = []
+            for _ in 0..<3 {
+                let client = try RawClient(server.address)
+                try await client.send(Self.alive)
+                #expect(try await client.response().status == 200)
+                clients.append(client)
+            }
+            let fourth = try RawClient(server.address)
+            #expect(try await fourth.receive().isEmpty)
+            clients.removeLast()
+            // The server learns of the close when it gets round to it.
+            while true {
+                let again = try RawClient(server.address)
+                try? await again.send(Self.alive)
+                if try await !again.receive().isEmpty { break }
+            }
+        }
+    }
+
+    @Test func `by too many connections in all waits its turn`() async throws {
+        try await withServer {
+            $0.maximumConnections = 2
+        } _: { server in
+            var clients = [try RawClient(server.address), try RawClient(server.address)]
+            for client in clients {
+                try await client.send(Self.alive)
+                #expect(try await client.response().status == 200)
+            }
+            let third = try RawClient(server.address)
+            try await third.send(Self.alive)
+            clients.removeAll()
+            #expect(try await third.response().status == 200)
+        }
+    }
+
+    @Test func `by too many requests gets 429`() async throws {
+        try await withServer {
+            $0.limitsLoopback = true
+            $0.requestBurstPerAddress = 5
+            $0.requestRatePerAddress = 0.1
+        } _: { server in
+            let client = try RawClient(server.address)
+            for _ in 0..<5 {
+                try await client.send(Self.alive)
+                #expect(try await client.response().status == 200)
+            }
+            try await client.send(Self.alive)
+            let response = try await client.response()
+            #expect(response.status == 429)
+            #expect(response.headers["retry-after"].flatMap { Int($0) }.map { (1...10).contains($0) } == true)
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(1))) struct ServerLife {
+    @Test func `ends after what is under way`() async throws {
+        let (started, start) = AsyncStream<Void>.makeStream()
+        let handler = ClosureHandler(answer: { _ in
+            start.yield()
+            try? await Task.sleep(for: .milliseconds(300))
+            return HTTPResponse(status: 200)
+        })
+        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        let server = try await HTTPServer.start(settings, handler: handler, log: .silent)
+        let client = try RawClient(server.address)
+        try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        for await _ in started { break }
+        async let stopped: Void = server.stop(grace: .seconds(20))
+        let response = try await client.response()
+        #expect(response.status == 200)
+        #expect(response.headers["connection"] == "close")
+        await stopped
+        #expect(throws: RawClient.Failure.self) { try RawClient(server.address) }
+    }
+
+    @Test func `may be stopped twice`() async throws {
+        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        let server = try await HTTPServer.start(settings, handler: ClosureHandler(), log: .silent)
+        await server.stop()
+        await server.stop()
+    }
+
+    @Test func `does not begin on a port that is taken`() async throws {
+        try await withServer { server in
+            let error = await #expect(throws: HTTPServerError.self) {
+                try await HTTPServer.start(
+                    HTTPServerSettings(address: server.address), handler: ClosureHandler(), log: .silent)
+            }
+            #expect(error == .addressInUse(server.address))
+        }
+    }
+
+    @Test func `does not begin on somebody else's address`() async throws {
+        let address = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 0)
+        let error = await #expect(throws: HTTPServerError.self) {
+            try await HTTPServer.start(
+                HTTPServerSettings(address: address), handler: ClosureHandler(), log: .silent)
+        }
+        #expect(error == .addressNotAvailable(address))
+    }
+
+    @Test func `does not begin without its certificate`() async throws {
+        var settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        settings.tls = HTTPServerSettings.TLSFiles(certificate: "/nowhere/cert.pem", key: "/nowhere/key.pem")
+        let error = await #expect(throws: HTTPServerError.self) {
+            try await HTTPServer.start(settings, handler: ClosureHandler(), log: .silent)
+        }
+        #expect(error == .unreadableFile("/nowhere/cert.pem", detail: "No such file or directory"))
+    }
+
+    @Test func `does not begin with a certificate that is none`() async throws {
+        var settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        settings.tls = HTTPServerSettings.TLSFiles(certificate: "/etc/passwd", key: "/etc/passwd")
+        let error = await #expect(throws: HTTPServerError.self) {
+            try await HTTPServer.start(settings, handler: ClosureHandler(), log: .silent)
+        }
+        guard case .badCertificate = error else {
+            Issue.record("got \(String(describing: error))")
+            return
+        }
+    }
+}
