@@ -56,6 +56,10 @@ let package = Package(
         .target(name: "MallocCounter", path: "Tests/MallocCounter"),
         .target(
             name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
+        .target(
+            name: "FuzzEntries", dependencies: ["Base", "Wire", "Peer", "TestSupport"], path: "Tests/Fuzz",
+            exclude: ["README.md"], swiftSettings: common),
+        .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
         .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),
         .testTarget(name: "WireTests", dependencies: ["Base", "Wire", "TestSupport"], swiftSettings: common),
         .testTarget(

@@ -1,23 +1,22 @@
 // Fuzz entry of SDP: whatever parses must be written and read again to the same value, and no accessor may
-// trap. Built together with Base and Wire, as one module.
+// trap. Seeds: Offers/*.sdp
 
-@_cdecl("LLVMFuzzerTestOneInput")
-package func fuzzSDP(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
-    let bytes = Array(UnsafeBufferPointer(start: start, count: count))
-    if let description = try? SessionDescription(parsing: bytes.span) {
+import Wire
+
+func fuzzSDP(_ bytes: Span<UInt8>) {
+    if let description = try? SessionDescription(parsing: bytes) {
         guard let again = try? SessionDescription(parsing: description.text), again == description else {
             fatalError("a parsed description does not survive being written")
         }
         readEverything(description, description.media)
     }
-    if let fragment = try? SDPFragment(parsing: bytes.span) {
+    if let fragment = try? SDPFragment(parsing: bytes) {
         guard let again = try? SDPFragment(parsing: fragment.text), again == fragment else {
             fatalError("a parsed fragment does not survive being written")
         }
         readEverything(fragment, fragment.media)
         _ = (fragment.credentials?.isValid, fragment.allCandidates.map(\.text), fragment.isComplete)
     }
-    return 0
 }
 
 private func readEverything(_ section: some SDPSection, _ media: [MediaDescription]) {

@@ -13,6 +13,11 @@ package enum Fixtures {
         String(decoding: try bytes(path), as: UTF8.self)
     }
 
+    /// Names of the files in a folder, in order.
+    package static func names(in folder: String) throws -> [String] {
+        try FileManager.default.contentsOfDirectory(atPath: root.appendingPathComponent(folder).path).sorted()
+    }
+
     /// Names of the offers in Offers/, without `.sdp`, in order.
     package static let offerNames: [String] = {
         let folder = root.appendingPathComponent("Offers").path

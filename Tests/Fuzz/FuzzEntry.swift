@@ -1,0 +1,19 @@
+/// One format that libFuzzer feeds with bytes, and that a test replays crashers through.
+///
+/// `XFuzz.swift` holds the function of entry `X`. Its line `// Seeds: FOLDER/*SUFFIX` names files below
+/// Tests/Fixtures to begin with: in `.hex` files each line is an input, other files are one input each.
+package struct FuzzEntry: Sendable {
+    package let name: String
+    /// Traps if the bytes make the code break a promise.
+    package let run: @Sendable (Span<UInt8>) -> Void
+
+    /// In the order of their names.
+    package static let all = [
+        FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
+        FuzzEntry(name: "RTCP", run: fuzzRTCP),
+        FuzzEntry(name: "RTP", run: fuzzRTP),
+        FuzzEntry(name: "SDP", run: fuzzSDP),
+        FuzzEntry(name: "STUN", run: fuzzSTUN),
+        FuzzEntry(name: "Video", run: fuzzVideo),
+    ]
+}
