@@ -1,3 +1,4 @@
+import Base
 import COpenSSL
 
 /// What a transform's session keys are for.
@@ -17,10 +18,10 @@ enum SRTPPurpose {
 /// - Source: RFC 3711 §4 (transforms, key derivation), RFC 6188 §3 (derivation with AES-256), RFC 7714 §8, §9, §11.
 @safe struct SRTPTransform: ~Copyable {
     private var keys = rostrum_srtp_keys()
-    private let isAEAD: Bool
+    private let profile: SRTPProfile
 
     init(_ profile: SRTPProfile) {
-        isAEAD = profile.isAEAD
+        self.profile = profile
     }
 
     deinit {
@@ -31,13 +32,32 @@ enum SRTPPurpose {
         keys.cipher != nil
     }
 
+    private var isAEAD: Bool {
+        profile.isAEAD
+    }
+
     /// Derives the session keys from the master key.
+    ///
     /// - Parameter isSealing: true to encrypt, false to decrypt.
     mutating func key(with master: SRTPKeys, for purpose: SRTPPurpose, isSealing: Bool) throws(SRTPError) {
-        let profile = master.profile
+        let (key, salt) = (master.masterKey.exposed, master.masterSalt.exposed)
         let label = purpose.firstLabel
-        let encryption = try SRTPKeyDerivation.derive(profile.keyLength, label: label, from: master)
-        let salt = try SRTPKeyDerivation.derive(profile.saltLength, label: label + 2, from: master)
+        try install(
+            encryption: SRTPKeyDerivation.derive(profile.keyLength, label: label, key: key, salt: salt),
+            authentication: SRTPKeyDerivation.derive(20, label: label + 1, key: key, salt: salt),
+            salt: SRTPKeyDerivation.derive(profile.saltLength, label: label + 2, key: key, salt: salt),
+            isSealing: isSealing)
+    }
+
+    /// Takes session keys.
+    ///
+    /// - Parameter authentication: not used by AES-GCM.
+    mutating func install(
+        encryption: [UInt8], authentication: [UInt8], salt: [UInt8], isSealing: Bool
+    ) throws(SRTPError) {
+        guard encryption.count == profile.keyLength, salt.count == profile.saltLength, !isKeyed else {
+            throw .library(0)
+        }
         let cipher: OpaquePointer? =
             switch profile {
             case .aes128CMHMACSHA1_80: EVP_aes_128_ctr()
@@ -49,10 +69,7 @@ enum SRTPPurpose {
             EVP_CIPHER_CTX_free(context)
             throw .library(0)
         }
-        if !isAEAD {
-            let authentication = try SRTPKeyDerivation.derive(20, label: label + 1, from: master)
-            rostrum_hmac_sha1_init(&keys.authentication, authentication, authentication.count)
-        }
+        if !isAEAD { rostrum_hmac_sha1_init(&keys.authentication, authentication, authentication.count) }
         withUnsafeMutableBytes(of: &keys.iv_mask) { mask in
             for (index, byte) in salt.enumerated() { mask[index] = byte }
         }
