@@ -49,7 +49,7 @@ let package = Package(
         .executableTarget(
             name: "rostrum", dependencies: ["Base", "Crypto", "Node", "Gateway"], swiftSettings: common),
         .executableTarget(
-            name: "sfu-bench", dependencies: ["Base", "Wire", "Crypto", "ClientPeer", "Net"],
+            name: "sfu-bench", dependencies: ["Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net"],
             swiftSettings: common),
 
         // Tests.
@@ -82,6 +82,10 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "GatewayTests", dependencies: ["Base", "Wire", "Crypto", "Node", "Gateway", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
+            name: "BenchTests",
+            dependencies: ["Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net", "TestSupport", "sfu-bench"],
             swiftSettings: common),
         .testTarget(
             name: "SimulationTests",

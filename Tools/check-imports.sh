@@ -23,7 +23,7 @@ declare -A below=(
     [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder"
     [Gateway]="Base Wire Crypto Stage StoryFeed Store Node CWebSockets"
     [rostrum]="Base Crypto Node Gateway Transcoder"
-    [sfu-bench]="Base Wire Crypto ClientPeer Net"
+    [sfu-bench]="Base Wire Crypto Peer ClientPeer Net"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.
 pure="Base Wire Peer Forwarding Stage StoryFeed"

@@ -1,0 +1,98 @@
+/// Reads the command line.
+enum CommandLineParser {
+    enum Outcome: Equatable {
+        case run(Options)
+        /// Text for standard output.
+        case help(String)
+    }
+
+    /// - Parameters:
+    ///   - arguments: without the program's name.
+    ///   - environment: `SFU_BENCH_TOKEN` and `SFU_BENCH_SECRET` keep secrets out of the list of processes.
+    static func parse(
+        _ arguments: [String], environment: [String: String] = [:]
+    ) throws(UsageError) -> Outcome {
+        guard let first = arguments.first else { throw UsageError("say what to do: " + commandNames) }
+        if isHelp(first) || first == "help" { return .help(HelpText.overview) }
+        guard let command = Command(rawValue: first) else {
+            throw UsageError("\"\(first)\" is no command: write " + commandNames)
+        }
+        var options = Options(command)
+        options.target.token = environment["SFU_BENCH_TOKEN"]
+        options.target.secret = environment["SFU_BENCH_SECRET"]
+        var rest = arguments.dropFirst()
+        var hasServer = false
+        while let argument = rest.popFirst() {
+            if isHelp(argument) { return .help(HelpText.text(for: command)) }
+            guard argument.hasPrefix("-") else {
+                guard !hasServer else { throw UsageError("one server is enough: \"\(argument)\"") }
+                options.server = try ServerAddress(parsing: argument)
+                hasServer = true
+                continue
+            }
+            try apply(argument, &rest, to: &options)
+        }
+        try check(options)
+        return .run(options)
+    }
+
+    private static let commandNames = Command.listed.map { $0.rawValue }.joined(separator: ", ")
+
+    private static func isHelp(_ argument: String) -> Bool { argument == "--help" || argument == "-h" }
+
+    /// Carries out one option, written `--name value` or `--name=value`.
+    private static func apply(
+        _ argument: String, _ rest: inout ArraySlice<String>, to options: inout Options
+    ) throws(UsageError) {
+        let parts = argument.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+        let name = String(parts.first ?? "")
+        guard let definition = OptionDefinition.table.first(where: { $0.name == name }) else {
+            throw UsageError("unknown option \(name)\(suggestion(for: name, options.command))")
+        }
+        guard definition.commands.contains(options.command) else {
+            throw UsageError("\(name) has no meaning for \(options.command.rawValue)")
+        }
+        guard definition.placeholder != nil else {
+            guard parts.count == 1 else { throw UsageError("\(name) takes no value") }
+            return try definition.apply(&options, "")
+        }
+        guard let value = parts.count == 2 ? String(parts[1]) : rest.popFirst() else {
+            throw UsageError("\(name) wants a value: \(name) \(definition.placeholder ?? "")")
+        }
+        try definition.apply(&options, value)
+    }
+
+    /// What the user may have meant.
+    private static func suggestion(for name: String, _ command: Command) -> String {
+        let known = OptionDefinition.table.filter { $0.commands.contains(command) }.map { $0.name }
+        let stem = name.drop { $0 == "-" }.prefix(4)
+        guard !stem.isEmpty, let close = known.first(where: { $0.dropFirst(2).hasPrefix(stem) }) else {
+            return ""
+        }
+        return " (did you mean \(close)?)"
+    }
+
+    private static func check(_ options: Options) throws(UsageError) {
+        let target = options.target
+        var hosts: [String] = []
+        if options.command.publishes {
+            hosts.append(try options.server.host(of: target.whip))
+        }
+        if options.command.plays {
+            hosts.append(try options.server.host(of: target.whep))
+        }
+        if !target.isOwned, let host = hosts.first(where: { !ServerAddress.isLoopback(host: $0) }) {
+            throw UsageError(
+                "\(host) is not this machine. Load hurts: if the server is yours, say --i-own-this-server")
+        }
+        if target.keyID != nil, target.secret == nil { throw UsageError("--key-id wants --secret too") }
+        if options.command.publishes, options.media.bitrate == 0, options.media.audioBitrate == 0 {
+            throw UsageError("with neither video nor audio there is nothing to publish")
+        }
+        let audience = options.audience
+        let most = max(audience.viewers, audience.ramp == nil ? 0 : audience.rampMaximum) + audience.playing
+        guard most * target.streams <= 50_000 else {
+            throw UsageError("\(most * target.streams) viewers are more than one tool can be: 50000")
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/// What `--help` prints.
+enum HelpText {
+    /// Columns of a terminal.
+    private static let width = 100
+    private static let indent = 26
+
+    static var overview: String {
+        let commands = Command.listed.map { command in
+            "  " + command.rawValue.padded(to: 12) + command.summary
+        }
+        return """
+            sfu-bench: measures WebRTC servers that speak WHIP and WHEP, with real ICE, DTLS and SRTP.
+
+            usage: sfu-bench COMMAND [SERVER] [OPTION...]
+                   sfu-bench COMMAND --help
+
+            \(commands.joined(separator: "\n"))
+
+            SERVER is a URL like http://127.0.0.1:8080, which is the default. Exit codes: 0 measured, 1 failed,
+            2 wrong command line, 3 void, because this tool itself was the bottleneck.
+
+            """
+    }
+
+    static func text(for command: Command) -> String {
+        var text = """
+            usage: sfu-bench \(command.rawValue) [SERVER] [OPTION...]
+
+            Will \(command.summary).
+
+            """
+        for group in OptionDefinition.Group.allCases {
+            let options = OptionDefinition.table.filter {
+                $0.group == group && $0.commands.contains(command)
+            }
+            guard !options.isEmpty else { continue }
+            text += "\n\(group.rawValue):\n"
+            for option in options { text += entry(option) }
+        }
+        return text + "\n" + examples(for: command)
+    }
+
+    private static func entry(_ option: OptionDefinition) -> String {
+        let name = "  " + option.name + (option.placeholder.map { " " + $0 } ?? "")
+        var lines = wrapped(option.help, columns: width - indent)[...]
+        var text: String
+        if name.count < indent, let first = lines.popFirst() {
+            text = name.padded(to: indent) + first + "\n"
+        } else {
+            text = name + "\n"
+        }
+        for line in lines { text += String(repeating: " ", count: indent) + line + "\n" }
+        return text
+    }
+
+    private static func wrapped(_ text: String, columns: Int) -> [String] {
+        var lines: [String] = []
+        var line = ""
+        for word in text.split(separator: " ") {
+            if !line.isEmpty, line.count + 1 + word.count > columns {
+                lines.append(line)
+                line = ""
+            }
+            line += (line.isEmpty ? "" : " ") + word
+        }
+        return line.isEmpty ? lines : lines + [line]
+    }
+
+    private static func examples(for command: Command) -> String {
+        let lines =
+            switch command {
+            case .publish: ["sfu-bench publish --stream demo --duration 1h"]
+            case .play: ["sfu-bench play --stream demo --viewers 50"]
+            case .load:
+                [
+                    "sfu-bench load --viewers 300 --html report.html", "sfu-bench load --ramp 100",
+                    "sfu-bench load http://127.0.0.1:8889 --whip '/{stream}/whip' --whep '/{stream}/whep'",
+                ]
+            case .joinStorm: ["sfu-bench join-storm --viewers 300 --playing 100"]
+            case .churn: ["sfu-bench churn --viewers 100 --join-rate 20 --duration 5m"]
+            }
+        return "Examples:\n" + lines.map { "  \($0)\n" }.joined()
+    }
+}
+
+extension String {
+    /// With blanks behind it, up to a width.
+    func padded(to width: Int) -> String {
+        self + String(repeating: " ", count: max(width - count, 1))
+    }
+}

@@ -1,0 +1,215 @@
+/// One option: its name, what it says in `--help`, and what it does.
+struct OptionDefinition: Sendable {
+    enum Group: String, CaseIterable, Sendable {
+        case target = "Target"
+        case media = "What publishers send"
+        case audience = "Viewers"
+        case timing = "Times"
+        case machine = "Machine"
+        case report = "Report"
+    }
+
+    /// With its dashes.
+    let name: String
+    /// What stands for the value in `--help`; nil for a switch.
+    let placeholder: String?
+    let help: String
+    let group: Group
+    let commands: Set<Command>
+    let apply: @Sendable (inout Options, String) throws(UsageError) -> Void
+
+    init(
+        _ name: String, _ placeholder: String?, _ group: Group, for commands: Set<Command> = all,
+        _ help: String, _ apply: @escaping @Sendable (inout Options, String) throws(UsageError) -> Void
+    ) {
+        self.name = name
+        self.placeholder = placeholder
+        self.group = group
+        self.commands = commands
+        self.help = help
+        self.apply = apply
+    }
+
+    static let all = Set(Command.allCases)
+    static let publishing = all.filter(\.publishes)
+    static let playing = all.filter(\.plays)
+}
+
+extension OptionDefinition {
+    /// Every option there is, in the order of `--help`.
+    static let table =
+        targetOptions + mediaOptions + audienceOptions + timingOptions + machineOptions
+        + reportOptions
+
+    private static let targetOptions = [
+        OptionDefinition("--stream", "NAME", .target, "stream to use (default bench)") {
+            options, text throws(UsageError) in
+            guard !text.isEmpty, text.utf8.count <= 64 else { throw UsageError("--stream wants a name") }
+            options.target.stream = text
+        },
+        OptionDefinition("--streams", "N", .target, "use N streams, NAME-1 to NAME-N (default 1)") {
+            options, text throws(UsageError) in
+            options.target.streams = try OptionValue.count(text, "--streams", 1...1_000)
+        },
+        OptionDefinition(
+            "--whip", "PATH", .target, for: publishing,
+            "WHIP endpoint, a path or a URL; {stream} is the stream's name (default /whip/{stream})"
+        ) { options, text in options.target.whip = text },
+        OptionDefinition(
+            "--whep", "PATH", .target, for: playing, "WHEP endpoint (default /whep/{stream})"
+        ) { options, text in options.target.whep = text },
+        OptionDefinition(
+            "--token", "TOKEN", .target,
+            "bearer token for every request (or SFU_BENCH_TOKEN); without one, and without a secret, tokens are "
+                + "asked of a server with --dev"
+        ) { options, text in options.target.token = text },
+        OptionDefinition("--key-id", "ID", .target, "make tokens by this key (default dev)") {
+            options, text in options.target.keyID = text
+        },
+        OptionDefinition(
+            "--secret", "SECRET", .target, "make tokens with this secret (or SFU_BENCH_SECRET)"
+        ) { options, text in options.target.secret = text },
+        OptionDefinition(
+            "--i-own-this-server", nil, .target, "allow a server that is not on this machine"
+        ) { options, _ in options.target.isOwned = true },
+    ]
+
+    private static let mediaOptions = [
+        OptionDefinition(
+            "--bitrate", "BITS", .media, for: publishing,
+            "video, in bits a second like 1500k; 0 for none (default 1500k)"
+        ) { options, text throws(UsageError) in
+            options.media.bitrate = try OptionValue.bitrate(text, "--bitrate", 20_000...50_000_000)
+        },
+        OptionDefinition("--fps", "N", .media, for: publishing, "frames a second (default 30)") {
+            options, text throws(UsageError) in
+            options.media.framesPerSecond = try OptionValue.count(text, "--fps", 1...120)
+        },
+        OptionDefinition(
+            "--key-frame-every", "TIME", .media, for: publishing,
+            "also send a key frame that often; 0 only when asked (default 0)"
+        ) { options, text throws(UsageError) in
+            options.media.keyFrameInterval = try OptionValue.seconds(text, "--key-frame-every", 0...600)
+        },
+        OptionDefinition(
+            "--audio-bitrate", "BITS", .media, for: publishing, "Opus; 0 for none (default 48k)"
+        ) { options, text throws(UsageError) in
+            options.media.audioBitrate = try OptionValue.bitrate(text, "--audio-bitrate", 10_000...400_000)
+        },
+        OptionDefinition(
+            "--burst", "MS", .media, for: publishing,
+            "a frame leaves in bursts so many milliseconds apart; 0 all at once (default 5, as browsers do)"
+        ) { options, text throws(UsageError) in
+            options.media.burstMilliseconds = try OptionValue.count(text, "--burst", 0...100)
+        },
+        OptionDefinition(
+            "--file", "FILE", .media, for: publishing, "play an IVF file with VP8 instead of synthetic video"
+        ) { options, text in options.media.videoFile = text },
+        OptionDefinition(
+            "--audio-file", "FILE", .media, for: publishing, "play an Ogg file with Opus"
+        ) { options, text in options.media.audioFile = text },
+    ]
+
+    private static let audienceOptions = [
+        OptionDefinition(
+            "--viewers", "N", .audience, for: playing,
+            "viewers of each stream (default: play 1, load and churn 100, join-storm 300)"
+        ) { options, text throws(UsageError) in
+            options.audience.viewers = try OptionValue.count(text, "--viewers", 0...20_000)
+        },
+        OptionDefinition(
+            "--join-rate", "N", .audience, for: playing.subtracting([.joinStorm]),
+            "joins a second (default 100)"
+        ) { options, text throws(UsageError) in
+            options.audience.joinRate = try OptionValue.number(text, "--join-rate", 0.1...5_000)
+        },
+        OptionDefinition(
+            "--playing", "N", .audience, for: [.joinStorm],
+            "viewers of each stream that play before the storm begins (default 0)"
+        ) { options, text throws(UsageError) in
+            options.audience.playing = try OptionValue.count(text, "--playing", 0...20_000)
+        },
+        OptionDefinition(
+            "--decrypt-every", "K", .audience, for: playing,
+            "decrypt one packet in K, which gives latencies (default 20)"
+        ) { options, text throws(UsageError) in
+            options.audience.decryptEvery = try OptionValue.count(text, "--decrypt-every", 1...10_000)
+        },
+        OptionDefinition("--nack", nil, .audience, for: playing, "ask for lost packets") { options, _ in
+            options.audience.asksForRepair = true
+        },
+        OptionDefinition(
+            "--gro", nil, .audience, for: playing,
+            "take coalesced datagrams (UDP_GRO): cheaper for both ends than any real network"
+        ) { options, _ in options.audience.coalesces = true },
+        OptionDefinition(
+            "--srtp", "PROFILE", .audience, "offer any, gcm, gcm256 or cm alone (default any)"
+        ) { options, text throws(UsageError) in
+            guard let choice = SRTPChoice(rawValue: text) else {
+                throw UsageError("--srtp wants any, gcm, gcm256 or cm, not \"\(text)\"")
+            }
+            options.audience.srtp = choice
+        },
+        OptionDefinition(
+            "--ramp", "STEP", .audience, for: [.load],
+            "add STEP viewers of each stream after each measurement, until loss > 0.1 % or p99 latency > 50 ms"
+        ) { options, text throws(UsageError) in
+            options.audience.ramp = try OptionValue.count(text, "--ramp", 1...10_000)
+        },
+        OptionDefinition(
+            "--ramp-max", "N", .audience, for: [.load], "viewers of each stream to end at (default 3000)"
+        ) { options, text throws(UsageError) in
+            options.audience.rampMaximum = try OptionValue.count(text, "--ramp-max", 1...20_000)
+        },
+    ]
+
+    private static let timingOptions = [
+        OptionDefinition(
+            "--duration", "TIME", .timing, "how long to measure, like 10s or 5m (default 10s)"
+        ) { options, text throws(UsageError) in
+            options.timing.duration = try OptionValue.seconds(text, "--duration", 1...86_400)
+        },
+        OptionDefinition(
+            "--warm-up", "TIME", .timing, "between the last join and the measurement (default 3s)"
+        ) { options, text throws(UsageError) in
+            options.timing.warmUp = try OptionValue.seconds(text, "--warm-up", 0...600)
+        },
+        OptionDefinition(
+            "--connect-timeout", "TIME", .timing, "for one client to get its first media (default 15s)"
+        ) { options, text throws(UsageError) in
+            options.timing.connect = try OptionValue.seconds(text, "--connect-timeout", 1...120)
+        },
+    ]
+
+    private static let machineOptions = [
+        OptionDefinition("--threads", "N", .machine, "threads that send and receive (default 1)") {
+            options, text throws(UsageError) in
+            options.machine.threads = try OptionValue.count(text, "--threads", 1...64)
+        },
+        OptionDefinition("--cpus", "LIST", .machine, "pin the threads to these CPUs, like 1 or 2-3") {
+            options, text throws(UsageError) in
+            options.machine.cpus = try OptionValue.cpus(text, "--cpus")
+        },
+        OptionDefinition(
+            "--server-pid", "PID", .machine,
+            "the server's process, for its CPU and memory (default: whoever listens on the target's port here)"
+        ) { options, text throws(UsageError) in
+            options.machine.serverPID = try OptionValue.count(text, "--server-pid", 1...4_194_304)
+        },
+        OptionDefinition(
+            "--metrics", "PATH", .machine, "Prometheus endpoint of the server (default /metrics)"
+        ) { options, text in options.machine.metrics = text },
+    ]
+
+    private static let reportOptions = [
+        OptionDefinition("--json", "FILE", .report, "write the report as JSON; - for standard output") {
+            options, text in options.report.json = text
+        },
+        OptionDefinition("--html", "FILE", .report, "write the report with plots as one HTML page") {
+            options, text in options.report.html = text
+        },
+        OptionDefinition("--quiet", nil, .report, "no progress line") { options, _ in
+            options.report.isQuiet = true
+        },
+    ]
+}

@@ -1,0 +1,84 @@
+/// Reads the values that options take.
+enum OptionValue {
+    /// A whole number within bounds.
+    static func count(_ text: String, _ option: String, _ bounds: ClosedRange<Int>) throws(UsageError) -> Int
+    {
+        guard let value = Int(text) else {
+            throw UsageError("\(option) wants a whole number, not \"\(text)\"")
+        }
+        guard bounds.contains(value) else {
+            throw UsageError("\(option) must lie between \(bounds.lowerBound) and \(bounds.upperBound)")
+        }
+        return value
+    }
+
+    static func number(
+        _ text: String, _ option: String, _ bounds: ClosedRange<Double>
+    ) throws(UsageError) -> Double {
+        guard let value = Double(text), value.isFinite else {
+            throw UsageError("\(option) wants a number, not \"\(text)\"")
+        }
+        guard bounds.contains(value) else {
+            throw UsageError(
+                "\(option) must lie between \(short(bounds.lowerBound)) and \(short(bounds.upperBound))")
+        }
+        return value
+    }
+
+    /// Seconds: `10`, `1.5`, `500ms`, `10s`, `5m`, `1h`.
+    static func seconds(
+        _ text: String, _ option: String, _ bounds: ClosedRange<Double>
+    ) throws(UsageError) -> Double {
+        let units: [(String, Double)] = [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3_600)]
+        let unit = units.first { text.hasSuffix($0.0) }
+        let digits = text.dropLast(unit?.0.count ?? 0)
+        guard let value = Double(digits), value.isFinite else {
+            throw UsageError("\(option) wants a time like 10s, 500ms or 5m, not \"\(text)\"")
+        }
+        let seconds = value * (unit?.1 ?? 1)
+        guard bounds.contains(seconds) else {
+            throw UsageError(
+                "\(option) must lie between \(short(bounds.lowerBound)) s and \(short(bounds.upperBound)) s")
+        }
+        return seconds
+    }
+
+    /// Bits a second: `1500000`, `1500k`, `1.5M`; 0 for none.
+    static func bitrate(
+        _ text: String, _ option: String, _ bounds: ClosedRange<Int>
+    ) throws(UsageError) -> Int {
+        let factor: Double =
+            switch text.last {
+            case "k", "K": 1_000
+            case "m", "M": 1_000_000
+            default: 1
+            }
+        guard let value = Double(factor == 1 ? text[...] : text.dropLast()), value.isFinite else {
+            throw UsageError("\(option) wants bits a second like 1500k or 1.5M, not \"\(text)\"")
+        }
+        let bits = value * factor
+        guard bits == 0 || bits >= Double(bounds.lowerBound) && bits <= Double(bounds.upperBound) else {
+            throw UsageError(
+                "\(option) must be 0, or lie between \(bounds.lowerBound) and \(bounds.upperBound) bit/s")
+        }
+        return Int(bits)
+    }
+
+    /// CPU numbers: `1`, `0,2`, `4-7`.
+    static func cpus(_ text: String, _ option: String) throws(UsageError) -> [Int] {
+        var cpus: [Int] = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let ends = part.split(separator: "-", omittingEmptySubsequences: false).map { Int($0) }
+            guard let first = ends.first ?? nil, let last = ends.last ?? nil, ends.count <= 2, first <= last,
+                first >= 0, last < 1_024
+            else { throw UsageError("\(option) wants CPU numbers like 1, 0,2 or 4-7, not \"\(text)\"") }
+            cpus += first...last
+        }
+        return cpus
+    }
+
+    /// A number as a person writes it.
+    private static func short(_ value: Double) -> String {
+        value == value.rounded() && abs(value) < 1e15 ? String(Int(value)) : String(value)
+    }
+}

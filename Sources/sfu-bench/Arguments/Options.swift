@@ -1,0 +1,142 @@
+import Crypto
+
+/// What `sfu-bench` is asked to do.
+enum Command: String, CaseIterable, Sendable {
+    case publish, play, load, churn
+    case joinStorm = "join-storm"
+
+    var summary: String {
+        switch self {
+        case .publish: "publish synthetic video and audio to one or many streams (WHIP)"
+        case .play: "play one or many streams with any number of viewers (WHEP)"
+        case .load: "publish and play at once, and measure what the server does with it"
+        case .joinStorm: "let many viewers join at the same moment, while others already play"
+        case .churn: "let viewers come and go at a steady rate"
+        }
+    }
+
+    var publishes: Bool { self != .play }
+    var plays: Bool { self != .publish }
+
+    /// The order of `--help`.
+    static let listed: [Command] = [.publish, .play, .load, .joinStorm, .churn]
+}
+
+/// All that the command line says of one run.
+struct Options: Equatable, Sendable {
+    var command: Command
+    var server = ServerAddress.standard
+    var target = TargetOptions()
+    var media = MediaOptions()
+    var audience = AudienceOptions()
+    var timing = TimingOptions()
+    var machine = MachineOptions()
+    var report = ReportOptions()
+
+    init(_ command: Command) {
+        self.command = command
+        audience.viewers =
+            switch command {
+            case .publish: 0
+            case .play: 1
+            case .load, .churn: 100
+            case .joinStorm: 300
+            }
+    }
+}
+
+/// Where streams are published and played, and with what right.
+struct TargetOptions: Equatable, Sendable {
+    /// With several streams, `-1`, `-2` … follow.
+    var stream = "bench"
+    var streams = 1
+    /// `{stream}` stands for the stream's name.
+    var whip = "/whip/{stream}"
+    var whep = "/whep/{stream}"
+    var token: String?
+    var keyID: String?
+    var secret: String?
+    /// Allows targets that are not this machine.
+    var isOwned = false
+
+    /// The names of all streams.
+    var streamNames: [String] {
+        streams == 1 ? [stream] : (1...max(streams, 1)).map { "\(stream)-\($0)" }
+    }
+}
+
+/// What publishers send.
+struct MediaOptions: Equatable, Sendable {
+    /// Of video, in bits a second; 0 for none.
+    var bitrate = 1_500_000
+    var framesPerSecond = 30
+    /// Seconds between key frames that nobody asked for; 0 for none, as browsers do.
+    var keyFrameInterval = 0.0
+    /// In bits a second; 0 for none.
+    var audioBitrate = 48_000
+    /// Milliseconds between the bursts in which a frame leaves.
+    var burstMilliseconds = 5
+    /// An IVF file with VP8, played in a loop instead of synthetic video.
+    var videoFile: String?
+    /// An Ogg file with Opus, played in a loop instead of synthetic audio.
+    var audioFile: String?
+}
+
+/// How viewers come, and what they do with what they get.
+struct AudienceOptions: Equatable, Sendable {
+    /// Of each stream.
+    var viewers = 0
+    /// Joins a second.
+    var joinRate = 100.0
+    /// Viewers that play before the storm begins, of each stream.
+    var playing = 0
+    /// One packet in so many is decrypted.
+    var decryptEvery = 20
+    var asksForRepair = false
+    /// Lets the kernel hand over runs of datagrams as one (UDP_GRO).
+    var coalesces = false
+    var srtp: SRTPChoice = .any
+    /// Raise viewers until the limits are passed; the step, in viewers of each stream.
+    var ramp: Int?
+    var rampMaximum = 3_000
+}
+
+/// Which SRTP profiles clients offer.
+enum SRTPChoice: String, CaseIterable, Sendable {
+    case any, gcm, gcm256, cm
+
+    var profiles: [SRTPProfile] {
+        switch self {
+        case .any: SRTPProfile.preference
+        case .gcm: [.aeadAES128GCM]
+        case .gcm256: [.aeadAES256GCM]
+        case .cm: [.aes128CMHMACSHA1_80]
+        }
+    }
+}
+
+/// In seconds.
+struct TimingOptions: Equatable, Sendable {
+    /// How long to measure.
+    var duration = 10.0
+    /// Between the last join and the beginning of the measurement.
+    var warmUp = 3.0
+    /// For one viewer or publisher to connect.
+    var connect = 15.0
+}
+
+struct MachineOptions: Equatable, Sendable {
+    var threads = 1
+    /// CPUs that the threads are pinned to, in turn.
+    var cpus: [Int] = []
+    var serverPID: Int?
+    /// Where the server tells its numbers; nil for `/metrics`.
+    var metrics: String?
+}
+
+struct ReportOptions: Equatable, Sendable {
+    /// `-` for standard output.
+    var json: String?
+    var html: String?
+    var isQuiet = false
+}

@@ -1,0 +1,116 @@
+import Foundation
+import Testing
+
+@testable import sfu_bench
+
+@Suite struct `The command line` {
+    private func options(_ line: String, environment: [String: String] = [:]) throws -> Options {
+        let words = line.split(separator: " ").map(String.init)
+        guard case .run(let options) = try CommandLineParser.parse(words, environment: environment) else {
+            Issue.record("help instead of a run")
+            return Options(.load)
+        }
+        return options
+    }
+
+    private func complaint(_ line: String) -> String {
+        let words = line.split(separator: " ").map(String.init)
+        do {
+            _ = try CommandLineParser.parse(words)
+            return "none"
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test func `has a default for everything but the command`() throws {
+        let load = try options("load")
+        #expect(load.audience.viewers == 100)
+        #expect(load.server.url.absoluteString == "http://127.0.0.1:8080")
+        #expect(load.media.bitrate == 1_500_000)
+        #expect(try options("join-storm").audience.viewers == 300)
+        #expect(try options("play").audience.viewers == 1)
+    }
+
+    @Test func `takes values behind a blank or an equals sign`() throws {
+        let spaced = try options("load http://127.0.0.1:9000 --viewers 300 --bitrate 2.5M --duration 2m")
+        let joined = try options("load 127.0.0.1:9000 --viewers=300 --bitrate=2500k --duration=120s")
+        #expect(spaced == joined)
+        #expect(spaced.media.bitrate == 2_500_000)
+        #expect(spaced.timing.duration == 120)
+    }
+
+    @Test func `takes times in any unit`() throws {
+        #expect(try options("load --warm-up 500ms").timing.warmUp == 0.5)
+        #expect(try options("load --warm-up 1.5").timing.warmUp == 1.5)
+        #expect(try options("load --duration 1h").timing.duration == 3_600)
+    }
+
+    @Test func `takes lists of CPUs`() throws {
+        #expect(try options("load --cpus 1").machine.cpus == [1])
+        #expect(try options("load --cpus 0,2-4").machine.cpus == [0, 2, 3, 4])
+        #expect(complaint("load --cpus 3-1").contains("CPU numbers"))
+    }
+
+    @Test(arguments: [
+        ("", "say what to do"), ("flood", "is no command"), ("load --viewers", "wants a value"),
+        ("load --viewers many", "whole number"), ("load --viewers -1", "between 0 and 20000"),
+        ("load --viewers 999999", "between"), ("load --veiwers 3", "unknown option --veiwers"),
+        ("load --viewer 3", "did you mean --viewers?"), ("load a b", "one server is enough"),
+        ("load --gro=yes", "takes no value"), ("publish --viewers 3", "no meaning for publish"),
+        ("play --bitrate 1M", "no meaning for play"), ("load ftp://127.0.0.1", "is no server"),
+        ("load --bitrate 10", "between 20000"), ("load --duration 10x", "a time like"),
+        ("load --duration 9999h", "between 1 s and 86400 s"), ("load --key-id dev", "wants --secret"),
+        ("load --srtp rot13", "gcm256"), ("load --bitrate 0 --audio-bitrate 0", "nothing to publish"),
+        ("load --streams 1000 --viewers 1000", "50000"), ("load --decrypt-every 0", "between 1"),
+    ])
+    func `says what is wrong`(line: String, words: String) {
+        #expect(complaint(line).contains(words))
+    }
+
+    @Test(arguments: [
+        "load http://192.0.2.1:80", "load http://example.org", "load --whep http://example.org/x",
+    ])
+    func `refuses targets on other machines unless told they are one's own`(line: String) throws {
+        #expect(complaint(line).contains("--i-own-this-server"))
+        #expect(try options(line + " --i-own-this-server").target.isOwned)
+    }
+
+    @Test(arguments: ["127.0.0.1:1", "http://localhost:1", "http://[::1]:1", "127.9.9.9:1"])
+    func `knows loopback by all its names`(server: String) throws {
+        #expect(try options("load " + server).server.isLoopback)
+    }
+
+    @Test func `keeps secrets out of the list of processes`() throws {
+        let environment = ["SFU_BENCH_TOKEN": "t", "SFU_BENCH_SECRET": "s"]
+        #expect(try options("load", environment: environment).target.token == "t")
+        #expect(try options("load --secret x", environment: environment).target.secret == "x")
+    }
+
+    @Test func `makes endpoints out of paths and URLs`() throws {
+        let server = try ServerAddress(parsing: "http://127.0.0.1:8889")
+        #expect(
+            try server.endpoint("/whep/{stream}", stream: "a").absoluteString
+                == "http://127.0.0.1:8889/whep/a")
+        #expect(
+            try server.endpoint("http://localhost:1/{stream}/whep", stream: "b").absoluteString
+                == "http://localhost:1/b/whep")
+    }
+
+    @Test func `numbers streams only if there are several`() throws {
+        #expect(try options("load --stream s").target.streamNames == ["s"])
+        #expect(try options("load --stream s --streams 3").target.streamNames == ["s-1", "s-2", "s-3"])
+    }
+
+    @Test(arguments: Command.allCases)
+    func `explains every option of every command`(command: Command) throws {
+        guard case .help(let text) = try CommandLineParser.parse([command.rawValue, "--help"]) else {
+            Issue.record("no help for \(command.rawValue)")
+            return
+        }
+        for option in OptionDefinition.table {
+            #expect(text.contains("  " + option.name) == option.commands.contains(command))
+        }
+        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 100 })
+    }
+}
