@@ -32,6 +32,7 @@ swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -o "$build/fuzz" 
 write_seeds() {
     local pattern file line number=0
     pattern=$(sed -n 's|^// Seeds: ||p' "Tests/Fuzz/$1Fuzz.swift")
+    [ -n "$pattern" ] || { echo "Tests/Fuzz/$1Fuzz.swift names no seeds" >&2; exit 1; }
     mkdir -p "$2"
     for file in Tests/Fixtures/$pattern; do
         case $file in

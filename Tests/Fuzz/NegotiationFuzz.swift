@@ -1,5 +1,6 @@
 // Fuzz entry of negotiation: an offer is refused or gets an answer that can be read and matches it line by
-// line. Seeds: Offers/*.sdp
+// line.
+// Seeds: Offers/*.sdp
 
 import Base
 import Peer

@@ -1,5 +1,6 @@
 // Fuzz entry of SDP: whatever parses must be written and read again to the same value, and no accessor may
-// trap. Seeds: Offers/*.sdp
+// trap.
+// Seeds: Offers/*.sdp
 
 import Wire
 
