@@ -53,7 +53,8 @@ struct Poller: ~Copyable {
     mutating func wait(nanoseconds: Int64?) -> Ready {
         var ready = Ready()
         let count = Int(clinux_poll_wait(queue.descriptor, &events, nanoseconds.map { max($0, 0) } ?? -1))
-        for event in events.prefix(max(count, 0)) {
+        for index in 0..<max(count, 0) {
+            let event = events[index]
             switch Token(rawValue: event.token) {
             case .waker: ready.waker = true
             case .socket:

@@ -134,7 +134,7 @@ struct SendQueue: ~Copyable {
 
     /// Forgets everything, sent or not.
     mutating func reset() {
-        for destination in destinations { table[destination.slot] = 0 }
+        for index in destinations.indices { table[destinations[index].slot] = 0 }
         destinations.removeAll(keepingCapacity: true)
         entries.removeAll(keepingCapacity: true)
         window.removeAll(keepingCapacity: true)

@@ -91,7 +91,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
         shared.waker.clear()
         let isOpen = shared.mailbox.swap(into: &commands)
         statistics.commands &+= UInt64(commands.count)
-        for command in commands { handler.perform(command, at: now, into: &sink) }
+        for index in commands.indices { handler.perform(commands[index], at: now, into: &sink) }
         commands.removeAll(keepingCapacity: true)
         return isOpen
     }

@@ -47,7 +47,7 @@ struct Remote: ~Copyable {
         while more {
             more = arrivals.fill(counting: &counters)
             arrivals.forEach(counting: &counters) { span, source in
-                result.append(Datagram(bytes: span.indices.map { span[$0] }, source: source))
+                result.append(Datagram(bytes: span.withUnsafeBytes { Array($0) }, source: source))
             }
         }
         return result
@@ -57,17 +57,15 @@ struct Remote: ~Copyable {
 extension SendBatch {
     mutating func append(_ bytes: [UInt8], to destination: TransportAddress) {
         append(to: destination, capacity: 1_500) { span in
-            for (index, byte) in bytes.enumerated() { span[index] = byte }
+            span.withUnsafeMutableBytes { $0.copyBytes(from: bytes) }
             return bytes.count
         }
     }
 }
 
-/// A datagram that tells itself from all others: `number` in front, then a pattern.
+/// A datagram that tells itself from all others: `number` in front, then a filling that depends on it.
 func datagram(_ number: Int, size: Int) -> [UInt8] {
-    (0..<size).map { index in
-        index < 4
-            ? UInt8(truncatingIfNeeded: number >> (24 - 8 * index))
-            : UInt8(truncatingIfNeeded: number &* 31 &+ index)
-    }
+    var bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: number &* 31), count: size)
+    for index in 0..<min(4, size) { bytes[index] = UInt8(truncatingIfNeeded: number >> (24 - 8 * index)) }
+    return bytes
 }

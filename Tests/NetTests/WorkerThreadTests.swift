@@ -1,21 +1,37 @@
 import Base
+import Glibc
 import Net
+import Synchronization
 import Testing
 
-/// Sends back what it gets, and says what it was told to say.
+/// Sends back what it gets, and says what it is told to say.
 private struct Echo: DatagramHandler {
     enum Command: Sendable {
         case say([UInt8], to: TransportAddress)
+        /// Say it after so many nanoseconds.
+        case sayLater([UInt8], to: TransportAddress, after: Int64)
+        /// Say this at the end of the batch in which no datagram and no command came.
+        case sayWhenWoken([UInt8], to: TransportAddress)
     }
 
-    var deadline: MonotonicTime?
-    var farewell: TransportAddress?
+    private(set) var deadline: MonotonicTime?
+    private var later: ([UInt8], TransportAddress)?
+    private var whenWoken: ([UInt8], TransportAddress)?
+    private var farewell: TransportAddress?
+    private var isBusy = false
 
     mutating func perform(_ command: Command, at now: MonotonicTime, into sink: inout SendBatch) {
+        isBusy = true
         switch command {
         case .say(let bytes, let destination):
             sink.append(bytes, to: destination)
             farewell = destination
+        case .sayLater(let bytes, let destination, let wait):
+            later = (bytes, destination)
+            deadline = now.advanced(byNanoseconds: wait)
+        case .sayWhenWoken(let bytes, let destination):
+            whenWoken = (bytes, destination)
+            sink.append([0], to: destination)
         }
     }
 
@@ -23,11 +39,23 @@ private struct Echo: DatagramHandler {
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
         into sink: inout SendBatch
     ) {
-        sink.append(datagram.indices.map { datagram[$0] }, to: source)
+        isBusy = true
+        sink.append(datagram.withUnsafeBytes { Array($0) }, to: source)
     }
 
-    mutating func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch) {}
-    mutating func advance(to now: MonotonicTime, into sink: inout SendBatch) { deadline = nil }
+    mutating func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch) {
+        if !isBusy, let (bytes, destination) = whenWoken {
+            sink.append(bytes, to: destination)
+            whenWoken = nil
+        }
+        isBusy = false
+    }
+
+    mutating func advance(to now: MonotonicTime, into sink: inout SendBatch) {
+        guard let deadline, deadline <= now, let (bytes, destination) = later else { return }
+        sink.append(bytes, to: destination)
+        self.deadline = nil
+    }
 
     mutating func stop(at now: MonotonicTime, into sink: inout SendBatch) {
         if let farewell { sink.append([0xFF], to: farewell) }
@@ -35,10 +63,12 @@ private struct Echo: DatagramHandler {
 }
 
 @Suite struct `A worker` {
-    private let anywhere = TransportAddress(ip: .loopback, port: 0)
-
-    private func echo() throws -> WorkerThread<Echo> {
-        try WorkerThread(WorkerConfiguration(address: anywhere)) { _ in Echo() }
+    private func echo(
+        _ address: IPAddress = .loopback, _ change: (inout WorkerConfiguration) -> Void = { _ in }
+    ) throws -> WorkerThread<Echo> {
+        var configuration = WorkerConfiguration(address: TransportAddress(ip: address, port: 0))
+        change(&configuration)
+        return try WorkerThread(configuration) { _ in Echo() }
     }
 
     @Test func `tells the port that the kernel chose`() throws {
@@ -57,9 +87,12 @@ private struct Echo: DatagramHandler {
         #expect(echoed.map(\.bytes) == sent)
         #expect(echoed.allSatisfy { $0.source == worker.localAddress })
         worker.stop()
-        #expect(worker.statistics.traffic.datagramsIn == 100)
-        #expect(worker.statistics.traffic.datagramsOut == 100)
-        #expect(worker.statistics.traffic.bytesIn == worker.statistics.traffic.bytesOut)
+        let traffic = worker.statistics.traffic
+        #expect(traffic.datagramsIn == 100)
+        #expect(traffic.datagramsOut == 100)
+        #expect(traffic.bytesIn == traffic.bytesOut)
+        #expect(traffic.receiveCalls < 100)
+        #expect(worker.statistics.processorNanoseconds > 0)
     }
 
     @Test func `carries out commands from any thread, and says goodbye when stopped`() throws {
@@ -71,5 +104,120 @@ private struct Echo: DatagramHandler {
         worker.stop()
         #expect(remote.receiveWaiting().map(\.bytes) == [[4], [0xFF]])
         #expect(!worker.post(.say([5], to: remote.address)))
+        #expect(worker.statistics.commands == 2)
+        worker.stop()
+    }
+
+    @Test func `says goodbye also when it is let go`() throws {
+        var remote = try Remote()
+        var worker: WorkerThread<Echo>? = try echo()
+        #expect(worker?.post(.say([1], to: remote.address)) == true)
+        worker = nil
+        #expect(remote.receive(2).map(\.bytes) == [[1], [0xFF]])
+    }
+
+    @Test func `keeps its handler's deadline, not before and not much later`() throws {
+        let worker = try echo()
+        var remote = try Remote()
+        let begin = MonotonicClock.now()
+        #expect(worker.post(.sayLater([9], to: remote.address, after: 3_500_000)))
+        #expect(remote.receive(1).map(\.bytes) == [[9]])
+        let waited = MonotonicClock.now().nanoseconds(since: begin)
+        #expect(waited >= 3_500_000)
+        // The next wake-up without a deadline would be that of the statistics, after a second.
+        #expect(waited < 900_000_000)
+        worker.stop()
+    }
+
+    @Test func `runs its handler's end of batch when it is woken from outside`() throws {
+        let worker = try echo()
+        var remote = try Remote()
+        #expect(worker.post(.sayWhenWoken([7], to: remote.address)))
+        #expect(remote.receive(1).map(\.bytes) == [[0]])
+        let waker = worker.waker
+        waker.wake()
+        waker.wake()
+        #expect(remote.receive(1).map(\.bytes) == [[7]])
+        worker.stop()
+    }
+
+    @Test func `sends what had to wait as soon as there is room`() throws {
+        let worker = try echo { configuration in
+            let kernel = BusyKernel(refusals: 1)
+            configuration.refuse = { _ in kernel.answer() }
+        }
+        var remote = try Remote()
+        #expect(worker.post(.say([1], to: remote.address)))
+        #expect(remote.receive(1).map(\.bytes) == [[1]])
+        worker.stop()
+        #expect(worker.statistics.traffic.delayed == 1)
+        #expect(worker.statistics.traffic.droppedBufferFull == 0)
+    }
+
+    @Test func `takes IPv4 and IPv6 on one socket when bound to the unspecified IPv6 address`() throws {
+        guard let worker = try? echo(IPAddress(high: 0, low: 0)) else {
+            withKnownIssue("this machine has no IPv6") { Issue.record("skipped") }
+            return
+        }
+        let port = worker.localAddress.port
+        for ip in [IPAddress.loopback, IPAddress(high: 0, low: 1)] {
+            var remote = try Remote(ip)
+            remote.send([[1, 2]], to: TransportAddress(ip: ip, port: port))
+            let echoed = remote.receive(1)
+            #expect(echoed.map(\.bytes) == [[1, 2]])
+            #expect(echoed.map(\.source) == [TransportAddress(ip: ip, port: port)])
+        }
+        worker.stop()
+    }
+
+    @Test func `runs under its own name, on the CPU it is given`() throws {
+        let cpu = try #require(ProcessResources.processors().last)
+        let worker = try echo {
+            $0.index = 77
+            $0.cpu = cpu
+        }
+        // It has named itself before it answers.
+        var remote = try Remote()
+        remote.send([[1]], to: worker.localAddress)
+        #expect(remote.receive(1).count == 1)
+        let statuses = threadStatuses().filter { $0.contains("Name:\trostrum-w77\n") }
+        #expect(statuses.count == 1)
+        #expect(statuses.allSatisfy { $0.contains("Cpus_allowed_list:\t\(cpu)\n") })
+        #expect(worker.isPinned)
+        worker.stop()
+    }
+
+    /// What the kernel says of each thread of this process.
+    private func threadStatuses() -> [String] {
+        var result: [String] = []
+        guard let directory = opendir("/proc/self/task") else { return [] }
+        defer { closedir(directory) }
+        while let entry = readdir(directory) {
+            let name = withUnsafeBytes(of: entry.pointee.d_name) {
+                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+            }
+            guard let file = fopen("/proc/self/task/\(name)/status", "r") else { continue }
+            defer { fclose(file) }
+            var buffer = [UInt8](repeating: 0, count: 8_192)
+            let count = fread(&buffer, 1, buffer.count, file)
+            result.append(String(decoding: buffer.prefix(count), as: UTF8.self))
+        }
+        return result
+    }
+}
+
+/// Says a number of times that the socket's buffer is full.
+private final class BusyKernel: Sendable {
+    private let left: Mutex<Int>
+
+    init(refusals: Int) {
+        left = Mutex(refusals)
+    }
+
+    func answer() -> Int32? {
+        left.withLock { left in
+            left -= 1
+            return left >= 0 ? EAGAIN : nil
+        }
     }
 }
