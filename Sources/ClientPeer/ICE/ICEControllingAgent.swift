@@ -1,0 +1,196 @@
+import Base
+import Wire
+
+/// The browser's half of ICE: it checks the server's candidates, nominates one and asks for consent.
+///
+/// For simulations and `sfu-bench`, against a lite server: it never answers checks, because such a server sends
+/// none, and it gathers no candidates. Deterministic: time and random numbers are parameters.
+/// - Source: RFC 8445 §6, §7.2, §8; RFC 8489 §6.2.1; RFC 7675.
+package struct ICEControllingAgent: Sendable {
+    /// Which browser's habits to follow.
+    package enum Nomination: Sendable, CaseIterable {
+        /// As Chrome with a lite server: nominates the pair it uses, and says so again in each consent check.
+        case regular
+        /// As Firefox: every check nominates, the highest priority wins, and consent checks do not nominate.
+        case aggressive
+    }
+
+    package struct Configuration: Sendable {
+        package var nomination = Nomination.regular
+        /// Between the first checks of two pairs (Ta).
+        package var pacing: Duration = .milliseconds(50)
+        /// The first retransmission time-out (RTO) at least.
+        package var retransmissionTimeout: Duration = .milliseconds(500)
+        /// How long regular nomination waits for a better pair after the first valid one.
+        package var patience: Duration = .milliseconds(100)
+        /// Between consent checks, give or take a fifth.
+        ///
+        /// As Chrome; Firefox takes 5 s.
+        package var consentInterval: Duration = .milliseconds(2_500)
+        package var consentTimeout: Duration = .seconds(30)
+
+        package init() {}
+    }
+
+    /// An address of either side.
+    package struct Candidate: Hashable, Sendable {
+        package let address: TransportAddress
+        package let priority: UInt32
+
+        package init(address: TransportAddress, priority: UInt32) {
+            self.address = address
+            self.priority = priority
+        }
+
+        /// A host candidate; those with a lower index are preferred (RFC 8445 §5.1.2.1).
+        package init(host address: TransportAddress, index: UInt16 = 0) {
+            self.init(address: address, priority: 126 << 24 | UInt32(0xFFFF - index) << 8 | 255)
+        }
+    }
+
+    /// One of our addresses and one of the server's.
+    package struct Path: Hashable, Sendable {
+        package let local: TransportAddress
+        package let remote: TransportAddress
+
+        package init(local: TransportAddress, remote: TransportAddress) {
+            self.local = local
+            self.remote = remote
+        }
+    }
+
+    package enum Effect: Equatable, Sendable {
+        case send([UInt8], on: Path)
+        /// Media goes this way from now on; replaces any earlier path.
+        case select(Path)
+        /// No pair works. Comes once for each set of candidates.
+        case failed
+        /// The server no longer answers; nothing may be sent any more (RFC 7675 §5.1).
+        case consentLost
+    }
+
+    /// Why a datagram changed nothing.
+    package enum Refusal: Error, Hashable, Sendable {
+        case malformed, notAnAnswer, unknownTransaction, unauthenticated
+    }
+
+    /// More pairs than these are not checked (RFC 8445 §6.1.2.5).
+    package static let pairLimit = 100
+
+    let configuration: Configuration
+    var localCredentials: ICECredentials
+    var remoteCredentials: ICECredentials
+    var locals: [Candidate] = []
+    var remotes: [Candidate] = []
+    /// Highest priority first.
+    var pairs: [CheckPair] = []
+    package internal(set) var isControlling: Bool
+    var tieBreaker: UInt64
+    /// Whether a path was chosen by `nominate(_:)`, so that no better one replaces it.
+    var isPinned = false
+    var hasFailed = false
+    package internal(set) var isConsentLost = false
+    /// When the next pair may be checked.
+    var nextCheck: MonotonicTime
+    var nextConsentCheck: MonotonicTime
+    /// When the server last answered on the selected path.
+    package internal(set) var lastConsent: MonotonicTime
+    /// Which way media goes.
+    package internal(set) var selected: Path?
+    /// Of the last answered request that was sent once.
+    package internal(set) var roundTripTime: Duration?
+    /// Our address as the server sees it on the selected path.
+    package internal(set) var mappedAddress: TransportAddress?
+
+    /// - Parameters:
+    ///   - isControlling: false only in tests of role conflicts; a lite server wants us controlling.
+    ///   - random: gives the tie-breaker.
+    package init(
+        local: ICECredentials, remote: ICECredentials, configuration: Configuration = Configuration(),
+        isControlling: Bool = true, at now: MonotonicTime, using random: inout some RandomNumberGenerator
+    ) {
+        localCredentials = local
+        remoteCredentials = remote
+        self.configuration = configuration
+        self.isControlling = isControlling
+        tieBreaker = random.next()
+        nextCheck = now
+        nextConsentCheck = now
+        lastConsent = now
+    }
+
+    // MARK: Candidates
+
+    /// Adds a socket of ours; the next `advance` begins to check from it.
+    package mutating func addLocal(_ candidate: Candidate) {
+        guard !locals.contains(where: { $0.address == candidate.address }) else { return }
+        locals.append(candidate)
+        for remote in remotes { addPair(candidate, remote) }
+    }
+
+    /// Adds a candidate of the server's, from its answer or trickled later.
+    package mutating func addRemote(_ candidate: Candidate) {
+        guard !remotes.contains(where: { $0.address == candidate.address }) else { return }
+        remotes.append(candidate)
+        for local in locals { addPair(local, candidate) }
+    }
+
+    /// Takes a socket of ours away, as when a network goes down.
+    package mutating func removeLocal(_ address: TransportAddress) {
+        locals.removeAll { $0.address == address }
+        pairs.removeAll { $0.local.address == address }
+        guard selected?.local == address else { return }
+        selected = nil
+        isPinned = false
+        for index in pairs.indices {
+            guard var validity = pairs[index].validity else { continue }
+            // Chrome nominates what it kept in reserve; Firefox checks once more, which nominates too.
+            validity.isNominated = false
+            pairs[index].state = configuration.nomination == .regular ? .valid(validity) : .waiting
+        }
+    }
+
+    private mutating func addPair(_ local: Candidate, _ remote: Candidate) {
+        // Both of one IP version (RFC 8445 §6.1.2.2).
+        guard (local.address.ip.ipv4 == nil) == (remote.address.ip.ipv4 == nil) else { return }
+        hasFailed = false
+        pairs.append(CheckPair(local: local, remote: remote, isControlling: isControlling))
+        pairs.sort { $0.priority > $1.priority }
+        if pairs.count > Self.pairLimit { pairs.removeLast() }
+    }
+
+    // MARK: Commands
+
+    /// Begins an ICE restart; media stays on its path until a new one is nominated.
+    ///
+    /// - Parameter remoteCandidates: the server's new ones.
+    package mutating func restart(
+        local: ICECredentials, remote: ICECredentials, remoteCandidates: [Candidate], at now: MonotonicTime
+    ) {
+        localCredentials = local
+        remoteCredentials = remote
+        remotes = []
+        pairs = []
+        isPinned = false
+        nextCheck = now
+        for candidate in remoteCandidates { addRemote(candidate) }
+    }
+
+    /// Moves to another valid path, as a browser does that changes its network by its own choice.
+    ///
+    /// - Returns: false if the path is not valid.
+    package mutating func nominate(
+        _ path: Path, at now: MonotonicTime, authenticator: some MessageAuthenticator,
+        using random: inout some RandomNumberGenerator
+    ) -> [Effect]? {
+        guard let index = pairs.firstIndex(where: { $0.path == path }), pairs[index].validity != nil else {
+            return nil
+        }
+        isPinned = true
+        return [check(index, nominates: true, at: now, authenticator: authenticator, using: &random)]
+    }
+}
+
+extension CheckPair {
+    var path: ICEControllingAgent.Path { .init(local: local.address, remote: remote.address) }
+}
