@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import socket
 import urllib.error
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +72,15 @@ class Server:
         """Exit status of a polite end."""
         process, self._process = self._process, None
         return process.stop() if process is not None else 0
+
+    @contextmanager
+    def standing_still(self) -> Iterator[None]:
+        """Answers nothing meanwhile, and keeps all it knows."""
+        os.kill(self.pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            os.kill(self.pid, signal.SIGCONT)
 
     @property
     def pid(self) -> int:

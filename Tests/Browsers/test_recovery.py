@@ -126,3 +126,19 @@ def test_ice_restarts_within_the_same_session(
         wait_for_frames(viewer)
         assert viewer.evaluate(STATE) == "live"
         assert viewer.evaluate("() => rostrum.connection.session.resource") == before
+
+
+def test_everyone_survives_a_server_that_stands_still(
+    chromium: Browser, viewing: Browser, own_server: Server, stream: str
+) -> None:
+    """Longer than ICE takes to notice (some five seconds), as when a machine is moved or overloaded."""
+    with go_live(chromium, own_server, stream) as studio, watch(viewing, own_server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        mark(viewer)
+        with own_server.standing_still():
+            wait_for_state(viewer, "reconnecting", seconds=20)
+        wait_for_state(studio, "live", seconds=25)
+        wait_for_state(viewer, "live", seconds=25)
+        wait_for_frames(viewer)
+        assert_never_reloaded(viewer)

@@ -106,8 +106,9 @@ export class Persistent extends EventTarget {
   #failed(error) {
     this.error = error;
     this.session = null;
-    // A failed fetch is a TypeError: the server cannot be reached, which may change.
-    const isTemporary = error instanceof SignallingError ? error.isTemporary : error instanceof TypeError;
+    // fetch throws these two when the server cannot be reached or says nothing, which may change.
+    const isTemporary = error instanceof SignallingError
+      ? error.isTemporary : error instanceof TypeError || error.name === "TimeoutError";
     if (!isTemporary) return this.#become("failed");
     const asked = error instanceof SignallingError ? error.retryAfter : null;
     this.#retry(Math.max(asked ?? 0, this.#pause));

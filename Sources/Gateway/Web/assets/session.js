@@ -11,6 +11,8 @@
 const HEAL_MS = 1500;
 /** Longest time from an offer or an ICE restart to a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
+/** Longest time the server may take to answer a request, in milliseconds. */
+const ANSWER_MS = 10_000;
 /** Candidates found within this time travel in one PATCH, in milliseconds. */
 const TRICKLE_MS = 50;
 
@@ -103,7 +105,7 @@ export class MediaSession extends EventTarget {
         method: "POST",
         headers: this.#headers({ "Content-Type": "application/sdp" }),
         body: this.peer.localDescription?.sdp,
-        signal,
+        signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(signal ? [signal] : [])]),
       });
       if (response.status !== 201) throw await SignallingError.from(response);
       performance.mark("rostrum:answer");
@@ -126,7 +128,8 @@ export class MediaSession extends EventTarget {
   async exists() {
     if (!this.resource) return false;
     try {
-      return (await fetch(this.resource, { headers: this.#headers() })).ok;
+      const signal = AbortSignal.timeout(ANSWER_MS);
+      return (await fetch(this.resource, { headers: this.#headers(), signal })).ok;
     } catch {
       return false;
     }
@@ -262,6 +265,7 @@ export class MediaSession extends EventTarget {
       method: "PATCH",
       headers: this.#headers({ "Content-Type": "application/trickle-ice-sdpfrag", "If-Match": tag }),
       body: fragment,
+      signal: AbortSignal.timeout(ANSWER_MS),
     });
   }
 
