@@ -106,7 +106,12 @@ def wait_for_frames(page: Page, more: int = 30, seconds: float = 20) -> Received
 
 
 def wait_for_sound(page: Page, seconds: float = 15) -> float:
-    """Waits until the decoded sound has energy; silence has none."""
+    """Turns the sound on, as a viewer's tap does, and waits until it has energy; silence has none.
+
+    Chromium counts energy behind the volume: what is muted stays at 0.
+    """
+    if page.evaluate("() => document.getElementById('video').muted"):
+        page.click("#unmute", seconds=seconds)
     return page.wait_for(
         f"""async () => {{
             const energy = (await ({STATISTICS})())?.['inbound-audio']?.totalAudioEnergy ?? 0;

@@ -63,7 +63,7 @@ class Server:
         self._process = Process(
             [
                 str(binary()), "serve", "--dev",
-                "--http", f"127.0.0.1:{self.http_port}", "--udp", f"127.0.0.1:{self.udp_port}",
+                "--http", f"127.0.0.1:{self.http_port}", "--udp", f"0.0.0.0:{self.udp_port}",
                 *self._arguments,
             ],
             self._log, r"^ready http=", 15)

@@ -43,7 +43,7 @@ def test_reaches_both_browsers(
         wait_for_state(viewer, "live")
         seen = wait_for_frames(viewer)
         assert seen.video_codec is not None and seen.video_codec.lower() == codec, name
-        assert seen.width >= 320 and seen.height >= 180, name
+        assert seen.width >= 160 and seen.height >= 90, name
         assert wait_for_sound(viewer) > 0, name
         assert viewer.evaluate("() => document.getElementById('video').videoWidth") == received(viewer).width
     check_no_complaints(studio, *viewers.values())

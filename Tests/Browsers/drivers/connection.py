@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from contextlib import ExitStack
 from typing import Any
 
 from websockets.exceptions import ConnectionClosed
@@ -21,7 +22,9 @@ class Connection:
     """Commands are answered in any order, events arrive on the reading thread."""
 
     def __init__(self, url: str, on_event: Callable[[dict[str, Any]], None]) -> None:
-        self._socket = connect(url, max_size=None, compression=None, proxy=None, open_timeout=20)
+        self._stack = ExitStack()
+        self._socket = self._stack.enter_context(
+            connect(url, max_size=None, compression=None, proxy=None, open_timeout=20))
         self._on_event = on_event
         self._ids = itertools.count(1)
         self._waiting: dict[int, Future[dict[str, Any]]] = {}
@@ -65,5 +68,5 @@ class Connection:
                 future.set_exception(ConnectionError("the browser closed the connection"))
 
     def close(self) -> None:
-        self._socket.close()
+        self._stack.close()
         self._reader.join(timeout=5)
