@@ -86,6 +86,8 @@ extension Session {
             let range = header.extensionRange(id: id, in: packet), range.count >= 2,
             let number = try? packet.uint16(at: range.lowerBound)
         else { return }
+        // libwebrtc drops feedback that names none of its own streams.
+        if feedback?.mediaSSRC == 0 { feedback?.mediaSSRC = header.ssrc }
         feedback?.record(number, at: now)
     }
 }
