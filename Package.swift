@@ -85,7 +85,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "BenchTests",
-            dependencies: ["Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net", "TestSupport", "sfu-bench"],
+            dependencies: [
+                "Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net", "TestSupport", "sfu-bench",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "SimulationTests",
