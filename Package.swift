@@ -42,8 +42,9 @@ let package = Package(
             name: "Node", dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Net"],
             swiftSettings: common),
         .target(
-            name: "Gateway", dependencies: ["Base", "Wire", "Crypto", "Node", "CWebSockets"],
-            resources: [.copy("Web")], swiftSettings: common),
+            name: "Gateway",
+            dependencies: ["Base", "Wire", "Crypto", "Forwarding", "Net", "Node", "CWebSockets"],
+            resources: [.copy("Web"), .copy("OpenAPI/openapi.json")], swiftSettings: common),
 
         // Programs.
         .executableTarget(

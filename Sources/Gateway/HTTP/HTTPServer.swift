@@ -15,7 +15,8 @@ package final class HTTPServer: Sendable {
 
     /// Returns once the server accepts connections.
     package static func start(
-        _ settings: HTTPServerSettings, handler: any HTTPHandler, log: Log
+        _ settings: HTTPServerSettings, handler: any HTTPHandler, counters: HTTPCounters = HTTPCounters(),
+        log: Log
     ) async throws(HTTPServerError) -> HTTPServer {
         raiseDescriptorLimit()
         if let tls = settings.tls {
@@ -30,7 +31,7 @@ package final class HTTPServer: Sendable {
                 let loop = ServiceLoop(
                     settings: settings, listener: ListenSocket(adopting: descriptor, address),
                     handler: handler,
-                    link: link, log: log.subsystem("http"))
+                    link: link, counters: counters, log: log.subsystem("http"))
                 do throws(HTTPServerError) {
                     try loop.start()
                     continuation.resume(returning: Result<Void, HTTPServerError>.success(()))

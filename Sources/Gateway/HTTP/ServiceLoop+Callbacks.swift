@@ -50,6 +50,7 @@ extension ServiceLoop {
         endSocket(wsi)
         upgrades[wsi] = nil
         guard let connection = connections.removeValue(forKey: wsi) else { return }
+        counters.add(-1, counters.connections)
         limits.disconnect(connection.address.ip)
     }
 

@@ -122,9 +122,12 @@ extension ServiceLoop {
         exchange.chunks = nil
         exchange.deadline = now + settings.handlerTimeout.milliseconds
         let (id, handler, link) = (exchange.id, handler, link)
+        let counters = counters
         exchange.phase = .handling(
             Task {
+                counters.add(1, counters.handlersAtWork)
                 let response = await handler.respond(to: request)
+                counters.add(-1, counters.handlersAtWork)
                 link.post(.answer(id, response))
             })
         return 0
@@ -226,6 +229,7 @@ extension ServiceLoop {
     }
 
     private func finish(_ exchange: Exchange, _ response: HTTPResponse) -> CInt {
+        counters.countAnswer(response.status)
         log.debug(
             "request",
             [

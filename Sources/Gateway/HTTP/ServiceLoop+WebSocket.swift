@@ -119,6 +119,7 @@ extension ServiceLoop {
         let session = SocketSession(wsi: wsi, connection: socket)
         sockets[socket.id] = session
         socketOf[wsi] = session
+        counters.add(1, counters.webSockets)
         log.debug(
             "websocket-opened", ["target": upgrade.request.loggedTarget, "address": connection.address])
         let conversation = upgrade.conversation
@@ -197,6 +198,7 @@ extension ServiceLoop {
     func endSocket(_ wsi: OpaquePointer) {
         guard let session = socketOf.removeValue(forKey: wsi) else { return }
         sockets[session.connection.id] = nil
+        counters.add(-1, counters.webSockets)
         session.connection.didClose(session.peerClose ?? .lost)
         session.conversation?.cancel()
         log.debug(

@@ -10,6 +10,7 @@ final class ServiceLoop {
     let settings: HTTPServerSettings
     let handler: any HTTPHandler
     let link: ServiceLink
+    let counters: HTTPCounters
     let log: Log
     let listener: ListenSocket
 
@@ -50,12 +51,13 @@ final class ServiceLoop {
     init(
         settings: HTTPServerSettings, listener: consuming ListenSocket, handler: any HTTPHandler,
         link: ServiceLink,
-        log: Log
+        counters: HTTPCounters, log: Log
     ) {
         self.settings = settings
         self.listener = listener
         self.handler = handler
         self.link = link
+        self.counters = counters
         self.log = log
         limits = AddressLimits(settings)
         scratch = .allocate(byteCount: prefix + 2 * Self.chunkLength, alignment: 16)
@@ -201,6 +203,7 @@ final class ServiceLoop {
 
     private func admit(_ descriptor: CInt, _ address: TransportAddress) {
         guard limits.connect(address.ip, at: now) else {
+            counters.add(1, counters.refusedConnections)
             log.debug("connection-refused", ["address": address, "reason": "too-many"])
             close(descriptor)
             return
@@ -214,6 +217,7 @@ final class ServiceLoop {
             limits.disconnect(address.ip)
             return
         }
+        counters.add(1, counters.connections)
         connections[wsi] = Connection(
             wsi: wsi, address: address, deadline: now + settings.receiveTimeout.milliseconds)
     }

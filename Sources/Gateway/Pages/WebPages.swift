@@ -1,0 +1,124 @@
+import Crypto
+import Foundation
+
+/// The web client: a few files, held in memory.
+package struct WebPages: Sendable {
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+
+    private struct File: Sendable {
+        let bytes: [UInt8]
+        let type: String
+        let tag: String
+    }
+
+    /// By path within the web client's folder.
+    private let files: [String: File]
+    let openAPI: HTTPResponse
+
+    /// In bytes, for one file.
+    private static let maximumSize = 4 * 1024 * 1024
+
+    /// Reads the files that were built with this program.
+    package static func load() throws(Failure) -> WebPages {
+        // Not Bundle.module: it ends the process when the folder is not there.
+        let folder = Bundle.main.bundleURL.appendingPathComponent("rostrum_Gateway.resources")
+        return try WebPages(readingFrom: folder)
+    }
+
+    init(readingFrom folder: URL) throws(Failure) {
+        let web = folder.appendingPathComponent("Web")
+        let missing = Failure(
+            description:
+                "the web client is missing: \(folder.path) must lie beside the program; copy it there")
+        guard let names = FileManager.default.enumerator(atPath: web.path)?.allObjects as? [String],
+            names.contains("index.html")
+        else { throw missing }
+        var files: [String: File] = [:]
+        for name in names {
+            guard let type = Self.contentType(name),
+                let data = try? Data(contentsOf: web.appendingPathComponent(name)),
+                data.count <= Self.maximumSize
+            else { continue }
+            let bytes = [UInt8](data)
+            files[name] = File(bytes: bytes, type: type, tag: Self.tag(bytes))
+        }
+        self.files = files
+        guard let document = try? Data(contentsOf: folder.appendingPathComponent("openapi.json")) else {
+            throw missing
+        }
+        openAPI = HTTPResponse(
+            status: 200, headers: ["Content-Type": "application/json"], body: [UInt8](document))
+    }
+
+    /// A page by its file's name.
+    func page(_ name: String, for request: HTTPRequest) -> HTTPResponse {
+        guard let file = files[name] else {
+            return Problem(404, nil, "This page is not part of this build.").response
+        }
+        return respond(with: file, to: request)
+    }
+
+    /// Only files that were read at the start can be had, whatever the path says.
+    func asset(_ path: String, for request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        guard let file = files["assets/" + path] else { throw Problem(404, nil, "There is no such file.") }
+        return respond(with: file, to: request)
+    }
+
+    private func respond(with file: File, to request: HTTPRequest) -> HTTPResponse {
+        var headers: HTTPHeaders = [
+            "ETag": "\"\(file.tag)\"",
+            // Kept, but asked about each time: names do not change with their contents.
+            "Cache-Control": "no-cache",
+            "Content-Security-Policy": Self.policy,
+            "X-Content-Type-Options": "nosniff",
+            "Referrer-Policy": "no-referrer",
+            "Cross-Origin-Opener-Policy": "same-origin",
+            "Permissions-Policy": "camera=(self), microphone=(self), display-capture=(self)",
+        ]
+        if let field = request.headers["if-none-match"], Self.matches(field, file.tag) {
+            return HTTPResponse(status: 304, headers: headers)
+        }
+        headers.add("Content-Type", file.type)
+        return HTTPResponse(status: 200, headers: headers, body: file.bytes)
+    }
+
+    /// Scripts, styles and connections of our own origin, and nothing else.
+    private static let policy =
+        "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        + "media-src 'self' blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
+        + "form-action 'none'; frame-ancestors 'none'"
+
+    /// Weakly, as RFC 9110 §13.1.2 wants it.
+    private static func matches(_ field: String, _ tag: String) -> Bool {
+        field.split(separator: ",").contains { part in
+            let part = part.trimmed
+            return part == "*" || part == "\"\(tag)\"" || part == "W/\"\(tag)\""
+        }
+    }
+
+    private static func tag(_ bytes: [UInt8]) -> String {
+        // No secret: the code serves as a digest.
+        Base64URL.encode(HMAC.sha256(key: [0].span, bytes.span).prefix(12))
+    }
+
+    private static func contentType(_ name: String) -> String? {
+        switch name.split(separator: ".").last {
+        case "html": "text/html; charset=utf-8"
+        case "js", "mjs": "text/javascript; charset=utf-8"
+        case "css": "text/css; charset=utf-8"
+        case "svg": "image/svg+xml"
+        case "png": "image/png"
+        case "jpg": "image/jpeg"
+        case "webp": "image/webp"
+        case "ico": "image/x-icon"
+        case "json": "application/json"
+        case "webmanifest": "application/manifest+json"
+        case "woff2": "font/woff2"
+        case "mp3": "audio/mpeg"
+        case "txt": "text/plain; charset=utf-8"
+        default: nil
+        }
+    }
+}

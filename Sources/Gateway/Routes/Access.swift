@@ -1,0 +1,94 @@
+import Base
+
+/// Who may do what.
+struct Access: Sendable {
+    let authority: TokenAuthority
+    let settings: GatewaySettings
+    /// Seconds since 1970.
+    let now: @Sendable () -> Int
+
+    /// The token a request carries, checked; nil when it carries none.
+    func token(of request: HTTPRequest, acceptsExpired: Bool = false) throws(Problem) -> Token? {
+        let text: String
+        if let field = request.headers["authorization"] {
+            let parts = field.trimmed.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+                throw Self.unauthorized("Only the scheme Bearer is known here.", error: "invalid_request")
+            }
+            text = parts[1].trimmed
+        } else if let item = request.query("access_token") {
+            text = item
+        } else {
+            return nil
+        }
+        do throws(TokenRefusal) {
+            return try authority.verify(text, now: now(), acceptsExpired: acceptsExpired)
+        } catch {
+            throw Self.unauthorized(error.description, error: "invalid_token")
+        }
+    }
+
+    /// - Returns: the token of somebody who may be the stream's source.
+    func requirePublisher(_ request: HTTPRequest, of stream: StreamID, acceptsExpired: Bool = false)
+        throws(Problem)
+        -> Token
+    {
+        guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
+            throw Self.unauthorized("To publish takes a token.")
+        }
+        guard token.mayPublish(to: stream) else {
+            throw Self.forbidden("This token does not allow to publish this stream.")
+        }
+        return token
+    }
+
+    /// - Returns: the token of somebody who may watch; nil where that takes none and none was shown.
+    func requireViewer(_ request: HTTPRequest, of stream: StreamID, acceptsExpired: Bool = false)
+        throws(Problem)
+        -> Token?
+    {
+        guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
+            guard settings.viewers == .everyone else { throw Self.unauthorized("To watch takes a token.") }
+            return nil
+        }
+        guard settings.viewers == .everyone || token.mayPlay(stream) else {
+            throw Self.forbidden("This token is not for this stream.")
+        }
+        return token
+    }
+
+    /// Development, on this machine, and not from some web page that happens to be open in its browser.
+    func isTrustedDeveloper(_ request: HTTPRequest) -> Bool {
+        guard settings.isDevelopment, request.remoteAddress.ip.isLoopback else { return false }
+        guard let host = request.headers["host"].map(Self.hostName), Self.isLoopback(host) else {
+            return false
+        }
+        guard let origin = request.headers["origin"] else { return true }
+        // `null` and other things without a host are some stranger's.
+        let parts = origin.split(separator: "/", omittingEmptySubsequences: false)
+        return parts.count == 3 && parts[1].isEmpty && Self.isLoopback(Self.hostName(String(parts[2])))
+    }
+
+    /// Without the port and brackets.
+    private static func hostName(_ authority: String) -> String {
+        if authority.hasPrefix("[") { return String(authority.dropFirst().prefix { $0 != "]" }) }
+        return String(authority.prefix { $0 != ":" })
+    }
+
+    private static func isLoopback(_ host: String) -> Bool {
+        host == "localhost" || host.hasSuffix(".localhost") || IPAddress(host)?.isLoopback == true
+    }
+
+    /// - Parameter error: of RFC 6750 §3.1; nil when no credentials were shown.
+    static func unauthorized(_ detail: String, error: String? = nil) -> Problem {
+        let challenge =
+            error.map { "Bearer realm=\"rostrum\", error=\"\($0)\"" } ?? "Bearer realm=\"rostrum\""
+        return Problem(401, nil, detail, headers: ["WWW-Authenticate": challenge])
+    }
+
+    static func forbidden(_ detail: String) -> Problem {
+        Problem(
+            403, nil, detail,
+            headers: ["WWW-Authenticate": "Bearer realm=\"rostrum\", error=\"insufficient_scope\""])
+    }
+}

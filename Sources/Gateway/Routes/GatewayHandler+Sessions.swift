@@ -1,0 +1,186 @@
+import Base
+import Node
+
+/// WHIP and WHEP.
+/// - Source: RFC 9725 §4 (WHIP), draft-ietf-wish-whep (WHEP).
+extension GatewayHandler {
+    /// `POST /whip/{stream}` and `POST /whep/{stream}`.
+    func createSession(
+        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let stream = try Self.stream(parameters)
+        let token: Token? =
+            switch purpose {
+            case .publish: try access.requirePublisher(request, of: stream)
+            case .play: try access.requireViewer(request, of: stream)
+            }
+        guard MediaType.isContent(of: request, MediaType.sdp) else {
+            throw Problem(
+                415, nil, "The offer must come as \(MediaType.sdp).", headers: ["Accept-Post": MediaType.sdp])
+        }
+        let offer = try Self.text(request)
+        let patience = purpose == .play ? try patience(of: request) : nil
+        let created: CreatedSession
+        do throws(SessionRefusal) {
+            created = try await service.createSession(
+                SessionRequest(
+                    purpose: purpose, stream: stream, participant: token?.subject, name: token?.name,
+                    offer: offer,
+                    patience: patience))
+        } catch {
+            throw Problem(error)
+        }
+        guard !Task.isCancelled else {
+            // Nobody is left to hear of it.
+            _ = await service.endSession(created.id)
+            throw Problem(503, nil, "The answer took too long.")
+        }
+        var response = HTTPResponse(
+            status: 201, headers: ["Content-Type": MediaType.sdp], body: Array(created.answer.utf8))
+        response.headers.add("Location", "/\(purpose.endpoint)/\(stream)/\(created.id)")
+        response.headers.add("ETag", Self.quoted(created.entityTag))
+        response.headers.add("Accept-Patch", MediaType.fragment)
+        response.headers.add("Cache-Control", "no-store")
+        for link in settings.linkHeaders { response.headers.add("Link", link) }
+        return response
+    }
+
+    /// `?wait` and `?wait=SECONDS`; nil when the viewer does not want to wait.
+    private func patience(of request: HTTPRequest) throws(Problem) -> Duration? {
+        guard let text = request.query("wait") else { return nil }
+        guard !text.isEmpty else { return settings.usualPatience }
+        guard let seconds = UInt32(text) else { throw Problem(400, nil, "wait is a number of seconds.") }
+        return min(.seconds(Int64(seconds)), settings.longestPatience)
+    }
+
+    /// `GET` and `HEAD` of an endpoint: nothing to see, but it is there.
+    func preview(
+        _ purpose: SessionRequest.Purpose, _ request: HTTPRequest, _ parameters: [String: String]
+    ) throws(Problem) -> HTTPResponse {
+        _ = try Self.stream(parameters)
+        var headers: HTTPHeaders = ["Accept-Post": MediaType.sdp]
+        // By this players know a WHEP endpoint when they see one.
+        guard purpose == .play, request.method == .head else {
+            return HTTPResponse(status: 204, headers: headers)
+        }
+        headers.add("Content-Type", MediaType.sdp)
+        return HTTPResponse(status: 200, headers: headers)
+    }
+
+    /// `GET` and `HEAD` of a session: whether it still lives.
+    func showSession(
+        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        _ = try await session(request, purpose, parameters)
+        return HTTPResponse(
+            status: 204, headers: ["Accept-Patch": MediaType.fragment, "Cache-Control": "no-store"])
+    }
+
+    /// `DELETE` of a session; entity tags do not matter.
+    func endSession(
+        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let id = try await session(request, purpose, parameters)
+        guard await service.endSession(id) else { throw Problem(SessionRefusal.unknownSession) }
+        return HTTPResponse(status: 200)
+    }
+
+    /// `PATCH` of a session: candidates that trickle in, or an ICE restart.
+    func updateSession(
+        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let id = try await session(request, purpose, parameters)
+        guard MediaType.isContent(of: request, MediaType.fragment) else {
+            throw Problem(
+                415, nil, "Changes must come as \(MediaType.fragment).",
+                headers: ["Accept-Patch": MediaType.fragment])
+        }
+        guard let field = request.headers["if-match"] else {
+            throw Problem(428, nil, "Changes need If-Match: the session's ETag, or * to restart ICE.")
+        }
+        guard let condition = IfMatch(field) else { throw Problem(400, nil, "If-Match is malformed.") }
+        guard let tag = await service.entityTag(of: id) else { throw Problem(SessionRefusal.unknownSession) }
+        guard condition.matches(tag) else { throw Problem(412, nil, "ICE was restarted meanwhile.") }
+        let fragment = try Self.text(request)
+        do throws(SessionRefusal) {
+            if condition == .any, let response = try await restart(id, fragment) { return response }
+            try await service.trickle(id, fragment: fragment)
+            return HTTPResponse(status: 204)
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// - Returns: nil when the credentials are the present ones: then it is no restart.
+    private func restart(_ id: SessionID, _ fragment: String) async throws(SessionRefusal) -> HTTPResponse? {
+        do throws(SessionRefusal) {
+            try await service.trickle(id, fragment: fragment)
+            return HTTPResponse(status: 204)
+        } catch {
+            guard case .unsupportedOffer = error else { throw error }
+        }
+        let (answer, tag) = try await service.restartICE(id, fragment: fragment)
+        return HTTPResponse(
+            status: 200, headers: ["Content-Type": MediaType.fragment, "ETag": Self.quoted(tag)],
+            body: Array(answer.utf8))
+    }
+
+    /// The session a path names, for somebody who may change it.
+    ///
+    /// An expired token will do: the session was granted with it, and the path cannot be guessed.
+    private func session(
+        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
+    ) async throws(Problem) -> SessionID {
+        let stream = try Self.stream(parameters)
+        switch purpose {
+        case .publish: _ = try access.requirePublisher(request, of: stream, acceptsExpired: true)
+        case .play: _ = try access.requireViewer(request, of: stream, acceptsExpired: true)
+        }
+        guard let id = parameters["session"].flatMap({ SessionID($0) }),
+            let session = await service.session(id),
+            session.stream == stream, session.purpose == purpose
+        else { throw Problem(SessionRefusal.unknownSession) }
+        return id
+    }
+
+    private static func text(_ request: HTTPRequest) throws(Problem) -> String {
+        guard !request.body.isEmpty else { throw Problem(400, nil, "The body is empty.") }
+        guard let text = String(validating: request.body, as: UTF8.self) else {
+            throw Problem(400, nil, "The body is no UTF-8.")
+        }
+        return text
+    }
+
+    private static func quoted(_ tag: String) -> String { "\"\(tag)\"" }
+}
+
+extension SessionRequest.Purpose {
+    /// The first part of its paths.
+    var endpoint: String {
+        switch self {
+        case .publish: "whip"
+        case .play: "whep"
+        }
+    }
+}
+
+extension Problem {
+    init(_ refusal: SessionRefusal) {
+        switch refusal {
+        case .malformedOffer(let detail): self.init(400, "malformed-offer", detail)
+        case .unsupportedOffer(let detail): self.init(422, "unsupported-offer", detail)
+        case .notAcceptable(let detail): self.init(406, "no-common-codec", detail)
+        case .noPublisher:
+            self.init(
+                409, "no-publisher",
+                "Nobody publishes this stream now; ask again, or wait with ?wait=SECONDS.",
+                headers: ["Retry-After": "2"])
+        case .overloaded:
+            self.init(
+                503, "overloaded", "The server has no room for another session.",
+                headers: ["Retry-After": "5"])
+        case .unknownSession: self.init(404, "unknown-session", "There is no such session.")
+        case .unknownStream: self.init(404, "unknown-stream", "There is no such stream.")
+        }
+    }
+}

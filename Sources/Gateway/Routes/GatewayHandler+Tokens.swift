@@ -1,0 +1,63 @@
+import Base
+import Foundation
+
+extension GatewayHandler {
+    private struct TokenRequest: Decodable {
+        let sub: String
+        let name: String?
+        let role: String
+        let stream: String?
+        /// In seconds.
+        let ttl: Double?
+    }
+
+    /// In seconds: an hour, and a week.
+    private static let usualLifetime = 3_600
+    private static let longestLifetime = 604_800
+
+    /// `POST /v1/tokens`: for administrators, and in development for anyone on this machine.
+    func makeToken(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
+        if let token = try access.token(of: request) {
+            guard token.role == .admin else {
+                throw Access.forbidden("To make tokens takes an admin's token.")
+            }
+        } else if !access.isTrustedDeveloper(request) {
+            throw Access.unauthorized("To make tokens takes an admin's token.")
+        }
+        guard MediaType.isContent(of: request, MediaType.json) else {
+            throw Problem(415, nil, "The request must come as \(MediaType.json).")
+        }
+        guard let wanted = try? JSONDecoder().decode(TokenRequest.self, from: Data(request.body)) else {
+            throw Problem(
+                400, nil, "The body must be a JSON object with sub, role, stream, and perhaps name and ttl.")
+        }
+        guard let subject = ParticipantID(wanted.sub) else {
+            throw Problem(422, nil, "sub must be 1 to 128 printable characters.")
+        }
+        guard wanted.name.map({ ParticipantID($0) != nil }) ?? true else {
+            throw Problem(422, nil, "name must be 1 to 128 printable characters.")
+        }
+        guard let role = Role(rawValue: wanted.role) else {
+            throw Problem(422, nil, "role must be one of host, speaker, viewer, admin.")
+        }
+        guard let scope = Token.Scope(wanted.stream, for: role) else {
+            throw Problem(422, nil, "stream must be * or 1 to 64 of A-Z a-z 0-9 _ -.")
+        }
+        let lifetime = wanted.ttl ?? Double(Self.usualLifetime)
+        guard lifetime.isFinite, (1...Double(Self.longestLifetime)).contains(lifetime) else {
+            throw Problem(422, nil, "ttl must be 1 to \(Self.longestLifetime) seconds.")
+        }
+        let now = access.now()
+        let expires = now + Int(lifetime)
+        guard
+            let token = access.authority.mint(
+                subject: subject, name: wanted.name, scope: scope, role: role, issuedAt: now, expires: expires
+            )
+        else { throw Problem(503, nil, "This server has no key to sign with.") }
+        var response = HTTPResponse.json(
+            201,
+            .object(["token": .string(token.exposed), "expiresAt": .string(Timestamp.text(Double(expires)))]))
+        response.headers.set("Cache-Control", "no-store")
+        return response
+    }
+}

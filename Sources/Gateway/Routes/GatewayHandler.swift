@@ -1,0 +1,177 @@
+import Base
+import Node
+
+/// Answers everything the server can be asked.
+package struct GatewayHandler: HTTPHandler {
+    let service: any SessionService
+    let access: Access
+    let settings: GatewaySettings
+    let pages: WebPages
+    let counters: HTTPCounters
+
+    /// - Parameter now: seconds since 1970.
+    package init(
+        service: any SessionService, authority: TokenAuthority, settings: GatewaySettings, pages: WebPages,
+        counters: HTTPCounters, now: @escaping @Sendable () -> Int
+    ) {
+        self.service = service
+        self.settings = settings
+        self.pages = pages
+        self.counters = counters
+        access = Access(authority: authority, settings: settings, now: now)
+    }
+
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        let outcome = Router.route(request.method, request.path)
+        let isPage = if case .found(let operation, _) = outcome { operation.isPage } else { false }
+        var response: HTTPResponse
+        do throws(Problem) {
+            switch outcome {
+            case .found(let operation, let parameters):
+                response = try await perform(operation, request, parameters)
+            case .otherMethods(let allowed):
+                response = try Self.answer(request, allowing: allowed)
+            case .nothing:
+                throw Problem(404, nil, "There is nothing at this path.")
+            }
+        } catch {
+            response = error.response
+        }
+        if !isPage { Self.addCORS(to: &response) }
+        return response
+    }
+
+    package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
+        guard case .found(.followStream, let parameters) = Router.route(.get, request.path) else {
+            return .refuse(refusal(404, "There is no WebSocket at this path."))
+        }
+        do throws(Problem) {
+            return .accept(try follow(request, parameters))
+        } catch {
+            var response = error.response
+            Self.addCORS(to: &response)
+            return .refuse(response)
+        }
+    }
+
+    package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
+        var response = Problem(status, nil, detail).response
+        Self.addCORS(to: &response)
+        return response
+    }
+
+    private func perform(
+        _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        switch operation {
+        case .publish: try await createSession(request, .publish, parameters)
+        case .play: try await createSession(request, .play, parameters)
+        case .publishPreview: try preview(.publish, request, parameters)
+        case .playPreview: try preview(.play, request, parameters)
+        case .publishSession: try await showSession(request, .publish, parameters)
+        case .playSession: try await showSession(request, .play, parameters)
+        case .publishTrickle: try await updateSession(request, .publish, parameters)
+        case .playTrickle: try await updateSession(request, .play, parameters)
+        case .publishEnd: try await endSession(request, .publish, parameters)
+        case .playEnd: try await endSession(request, .play, parameters)
+        case .makeToken: try makeToken(request)
+        case .listStreams: try await listStreams(request)
+        case .showStream: try await showStream(request, parameters)
+        case .followStream:
+            throw Problem(
+                426, nil, "This is a WebSocket.", headers: ["Upgrade": "websocket", "Connection": "Upgrade"])
+        case .health: .text(200, "ok")
+        case .readiness: await readiness()
+        case .metrics: await showMetrics()
+        case .openAPI: pages.openAPI
+        case .feedPage: pages.page("index.html", for: request)
+        case .livePage: try streamPage("live.html", request, parameters)
+        case .watchPage: try streamPage("watch.html", request, parameters)
+        case .asset: try pages.asset(parameters["file"] ?? "", for: request)
+        }
+    }
+
+    /// A name in a path that cannot be a stream's names nothing.
+    static func stream(_ parameters: [String: String]) throws(Problem) -> StreamID {
+        guard let stream = parameters["stream"].flatMap({ StreamID($0) }) else {
+            throw Problem(404, nil, "A stream's name is 1 to 64 of A-Z a-z 0-9 _ -.")
+        }
+        return stream
+    }
+
+    private func streamPage(
+        _ name: String, _ request: HTTPRequest, _ parameters: [String: String]
+    ) throws(Problem) -> HTTPResponse {
+        _ = try Self.stream(parameters)
+        return pages.page(name, for: request)
+    }
+
+    private func readiness() async -> HTTPResponse {
+        await service.isReady ? .text(200, "ready") : refusal(503, "The server is going away.")
+    }
+
+    private func showMetrics() async -> HTTPResponse {
+        let metrics = await service.metrics() + counters.metrics + ProcessMetrics.collect()
+        return HTTPResponse(
+            status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
+            body: Array(metrics.text.utf8))
+    }
+}
+
+extension Operation {
+    /// Pages are for our own origin only.
+    var isPage: Bool {
+        switch self {
+        case .feedPage, .livePage, .watchPage, .asset: true
+        default: false
+        }
+    }
+}
+
+// MARK: OPTIONS and CORS
+
+extension GatewayHandler {
+    /// Preflights and other OPTIONS requests, and methods a path does not have.
+    private static func answer(_ request: HTTPRequest, allowing allowed: [HTTPMethod]) throws(Problem)
+        -> HTTPResponse
+    {
+        let methods = allowed.map(\.rawValue).joined(separator: ", ")
+        guard request.method == .options else {
+            throw Problem(
+                405, nil, "This path does not know \(request.method.rawValue).", headers: ["Allow": methods])
+        }
+        var response = HTTPResponse(
+            status: 204,
+            headers: [
+                "Allow": methods, "Access-Control-Allow-Methods": methods,
+                "Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match",
+                "Access-Control-Max-Age": "86400",
+            ])
+        let parts = request.path.split(separator: "/")
+        if parts.first == "whip" || parts.first == "whep" {
+            if parts.count == 2 { response.headers.add("Accept-Post", MediaType.sdp) }
+            if parts.count == 3 { response.headers.add("Accept-Patch", MediaType.fragment) }
+        }
+        return response
+    }
+
+    /// Any web page may use the API: it shows its token, and cookies play no part.
+    private static func addCORS(to response: inout HTTPResponse) {
+        response.headers.set("Access-Control-Allow-Origin", "*")
+        response.headers.set(
+            "Access-Control-Expose-Headers",
+            "Location, ETag, Link, Retry-After, Accept-Patch, Accept-Post, WWW-Authenticate")
+    }
+}
+
+enum MediaType {
+    static let sdp = "application/sdp"
+    /// RFC 8840 §9.
+    static let fragment = "application/trickle-ice-sdpfrag"
+    static let json = "application/json"
+
+    /// Whether a request's body says it is of that type; parameters do not matter.
+    static func isContent(of request: HTTPRequest, _ type: String) -> Bool {
+        request.headers["content-type"]?.prefix { $0 != ";" }.trimmed.lowercased() == type
+    }
+}

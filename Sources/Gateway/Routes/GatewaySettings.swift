@@ -1,0 +1,61 @@
+import Base
+
+/// How the routes behave.
+package struct GatewaySettings: Sendable {
+    package enum Viewers: String, Sendable, CaseIterable {
+        /// Anyone may watch any stream.
+        case everyone = "public"
+        /// Viewers show a token.
+        case token
+    }
+
+    /// Told to every client with a session (RFC 9725 §4.6).
+    package struct ICEServer: Sendable, Equatable {
+        /// `stun:` or `turn:` and so on.
+        package let url: String
+        package let username: String?
+        package let credential: Secret<String>?
+
+        package init(url: String, username: String? = nil, credential: Secret<String>? = nil) {
+            self.url = url
+            self.username = username
+            self.credential = credential
+        }
+
+        package static func == (left: ICEServer, right: ICEServer) -> Bool {
+            left.url == right.url && left.username == right.username
+                && left.credential?.exposed == right.credential?.exposed
+        }
+    }
+
+    package var viewers = Viewers.token
+    /// Hand out tokens to anyone on this machine.
+    package var isDevelopment = false
+    package var iceServers: [ICEServer] = []
+    /// How long a viewer waits with `?wait` and without a number.
+    package var usualPatience = Duration.seconds(60)
+    package var longestPatience = Duration.seconds(3_600)
+    /// The least time between two messages to one follower of a stream.
+    package var changeInterval = Duration.milliseconds(200)
+
+    package init() {}
+
+    /// The `Link` fields of a new session.
+    var linkHeaders: [String] { iceServers.map(\.link) }
+}
+
+extension GatewaySettings.ICEServer {
+    /// - Source: RFC 9725 §4.6, RFC 8288 §3.
+    var link: String {
+        var text = "<\(url)>; rel=\"ice-server\""
+        if let username { text += "; username=\"\(Self.quoted(username))\"" }
+        if let credential {
+            text += "; credential=\"\(Self.quoted(credential.exposed))\"; credential-type=\"password\""
+        }
+        return text
+    }
+
+    private static func quoted(_ text: String) -> String {
+        text.replacing("\\", with: "\\\\").replacing("\"", with: "\\\"")
+    }
+}

@@ -1,0 +1,106 @@
+import Base
+
+/// Something a client can ask for.
+enum Operation: String, CaseIterable, Sendable {
+    case publish, publishPreview, publishSession, publishTrickle, publishEnd
+    case play, playPreview, playSession, playTrickle, playEnd
+    case makeToken
+    case listStreams, showStream, followStream
+    case health, readiness, metrics, openAPI
+    case feedPage, livePage, watchPage, asset
+}
+
+/// Which operation belongs to which method and path.
+struct Route: Sendable {
+    enum Segment: Sendable, Equatable {
+        case literal(String)
+        case parameter(String)
+        /// All that is left, at least one segment.
+        case rest(String)
+    }
+
+    let method: HTTPMethod
+    /// As OpenAPI writes it: `/whip/{stream}`.
+    let pattern: String
+    let segments: [Segment]
+    let operation: Operation
+
+    init(_ method: HTTPMethod, _ pattern: String, _ operation: Operation) {
+        self.method = method
+        self.pattern = pattern
+        self.operation = operation
+        segments = pattern.split(separator: "/").map { part in
+            guard part.hasPrefix("{"), part.hasSuffix("}") else { return .literal(String(part)) }
+            let name = part.dropFirst().dropLast()
+            return name.hasSuffix("*") ? .rest(String(name.dropLast())) : .parameter(String(name))
+        }
+    }
+
+    /// The parameters of a path that fits; nil for others.
+    func match(_ path: [Substring]) -> [String: String]? {
+        var parameters: [String: String] = [:]
+        for (index, segment) in segments.enumerated() {
+            guard index < path.count else { return nil }
+            switch segment {
+            case .literal(let text):
+                guard path[index] == text else { return nil }
+            case .parameter(let name): parameters[name] = String(path[index])
+            case .rest(let name):
+                parameters[name] = path[index...].joined(separator: "/")
+                return parameters
+            }
+        }
+        return path.count == segments.count ? parameters : nil
+    }
+}
+
+/// The routing table.
+enum Router {
+    enum Outcome: Sendable {
+        case found(Operation, [String: String])
+        /// The path exists, the method does not.
+        case otherMethods([HTTPMethod])
+        case nothing
+    }
+
+    /// HEAD goes wherever GET does, OPTIONS everywhere.
+    static let routes: [Route] = [
+        Route(.post, "/whip/{stream}", .publish),
+        Route(.get, "/whip/{stream}", .publishPreview),
+        Route(.get, "/whip/{stream}/{session}", .publishSession),
+        Route(.patch, "/whip/{stream}/{session}", .publishTrickle),
+        Route(.delete, "/whip/{stream}/{session}", .publishEnd),
+        Route(.post, "/whep/{stream}", .play),
+        Route(.get, "/whep/{stream}", .playPreview),
+        Route(.get, "/whep/{stream}/{session}", .playSession),
+        Route(.patch, "/whep/{stream}/{session}", .playTrickle),
+        Route(.delete, "/whep/{stream}/{session}", .playEnd),
+        Route(.post, "/v1/tokens", .makeToken),
+        Route(.get, "/v1/streams", .listStreams),
+        Route(.get, "/v1/streams/{stream}", .showStream),
+        Route(.get, "/v1/streams/{stream}/sync", .followStream),
+        Route(.get, "/healthz", .health),
+        Route(.get, "/readyz", .readiness),
+        Route(.get, "/metrics", .metrics),
+        Route(.get, "/v1/openapi.json", .openAPI),
+        Route(.get, "/", .feedPage),
+        Route(.get, "/live/{stream}", .livePage),
+        Route(.get, "/watch/{stream}", .watchPage),
+        Route(.get, "/assets/{file*}", .asset),
+    ]
+
+    static func route(_ method: HTTPMethod, _ path: String) -> Outcome {
+        let segments = path.split(separator: "/")
+        var allowed: [HTTPMethod] = []
+        for route in routes {
+            guard let parameters = route.match(segments) else { continue }
+            if route.method == method || route.method == .get && method == .head {
+                return .found(route.operation, parameters)
+            }
+            allowed.append(route.method)
+            if route.method == .get { allowed.append(.head) }
+        }
+        guard !allowed.isEmpty else { return .nothing }
+        return .otherMethods(allowed + [.options])
+    }
+}

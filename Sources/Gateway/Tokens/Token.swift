@@ -1,0 +1,85 @@
+import Base
+
+/// What somebody may be in a stream.
+package enum Role: String, Sendable, CaseIterable {
+    case host
+    case speaker
+    case viewer
+    /// May do everything everywhere, and make tokens.
+    case admin
+}
+
+/// What a token says, once its signature was found good.
+package struct Token: Equatable, Sendable {
+    /// Which streams it is for.
+    package enum Scope: Equatable, Sendable {
+        /// The claim `"*"`.
+        case all
+        case one(StreamID)
+
+        package func contains(_ stream: StreamID) -> Bool {
+            switch self {
+            case .all: true
+            case .one(let id): id == stream
+            }
+        }
+    }
+
+    /// `iss`: the key that signed it.
+    package let keyID: String
+    /// `sub`: who shows it.
+    package let subject: ParticipantID
+    /// `name`: what others see.
+    package let name: String?
+    package let scope: Scope
+    package let role: Role
+    /// `nbf`, in seconds since 1970.
+    package let notBefore: Int?
+    /// `exp`, in seconds since 1970.
+    package let expires: Int
+
+    package init(
+        keyID: String, subject: ParticipantID, name: String?, scope: Scope, role: Role, notBefore: Int? = nil,
+        expires: Int
+    ) {
+        self.keyID = keyID
+        self.subject = subject
+        self.name = name
+        self.scope = scope
+        self.role = role
+        self.notBefore = notBefore
+        self.expires = expires
+    }
+
+    /// Whether it lets its bearer be the source of a stream.
+    package func mayPublish(to stream: StreamID) -> Bool {
+        role == .admin || scope.contains(stream) && (role == .host || role == .speaker)
+    }
+
+    package func mayPlay(_ stream: StreamID) -> Bool {
+        role == .admin || scope.contains(stream)
+    }
+}
+
+/// Why a token is not good; told to whoever showed it.
+package enum TokenRefusal: Error, Equatable, Sendable, CustomStringConvertible {
+    case malformed
+    case wrongAlgorithm
+    case unknownKey
+    case badSignature
+    case expired
+    case notYetValid
+    case badClaim(String)
+
+    package var description: String {
+        switch self {
+        case .malformed: "The token is malformed."
+        case .wrongAlgorithm: "The token must be signed with HS256."
+        case .unknownKey: "The token's iss names no key of this server."
+        case .badSignature: "The token's signature does not match."
+        case .expired: "The token has expired."
+        case .notYetValid: "The token is not valid yet."
+        case .badClaim(let name): "The token's claim \(name) is missing or malformed."
+        }
+    }
+}

@@ -1,0 +1,137 @@
+import Base
+import Crypto
+import Foundation
+
+/// Makes and checks tokens: JWTs signed with HMAC-SHA-256.
+/// - Source: RFC 7519 §7, RFC 7515 §5, RFC 8725 §3 (algorithm fixed, claims checked).
+package struct TokenAuthority: Sendable {
+    /// A shared secret with a name.
+    package struct Key: Sendable {
+        package let id: String
+        package let secret: Secret<[UInt8]>
+
+        package init(id: String, secret: Secret<[UInt8]>) {
+            self.id = id
+            self.secret = secret
+        }
+    }
+
+    /// In bytes; far more than any token that was made for us.
+    static let maximumLength = 4_096
+    /// Clocks may differ by so many seconds.
+    static let leeway = 10
+
+    private let keys: [Key]
+
+    /// - Parameter keys: the first one signs; all are accepted.
+    package init(keys: [Key]) {
+        self.keys = keys
+    }
+
+    private struct Header: Decodable {
+        let alg: String
+    }
+
+    private struct Claims: Codable {
+        var iss: String
+        var sub: String?
+        var name: String?
+        var stream: String?
+        var role: String?
+        var nbf: Double?
+        var exp: Double?
+        var iat: Double?
+    }
+
+    /// Checks a token.
+    /// - Parameters:
+    ///   - now: seconds since 1970.
+    ///   - acceptsExpired: where a session was granted already and the token only says who asks.
+    package func verify(_ text: String, now: Int, acceptsExpired: Bool = false) throws(TokenRefusal) -> Token
+    {
+        guard text.utf8.count <= Self.maximumLength else { throw .malformed }
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, let header = Base64URL.decode(parts[0]),
+            let payload = Base64URL.decode(parts[1]),
+            let signature = Base64URL.decode(parts[2]),
+            let kind = try? JSONDecoder().decode(Header.self, from: Data(header))
+        else { throw .malformed }
+        guard kind.alg == "HS256" else { throw .wrongAlgorithm }
+        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload)) else {
+            throw .malformed
+        }
+        guard let key = keys.first(where: { $0.id == claims.iss }) else { throw .unknownKey }
+        let signed = Array(text.utf8.prefix(parts[0].count + 1 + parts[1].count))
+        let expected = HMAC.sha256(key: key.secret.exposed.span, signed.span)
+        guard ConstantTime.areEqual(expected.span, signature.span) else { throw .badSignature }
+        return try Self.token(claims, now: now, acceptsExpired: acceptsExpired)
+    }
+
+    private static func token(_ claims: Claims, now: Int, acceptsExpired: Bool) throws(TokenRefusal) -> Token
+    {
+        guard let expires = seconds(claims.exp) else { throw .badClaim("exp") }
+        guard acceptsExpired || now - leeway < expires else { throw .expired }
+        var notBefore: Int?
+        if let value = claims.nbf {
+            guard let seconds = seconds(value) else { throw .badClaim("nbf") }
+            guard seconds <= now + leeway else { throw .notYetValid }
+            notBefore = seconds
+        }
+        guard let subject = claims.sub.flatMap({ ParticipantID($0) }) else { throw .badClaim("sub") }
+        guard let role = claims.role.flatMap({ Role(rawValue: $0) }) else { throw .badClaim("role") }
+        guard let scope = Token.Scope(claims.stream, for: role) else { throw .badClaim("stream") }
+        if let name = claims.name {
+            guard ParticipantID(name) != nil else { throw .badClaim("name") }
+        }
+        return Token(
+            keyID: claims.iss, subject: subject, name: claims.name, scope: scope, role: role,
+            notBefore: notBefore,
+            expires: expires)
+    }
+
+    /// A NumericDate within some thousand years of now.
+    private static func seconds(_ value: Double?) -> Int? {
+        guard let value, value.isFinite, abs(value) < 1e11 else { return nil }
+        return Int(value)
+    }
+
+    /// Signs a token with the first key.
+    /// - Returns: nil without any key.
+    package func mint(
+        subject: ParticipantID, name: String?, scope: Token.Scope, role: Role, issuedAt now: Int, expires: Int
+    ) -> Secret<String>? {
+        guard let key = keys.first else { return nil }
+        var claims = Claims(iss: key.id)
+        claims.sub = subject.description
+        claims.name = name
+        claims.stream =
+            switch scope {
+            case .all: "*"
+            case .one(let stream): stream.description
+            }
+        claims.role = role.rawValue
+        claims.iat = Double(now)
+        claims.exp = Double(expires)
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let payload = try? encoder.encode(claims) else { return nil }
+        let head = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
+        let signed = "\(head).\(Base64URL.encode(payload))"
+        let signature = HMAC.sha256(key: key.secret.exposed.span, Array(signed.utf8).span)
+        return Secret("\(signed).\(Base64URL.encode(signature))")
+    }
+}
+
+extension Token.Scope {
+    /// - Parameter claim: `*` or a stream's name; an administrator's may be missing.
+    package init?(_ claim: String?, for role: Role) {
+        switch claim {
+        case "*": self = .all
+        case nil where role == .admin: self = .all
+        case let name?:
+            guard let stream = StreamID(name) else { return nil }
+            self = .one(stream)
+        case nil: return nil
+        }
+    }
+}

@@ -1,0 +1,188 @@
+import Base
+import Crypto
+import Gateway
+
+/// All that can be said about how the server shall run, checked as far as that goes without trying.
+struct Configuration: Sendable {
+    enum LogFormat: String, Sendable, CaseIterable {
+        case text
+        case json
+    }
+
+    struct SigningKey: Sendable {
+        let id: String
+        /// Nil to make one at start.
+        let secret: Secret<String>?
+    }
+
+    var http = TransportAddress(ip: .loopback, port: 8080)
+    var udp = TransportAddress(ip: .any, port: 7000)
+    var publicAddresses: [IPAddress] = []
+    var workers: Int
+    var maximumSessions = 20_000
+    var dataDirectory = "data"
+    var key: SigningKey
+    var viewers: GatewaySettings.Viewers
+    var tls: HTTPServerSettings.TLSFiles?
+    var iceServers: [GatewaySettings.ICEServer] = []
+    var srtpEngine = SRTPEngine.openSSL
+    var isDevelopment: Bool
+    var logLevel = Log.Level.info
+    var logFormat = LogFormat.text
+
+    /// - Parameter processors: how many workers there are by default.
+    init(_ values: OptionValues, processors: Int) throws(ConfigurationError) {
+        isDevelopment = try values.toggle("dev") ?? false
+        viewers = try values.choice("viewers") ?? (isDevelopment ? .everyone : .token)
+        workers = try values.number("workers", 1...256) ?? min(max(processors, 1), 256)
+        key = try Self.key(values, isDevelopment: isDevelopment)
+        if let address = try values.address("http") { http = address }
+        if let address = try values.address("udp") { udp = address }
+        guard udp.port == 0 || Int(udp.port) + workers - 1 <= 65_535 else {
+            throw ConfigurationError(
+                "\(workers) workers from UDP port \(udp.port) on would go beyond port 65535; choose a lower --udp port"
+            )
+        }
+        publicAddresses = try Self.publicAddresses(values)
+        if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
+        if let directory = values["data"]?.texts.first { dataDirectory = directory }
+        tls = try Self.tls(values)
+        iceServers = try Self.iceServers(values)
+        if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
+        if let level: Log.Level = try values.choice("log-level") { logLevel = level }
+        if let format: LogFormat = try values.choice("log-format") { logFormat = format }
+    }
+
+    private static func key(_ values: OptionValues, isDevelopment: Bool) throws(ConfigurationError)
+        -> SigningKey
+    {
+        let id = values["key-id"]?.texts.first
+        let secret = values["secret"]?.texts.first
+        switch (id, secret) {
+        case (let id?, let secret?): return SigningKey(id: id, secret: Secret(secret))
+        case (nil, let secret?) where isDevelopment: return SigningKey(id: "dev", secret: Secret(secret))
+        case (_, nil) where isDevelopment: return SigningKey(id: id ?? "dev", secret: nil)
+        case (nil, nil):
+            throw ConfigurationError(
+                "tokens need a key: give --key-id and ROSTRUM_SECRET (for example from `openssl rand -hex 32`), "
+                    + "or --dev to try things out on this machine")
+        case (nil, _): throw ConfigurationError("--secret needs a name for the key: give --key-id too")
+        case (_, nil):
+            throw ConfigurationError(
+                "--key-id needs the key itself: set ROSTRUM_SECRET, for example to the output of `openssl rand -hex 32`"
+            )
+        }
+    }
+
+    private static func publicAddresses(_ values: OptionValues) throws(ConfigurationError) -> [IPAddress] {
+        var addresses: [IPAddress] = []
+        guard let value = values["public-address"] else { return [] }
+        for text in value.texts {
+            for part in text.split(separator: ",") {
+                guard let address = IPAddress(part.trimmingBlanks), !address.isUnspecified else {
+                    throw ConfigurationError(
+                        "\(value.origin): \(part) is no address clients could use; give it as 203.0.113.7")
+                }
+                addresses.append(address)
+            }
+        }
+        return addresses
+    }
+
+    private static func tls(_ values: OptionValues) throws(ConfigurationError) -> HTTPServerSettings.TLSFiles?
+    {
+        switch (values["tls-certificate"]?.texts.first, values["tls-key"]?.texts.first) {
+        case (nil, nil): return nil
+        case (let certificate?, let key?):
+            return HTTPServerSettings.TLSFiles(certificate: certificate, key: key)
+        case (nil, _): throw ConfigurationError("--tls-key needs its certificate: give --tls-certificate too")
+        case (_, nil): throw ConfigurationError("--tls-certificate needs its key: give --tls-key too")
+        }
+    }
+
+    private static func iceServers(
+        _ values: OptionValues
+    ) throws(ConfigurationError) -> [GatewaySettings.ICEServer] {
+        var servers: [GatewaySettings.ICEServer] = []
+        guard let value = values["ice-server"] else { return [] }
+        for text in value.texts where !text.isEmpty {
+            let parts = text.split(separator: ",", maxSplits: 2, omittingEmptySubsequences: false).map(
+                String.init)
+            let isKnown = ["stun:", "stuns:", "turn:", "turns:"].contains { parts[0].hasPrefix($0) }
+            let isPlain = parts[0].utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x3E && $0 != 0x22 }
+            guard isKnown, isPlain, parts.count == 1 || parts.count == 3 else {
+                throw ConfigurationError(
+                    "\(value.origin): \(parts[0]) must be of the form stun:HOST:PORT or turn:HOST:PORT,USER,PASSWORD"
+                )
+            }
+            servers.append(
+                GatewaySettings.ICEServer(
+                    url: parts[0], username: parts.count == 3 ? parts[1] : nil,
+                    credential: parts.count == 3 ? Secret(parts[2]) : nil))
+        }
+        return servers
+    }
+}
+
+extension OptionValues {
+    fileprivate func toggle(_ name: String) throws(ConfigurationError) -> Bool? {
+        guard let value = self[name], let text = value.texts.first else { return nil }
+        switch text.lowercased() {
+        case "true", "yes", "on", "1": return true
+        case "false", "no", "off", "0": return false
+        default: throw ConfigurationError("\(value.origin) must be true or false, not \(text)")
+        }
+    }
+
+    fileprivate func number(_ name: String, _ range: ClosedRange<Int>) throws(ConfigurationError) -> Int? {
+        guard let value = self[name], let text = value.texts.first else { return nil }
+        guard let number = Int(text), range.contains(number) else {
+            throw ConfigurationError(
+                "\(value.origin) must be a number from \(range.lowerBound) to \(range.upperBound), not \(text)"
+            )
+        }
+        return number
+    }
+
+    fileprivate func choice<Choice: RawRepresentable<String> & CaseIterable>(
+        _ name: String
+    ) throws(ConfigurationError) -> Choice? {
+        guard let value = self[name], let text = value.texts.first else { return nil }
+        guard let choice = Choice(rawValue: text) else {
+            let names = Choice.allCases.map(\.rawValue).joined(separator: ", ")
+            throw ConfigurationError("\(value.origin) must be one of \(names), not \(text)")
+        }
+        return choice
+    }
+
+    /// `192.0.2.1:80`, `[::1]:80`, `localhost:80`, and `:80` for all addresses.
+    fileprivate func address(_ name: String) throws(ConfigurationError) -> TransportAddress? {
+        guard let value = self[name], let text = value.texts.first else { return nil }
+        var wanted = text
+        if wanted.hasPrefix("localhost:") { wanted = "127.0.0.1" + wanted.dropFirst("localhost".count) }
+        if wanted.hasPrefix(":") { wanted = "0.0.0.0" + wanted }
+        guard let address = TransportAddress(wanted) else {
+            throw ConfigurationError(
+                "\(value.origin): \(text) is no ADDRESS:PORT; give it as 127.0.0.1:8080 or [::1]:8080")
+        }
+        return address
+    }
+}
+
+extension Configuration {
+    /// What was understood, for `--check-config`; without secrets.
+    var summary: String {
+        var lines = [
+            "http = \(http)", "udp = \(udp)", "workers = \(workers)", "max-sessions = \(maximumSessions)",
+            "data = \(dataDirectory)", "key-id = \(key.id)", "viewers = \(viewers.rawValue)",
+            "srtp-engine = \(srtpEngine.rawValue)", "dev = \(isDevelopment)",
+            "log-level = \(logLevel.rawValue)", "log-format = \(logFormat.rawValue)",
+        ]
+        if !publicAddresses.isEmpty {
+            lines.append("public-address = " + publicAddresses.map(\.description).joined(separator: ","))
+        }
+        if let tls { lines += ["tls-certificate = \(tls.certificate)", "tls-key = \(tls.key)"] }
+        for server in iceServers { lines.append("ice-server = \(server.url)") }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}

@@ -1,0 +1,110 @@
+/// One thing that can be configured: by flag, by environment variable or in the file, always by the same name.
+struct Option: Sendable {
+    enum Kind: Sendable, Equatable {
+        case text
+        /// Present or not; `true` and `false` where a value must stand.
+        case toggle
+        /// May be given several times.
+        case list
+    }
+
+    /// As in `--name`, `ROSTRUM_NAME` and `name = …`.
+    let name: String
+    let kind: Kind
+    /// What stands for the value in the help.
+    let placeholder: String
+    let help: [String]
+
+    init(_ name: String, _ kind: Kind, _ placeholder: String = "", _ help: String...) {
+        self.name = name
+        self.kind = kind
+        self.placeholder = placeholder
+        self.help = help
+    }
+
+    /// `ROSTRUM_PUBLIC_ADDRESS` for `public-address`.
+    var variable: String {
+        "ROSTRUM_" + name.uppercased().replacing("-", with: "_")
+    }
+
+    static let all: [Option] = [
+        Option(
+            "http", .text, "ADDRESS:PORT",
+            "Where to serve HTTP. Default 127.0.0.1:8080; 0.0.0.0:8080 for everyone."),
+        Option(
+            "udp", .text, "ADDRESS:PORT",
+            "Where to receive media; worker n uses PORT+n. Default 0.0.0.0:7000."),
+        Option(
+            "public-address", .list, "IP[,IP]",
+            "Addresses that clients reach this machine by, when it stands",
+            "behind a NAT; advertised before its own."),
+        Option("workers", .text, "N", "Threads that carry media. Default: one for each processor."),
+        Option("max-sessions", .text, "N", "Refuse more peer connections than this. Default 20000."),
+        Option("data", .text, "DIRECTORY", "Where to keep what must outlive a restart. Default: data."),
+        Option("key-id", .text, "ID", "The name of the key that signs tokens; their claim iss."),
+        Option(
+            "secret", .text, "SECRET",
+            "The key itself, at least 32 characters. Better in ROSTRUM_SECRET or in the",
+            "file: other users can see flags."),
+        Option(
+            "viewers", .text, "public|token",
+            "Whether viewers need a token. Default token; public with --dev."),
+        Option("tls-certificate", .text, "FILE", "PEM file with the certificate and those it depends on."),
+        Option("tls-key", .text, "FILE", "PEM file with the certificate's key."),
+        Option(
+            "ice-server", .list, "URL[,USER,PASSWORD]", "A STUN or TURN server to tell clients of, such as",
+            "turn:turn.example.org:3478?transport=udp,ann,secret. May be repeated."),
+        Option(
+            "srtp-engine", .text, "openssl|libsrtp2", "What encrypts media. Default openssl, which is faster."
+        ),
+        Option(
+            "dev", .toggle, "",
+            "For trying out on one machine: a key made at start, and tokens for anyone on",
+            "this machine from POST /v1/tokens."),
+        Option("log-level", .text, "LEVEL", "debug, info, warning or error. Default info."),
+        Option("log-format", .text, "text|json", "How log lines look. Default text."),
+        Option("config", .text, "FILE", "Read more options from a file of lines `name = value`."),
+    ]
+
+    static func named(_ name: some StringProtocol) -> Option? {
+        all.first { $0.name == name }
+    }
+}
+
+enum Help {
+    static let usage = """
+        usage: rostrum serve [OPTION...]      run the server
+               rostrum serve --check-config   say what would be run, without running it
+               rostrum --help                 explain all options
+               rostrum --version
+        """
+
+    static var full: String {
+        var text = """
+            Rostrum is a server for interactive live streaming over WebRTC.
+
+            \(usage)
+
+            A start for trying out:  rostrum serve --dev
+            and in a browser:        http://localhost:8080
+
+            Each option is a flag, an environment variable, and a line in the file that --config names. Flags win
+            over the environment, and that over the file. In the file, # begins a comment.
+
+            """
+        for option in Option.all {
+            let flag = "--\(option.name)" + (option.placeholder.isEmpty ? "" : " \(option.placeholder)")
+            text += "\n  \(flag)\n"
+            for line in option.help { text += "        \(line)\n" }
+            text += "        Environment: \(option.variable)\n"
+        }
+        return text
+            + """
+
+            Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT`, on standard output; its log
+            goes to standard error. SIGTERM and SIGINT end it in good order, with status 0. A start that cannot work
+            ends with status 2 when what it was told makes no sense, and with 1 for other reasons.
+
+            """
+    }
+}

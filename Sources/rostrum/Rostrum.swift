@@ -1,0 +1,96 @@
+import Base
+import Crypto
+import Foundation
+import Gateway
+import Glibc
+import Node
+
+/// The program: reads what it is told, and runs the server until it is told to end.
+@main enum Rostrum {
+    static let version = "0.1.0"
+
+    static func main() async {
+        signal(SIGPIPE, SIG_IGN)
+        var arguments = Array(CommandLine.arguments.dropFirst())
+        switch arguments.first {
+        case "serve":
+            arguments.removeFirst()
+            exit(await serve(arguments))
+        case "--help", "-h", "help":
+            print(Help.full, terminator: "")
+        case "--version", "version":
+            print("rostrum \(version)")
+        case let other:
+            complain(other.map { "there is no command \($0)" } ?? "say what to do")
+            FileHandle.standardError.write(Data((Help.usage + "\n").utf8))
+            exit(2)
+        }
+    }
+
+    /// - Returns: the exit status.
+    private static func serve(_ arguments: [String]) async -> CInt {
+        let configuration: Configuration
+        do throws(ConfigurationError) {
+            let (flags, requests) = try OptionValues.parse(arguments: arguments)
+            if requests.contains("--help") {
+                print(Help.full, terminator: "")
+                return 0
+            }
+            if requests.contains("--version") {
+                print("rostrum \(version)")
+                return 0
+            }
+            configuration = try Self.configuration(flags)
+            if requests.contains("--check-config") { return check(configuration) }
+        } catch {
+            complain(error.description)
+            return 2
+        }
+        let writer = LogWriter(format: configuration.logFormat)
+        let log = writer.log(level: configuration.logLevel)
+        defer { writer.flush() }
+        let signals = Signals()
+        do {
+            let server = try await Server.start(configuration, log: log)
+            // Not print: it keeps lines back when nobody looks at a terminal.
+            FileHandle.standardOutput.write(Data((server.readyLine + "\n").utf8))
+            for await _ in signals.requests { break }
+            log.info("stopping")
+            await server.stop()
+            log.info("stopped")
+            return 0
+        } catch {
+            writer.flush()
+            complain("\(error)")
+            return 1
+        }
+    }
+
+    private static func configuration(_ flags: OptionValues) throws(ConfigurationError) -> Configuration {
+        let environment = try OptionValues.parse(environment: ProcessInfo.processInfo.environment)
+        var values = environment.overridden(by: flags)
+        if let path = values["config"]?.texts.first {
+            guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+                throw ConfigurationError(
+                    "cannot read the file \(path) that \(values["config"]?.origin ?? "") names")
+            }
+            values = try OptionValues.parse(file: text, name: path).overridden(by: values)
+        }
+        return try Configuration(values, processors: ProcessInfo.processInfo.activeProcessorCount)
+    }
+
+    /// Looks at what can be looked at without starting.
+    private static func check(_ configuration: Configuration) -> CInt {
+        for path in [configuration.tls?.certificate, configuration.tls?.key].compactMap({ $0 })
+        where access(path, R_OK) != 0 {
+            complain("cannot read \(path): \(String(cString: strerror(errno)))")
+            return 1
+        }
+        print(configuration.summary, terminator: "")
+        return 0
+    }
+
+    private static func complain(_ text: String) {
+        FileHandle.standardError.write(Data("rostrum: \(text)\n".utf8))
+    }
+}

@@ -1,0 +1,90 @@
+import Base
+import Crypto
+import Foundation
+import Gateway
+import Node
+
+/// The node and its HTTP face, running.
+struct Server: Sendable {
+    private let node: Node
+    private let http: HTTPServer
+
+    /// For requests under way when the server is told to end.
+    private static let grace = Duration.seconds(3)
+
+    static func start(_ configuration: Configuration, log: Log) async throws -> Server {
+        let pages = try WebPages.load()
+        let authority = TokenAuthority(keys: [try key(configuration.key, log)])
+        let node = try Node(configuration: nodeConfiguration(configuration), log: log)
+        await node.start()
+        let counters = HTTPCounters()
+        let handler = GatewayHandler(
+            service: node, authority: authority, settings: gatewaySettings(configuration), pages: pages,
+            counters: counters, now: { Int(Date().timeIntervalSince1970) })
+        do throws(HTTPServerError) {
+            let settings = HTTPServerSettings(address: configuration.http, tls: configuration.tls)
+            let http = try await HTTPServer.start(settings, handler: handler, counters: counters, log: log)
+            warn(configuration, log)
+            return Server(node: node, http: http)
+        } catch {
+            await node.stop()
+            throw error
+        }
+    }
+
+    /// `ready http=… udp=…`, with the ports that were chosen; of several workers the first, when the others follow.
+    var readyLine: String {
+        let addresses = node.addresses
+        let first = addresses.first
+        let isSequence = addresses.enumerated().allSatisfy { index, address in
+            first.map { Int($0.port) + index == Int(address.port) } ?? false
+        }
+        let shown = isSequence ? Array(addresses.prefix(1)) : addresses
+        return "ready http=\(http.address) udp=\(shown.map(\.description).joined(separator: ","))"
+    }
+
+    /// Says goodbye to every peer, then lets requests finish.
+    func stop() async {
+        await node.stop()
+        await http.stop(grace: Self.grace)
+    }
+
+    private static func key(_ key: Configuration.SigningKey, _ log: Log) throws -> TokenAuthority.Key {
+        guard let secret = key.secret else {
+            return TokenAuthority.Key(id: key.id, secret: Secret(try RandomBytes.make(32)))
+        }
+        if secret.exposed.utf8.count < 32 {
+            log.warning("secret-too-short", ["bytes": secret.exposed.utf8.count, "wanted": 32])
+        }
+        return TokenAuthority.Key(id: key.id, secret: Secret(Array(secret.exposed.utf8)))
+    }
+
+    private static func nodeConfiguration(_ configuration: Configuration) -> NodeConfiguration {
+        var result = NodeConfiguration(udp: configuration.udp)
+        result.publicAddresses = configuration.publicAddresses
+        result.workers = configuration.workers
+        result.srtpEngine = configuration.srtpEngine
+        result.sessionLimit = configuration.maximumSessions
+        // Only a browser on this machine can use it, and only in development there is one.
+        result.advertisesLoopback = configuration.isDevelopment
+        return result
+    }
+
+    private static func gatewaySettings(_ configuration: Configuration) -> GatewaySettings {
+        var settings = GatewaySettings()
+        settings.viewers = configuration.viewers
+        settings.isDevelopment = configuration.isDevelopment
+        settings.iceServers = configuration.iceServers
+        return settings
+    }
+
+    private static func warn(_ configuration: Configuration, _ log: Log) {
+        if configuration.tls == nil, !configuration.http.ip.isLoopback {
+            log.warning(
+                "no-tls", ["why-it-matters": "browsers open cameras only on HTTPS pages, or on localhost"])
+        }
+        if configuration.isDevelopment, !configuration.http.ip.isLoopback {
+            log.warning("development", ["why-it-matters": "anyone on this machine gets any token"])
+        }
+    }
+}
