@@ -16,3 +16,14 @@ package protocol DatagramSink: ~Copyable {
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
     ) throws(Failure)
 }
+
+extension DatagramSink where Self: ~Copyable {
+    /// Queues a datagram that is complete already.
+    package mutating func append(_ bytes: [UInt8], to destination: TransportAddress) {
+        append(to: destination, capacity: bytes.count) { buffer in
+            let length = min(bytes.count, buffer.count)
+            for index in 0..<length { buffer[index] = bytes[index] }
+            return length
+        }
+    }
+}

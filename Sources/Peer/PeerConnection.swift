@@ -116,7 +116,7 @@ package final class PeerConnection {
             perform(effects, at: now, into: &sink)
         } catch {
             guard let answer = error.answer else { return }
-            Self.send(answer, to: source, into: &sink)
+            sink.append(answer, to: source)
         }
     }
 
@@ -146,7 +146,7 @@ package final class PeerConnection {
     ) {
         for effect in effects {
             switch effect {
-            case .send(let bytes, let destination): Self.send(bytes, to: destination, into: &sink)
+            case .send(let bytes, let destination): sink.append(bytes, to: destination)
             case .admit(let address): events.append(.admitted(address))
             case .dismiss(let address): events.append(.dismissed(address))
             case .retire(let ufrag): events.append(.retired(ufrag: ufrag))
@@ -164,7 +164,7 @@ package final class PeerConnection {
             switch effect {
             case .send(let bytes):
                 guard let remoteAddress else { continue }
-                Self.send(bytes, to: remoteAddress, into: &sink)
+                sink.append(bytes, to: remoteAddress)
             case .connected(let keys): becomeConnected(with: keys)
             case .applicationData: break
             case .closed(.closedByPeer): end(because: .closedByPeer)
@@ -191,15 +191,6 @@ package final class PeerConnection {
         guard !isClosed else { return }
         state = .closed(reason)
         events.append(.closed(reason))
-    }
-
-    private static func send(
-        _ bytes: [UInt8], to destination: TransportAddress, into sink: inout some DatagramSink & ~Copyable
-    ) {
-        sink.append(to: destination, capacity: bytes.count) { buffer in
-            for index in 0..<min(bytes.count, buffer.count) { buffer[index] = bytes[index] }
-            return min(bytes.count, buffer.count)
-        }
     }
 
     // MARK: Time

@@ -1,0 +1,160 @@
+import Base
+import Wire
+
+/// Watches a VP8 stream as a decoder would, and complains of what would freeze or break a picture.
+///
+/// Packets may come late and repaired; a frame counts when all its packets are there and every frame before it,
+/// back to a key frame, was complete.
+/// - Source: RFC 7741 §4.2, §4.5.
+package struct DecoderModel {
+    /// What no decoder should ever see.
+    package enum Complaint: Equatable, Sendable {
+        /// Picture ids jump though no packet is missing.
+        case pictureIDJump(from: UInt16, to: UInt16)
+        /// The time stamp of a later frame is earlier.
+        case timestampBackwards
+        /// Packets of one frame disagree.
+        case mixedFrame
+        case unreadable
+    }
+
+    private struct Frame {
+        var timestamp: UInt32
+        var pictureID: UInt16?
+        var isKeyFrame: Bool
+        /// Exclusive end, known once the marker came.
+        var end: Int64?
+    }
+
+    /// Frames shown, key frames among them.
+    package private(set) var framesDecoded = 0
+    package private(set) var keyFramesDecoded = 0
+    package private(set) var complaints: [Complaint] = []
+    private var packets: [Int64: RTPHeader] = [:]
+    private var payloads: [Int64: [UInt8]] = [:]
+    /// The first packet of the next frame to show.
+    private var next: Int64?
+    private var newest = Int64.min
+    /// The latest key frame of which the first packet came.
+    private var keyFrame: (start: Int64, timestamp: UInt32)?
+    private var last: Frame?
+    private var needsKeyFrame = true
+
+    /// Packets further behind are given up.
+    private static let window: Int64 = 2_000
+
+    package init() {}
+
+    /// Takes one packet in; duplicates do no harm.
+    package mutating func receive(_ header: RTPHeader, payload: [UInt8], sequenceNumber: Int64) {
+        // Before the first picture an earlier packet may still come, by another way.
+        if let next, sequenceNumber < next, last != nil { return }
+        packets[sequenceNumber] = header
+        payloads[sequenceNumber] = payload
+        newest = max(newest, sequenceNumber)
+        next = last == nil ? min(next ?? sequenceNumber, sequenceNumber) : next
+        if header.timestamp != keyFrame?.timestamp, startsKeyFrame(header, payload) {
+            keyFrame = (sequenceNumber, header.timestamp)
+        }
+        while showNextFrame() {}
+        skipIfStuck()
+    }
+
+    /// A later key frame that is complete is better than an earlier frame that is not; and so is the newest packet,
+    /// if what is missing is too long ago.
+    private mutating func skipIfStuck() {
+        guard let first = next else { return }
+        if let keyFrame, keyFrame.start > first, frameEnd(from: keyFrame.start) != nil {
+            skip(to: keyFrame.start)
+            while showNextFrame() {}
+        } else if newest - first > Self.window {
+            skip(to: newest)
+        }
+    }
+
+    private func startsKeyFrame(_ header: RTPHeader, _ payload: [UInt8]) -> Bool {
+        let info = try? VideoPayload.describe(.vp8, payload: payload.span, marker: header.marker)
+        return info?.startsKeyFrame ?? false
+    }
+
+    /// The last packet of the frame that begins with `first`; nil while any is missing.
+    private func frameEnd(from first: Int64) -> Int64? {
+        var end = first
+        while let packet = packets[end] {
+            if packet.marker { return end }
+            end += 1
+        }
+        return nil
+    }
+
+    /// Whether there has to be a key frame before anything more is shown.
+    package var isWaitingForKeyFrame: Bool { needsKeyFrame }
+
+    /// Gives up what is missing and waits for the next key frame.
+    private mutating func skip(to sequenceNumber: Int64) {
+        packets = packets.filter { $0.key >= sequenceNumber }
+        payloads = payloads.filter { $0.key >= sequenceNumber }
+        next = sequenceNumber
+        needsKeyFrame = true
+    }
+
+    private mutating func showNextFrame() -> Bool {
+        guard let first = next, let header = packets[first], let payload = payloads[first] else {
+            return false
+        }
+        if payload.isEmpty {
+            // Padding: it fills a place and shows nothing.
+            forget(first...first)
+            return true
+        }
+        var end = first
+        while let packet = packets[end] {
+            guard packet.timestamp == header.timestamp else {
+                complaints.append(.mixedFrame)
+                forget(first...(end - 1))
+                return true
+            }
+            if packet.marker { break }
+            end += 1
+        }
+        guard packets[end] != nil else { return false }
+        show(first...end, header, payload)
+        forget(first...end)
+        return true
+    }
+
+    private mutating func show(_ range: ClosedRange<Int64>, _ header: RTPHeader, _ payload: [UInt8]) {
+        guard let descriptor = try? VP8Descriptor(parsing: payload.span),
+            let info = try? VideoPayload.describe(.vp8, payload: payload.span, marker: header.marker)
+        else {
+            complaints.append(.unreadable)
+            return
+        }
+        // What comes before the first key frame, or after a gap, is of no use: a decoder asks for a key frame.
+        if needsKeyFrame, !info.isKeyFrame || !info.startsFrame { return }
+        if let last {
+            if Int32(bitPattern: header.timestamp &- last.timestamp) <= 0 {
+                complaints.append(.timestampBackwards)
+            }
+            if !needsKeyFrame, let before = last.pictureID, let now = descriptor.pictureID,
+                now != (before + 1) & 0x7FFF
+            {
+                complaints.append(.pictureIDJump(from: before, to: now))
+            }
+        }
+        needsKeyFrame = false
+        framesDecoded += 1
+        if info.isKeyFrame { keyFramesDecoded += 1 }
+        last = Frame(
+            timestamp: header.timestamp, pictureID: descriptor.pictureID, isKeyFrame: info.isKeyFrame,
+            end: range.upperBound + 1)
+    }
+
+    private mutating func forget(_ range: ClosedRange<Int64>) {
+        for sequenceNumber in range {
+            packets[sequenceNumber] = nil
+            payloads[sequenceNumber] = nil
+        }
+        next = range.upperBound + 1
+    }
+}

@@ -1,0 +1,100 @@
+import Base
+import Peer
+import Wire
+
+/// One slot as a client sees it: repairs losses by NACK, and hands complete packets on.
+package struct ReceivingTrack {
+    package let source: ClientPlan.RemoteSource
+    package let line: ClientPlan.Line
+    package private(set) var stream: ReceiveStream
+    /// How the slot's time line relates to the server's clock; nil before the first sender report.
+    package private(set) var lastReport: SenderReport?
+
+    /// A packet in the original's place, whether it came as itself or as RTX.
+    package struct Packet {
+        package let header: RTPHeader
+        package let codec: MediaCodec
+        package let payload: [UInt8]
+        /// Extended beyond 16 bits.
+        package let sequenceNumber: Int64
+        package let isRepaired: Bool
+    }
+
+    /// - Returns: nil for an m-line that the server sends nothing on.
+    package init?(line: ClientPlan.Line) {
+        guard let source = line.remote else { return nil }
+        self.line = line
+        self.source = source
+        stream = ReceiveStream(
+            ssrc: source.ssrc, clockRate: line.kind == .video ? 90_000 : 48_000,
+            repair: line.kind == .video ? .packetsAndKeyFrames : .packets)
+    }
+
+    package func takes(ssrc: UInt32) -> Bool {
+        ssrc == source.ssrc || ssrc == source.repairSSRC
+    }
+
+    /// Takes a decrypted packet of this slot in.
+    /// - Returns: nil for duplicates, padding and payload types that were not agreed on.
+    package mutating func receive(_ bytes: Span<UInt8>, at now: MonotonicTime) throws(WireError) -> Packet? {
+        var header = try RTPHeader(parsing: bytes)
+        let isRepair = header.ssrc == source.repairSSRC
+        if isRepair {
+            guard let format = line.formats.first(where: { $0.repairPayloadType == header.payloadType }),
+                let original = try Retransmission.original(
+                    of: header, in: bytes, payloadType: format.payloadType, ssrc: source.ssrc)
+            else { return nil }
+            header = original
+        }
+        guard let format = line.formats.first(where: { $0.payloadType == header.payloadType }) else {
+            return nil
+        }
+        let payload = try bytes.bytes(header.payloadRange)
+        var startsKeyFrame = false
+        if let video = format.codec.video, !payload.isEmpty {
+            let info = try? VideoPayload.describe(video, payload: payload.span, marker: header.marker)
+            startsKeyFrame = info?.startsKeyFrame ?? false
+        }
+        let arrival = stream.receive(
+            sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, size: bytes.count,
+            isRetransmission: isRepair, startsKeyFrame: startsKeyFrame, at: now)
+        switch arrival {
+        case .new(let index):
+            return Packet(
+                header: header, codec: format.codec, payload: payload, sequenceNumber: index,
+                isRepaired: false)
+        case .repaired(let index):
+            return Packet(
+                header: header, codec: format.codec, payload: payload, sequenceNumber: index, isRepaired: true
+            )
+        case .duplicate, .tooOld: return nil
+        }
+    }
+
+    package mutating func receive(_ report: SenderReport, at now: MonotonicTime) {
+        guard report.ssrc == source.ssrc, stream.receive(report, at: now) else { return }
+        lastReport = report
+    }
+
+    /// NACKs and key-frame requests that are due.
+    package mutating func feedback(from sender: UInt32, rtt: Duration?, at now: MonotonicTime) -> [RTCPPacket]
+    {
+        var packets: [RTCPPacket] = []
+        var lost: [UInt16] = []
+        stream.nacksDue(at: now, rtt: rtt, into: &lost)
+        if !lost.isEmpty {
+            packets.append(.nack(.init(senderSSRC: sender, mediaSSRC: source.ssrc, lost: lost)))
+        }
+        if stream.takeKeyFrameDemand() {
+            packets.append(.pictureLossIndication(.init(senderSSRC: sender, mediaSSRC: source.ssrc)))
+        }
+        return packets
+    }
+
+    package mutating func reportBlock(at now: MonotonicTime) -> ReportBlock? {
+        stream.reportBlock(at: now)
+    }
+
+    /// When `feedback` wants to be called.
+    package var deadline: MonotonicTime? { stream.deadline }
+}

@@ -1,0 +1,122 @@
+import Base
+import Wire
+
+/// Makes RTP packets that look like a VP8 encoder's.
+///
+/// Headers and descriptors are valid, sizes as chosen, key frames come on request. What lies behind the frame header is filler that names its frame, so that a receiver can check it.
+///
+/// - Source: RFC 7741 §4.2, §4.3 (descriptor, payload header); RFC 6386 §9.1 (key-frame header).
+package struct SyntheticVideo {
+    package struct Settings: Sendable {
+        /// In bits a second, key frames included.
+        package var bitrate = 1_500_000
+        package var framesPerSecond = 30
+        /// A key frame is so many times larger than the frames between.
+        package var keyFrameRatio = 8
+        package var width = 1_280
+        package var height = 720
+        /// Bytes of RTP payload.
+        package var maximumPayload = 1_150
+
+        package init() {}
+    }
+
+    /// One RTP payload, and whether its frame ends with it.
+    package struct Packet {
+        package let payload: [UInt8]
+        package let marker: Bool
+        package let isKeyFrame: Bool
+        /// 90 kHz.
+        package let timestamp: UInt32
+    }
+
+    package let settings: Settings
+    private var frameNumber: UInt32 = 0
+    private var timestamp: UInt32
+    private var pictureID: UInt16
+    private var wantsKeyFrame = true
+    /// Key frames are paid for by smaller frames after them.
+    private var debt = 0
+
+    package init(_ settings: Settings = Settings(), using random: inout some RandomNumberGenerator) {
+        self.settings = settings
+        timestamp = UInt32.random(in: 0...UInt32.max, using: &random)
+        pictureID = UInt16.random(in: 0...0x7FFF, using: &random)
+    }
+
+    package var frameInterval: Duration {
+        .nanoseconds(1_000_000_000 / Int64(max(settings.framesPerSecond, 1)))
+    }
+
+    /// The next frame is a key frame.
+    package mutating func requestKeyFrame() {
+        wantsKeyFrame = true
+    }
+
+    /// - Parameter stamp: 8 bytes that a receiver finds in every packet of the frame, such as the time it was sent.
+    package mutating func nextFrame(stamp: UInt64 = 0) -> [Packet] {
+        let isKeyFrame = wantsKeyFrame
+        wantsKeyFrame = false
+        let budget = max(settings.bitrate / 8 / max(settings.framesPerSecond, 1), 64)
+        let size: Int
+        if isKeyFrame {
+            size = budget * settings.keyFrameRatio
+            debt += size - budget
+        } else {
+            let repayment = min(debt, budget / 4)
+            debt -= repayment
+            size = budget - repayment
+        }
+        let packets = packetize(size: size, isKeyFrame: isKeyFrame, stamp: stamp)
+        frameNumber &+= 1
+        pictureID = (pictureID + 1) & 0x7FFF
+        timestamp &+= UInt32(90_000 / max(settings.framesPerSecond, 1))
+        return packets
+    }
+
+    private func packetize(size: Int, isKeyFrame: Bool, stamp: UInt64) -> [Packet] {
+        let count = max((size + settings.maximumPayload - 1) / settings.maximumPayload, 1)
+        return (0..<count).map { index in
+            var payload: [UInt8] = [index == 0 ? 0x90 : 0x80, 0x80]
+            payload.append(bigEndian: pictureID | 0x8000)
+            if index == 0 { appendFrameHeader(isKeyFrame: isKeyFrame, size: size, to: &payload) }
+            payload.append(bigEndian: stamp)
+            payload.append(bigEndian: frameNumber)
+            payload.append(bigEndian: UInt16(truncatingIfNeeded: index))
+            let length = max(size / count, payload.count)
+            payload += repeatElement(UInt8(truncatingIfNeeded: frameNumber), count: length - payload.count)
+            return Packet(
+                payload: payload, marker: index == count - 1, isKeyFrame: isKeyFrame, timestamp: timestamp)
+        }
+    }
+
+    private func appendFrameHeader(isKeyFrame: Bool, size: Int, to payload: inout [UInt8]) {
+        // Tag: key-frame bit (inverted), version 0, shown, size of the first partition.
+        let tag = (isKeyFrame ? 0 : 1) | 1 << 4 | (min(size, 0x7FFFF) << 5)
+        payload += [UInt8(tag & 0xFF), UInt8(tag >> 8 & 0xFF), UInt8(tag >> 16 & 0xFF)]
+        guard isKeyFrame else { return }
+        payload += [0x9D, 0x01, 0x2A]
+        payload += [UInt8(settings.width & 0xFF), UInt8(settings.width >> 8 & 0x3F)]
+        payload += [UInt8(settings.height & 0xFF), UInt8(settings.height >> 8 & 0x3F)]
+    }
+}
+
+/// What `SyntheticVideo` wrote into a packet.
+package struct SyntheticMark: Equatable, Sendable {
+    package let stamp: UInt64
+    package let frameNumber: UInt32
+    package let packetIndex: UInt16
+
+    /// - Parameter payload: of RTP, beginning with a VP8 descriptor.
+    package init(reading payload: Span<UInt8>) throws(WireError) {
+        let descriptor = try VP8Descriptor(parsing: payload)
+        var offset = descriptor.length
+        if descriptor.startsFrame {
+            let isKeyFrame = try payload.uint8(at: offset) & 1 == 0
+            offset += isKeyFrame ? 10 : 3
+        }
+        stamp = try payload.uint64(at: offset)
+        frameNumber = try payload.uint32(at: offset + 8)
+        packetIndex = try payload.uint16(at: offset + 12)
+    }
+}
