@@ -1,0 +1,99 @@
+import Base
+import ClientPeer
+import Forwarding
+import Peer
+import Testing
+
+@Suite struct Changes {
+    /// A publisher and a viewer who has a picture.
+    private func watching(seed: UInt64, workers: Int = 1) throws -> (
+        simulation: Simulation, publisher: SimulatedClient, viewer: SimulatedClient
+    ) {
+        let simulation = try Simulation(seed: seed, workers: workers)
+        let (publisher, _) = try simulation.add(.publisher)
+        let (viewer, _) = try simulation.add(.viewer, worker: workers - 1)
+        let hasPicture = simulation.run(for: .seconds(5)) { viewer.decoder.framesDecoded > 5 }
+        #expect(hasPicture)
+        return (simulation, publisher, viewer)
+    }
+
+    @Test func `of the viewer's address is followed at once`() throws {
+        let (simulation, _, viewer) = try watching(seed: 11)
+        viewer.outerAddress = TransportAddress(ip: IPAddress(ipv4: 0xC633_6401), port: 555)
+        // Its next consent check shows the new address; until then nothing arrives.
+        let before = viewer.decoder.framesDecoded
+        #expect(simulation.run(for: .seconds(5)) { viewer.decoder.framesDecoded > before + 10 })
+        #expect(!viewer.isClosed)
+        #expect(viewer.decoder.complaints.isEmpty)
+    }
+
+    @Test func `of the publisher's address loses no more than what was on its way`() throws {
+        let (simulation, publisher, viewer) = try watching(seed: 12)
+        publisher.outerAddress = TransportAddress(ip: IPAddress(ipv4: 0xC633_6402), port: 556)
+        simulation.run(for: .seconds(8))
+        #expect(!publisher.isClosed)
+        let before = viewer.decoder.framesDecoded
+        simulation.run(for: .seconds(1))
+        #expect(viewer.decoder.framesDecoded >= before + 28)
+        #expect(viewer.decoder.complaints.isEmpty)
+    }
+
+    @Test(arguments: [1, 2]) func `of the publisher are one continuous stream to the viewer`(workers: Int)
+        throws
+    {
+        let (simulation, first, viewer) = try watching(seed: 13, workers: workers)
+        let (second, _) = try simulation.add(.publisher, worker: workers - 1)
+        #expect(simulation.run(for: .seconds(5)) { second.isConnected })
+        #expect(simulation.run(for: .seconds(2)) { first.isClosed })
+        #expect(first.events.last == .closedByServer)
+        let before = viewer.decoder.framesDecoded
+        simulation.run(for: .seconds(2))
+        #expect(viewer.decoder.framesDecoded >= before + 55)
+        // Sequence numbers, time stamps and picture ids went on: the decoder saw one stream.
+        #expect(viewer.decoder.complaints.isEmpty)
+        #expect(viewer.audioGaps == 0)
+    }
+
+    @Test func `from publisher to none and back keep the viewer`() throws {
+        let (simulation, publisher, viewer) = try watching(seed: 14)
+        simulation.close(publisher)
+        let isGone = simulation.run(for: .seconds(2)) {
+            simulation.events.contains { if case .closed(_, .closedByPeer) = $0 { true } else { false } }
+        }
+        #expect(isGone)
+        simulation.run(for: .seconds(3))
+        #expect(!viewer.isClosed)
+        let (_, _) = try simulation.add(.publisher)
+        let before = viewer.decoder.framesDecoded
+        #expect(simulation.run(for: .seconds(3)) { viewer.decoder.framesDecoded > before + 20 })
+        #expect(viewer.decoder.complaints.isEmpty)
+    }
+
+    @Test func `to silence end a session after the consent time`() throws {
+        let (simulation, publisher, _) = try watching(seed: 15)
+        publisher.vanish()
+        let isNoticed = simulation.run(for: .seconds(16)) {
+            simulation.events.contains { if case .closed(_, .consentLost) = $0 { true } else { false } }
+        }
+        #expect(isNoticed)
+    }
+
+    @Test func `of the network that lose every handshake datagram once do not keep anybody out`() throws {
+        let simulation = try Simulation(seed: 16, conditions: .init(loss: 0.4, delay: .milliseconds(20)))
+        let (publisher, _) = try simulation.add(.publisher)
+        #expect(simulation.run(for: .seconds(25)) { publisher.isConnected })
+    }
+
+    @Test func `at the end of a session say goodbye`() throws {
+        let (simulation, publisher, viewer) = try watching(seed: 17)
+        guard let session = simulation.workers[0].sessions.values.first(where: { $0.follows != nil }) else {
+            Issue.record("the viewer has no session")
+            return
+        }
+        simulation.perform(.close(session.id))
+        #expect(simulation.run(for: .seconds(1)) { viewer.isClosed })
+        #expect(viewer.events.last == .closedByServer)
+        #expect(!publisher.isClosed)
+        #expect(simulation.workers[0].sessions.count == 1)
+    }
+}

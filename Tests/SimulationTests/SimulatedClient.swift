@@ -1,0 +1,271 @@
+import Base
+import ClientPeer
+import Crypto
+import Peer
+import TestSupport
+import Wire
+
+/// A publisher or a viewer in virtual time: a `ClientConnection` with synthetic media or a decoder model behind it.
+final class SimulatedClient {
+    enum Role {
+        case publisher
+        case viewer
+    }
+
+    let role: Role
+    let offer: ClientOffer
+    /// What the client's socket is bound to; a NAT may show another address to the server.
+    let localAddress: TransportAddress
+    var outerAddress: TransportAddress
+    private(set) var connection: ClientConnection?
+    private(set) var events: [ClientConnection.Event] = []
+    private var random: SeededGenerator
+    private let dtls: DTLSContext
+
+    // Publishing.
+    private(set) var videoTracks: [SendingTrack] = []
+    private(set) var audioTrack: SendingTrack?
+    private(set) var video: SyntheticVideo
+    private var nextVideo = MonotonicTime.distantFuture
+    private var nextAudio = MonotonicTime.distantFuture
+    private var audioTimestamp: UInt32 = 7
+    private var transport: UInt16 = 65_500
+    private(set) var keyFrameRequests = 0
+    private(set) var transportFeedback = 0
+    var isSendingMedia = true
+
+    // Watching.
+    private(set) var received: [ReceivingTrack] = []
+    private(set) var decoder = DecoderModel()
+    private(set) var audioPackets = 0
+    private(set) var audioGaps = 0
+    private var lastAudio: Int64?
+    private(set) var frameMarks: Set<UInt32> = []
+
+    private var nextReport = MonotonicTime.distantFuture
+    private var nextKeyFrameRequest = MonotonicTime.distantFuture
+    private let clock = WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero)
+
+    init(role: Role, address: TransportAddress, identity: DTLSIdentity, seed: UInt64, rids: [String] = [])
+        throws
+    {
+        self.role = role
+        localAddress = address
+        outerAddress = address
+        var random = SeededGenerator(seed: seed)
+        dtls = try DTLSContext(identity: identity)
+        let requests: [ClientOffer.Request] =
+            role == .publisher ? [.publishAudio, .publishVideo(.vp8, rids: rids)] : [.playAudio, .playVideo]
+        offer = ClientOffer(
+            requests, credentials: ICECredentials(using: &random),
+            fingerprint: SDPFingerprint(
+                algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes),
+            using: &random)
+        var settings = SyntheticVideo.Settings()
+        settings.bitrate = 300_000
+        video = SyntheticVideo(settings, using: &random)
+        self.random = random
+    }
+
+    var isConnected: Bool { connection?.isConnected ?? false }
+    var isClosed: Bool { connection?.isClosed ?? false }
+
+    /// Takes the server's answer in and begins to connect.
+    func start(_ answer: SessionDescription, at now: MonotonicTime) throws {
+        let plan = try ClientPlan(answer, to: offer)
+        connection = ClientConnection(
+            credentials: offer.credentials, plan: plan, localAddress: localAddress, dtls: dtls, at: now,
+            using: &random)
+        for line in plan.lines {
+            if role == .viewer, let track = ReceivingTrack(line: line) { received.append(track) }
+            for encoding in line.encodings {
+                guard let track = SendingTrack(line: line, encoding: encoding, using: &random) else {
+                    continue
+                }
+                if line.kind == .video { videoTracks.append(track) } else { audioTrack = track }
+            }
+        }
+    }
+
+    // MARK: Time
+
+    var deadline: MonotonicTime {
+        guard !isClosed else { return .distantFuture }
+        let media = isSendingMedia ? min(nextVideo, nextAudio) : .distantFuture
+        let feedback = received.compactMap(\.deadline).min() ?? .distantFuture
+        let request = role == .viewer && decoder.isWaitingForKeyFrame ? nextKeyFrameRequest : .distantFuture
+        return min(connection?.deadline ?? .distantFuture, media, nextReport, feedback, request)
+    }
+
+    func advance(to now: MonotonicTime, into sink: inout CollectingSink) {
+        guard let connection else { return }
+        if let due = connection.deadline, now >= due {
+            connection.advance(to: now, using: &random, into: &sink)
+            takeEvents(at: now)
+        }
+        guard connection.isConnected else { return }
+        if isSendingMedia {
+            if now >= nextVideo { sendFrame(at: now, over: connection, into: &sink) }
+            if now >= nextAudio { sendAudio(at: now, over: connection, into: &sink) }
+        }
+        if now >= nextReport { sendReports(at: now, over: connection, into: &sink) }
+        for index in received.indices {
+            let packets = received[index].feedback(from: 1, rtt: connection.roundTripTime, at: now)
+            send(packets, over: connection, into: &sink)
+        }
+        askForKeyFrame(at: now, over: connection, into: &sink)
+    }
+
+    /// As browsers do while they have nothing to show.
+    private func askForKeyFrame(
+        at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
+    ) {
+        guard role == .viewer, decoder.isWaitingForKeyFrame, now >= nextKeyFrameRequest,
+            let track = received.first(where: { $0.line.kind == .video })
+        else { return }
+        nextKeyFrameRequest = now + .milliseconds(300)
+        guard track.stream.counters.packets > 0 else { return }
+        send(
+            [.pictureLossIndication(.init(senderSSRC: 1, mediaSSRC: track.source.ssrc))], over: connection,
+            into: &sink)
+    }
+
+    private func takeEvents(at now: MonotonicTime) {
+        for event in connection?.takeEvents() ?? [] {
+            events.append(event)
+            guard case .connected = event else { continue }
+            nextReport = now + .milliseconds(300)
+            nextKeyFrameRequest = now + .milliseconds(300)
+            guard role == .publisher else { continue }
+            nextVideo = now
+            nextAudio = now
+        }
+    }
+
+    private func sendFrame(
+        at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
+    ) {
+        for packet in video.nextFrame(stamp: UInt64(bitPattern: now.nanoseconds)) {
+            for index in videoTracks.indices {
+                try? videoTracks[index].send(
+                    packet.payload, timestamp: packet.timestamp, marker: packet.marker, transport: &transport,
+                    at: now, over: connection, into: &sink)
+            }
+        }
+        nextVideo = now + video.frameInterval
+    }
+
+    private func sendAudio(
+        at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
+    ) {
+        let payload: [UInt8] = [0x78] + Array(repeating: UInt8(truncatingIfNeeded: audioTimestamp), count: 80)
+        try? audioTrack?.send(
+            payload, timestamp: audioTimestamp, marker: false, transport: &transport, at: now,
+            over: connection,
+            into: &sink)
+        audioTimestamp &+= 960
+        nextAudio = now + .milliseconds(20)
+    }
+
+    private func sendReports(
+        at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
+    ) {
+        nextReport = now + .seconds(1)
+        let senders = (videoTracks + [audioTrack].compactMap(\.self)).compactMap {
+            $0.report(at: now, clock: clock)
+        }
+        var blocks: [ReportBlock] = []
+        for index in received.indices {
+            if let block = received[index].reportBlock(at: now) { blocks.append(block) }
+        }
+        let packer = ControlPacker(localSSRC: 1, canonicalName: "simulated", reducedSize: true)
+        for bytes in packer.reports(senders: senders, receptions: blocks) {
+            connection.sendControl(bytes, into: &sink)
+        }
+    }
+
+    private func send(
+        _ packets: [RTCPPacket], over connection: ClientConnection, into sink: inout CollectingSink
+    ) {
+        guard !packets.isEmpty else { return }
+        let packer = ControlPacker(localSSRC: 1, canonicalName: "simulated", reducedSize: true)
+        for bytes in packer.feedback(packets) { connection.sendControl(bytes, into: &sink) }
+    }
+
+    // MARK: Datagrams
+
+    func receive(
+        _ datagram: [UInt8], from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout CollectingSink
+    ) {
+        guard let connection else { return }
+        switch DatagramKind(datagram.span) {
+        case .stun, .dtls:
+            connection.receive(datagram.span, from: source, at: now, using: &random, into: &sink)
+            takeEvents(at: now)
+        case .rtp: receiveMedia(datagram, over: connection, at: now)
+        case .rtcp: receiveControl(datagram, over: connection, at: now, into: &sink)
+        case nil: break
+        }
+    }
+
+    private func receiveMedia(_ datagram: [UInt8], over connection: ClientConnection, at now: MonotonicTime) {
+        var bytes = datagram
+        var span = bytes.mutableSpan
+        guard let length = try? connection.unprotect(&span) else { return }
+        let plain = Array(bytes[..<length])
+        guard let header = try? RTPHeader(parsing: plain.span),
+            let index = received.firstIndex(where: { $0.takes(ssrc: header.ssrc) }),
+            let packet = (try? received[index].receive(plain.span, at: now)) ?? nil
+        else { return }
+        if packet.codec.isVideo {
+            decoder.receive(packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
+            if let mark = try? SyntheticMark(reading: packet.payload.span) {
+                frameMarks.insert(mark.frameNumber)
+            }
+        } else {
+            audioPackets += 1
+            if let lastAudio, packet.sequenceNumber > lastAudio + 1 { audioGaps += 1 }
+            lastAudio = max(lastAudio ?? .min, packet.sequenceNumber)
+        }
+    }
+
+    private func receiveControl(
+        _ datagram: [UInt8], over connection: ClientConnection, at now: MonotonicTime,
+        into sink: inout CollectingSink
+    ) {
+        var bytes = datagram
+        var span = bytes.mutableSpan
+        guard let length = try? connection.unprotectControl(&span),
+            let packets = try? RTCPPacket.parseCompound(Array(bytes[..<length]).span)
+        else { return }
+        for packet in packets {
+            switch packet {
+            case .senderReport(let report):
+                for index in received.indices { received[index].receive(report, at: now) }
+            case .nack(let nack):
+                for index in videoTracks.indices where videoTracks[index].ssrc == nack.mediaSSRC {
+                    try? videoTracks[index].resend(
+                        nack.lost, transport: &transport, over: connection, into: &sink)
+                }
+            case .pictureLossIndication, .fullIntraRequest:
+                keyFrameRequests += 1
+                video.requestKeyFrame()
+            case .transportFeedback: transportFeedback += 1
+            default: break
+            }
+        }
+    }
+
+    /// The client leaves without a word.
+    func vanish() {
+        connection = nil
+        nextVideo = .distantFuture
+        nextAudio = .distantFuture
+        nextReport = .distantFuture
+    }
+
+    func close(into sink: inout CollectingSink) {
+        connection?.close(into: &sink)
+    }
+}
