@@ -62,7 +62,9 @@ let package = Package(
             exclude: ["README.md"], swiftSettings: common),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
         .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),
-        .testTarget(name: "WireTests", dependencies: ["Base", "Wire", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "WireTests", dependencies: ["Base", "Wire", "TestSupport", "MallocCounter"],
+            swiftSettings: common),
         .testTarget(
             name: "CryptoTests", dependencies: ["Base", "Wire", "Crypto", "TestSupport", "MallocCounter"],
             swiftSettings: common),

@@ -34,7 +34,7 @@ enum AV1SequenceHeader {
             }
         }
         let hasDisplayDelay = try reader.flag(in: bytes)
-        for _ in 0...(try reader.bits(5, in: bytes)) {
+        for _ in 0...(try Int(reader.bits(5, in: bytes))) {
             try reader.skip(12)
             // Levels from 4.0 on tell a tier.
             if try reader.bits(5, in: bytes) > 7 { try reader.skip(1) }

@@ -90,7 +90,7 @@ enum H264SequenceParameters {
             try reader.skip(1)
             _ = try reader.exponentialGolomb(in: bytes)
             _ = try reader.exponentialGolomb(in: bytes)
-            for _ in 0..<(try reader.exponentialGolomb(in: bytes)) {
+            for _ in 0..<(try Int(reader.exponentialGolomb(in: bytes))) {
                 _ = try reader.exponentialGolomb(in: bytes)
             }
         case 2: break

@@ -97,7 +97,7 @@ package struct VP9Descriptor: Equatable, Sendable {
             length &+= layers &* 4
         }
         guard byte & 0x08 != 0 else { return }
-        let pictures = try payload.uint8(at: length)
+        let pictures = try Int(payload.uint8(at: length))
         length &+= 1
         for _ in 0..<pictures {
             let references = try payload.uint8(at: length) >> 2 & 0x03

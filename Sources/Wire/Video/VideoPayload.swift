@@ -18,7 +18,8 @@ package struct VideoResolution: Equatable, Sendable {
 package struct VideoPacketInfo: Equatable, Sendable {
     /// Whether this packet is known to belong to a key frame.
     ///
-    /// VP8 and AV1 say so in the first packet only.
+    /// VP8 and AV1 say so in the first packet only, and spatial layers above 0 never: they belong to the key
+    /// frame that has the same timestamp.
     package var isKeyFrame = false
     /// Whether a decoder can start with this packet.
     ///
