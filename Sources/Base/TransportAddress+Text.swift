@@ -1,5 +1,7 @@
 extension IPAddress: CustomStringConvertible {
     /// Parses `192.0.2.1` or `2001:db8::1`, without zone and without brackets.
+    ///
+    /// Refuses leading zeros in IPv4, which some read as octal (RFC 6943 §3.1.1).
     package init?(_ text: some StringProtocol) {
         if text.utf8.contains(UInt8(ascii: ":")) {
             self.init(ipv6: text)
@@ -15,7 +17,7 @@ extension IPAddress: CustomStringConvertible {
         var bits: UInt32 = 0
         for part in parts {
             guard (1...3).contains(part.utf8.count), part.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-                let byte = UInt8(part)
+                part.utf8.count == 1 || part.first != "0", let byte = UInt8(part)
             else { return nil }
             bits = bits << 8 | UInt32(byte)
         }
@@ -44,9 +46,9 @@ extension IPAddress: CustomStringConvertible {
                 guard let bits = Self.ipv4Bits(part) else { return nil }
                 groups += [UInt16(truncatingIfNeeded: bits >> 16), UInt16(truncatingIfNeeded: bits)]
             } else {
-                guard part.utf8.count <= 4, let group = UInt16(part, radix: 16), part.first != "+" else {
-                    return nil
-                }
+                // `UInt16` also takes signs.
+                guard part.utf8.count <= 4, part.allSatisfy(\.isHexDigit), let group = UInt16(part, radix: 16)
+                else { return nil }
                 groups.append(group)
             }
         }
@@ -88,7 +90,10 @@ extension IPAddress: CustomStringConvertible {
 extension TransportAddress: CustomStringConvertible {
     /// Parses `192.0.2.1:7000` or `[2001:db8::1]:7000`.
     package init?(_ text: some StringProtocol) {
-        guard let colon = text.lastIndex(of: ":"), let port = UInt16(text[text.index(after: colon)...]) else {
+        guard let colon = text.lastIndex(of: ":") else { return nil }
+        let digits = text[text.index(after: colon)...]
+        // `UInt16` also takes signs.
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let port = UInt16(digits) else {
             return nil
         }
         var host = text[..<colon]
