@@ -102,7 +102,10 @@ struct NegotiatedLine {
         case .absoluteSendTime: feedback.contains(.receiverEstimate) && !feedback.contains(.transportWide)
         case .absoluteCaptureTime: true
         case .audioLevel: kind == .audio
-        case .playoutDelay, .videoOrientation, .dependencyDescriptor: kind == .video
+        case .playoutDelay, .videoOrientation: kind == .video
+        // Where Chrome may send it, it strips VP8's own descriptor of picture ids and layers; viewers that do not
+        // know the extension (Firefox, most libraries) would have neither.
+        case .dependencyDescriptor: kind == .video && !publishes
         default: false
         }
     }
