@@ -128,7 +128,7 @@ package final class PeerConnection {
         guard !isClosed else { return }
         // Some clients begin with DTLS on the pair that they are about to nominate.
         if remoteAddress == nil { remoteAddress = source }
-        if let effect = ice.noteTraffic(from: source, at: now) { perform([effect], at: now, into: &sink) }
+        // No sign of life: anybody can send records from an address that was once admitted.
         perform(dtls.receive(datagram, at: now), at: now, into: &sink)
     }
 

@@ -1,0 +1,142 @@
+import Base
+import Foundation
+import Peer
+import TestSupport
+import Testing
+import Wire
+
+@testable import Node
+
+/// A node on a free port, which ends with the test.
+private func withNode(
+    _ change: (inout NodeConfiguration) -> Void = { _ in }, _ body: (Node) async throws -> Void
+) async throws {
+    var configuration = NodeConfiguration(udp: TransportAddress(ip: .loopback, port: 0))
+    change(&configuration)
+    let node = try Node(configuration: configuration, log: .silent)
+    await node.start()
+    do {
+        try await body(node)
+    } catch {
+        await node.stop()
+        throw error
+    }
+    await node.stop()
+}
+
+@Suite struct NodeSessions {
+    private let show: StreamID
+
+    init() throws {
+        show = try #require(StreamID("show"))
+    }
+
+    private func request(
+        _ purpose: SessionRequest.Purpose, patience: Duration? = nil, offer: String? = nil
+    ) throws -> SessionRequest {
+        let name = purpose == .publish ? "chrome-publish" : "chrome-play"
+        return SessionRequest(
+            purpose: purpose, stream: show, participant: ParticipantID("ann"),
+            offer: try offer ?? Fixtures.text("Offers/\(name).sdp"), patience: patience)
+    }
+
+    @Test func `are answered with an address and an entity tag`() async throws {
+        try await withNode { node in
+            let session = try await node.createSession(request(.publish))
+            let answer = try SessionDescription(parsing: session.answer)
+            let candidates = answer.media.flatMap(\.candidates).compactMap(\.transportAddress)
+            #expect(candidates == node.addresses)
+            #expect(await node.entityTag(of: session.id) == session.entityTag)
+            #expect(await node.endSession(session.id))
+            #expect(await node.entityTag(of: session.id) == nil)
+            #expect(await !node.endSession(session.id))
+        }
+    }
+
+    @Test func `of viewers need a publisher, or patience`() async throws {
+        try await withNode { node in
+            await #expect(throws: SessionRefusal.noPublisher) {
+                _ = try await node.createSession(request(.play))
+            }
+            let waiting = try await node.createSession(request(.play, patience: .seconds(30)))
+            #expect(await node.streamSnapshot(show)?.state == .waiting)
+            #expect(await node.session(waiting.id)?.purpose == .play)
+        }
+    }
+
+    @Test func `that wait are ended when their patience is`() async throws {
+        try await withNode { node in
+            let waiting = try await node.createSession(request(.play, patience: .zero))
+            await node.keepHouse()
+            #expect(await node.session(waiting.id) == nil)
+        }
+    }
+
+    @Test func `are refused beyond the limit`() async throws {
+        try await withNode({ $0.sessionLimit = 1 }) { node in
+            _ = try await node.createSession(request(.publish))
+            await #expect(throws: SessionRefusal.overloaded) {
+                _ = try await node.createSession(request(.publish))
+            }
+        }
+    }
+
+    @Test(arguments: ["", "v=0\r\n", "hello", String(repeating: "a=x\r\n", count: 20_000)])
+    func `are refused to what is no offer`(offer: String) async throws {
+        try await withNode { node in
+            do {
+                _ = try await node.createSession(request(.publish, offer: offer))
+                Issue.record("an offer of \(offer.count) characters was taken")
+            } catch SessionRefusal.malformedOffer(let reason) {
+                #expect(!reason.isEmpty)
+            }
+        }
+    }
+
+    @Test func `restart ICE under new credentials`() async throws {
+        try await withNode { node in
+            let session = try await node.createSession(request(.publish))
+            let fragment = "a=ice-ufrag:newnew\r\na=ice-pwd:0123456789012345678901\r\n"
+            let (reply, tag) = try await node.restartICE(session.id, fragment: fragment)
+            #expect(tag != session.entityTag)
+            #expect(reply.contains("a=ice-ufrag:\(tag)"))
+            #expect(await node.entityTag(of: session.id) == tag)
+            await #expect(throws: SessionRefusal.self) {
+                try await node.trickle(session.id, fragment: "a=ice-ufrag:x\r\n")
+            }
+        }
+    }
+
+    @Test func `are spread over the workers`() async throws {
+        try await withNode({ $0.workers = 2 }) { node in
+            var ports: Set<UInt16> = []
+            for _ in 0..<2 {
+                let session = try await node.createSession(request(.play, patience: .seconds(9)))
+                let answer = try SessionDescription(parsing: session.answer)
+                ports.formUnion(answer.media.flatMap(\.candidates).map(\.port))
+            }
+            #expect(ports == Set(node.addresses.map(\.port)))
+        }
+    }
+
+    @Test func `cannot be had where the port is taken`() async throws {
+        try await withNode { node in
+            let taken = try #require(node.addresses.first)
+            #expect(throws: (any Error).self) {
+                _ = try Node(configuration: NodeConfiguration(udp: taken), log: .silent)
+            }
+        }
+    }
+}
+
+@Suite struct NodeStreams {
+    @Test func `are followed from the state they have`() async throws {
+        try await withNode { node in
+            let show = try #require(StreamID("show"))
+            var changes = await node.changes(of: show).makeAsyncIterator()
+            #expect(await changes.next()?.state == .waiting)
+            await node.stop()
+            #expect(await changes.next() == nil)
+        }
+    }
+}
