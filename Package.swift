@@ -58,7 +58,8 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
         .target(
-            name: "FuzzEntries", dependencies: ["Base", "Wire", "Peer", "TestSupport"], path: "Tests/Fuzz",
+            name: "FuzzEntries", dependencies: ["Base", "Wire", "Crypto", "Peer", "TestSupport"],
+            path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
         .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),

@@ -9,10 +9,12 @@ package struct FuzzEntry: Sendable {
 
     /// In the order of their names.
     package static let all = [
+        FuzzEntry(name: "DTLS", run: fuzzDTLS),
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),
         FuzzEntry(name: "RTP", run: fuzzRTP),
         FuzzEntry(name: "SDP", run: fuzzSDP),
+        FuzzEntry(name: "SRTP", run: fuzzSRTP),
         FuzzEntry(name: "STUN", run: fuzzSTUN),
         FuzzEntry(name: "Video", run: fuzzVideo),
     ]

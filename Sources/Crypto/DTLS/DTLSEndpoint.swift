@@ -3,7 +3,7 @@ import Base
 /// One end of a DTLS 1.2 association that keys SRTP.
 ///
 /// Takes datagrams and the time, returns what is to be done; owns no socket, reads no clock. A server makes nothing
-/// until the first piece of a ClientHello comes. Flights that are not answered are repeated by the time this is
+/// until a piece of a ClientHello comes. Flights that are not answered are repeated by the time this is
 /// told, so that it runs in virtual time.
 /// - Source: RFC 6347 §4.2.4 (repetition), RFC 5764 (SRTP), RFC 8827 §6.5 (certificates).
 package final class DTLSEndpoint {
@@ -129,7 +129,7 @@ package final class DTLSEndpoint {
         case .closed:
             return []
         case .idle:
-            guard role == .server, first.starts(DTLSRecord.clientHello, in: datagram) else { return [] }
+            guard role == .server, first.carries(DTLSRecord.clientHello, in: datagram) else { return [] }
             return begin(at: now) { connection, flight in
                 self.feed(records, of: datagram, to: connection)
                 return self.handshake(connection, flight, at: now)

@@ -52,11 +52,11 @@ struct DTLSRecord: Equatable {
         return (DTLSRecord(type: type, epoch: epoch, range: offset..<end), end)
     }
 
-    /// Whether this is (the first piece of) an unencrypted handshake message of type `message`.
-    func starts(_ message: UInt8, in datagram: Span<UInt8>) -> Bool {
-        guard type == .handshake, epoch == 0, let first = try? datagram.uint8(at: bodyRange.lowerBound) else {
-            return false
-        }
+    /// Whether this is a piece, or the whole, of an unencrypted handshake message of type `message`.
+    func carries(_ message: UInt8, in datagram: Span<UInt8>) -> Bool {
+        guard type == .handshake, epoch == 0, bodyRange.count >= 12,
+            let first = try? datagram.uint8(at: bodyRange.lowerBound)
+        else { return false }
         return first == message
     }
 
