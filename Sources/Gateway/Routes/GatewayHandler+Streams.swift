@@ -4,7 +4,7 @@ import Node
 
 /// Streams, and who follows them.
 extension GatewayHandler {
-    /// `GET /v1/streams`
+    /// `GET /v1/streams`.
     func listStreams(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let token = try access.token(of: request)
         guard token != nil || settings.viewers == .everyone else {
@@ -18,7 +18,7 @@ extension GatewayHandler {
         return response
     }
 
-    /// `GET /v1/streams/{stream}`
+    /// `GET /v1/streams/{stream}`.
     func showStream(_ request: HTTPRequest, _ parameters: [String: String]) async throws(Problem)
         -> HTTPResponse
     {
@@ -91,7 +91,7 @@ extension StreamSnapshot {
 }
 
 enum Timestamp {
-    /// `2026-11-21T03:40:07.375Z`
+    /// `2026-11-21T03:40:07.375Z`.
     /// - Parameter seconds: since 1970.
     static func text(_ seconds: Double) -> String {
         Date(timeIntervalSince1970: seconds).formatted(

@@ -1,0 +1,156 @@
+import Base
+import Foundation
+@testable import Node
+import Synchronization
+
+@testable import Gateway
+
+/// A server that does as it is told and remembers what it was asked.
+final class FakeService: SessionService {
+    struct State {
+        var refusal: SessionRefusal?
+        var requests: [SessionRequest] = []
+        var sessions: [SessionID: (stream: StreamID, purpose: SessionRequest.Purpose)] = [:]
+        var tags: [SessionID: String] = [:]
+        var fragments: [String] = []
+        var snapshots: [StreamSnapshot] = []
+        var watchers: [AsyncStream<StreamSnapshot>.Continuation] = []
+        var isReady = true
+    }
+
+    let state = Mutex(State())
+
+    func createSession(_ request: SessionRequest) async throws(SessionRefusal) -> CreatedSession {
+        let (refusal, id) = state.withLock { state -> (SessionRefusal?, SessionID) in
+            state.requests.append(request)
+            var random = SystemRandomNumberGenerator()
+            let id = SessionID(using: &random)
+            if state.refusal == nil {
+                state.sessions[id] = (request.stream, request.purpose)
+                state.tags[id] = "tag1"
+            }
+            return (state.refusal, id)
+        }
+        if let refusal { throw refusal }
+        return CreatedSession(id: id, answer: "v=0\r\nanswer", entityTag: "tag1")
+    }
+
+    func entityTag(of id: SessionID) async -> String? { state.withLock { $0.tags[id] } }
+
+    func session(_ id: SessionID) async -> (stream: StreamID, purpose: SessionRequest.Purpose)? {
+        state.withLock { $0.sessions[id] }
+    }
+
+    /// A fragment with the word `new` has other credentials, one with `bad` is malformed.
+    func trickle(_ id: SessionID, fragment text: String) async throws(SessionRefusal) {
+        if text.contains("bad") { throw .malformedOffer("bad") }
+        if text.contains("new") { throw .unsupportedOffer("other credentials") }
+        state.withLock { $0.fragments.append(text) }
+    }
+
+    func restartICE(
+        _ id: SessionID, fragment text: String
+    ) async throws(SessionRefusal) -> (fragment: String, entityTag: String) {
+        state.withLock { $0.tags[id] = "tag2" }
+        return ("a=ice-ufrag:tag2\r\n", "tag2")
+    }
+
+    func endSession(_ id: SessionID) async -> Bool {
+        state.withLock { $0.sessions.removeValue(forKey: id) != nil }
+    }
+
+    func streamSnapshots() async -> [StreamSnapshot] { state.withLock { $0.snapshots } }
+
+    func streamSnapshot(_ id: StreamID) async -> StreamSnapshot? {
+        state.withLock { $0.snapshots.first { $0.id == id } }
+    }
+
+    func changes(of id: StreamID) async -> AsyncStream<StreamSnapshot> {
+        let (changes, continuation) = AsyncStream.makeStream(of: StreamSnapshot.self)
+        state.withLock { state in
+            if let snapshot = state.snapshots.first(where: { $0.id == id }) { continuation.yield(snapshot) }
+            state.watchers.append(continuation)
+        }
+        return changes
+    }
+
+    func announce(_ snapshot: StreamSnapshot) {
+        for watcher in state.withLock({ $0.watchers }) { watcher.yield(snapshot) }
+    }
+
+    var isReady: Bool { get async { state.withLock { $0.isReady } } }
+
+    func metrics() async -> [Metric] { [Metric("fake", .gauge, "A number.", 42)] }
+}
+
+/// A handler on a fake service, and the requests to put to it.
+struct Bench {
+    static let now = 1_800_000_000
+    let service = FakeService()
+    let authority = TokenAuthority(keys: [
+        TokenAuthority.Key(id: "dev", secret: Secret(Array("0123456789abcdef0123456789abcdef".utf8)))
+    ])
+    let handler: GatewayHandler
+
+    init(_ change: (inout GatewaySettings) -> Void = { _ in }) throws {
+        var settings = GatewaySettings()
+        settings.viewers = .everyone
+        settings.isDevelopment = true
+        settings.changeInterval = .milliseconds(1)
+        change(&settings)
+        handler = GatewayHandler(
+            service: service, authority: authority, settings: settings, pages: try WebPages.load(),
+            counters: HTTPCounters(), now: { Self.now })
+    }
+
+    func token(_ role: Role, stream: String = "s1", expires: Int = Bench.now + 60) throws -> String {
+        guard let subject = ParticipantID("ann"), let scope = Token.Scope(stream, for: role),
+            let token = authority.mint(
+                subject: subject, name: "Ann", scope: scope, role: role, issuedAt: Self.now, expires: expires)
+        else { throw CocoaError(.coderInvalidValue) }
+        return token.exposed
+    }
+
+    func ask(
+        _ method: HTTPMethod, _ target: String, token: String? = nil, _ headers: HTTPHeaders = [:],
+        body: String = ""
+    ) async -> HTTPResponse {
+        await handler.respond(to: request(method, target, token: token, headers, body: body))
+    }
+
+    func request(
+        _ method: HTTPMethod, _ target: String, token: String? = nil, _ headers: HTTPHeaders = [:],
+        body: String = ""
+    ) -> HTTPRequest {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        var request = HTTPRequest(method: method, path: String(parts[0]), body: Array(body.utf8))
+        if parts.count > 1 {
+            request.query = parts[1].split(separator: "&").map { pair in
+                let pair = pair.split(separator: "=", maxSplits: 1)
+                return HTTPRequest.QueryItem(
+                    name: String(pair[0]), value: pair.count > 1 ? String(pair[1]) : "")
+            }
+        }
+        request.headers = headers
+        if request.headers["host"] == nil { request.headers.add("Host", "localhost:8080") }
+        if let token { request.headers.add("Authorization", "Bearer \(token)") }
+        return request
+    }
+
+    /// The path of a new session.
+    func open(_ endpoint: String) async throws -> String {
+        let response = await ask(
+            .post, "/\(endpoint)/s1", token: try token(.host), ["Content-Type": "application/sdp"],
+            body: "v=0")
+        guard let location = response.headers["location"] else { throw CocoaError(.coderValueNotFound) }
+        return location
+    }
+}
+
+extension HTTPResponse {
+    var text: String { String(decoding: body, as: UTF8.self) }
+
+    func json<Value: Decodable>(_ type: Value.Type) throws -> Value {
+        try JSONDecoder().decode(type, from: Data(body))
+    }
+}

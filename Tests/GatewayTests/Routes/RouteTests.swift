@@ -1,0 +1,348 @@
+import Base
+import Foundation
+@testable import Node
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+private func snapshot(_ name: String, _ state: StreamState = .live, version: UInt64 = 3) throws
+    -> StreamSnapshot
+{
+    StreamSnapshot(
+        id: try #require(StreamID(name)), state: state, version: version, host: ParticipantID("ann"),
+        hostName: nil,
+        startedAt: state == .live ? 1_800_000_000.5 : nil, endedAt: nil, viewers: 7, hasAudio: true,
+        hasVideo: false)
+}
+
+@Suite struct RouterTests {
+    @Test func `tells unknown paths from unknown methods`() {
+        for path in [
+            "/whip", "/whip/", "/whip/a/b/c", "/v1", "/v2/streams", "/healthz/x", "/assets", "/live", "/x",
+        ] {
+            guard case .nothing = Router.route(.get, path) else {
+                Issue.record("\(path) was found")
+                continue
+            }
+        }
+        guard case .otherMethods(let methods) = Router.route(.delete, "/v1/streams") else {
+            Issue.record("found")
+            return
+        }
+        #expect(methods == [.get, .head, .options])
+    }
+
+    @Test func `finds each of its own routes`() {
+        for route in Router.routes {
+            let path = route.pattern.replacing("{file*}", with: "a/b").replacing("{", with: "").replacing(
+                "}", with: "")
+            guard case .found(let operation, _) = Router.route(route.method, path) else {
+                Issue.record("\(route.pattern) was not found")
+                continue
+            }
+            #expect(operation == route.operation)
+        }
+        #expect(Set(Router.routes.map(\.operation)) == Set(Operation.allCases))
+    }
+
+    @Test func `survives random paths`() {
+        var random = SeededGenerator(seed: 3)
+        let pieces = [
+            "/", "whip", "whep", "v1", "streams", "sync", "..", "%", "\u{0}", "é", "{stream}", "assets", "",
+        ]
+        for _ in 0..<20_000 {
+            let path = (0..<Int.random(in: 0...8, using: &random)).map { _ in
+                pieces.randomElement(using: &random) ?? ""
+            }
+            let method = HTTPMethod.allCases.randomElement(using: &random) ?? .get
+            if case .found(_, let parameters) = Router.route(method, path.joined()) {
+                #expect(parameters.values.allSatisfy { !$0.isEmpty })
+            }
+        }
+    }
+}
+
+@Suite struct OpenAPITests {
+    private struct Document: Decodable {
+        struct Operation: Decodable {
+            struct Response: Decodable {}
+            struct Parameter: Decodable {
+                let name: String?
+            }
+            let operationId: String
+            let summary: String
+            let responses: [String: Response]
+        }
+        struct Path: Decodable {
+            let get, post, patch, delete, head: Operation?
+            let parameters: [Parameter]?
+            struct Parameter: Decodable {
+                let name: String?
+                let ref: String?
+                enum CodingKeys: String, CodingKey {
+                    case name
+                    case ref = "$ref"
+                }
+            }
+        }
+        let openapi: String
+        let paths: [String: Path]
+    }
+
+    @Test func `describes every route of the API and no other`() async throws {
+        let bench = try Bench()
+        let response = await bench.ask(.get, "/v1/openapi.json")
+        #expect(response.status == 200)
+        let document = try response.json(Document.self)
+        #expect(document.openapi.hasPrefix("3.1"))
+        var described: [String: String] = [:]
+        for (path, item) in document.paths {
+            let operations = [
+                ("GET", item.get), ("POST", item.post), ("PATCH", item.patch), ("DELETE", item.delete),
+            ]
+            for (method, operation) in operations {
+                guard let operation else { continue }
+                described["\(method) \(path)"] = operation.operationId
+                #expect(!operation.summary.isEmpty)
+                #expect(!operation.responses.isEmpty)
+            }
+        }
+        let routes = Router.routes.filter { !$0.operation.isPage }
+        let wanted = Dictionary(
+            uniqueKeysWithValues: routes.map {
+                ("\($0.method.rawValue) \($0.pattern)", $0.operation.rawValue)
+            })
+        #expect(described == wanted)
+    }
+
+    @Test func `names the parameters of every path`() async throws {
+        let document = try await Bench().ask(.get, "/v1/openapi.json").json(Document.self)
+        for (path, item) in document.paths where path.contains("{") {
+            let names = Set(
+                (item.parameters ?? []).compactMap {
+                    $0.name ?? $0.ref?.split(separator: "/").last.map(String.init)
+                })
+            let wanted = path.split(separator: "/").filter { $0.hasPrefix("{") }.map {
+                String($0.dropFirst().dropLast())
+            }
+            #expect(names == Set(wanted), "\(path)")
+        }
+    }
+}
+
+@Suite struct StreamRoutes {
+    private struct Stream: Decodable, Equatable {
+        struct Track: Decodable, Equatable {
+            let kind: String
+        }
+        let id, state: String
+        let version, viewers: Int
+        let host, hostName, startedAt: String?
+        let tracks: [Track]
+    }
+
+    private struct List: Decodable {
+        let streams: [Stream]
+    }
+
+    private struct Message: Decodable, Equatable {
+        let type: String
+        let version: Int
+        let stream: Stream
+    }
+
+    @Test func `list and show streams`() async throws {
+        let bench = try Bench()
+        let live = try snapshot("s1")
+        bench.service.state.withLock { $0.snapshots = [live] }
+        let list = try await bench.ask(.get, "/v1/streams").json(List.self)
+        #expect(list.streams.map(\.id) == ["s1"])
+        let stream = try await bench.ask(.get, "/v1/streams/s1").json(Stream.self)
+        #expect(
+            stream
+                == Stream(
+                    id: "s1", state: "live", version: 3, viewers: 7, host: "ann", hostName: "ann",
+                    startedAt: "2027-01-15T08:00:00.500Z", tracks: [Stream.Track(kind: "audio")]))
+        #expect(await bench.ask(.get, "/v1/streams/s2").status == 404)
+    }
+
+    @Test func `show only what a token is for when tokens are needed`() async throws {
+        let bench = try Bench { $0.viewers = .token }
+        let (first, second) = (try snapshot("s1"), try snapshot("s2"))
+        bench.service.state.withLock { $0.snapshots = [first, second] }
+        #expect(await bench.ask(.get, "/v1/streams").status == 401)
+        #expect(await bench.ask(.get, "/v1/streams/s1").status == 401)
+        let token = try bench.token(.viewer)
+        #expect(
+            try await bench.ask(.get, "/v1/streams", token: token).json(List.self).streams.map(\.id) == ["s1"]
+        )
+        #expect(await bench.ask(.get, "/v1/streams/s1", token: token).status == 200)
+        #expect(await bench.ask(.get, "/v1/streams/s2", token: token).status == 403)
+        let admin = try bench.token(.admin, stream: "*")
+        #expect(try await bench.ask(.get, "/v1/streams", token: admin).json(List.self).streams.count == 2)
+    }
+
+    @Test func `tell followers of changes`() async throws {
+        let bench = try Bench()
+        let first = try snapshot("s1", .waiting)
+        bench.service.state.withLock { $0.snapshots = [first] }
+        let request = bench.request(.get, "/v1/streams/s1/sync?since=2")
+        guard case .accept(let conversation) = bench.handler.upgrade(request) else {
+            Issue.record("refused")
+            return
+        }
+        let (wakes, wake) = AsyncStream<Void>.makeStream()
+        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        let socket = WebSocketConnection(
+            id: 1, remoteAddress: settings.address, settings: settings, wake: { _ in wake.yield() })
+        let task = Task { await conversation(socket) }
+        var received: [Message] = []
+        let changed = try snapshot("s1", .live, version: 4)
+        for await _ in wakes {
+            while case .send(.text(let text), _) = socket.nextOutput() {
+                received.append(try JSONDecoder().decode(Message.self, from: Data(text.utf8)))
+            }
+            if received.count == 1 { bench.service.announce(changed) }
+            if received.count == 2 { break }
+        }
+        #expect(received.map(\.type) == ["snapshot", "change"])
+        #expect(received.map(\.version) == [3, 4])
+        #expect(received.map(\.stream.state) == ["waiting", "live"])
+        socket.didClose(.lost)
+        await task.value
+    }
+
+    @Test func `refuse followers without a token when it is needed, and elsewhere`() throws {
+        let bench = try Bench { $0.viewers = .token }
+        for (target, status) in [("/v1/streams/s1/sync", 401), ("/v1/streams/s1/other", 404), ("/", 404)] {
+            guard case .refuse(let response) = bench.handler.upgrade(bench.request(.get, target)) else {
+                Issue.record("accepted \(target)")
+                continue
+            }
+            #expect(response.status == status)
+        }
+        let target = "/v1/streams/s1/sync?access_token=\(try bench.token(.viewer))"
+        guard case .accept = bench.handler.upgrade(bench.request(.get, target)) else {
+            Issue.record("refused a good token")
+            return
+        }
+    }
+}
+
+@Suite struct TokenRoute {
+    private struct Made: Decodable {
+        let token, expiresAt: String
+    }
+
+    private let json: HTTPHeaders = ["Content-Type": "application/json"]
+    private let wish = #"{"sub":"ann","name":"Ann","role":"host","stream":"s1","ttl":3600}"#
+
+    @Test func `makes tokens for developers on this machine`() async throws {
+        let bench = try Bench()
+        let response = await bench.ask(.post, "/v1/tokens", json, body: wish)
+        #expect(response.status == 201)
+        #expect(response.headers["cache-control"] == "no-store")
+        let made = try response.json(Made.self)
+        #expect(made.expiresAt == "2027-01-15T09:00:00.000Z")
+        let token = try bench.authority.verify(made.token, now: Bench.now)
+        #expect(
+            token.role == .host && token.subject.description == "ann" && token.expires == Bench.now + 3_600)
+    }
+
+    @Test func `makes none for strangers`() async throws {
+        let bench = try Bench()
+        var request = bench.request(.post, "/v1/tokens", json, body: wish)
+        request.remoteAddress = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 1)
+        #expect(await bench.handler.respond(to: request).status == 401)
+        for (name, value) in [
+            ("Host", "evil.example"), ("Origin", "https://evil.example"), ("Origin", "null"),
+            ("Origin", "https://localhost.evil.example"), ("Origin", "http://evil.example/http://localhost"),
+        ] {
+            var headers = json
+            headers.add(name, value)
+            #expect(
+                await bench.ask(.post, "/v1/tokens", headers, body: wish).status == 401, "\(name): \(value)")
+        }
+        for origin in ["http://localhost:8080", "http://127.0.0.1:3000", "https://[::1]:8443"] {
+            var headers = json
+            headers.add("Origin", origin)
+            #expect(await bench.ask(.post, "/v1/tokens", headers, body: wish).status == 201)
+        }
+    }
+
+    @Test func `wants an administrator elsewhere`() async throws {
+        let bench = try Bench { $0.isDevelopment = false }
+        #expect(await bench.ask(.post, "/v1/tokens", json, body: wish).status == 401)
+        #expect(
+            await bench.ask(.post, "/v1/tokens", token: try bench.token(.host), json, body: wish).status
+                == 403)
+        let admin = try bench.token(.admin, stream: "*")
+        #expect(await bench.ask(.post, "/v1/tokens", token: admin, json, body: wish).status == 201)
+    }
+
+    @Test(arguments: [
+        ("", 400), ("{}", 400), ("[]", 400), (#"{"sub":"","role":"host","stream":"s1"}"#, 422),
+        (#"{"sub":"a","role":"king","stream":"s1"}"#, 422),
+        (#"{"sub":"a","role":"host","stream":"a b"}"#, 422),
+        (#"{"sub":"a","role":"host"}"#, 422), (#"{"sub":"a","role":"host","stream":"s1","ttl":0}"#, 422),
+        (#"{"sub":"a","role":"host","stream":"s1","ttl":1e300}"#, 422),
+        (#"{"sub":"a","role":"host","stream":"s1","name":""}"#, 422),
+        (#"{"sub":"a","role":"viewer","stream":"*"}"#, 201),
+    ])
+    func `refuses wishes it cannot grant`(_ body: String, _ status: Int) async throws {
+        let bench = try Bench()
+        #expect(await bench.ask(.post, "/v1/tokens", json, body: body).status == status)
+    }
+}
+
+@Suite struct SystemRoutes {
+    @Test func `tell health, readiness and numbers`() async throws {
+        let bench = try Bench()
+        #expect(await bench.ask(.get, "/healthz").status == 200)
+        #expect(await bench.ask(.get, "/readyz").status == 200)
+        bench.service.state.withLock { $0.isReady = false }
+        #expect(await bench.ask(.get, "/readyz").status == 503)
+        let metrics = await bench.ask(.get, "/metrics")
+        #expect(metrics.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8")
+        #expect(metrics.text.contains("# HELP fake A number.\n# TYPE fake gauge\nfake 42\n"))
+        #expect(metrics.text.contains("process_resident_memory_bytes "))
+    }
+
+    @Test func `quote labels`() {
+        let label = Metric.Label("name", "a\"b\\c\nd")
+        let metric = Metric("m", .counter, "Help.", [Metric.Sample(1.5, [label])])
+        #expect([metric].text == "# HELP m Help.\n# TYPE m counter\nm{name=\"a\\\"b\\\\c\\nd\"} 1.5\n")
+    }
+
+    @Test func `serve the pages and what they need`() async throws {
+        let bench = try Bench()
+        for (path, type) in [
+            ("/", "text/html; charset=utf-8"), ("/live/s1", "text/html; charset=utf-8"),
+            ("/watch/s1", "text/html; charset=utf-8"), ("/assets/style.css", "text/css; charset=utf-8"),
+            ("/assets/watch.js", "text/javascript; charset=utf-8"), ("/assets/icon.svg", "image/svg+xml"),
+        ] {
+            let response = await bench.ask(.get, path)
+            #expect(response.status == 200)
+            #expect(response.headers["content-type"] == type)
+            #expect(response.headers["content-security-policy"]?.contains("default-src 'none'") == true)
+            #expect(response.headers["x-content-type-options"] == "nosniff")
+            #expect(response.headers["access-control-allow-origin"] == nil)
+            let tag = try #require(response.headers["etag"])
+            let again = await bench.ask(.get, path, ["If-None-Match": "\"x\", W/\(tag)"])
+            #expect(again.status == 304)
+            #expect(again.body.isEmpty)
+        }
+        #expect(await bench.ask(.get, "/live/a.b").status == 404)
+    }
+
+    @Test(arguments: [
+        "/assets/../index.html", "/assets/..", "/assets/", "/assets/none.js",
+        "/assets//style.css/../../index.html",
+        "/assets/style.css/x", "/assets/%2e%2e/index.html", "/index.html", "/Web/index.html",
+    ])
+    func `serve no other files`(_ path: String) async throws {
+        #expect(await (try Bench()).ask(.get, path).status == 404)
+    }
+}
