@@ -77,8 +77,8 @@ struct MessageMemory: ~Copyable {
 
     /// Copies a stretch of bytes out of another memory.
     mutating func copy(from other: borrowing MessageMemory, at source: Int, count: Int, to offset: Int) {
-        let piece = UnsafeBufferPointer(rebasing: other.bytes[source..<(source + count)])
-        _ = bytes[offset..<(offset + count)].update(fromContentsOf: piece)
+        guard let from = other.bytes.baseAddress, let into = bytes.baseAddress else { return }
+        memcpy(into + offset, from + source, count)
     }
 
     // MARK: Sending
@@ -96,7 +96,10 @@ struct MessageMemory: ~Copyable {
 
     /// Lengthens a vector over the bytes behind it.
     mutating func extendVector(_ index: Int, by count: Int) {
-        vectors[index].iov_len &+= count
+        // Not in place: Swift 6.3 makes invalid code of that under the thread sanitizer.
+        var vector = vectors[index]
+        vector.iov_len &+= count
+        vectors[index] = vector
     }
 
     /// Makes a message of some vectors.
