@@ -10,6 +10,7 @@ package struct FuzzEntry: Sendable {
     /// In the order of their names.
     package static let all = [
         FuzzEntry(name: "DTLS", run: fuzzDTLS),
+        FuzzEntry(name: "DataChannel", run: fuzzDataChannel),
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),
         FuzzEntry(name: "RTP", run: fuzzRTP),

@@ -1,0 +1,96 @@
+/// A message of the Data Channel Establishment Protocol: what travels under payload protocol 50.
+/// - Source: RFC 8832 §5.
+package enum DataChannelControl: Equatable, Sendable {
+    case open(DataChannelOpen)
+    case acknowledge
+
+    private static let acknowledgeType: UInt8 = 0x02
+    private static let openType: UInt8 = 0x03
+
+    package init(parsing message: Span<UInt8>) throws(WireError) {
+        switch try message.uint8(at: 0) {
+        case Self.acknowledgeType: self = .acknowledge
+        case Self.openType: self = .open(try DataChannelOpen(message))
+        default: throw .invalid(.dataChannelMessageType)
+        }
+    }
+
+    package var bytes: [UInt8] {
+        switch self {
+        case .acknowledge: [Self.acknowledgeType]
+        case .open(let open): [Self.openType] + open.body
+        }
+    }
+}
+
+/// What the side that opens a channel says of it: DATA_CHANNEL_OPEN.
+/// - Source: RFC 8832 §5.1.
+package struct DataChannelOpen: Equatable, Sendable {
+    package var delivery: DataChannelDelivery
+    /// RFC 8831 §6.4: 128 below normal, 256 normal, 512 high, 1024 extra high.
+    package var priority: UInt16
+    /// At most 65,535 bytes in UTF-8; longer ones are cut when written.
+    package var label: String
+    /// A name from the WebSocket Subprotocol registry, or empty; limited like the label.
+    package var subprotocol: String
+
+    package static let normalPriority: UInt16 = 256
+
+    package init(
+        label: String, subprotocol: String = "", delivery: DataChannelDelivery = DataChannelDelivery(),
+        priority: UInt16 = normalPriority
+    ) {
+        self.delivery = delivery
+        self.priority = priority
+        self.label = label
+        self.subprotocol = subprotocol
+    }
+
+    /// Bytes after the protocol are ignored, as browsers do.
+    init(_ message: Span<UInt8>) throws(WireError) {
+        delivery = try DataChannelDelivery(type: message.uint8(at: 1), parameter: message.uint32(at: 4))
+        priority = try message.uint16(at: 2)
+        let labelStart = 12
+        let labelEnd = try labelStart &+ Int(message.uint16(at: 8))
+        let end = try labelEnd &+ Int(message.uint16(at: 10))
+        let labelBytes = try message.bytes(labelStart..<labelEnd)
+        let subprotocolBytes = try message.bytes(labelEnd..<end)
+        guard let label = String(validating: labelBytes, as: UTF8.self) else {
+            throw .invalid(.dataChannelLabel)
+        }
+        guard let subprotocol = String(validating: subprotocolBytes, as: UTF8.self) else {
+            throw .invalid(.dataChannelProtocol)
+        }
+        self.label = label
+        self.subprotocol = subprotocol
+    }
+
+    /// What follows the message type.
+    fileprivate var body: [UInt8] {
+        let (label, subprotocol) = (Self.limited(label), Self.limited(subprotocol))
+        var bytes = [delivery.type]
+        bytes.append(bigEndian: priority)
+        bytes.append(bigEndian: delivery.parameter)
+        bytes.append(bigEndian: UInt16(truncatingIfNeeded: label.count))
+        bytes.append(bigEndian: UInt16(truncatingIfNeeded: subprotocol.count))
+        return bytes + label + subprotocol
+    }
+
+    /// The whole characters that fit.
+    private static func limited(_ text: String) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for scalar in text.unicodeScalars {
+            let encoded = UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
+            guard bytes.count &+ encoded.count <= Int(UInt16.max) else { break }
+            bytes.append(contentsOf: encoded)
+        }
+        return bytes
+    }
+}
+
+extension WireError.Field {
+    package static var dataChannelMessageType: Self { .init("datachannel.messageType") }
+    package static var dataChannelType: Self { .init("datachannel.channelType") }
+    package static var dataChannelLabel: Self { .init("datachannel.label") }
+    package static var dataChannelProtocol: Self { .init("datachannel.protocol") }
+}
