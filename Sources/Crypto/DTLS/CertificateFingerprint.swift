@@ -33,11 +33,21 @@ package struct CertificateFingerprint: Hashable, Sendable {
             }
         }
 
-        /// The digest of a certificate in DER.
+        /// The digest of an `X509 *`.
         func digest(of certificate: OpaquePointer) -> [UInt8]? {
             var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
             var count: CUnsignedInt = 0
             guard X509_digest(certificate, digest, &bytes, &count) == 1, count == length else { return nil }
+            return Array(bytes.prefix(length))
+        }
+
+        /// The digest of a certificate in DER.
+        func digest(of certificate: [UInt8]) -> [UInt8]? {
+            var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
+            var count: CUnsignedInt = 0
+            guard EVP_Digest(certificate, certificate.count, &bytes, &count, digest, nil) == 1,
+                count == length
+            else { return nil }
             return Array(bytes.prefix(length))
         }
     }
@@ -56,6 +66,12 @@ package struct CertificateFingerprint: Hashable, Sendable {
     /// - Returns: nil for an algorithm that is not known here, or a wrong number of bytes.
     package init?(algorithm name: String, bytes: [UInt8]) {
         guard let algorithm = Algorithm(rawValue: name.lowercased()) else { return nil }
+        self.init(algorithm: algorithm, bytes: bytes)
+    }
+
+    /// - Parameter certificate: X.509 in DER.
+    package init?(of certificate: [UInt8], algorithm: Algorithm) {
+        guard let bytes = algorithm.digest(of: certificate) else { return nil }
         self.init(algorithm: algorithm, bytes: bytes)
     }
 

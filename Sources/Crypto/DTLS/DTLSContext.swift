@@ -18,15 +18,23 @@ import COpenSSL
     ///   - profiles: the most wanted first; a server chooses by this order.
     ///   - cipherSuites: likewise.
     ///   - mtu: at least 256 bytes.
-    package init(
+    package convenience init(
         identity: DTLSIdentity, profiles: [SRTPProfile] = SRTPProfile.preference,
+        cipherSuites: [DTLSCipherSuite] = DTLSCipherSuite.preference, mtu: Int = defaultMTU
+    ) throws(CryptoError) {
+        try self.init(profiles: profiles, cipherSuites: cipherSuites, mtu: mtu)
+        try install(identity)
+    }
+
+    /// A context without a certificate, with which a client is refused.
+    init(
+        profiles: [SRTPProfile] = SRTPProfile.preference,
         cipherSuites: [DTLSCipherSuite] = DTLSCipherSuite.preference, mtu: Int = defaultMTU
     ) throws(CryptoError) {
         guard let context = SSL_CTX_new(DTLS_method()) else { throw CryptoError("SSL_CTX_new") }
         self.context = context
         self.mtu = max(mtu, 256)
         try configure(profiles, cipherSuites)
-        try install(identity)
     }
 
     deinit {

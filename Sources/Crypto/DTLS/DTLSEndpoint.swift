@@ -48,6 +48,7 @@ package final class DTLSEndpoint {
         var interval = DTLSEndpoint.firstRepetition
         /// Nil while there is nothing to repeat.
         var repeatAt: MonotonicTime?
+        var sentAt = MonotonicTime.zero
         var giveUpAt: MonotonicTime
     }
 
@@ -70,8 +71,8 @@ package final class DTLSEndpoint {
     /// OpenSSL's 1 s would make a lost datagram cost a second of black picture.
     static let firstRepetition = Duration.milliseconds(100)
     static let longestRepetition = Duration.seconds(2)
-    /// The last flight is repeated at most this often.
-    static let lastFlightInterval = Duration.milliseconds(40)
+    /// A flight is repeated at most this often because the peer repeats its own.
+    static let answerInterval = Duration.milliseconds(40)
     /// Longer datagrams are no part of any handshake.
     private static let maximumDatagram = 8_192
     /// Record header, explicit nonce and tag.
@@ -136,7 +137,12 @@ package final class DTLSEndpoint {
             }
         case .handshaking(let connection, let flight):
             feed(records, of: datagram, to: connection)
-            return handshake(connection, flight, at: now)
+            let effects = handshake(connection, flight, at: now)
+            // A client that says hello again has not heard the answer.
+            guard effects.isEmpty, role == .server, first.carries(DTLSRecord.clientHello, in: datagram) else {
+                return effects
+            }
+            return repeatFlight(at: now)
         case .connected(let connection, var lastFlight):
             var effects = repeatLastFlight(&lastFlight, for: records, at: now)
             state = .connected(connection, lastFlight)
@@ -163,9 +169,7 @@ package final class DTLSEndpoint {
         guard let repeatAt = flight.repeatAt, repeatAt <= now else { return [] }
         flight.interval = min(flight.interval * 2, Self.longestRepetition)
         flight.repeatAt = now + flight.interval
-        flight.datagrams = flight.datagrams.map { packer.number($0) }
-        state = .handshaking(connection, flight)
-        return flight.datagrams.map(Effect.send)
+        return send(flight, on: connection, at: now)
     }
 
     /// Encrypts application data: one datagram.
@@ -233,6 +237,7 @@ package final class DTLSEndpoint {
                 flight.datagrams = datagrams
                 flight.interval = Self.firstRepetition
                 flight.repeatAt = now + flight.interval
+                flight.sentAt = now
             }
             state = .handshaking(connection, flight)
             return datagrams.map(Effect.send)
@@ -255,12 +260,28 @@ package final class DTLSEndpoint {
         return isClosed ? effects + end(.closedByPeer, saying: closeNotify(connection)) : effects
     }
 
+    /// Sends the current flight again, unless that was done just now.
+    private func repeatFlight(at now: MonotonicTime) -> [Effect] {
+        guard case .handshaking(let connection, let flight) = state, flight.repeatAt != nil,
+            now >= flight.sentAt + Self.answerInterval
+        else { return [] }
+        return send(flight, on: connection, at: now)
+    }
+
+    private func send(_ flight: Flight, on connection: DTLSConnection, at now: MonotonicTime) -> [Effect] {
+        var flight = flight
+        flight.sentAt = now
+        flight.datagrams = flight.datagrams.map { packer.number($0) }
+        state = .handshaking(connection, flight)
+        return flight.datagrams.map(Effect.send)
+    }
+
     /// Sends the last flight again if `records` show that the peer still waits for it.
     private func repeatLastFlight(
         _ flight: inout LastFlight, for records: [DTLSRecord], at now: MonotonicTime
     ) -> [Effect] {
         guard records.contains(where: { $0.type == .handshake }),
-            now >= flight.sentAt + Self.lastFlightInterval
+            now >= flight.sentAt + Self.answerInterval
         else { return [] }
         flight.sentAt = now
         flight.datagrams = flight.datagrams.map { packer.number($0) }

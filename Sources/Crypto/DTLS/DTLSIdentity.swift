@@ -24,11 +24,11 @@ package struct DTLSIdentity: Sendable {
         defer { X509_free(certificate) }
         try Self.fill(certificate, key)
         guard X509_sign(certificate, key, EVP_sha256()) > 0 else { throw CryptoError("X509_sign") }
-        guard let digest = CertificateFingerprint.Algorithm.sha256.digest(of: certificate),
-            let fingerprint = CertificateFingerprint(algorithm: .sha256, bytes: digest)
-        else { throw CryptoError("X509_digest") }
-        self.fingerprint = fingerprint
         self.certificate = try Self.encode("i2d_X509") { i2d_X509(certificate, $0) }
+        guard let fingerprint = CertificateFingerprint(of: self.certificate, algorithm: .sha256) else {
+            throw CryptoError("EVP_Digest")
+        }
+        self.fingerprint = fingerprint
         privateKey = Secret(try Self.encode("i2d_PrivateKey") { i2d_PrivateKey(key, $0) })
     }
 

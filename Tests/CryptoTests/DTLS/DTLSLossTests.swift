@@ -49,6 +49,24 @@ import Testing
         try connect(mtu: mtu, within: .seconds(1)) { _, number in .delay(.milliseconds(8 - number % 8)) }
     }
 
+    @Test func `is answered at once when the client says hello again`() throws {
+        var pair = try DTLSPair()
+        // A browser repeats its hello after 50 ms, twice as soon as the server would repeat its answer.
+        pair.fate = { $0 == .server && $1 == 0 ? .lose : .deliver }
+        pair.start()
+        let hello = try #require(pair.flying.first).bytes
+        pair.run(for: .milliseconds(15)) { _ in false }
+        pair.now = pair.now + .milliseconds(45)
+        #expect(pair.sentByServer == 1)
+        pair.perform(pair.server.receive(hello.span, at: pair.now), of: .server)
+        #expect(pair.sentByServer == 2)
+        // A second copy just behind it changes nothing.
+        pair.perform(pair.server.receive(hello.span, at: pair.now), of: .server)
+        #expect(pair.sentByServer == 2)
+        pair.run()
+        try pair.expectSameKeys()
+    }
+
     @Test(arguments: 0..<200)
     func `comes to an end in spite of heavy loss and reordering`(_ seed: Int) throws {
         var random = SeededGenerator(seed: UInt64(seed))
