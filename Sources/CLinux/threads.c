@@ -42,22 +42,43 @@ int clinux_poll_set(int poll, int descriptor, uint32_t token, int wants_writable
     return epoll_ctl(poll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) < 0 ? -errno : 0;
 }
 
-int clinux_poll_wait(int poll, struct clinux_ready ready[16], int64_t nanoseconds) {
+static int wait_events(int poll, struct epoll_event *events, int capacity, int64_t nanoseconds) {
     enum { second = 1000000000, millisecond = 1000000 };
-    struct epoll_event events[16];
     const struct timespec timeout = {.tv_sec = nanoseconds / second, .tv_nsec = nanoseconds % second};
-    int count = epoll_pwait2(poll, events, 16, nanoseconds < 0 ? NULL : &timeout, NULL);
+    int count = epoll_pwait2(poll, events, capacity, nanoseconds < 0 ? NULL : &timeout, NULL);
     if (count < 0 && (errno == ENOSYS || errno == EPERM)) {
         // Before Linux 5.11, and where a sandbox does not know the call: whole milliseconds, rounded up.
         const int64_t rounded = nanoseconds < 0 ? -1 : (nanoseconds + millisecond - 1) / millisecond;
-        count = epoll_wait(poll, events, 16, rounded > 1000000 ? 1000000 : (int)rounded);
+        count = epoll_wait(poll, events, capacity, rounded > 1000000 ? 1000000 : (int)rounded);
     }
     if (count < 0) return errno == EINTR ? 0 : -errno;
+    return count;
+}
+
+int clinux_poll_wait(int poll, struct clinux_ready ready[16], int64_t nanoseconds) {
+    struct epoll_event events[16];
+    const int count = wait_events(poll, events, 16, nanoseconds);
     for (int i = 0; i < count; i++)
         ready[i] = (struct clinux_ready){
             .token = events[i].data.u32,
             .is_readable = (events[i].events & (EPOLLIN | EPOLLERR | EPOLLHUP)) != 0,
             .is_writable = (events[i].events & EPOLLOUT) != 0};
+    return count;
+}
+
+int clinux_poll_watch_edges(int poll, int descriptor, uint32_t token) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLET, .data.u32 = token};
+    return epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
+}
+
+int clinux_poll_forget(int poll, int descriptor) {
+    return epoll_ctl(poll, EPOLL_CTL_DEL, descriptor, NULL) < 0 ? -errno : 0;
+}
+
+int clinux_poll_wait_many(int poll, uint32_t *tokens, int capacity, int64_t nanoseconds) {
+    struct epoll_event events[256];
+    const int count = wait_events(poll, events, capacity > 256 ? 256 : capacity, nanoseconds);
+    for (int i = 0; i < count; i++) tokens[i] = events[i].data.u32;
     return count;
 }
 

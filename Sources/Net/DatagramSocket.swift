@@ -46,7 +46,7 @@ package final class DatagramSocket: Sendable {
     }
 
     /// Datagrams the kernel dropped since the start because nobody read them in time.
-    var droppedByKernel: UInt64 {
+    package var droppedByKernel: UInt64 {
         UInt64(clamping: clinux_receive_drops(descriptor))
     }
 }

@@ -13,28 +13,27 @@ struct ReceiveBatch: ~Copyable {
 
     private let bufferSize: Int
     private let stride: Int
-    private let socket: DatagramSocket
     private var memory: MessageMemory
     /// Messages that the last call filled.
     private var filled = 0
 
-    init(socket: DatagramSocket) {
-        self.socket = socket
-        bufferSize = socket.coalesces ? Self.coalescedSize : Self.singleSize
+    /// - Parameter coalesces: whether the sockets it reads have UDP_GRO on.
+    init(coalesces: Bool) {
+        bufferSize = coalesces ? Self.coalescedSize : Self.singleSize
         stride = bufferSize + Self.stagger
         memory = MessageMemory(
             .init(
                 bytes: stride * Self.messages, messages: Self.messages, vectors: Self.messages,
                 names: Self.messages),
-            isIPv4: socket.isIPv4)
+            isIPv4: true)
         for index in 0..<Self.messages {
             memory.prepareReceive(index, offset: index * stride, count: bufferSize)
         }
     }
 
-    /// Takes what has arrived, without waiting.
+    /// Takes what has arrived at a socket, without waiting.
     /// - Returns: whether more may be waiting.
-    mutating func fill(counting counters: inout TrafficCounters) -> Bool {
+    mutating func fill(from socket: DatagramSocket, counting counters: inout TrafficCounters) -> Bool {
         // The kernel overwrote what it filled.
         for index in 0..<filled { memory.prepareReceive(index, offset: index * stride, count: bufferSize) }
         counters.receiveCalls &+= 1

@@ -45,7 +45,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
         self.poller = poller
         self.sink = sink
         self.handler = handler
-        arrivals = ReceiveBatch(socket: shared.socket)
+        arrivals = ReceiveBatch(coalesces: shared.socket.coalesces)
         copied = now
         statistics.time = now
     }
@@ -98,7 +98,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
 
     private mutating func takeDatagrams(at now: MonotonicTime) {
         for _ in 0..<Self.receivesPerBatch {
-            let mayHaveMore = arrivals.fill(counting: &received)
+            let mayHaveMore = arrivals.fill(from: shared.socket, counting: &received)
             arrivals.forEach(counting: &received) { datagram, source in
                 handler.receive(&datagram, from: source, at: now, into: &sink)
             }

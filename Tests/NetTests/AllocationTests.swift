@@ -52,7 +52,7 @@ struct `The packet path` {
         let receiving = try DatagramSocket(bind: TransportAddress(ip: .loopback, port: 0))
         let others = (0..<50).map { TransportAddress(ip: .loopback, port: UInt16(20_000 + $0)) }
         var sink = SendBatch(socket: sending, hashKey: 3)
-        var arrivals = ReceiveBatch(socket: receiving)
+        var arrivals = ReceiveBatch(coalesces: receiving.coalesces)
         var counters = TrafficCounters()
 
         func turn() {
@@ -66,7 +66,7 @@ struct `The packet path` {
                 sink.append(to: receiving.localAddress, capacity: 1_300) { _ in 1_000 }
             }
             sink.flush(at: .zero)
-            _ = arrivals.fill(counting: &counters)
+            _ = arrivals.fill(from: receiving, counting: &counters)
             arrivals.forEach(counting: &counters) { datagram, _ in datagram[0] &+= 1 }
         }
         for _ in 0..<3 { turn() }

@@ -49,8 +49,8 @@ import Testing
         var remote = try Remote()
         remote.send((0..<200).map { datagram($0, size: 1_000) }, to: socket.localAddress)
         var counters = TrafficCounters()
-        var arrivals = ReceiveBatch(socket: socket)
-        while arrivals.fill(counting: &counters) { arrivals.forEach(counting: &counters) { _, _ in } }
+        var arrivals = ReceiveBatch(coalesces: socket.coalesces)
+        while arrivals.fill(from: socket, counting: &counters) { arrivals.forEach(counting: &counters) { _, _ in } }
         arrivals.forEach(counting: &counters) { _, _ in }
         #expect(socket.droppedByKernel > 0)
         #expect(counters.datagramsIn < 200)

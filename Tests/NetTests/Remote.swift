@@ -20,7 +20,7 @@ struct Remote: ~Copyable {
     /// - Parameter coalescing: take runs of datagrams as the kernel glued them, if it does.
     init(_ ip: IPAddress = .loopback, coalescing: Bool = false) throws {
         socket = try DatagramSocket(bind: TransportAddress(ip: ip, port: 0), coalescing: coalescing)
-        arrivals = ReceiveBatch(socket: socket)
+        arrivals = ReceiveBatch(coalesces: socket.coalesces)
         sink = SendBatch(socket: socket, hashKey: 1)
     }
 
@@ -45,7 +45,7 @@ struct Remote: ~Copyable {
         var result: [Datagram] = []
         var more = true
         while more {
-            more = arrivals.fill(counting: &counters)
+            more = arrivals.fill(from: socket, counting: &counters)
             arrivals.forEach(counting: &counters) { span, source in
                 result.append(Datagram(bytes: span.withUnsafeBytes { Array($0) }, source: source))
             }

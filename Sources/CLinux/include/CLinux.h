@@ -73,6 +73,12 @@ int clinux_poll_set(int poll, int descriptor, uint32_t token, int wants_writable
 /// Waits up to `nanoseconds`; for ever if negative.
 /// @return the number of entries written, at most 16.
 int clinux_poll_wait(int poll, struct clinux_ready ready[16], int64_t nanoseconds);
+/// Watches for input, and tells only of what comes new (EPOLLET): the reader must empty the socket.
+int clinux_poll_watch_edges(int poll, int descriptor, uint32_t token);
+int clinux_poll_forget(int poll, int descriptor);
+/// Waits as `clinux_poll_wait` does.
+/// @return how many tokens were written, at most `capacity` and 256, or a negative errno.
+int clinux_poll_wait_many(int poll, uint32_t *tokens, int capacity, int64_t nanoseconds);
 /// Waits until `descriptor` takes output, at most `milliseconds`.
 int clinux_wait_writable(int descriptor, int milliseconds);
 /// Waits until `descriptor` has input, at most `milliseconds`.

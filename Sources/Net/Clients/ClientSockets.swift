@@ -1,0 +1,71 @@
+import Base
+import CLinux
+
+/// Many sockets behind one epoll instance, as load tests need them: one for each client, so that servers can tell
+/// clients apart by address.
+///
+/// Belongs to one thread. Sockets are known by tokens of the owner's choice; each one's buffer in the kernel is its
+/// own, so that none overflows because of another.
+package final class ClientSockets {
+    private let poll: Int32
+    private var sockets: [Int: DatagramSocket] = [:]
+    private var tokens = [UInt32](repeating: 0, count: 128)
+
+    init(waker: Waker) throws(NetError) {
+        poll = clinux_poll_open()
+        guard poll >= 0 else { throw .system(operation: "open an epoll instance", code: -poll) }
+        let result = clinux_poll_set(poll, waker.descriptor, Self.wakerToken, 0, 1)
+        guard result == 0 else {
+            clinux_close(poll)
+            throw .system(operation: "watch a descriptor", code: -result)
+        }
+    }
+
+    deinit {
+        clinux_close(poll)
+    }
+
+    private static let wakerToken = UInt32.max
+
+    package var count: Int { sockets.count }
+
+    /// Begins to listen.
+    /// - Parameter token: not in use, and below 2^31.
+    /// - Returns: false if the kernel refuses.
+    package func add(_ socket: DatagramSocket, token: Int) -> Bool {
+        guard let number = UInt32(exactly: token), number < UInt32(Int32.max), sockets[token] == nil,
+            clinux_poll_watch_edges(poll, socket.descriptor, number) == 0
+        else { return false }
+        sockets[token] = socket
+        return true
+    }
+
+    /// Stops listening; the socket closes when its last owner lets it go.
+    /// - Returns: datagrams that the kernel dropped because it was not read in time.
+    @discardableResult
+    package func remove(token: Int) -> UInt64 {
+        guard let socket = sockets.removeValue(forKey: token) else { return 0 }
+        _ = clinux_poll_forget(poll, socket.descriptor)
+        return socket.droppedByKernel
+    }
+
+    /// Datagrams that the kernel dropped because the sockets now open were not read in time.
+    package var droppedByKernel: UInt64 {
+        sockets.values.reduce(0) { $0 &+ $1.droppedByKernel }
+    }
+
+    subscript(token: Int) -> DatagramSocket? { sockets[token] }
+
+    /// Waits for something to read.
+    /// - Parameter visit: called with each socket's token; it must read until nothing is left.
+    /// - Returns: whether the waker called.
+    func wait(nanoseconds: Int64?, _ visit: (Int) -> Void) -> Bool {
+        let limit = nanoseconds.map { max($0, 0) } ?? -1
+        let count = Int(clinux_poll_wait_many(poll, &tokens, Int32(clamping: tokens.count), limit))
+        var isAwake = false
+        for token in tokens.prefix(max(count, 0)) {
+            if token == Self.wakerToken { isAwake = true } else { visit(Int(token)) }
+        }
+        return isAwake
+    }
+}

@@ -1,0 +1,71 @@
+import Base
+import Glibc
+import Peer
+
+/// Memory in which datagrams of one thread are written before they leave.
+package final class DirectSinkBuffer {
+    /// Longer datagrams do not exist on the paths of WebRTC.
+    static let size = 2_048
+
+    fileprivate var ipv4: MessageMemory
+    fileprivate var ipv6: MessageMemory
+    /// What left, and what did not, over all sinks that use this buffer.
+    package fileprivate(set) var counters = TrafficCounters()
+
+    package init() {
+        let capacity = MessageMemory.Capacity(bytes: Self.size, messages: 1, vectors: 1, names: 1)
+        ipv4 = MessageMemory(capacity, isIPv4: true)
+        ipv6 = MessageMemory(capacity, isIPv4: false)
+    }
+}
+
+/// Sends each datagram at once and by itself, as a client does that has few to send.
+///
+/// What the kernel does not take at once is dropped and counted.
+package struct DirectSink: DatagramSink {
+    private let socket: DatagramSocket
+    private let buffer: DirectSinkBuffer
+
+    package init(socket: DatagramSocket, buffer: DirectSinkBuffer) {
+        self.socket = socket
+        self.buffer = buffer
+    }
+
+    package mutating func append<Failure: Error>(
+        to destination: TransportAddress, capacity: Int,
+        _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) {
+        guard capacity <= DirectSinkBuffer.size else {
+            buffer.counters.droppedTooLarge &+= 1
+            return
+        }
+        let result: Int
+        let length: Int
+        if socket.isIPv4 {
+            (length, result) = try Self.send(&buffer.ipv4, socket, destination, capacity, write)
+        } else {
+            (length, result) = try Self.send(&buffer.ipv6, socket, destination, capacity, write)
+        }
+        guard length > 0 else { return }
+        buffer.counters.sendCalls &+= 1
+        guard result == 1 else {
+            let isFull = result == -Int(EAGAIN) || result == -Int(ENOBUFS) || result == 0
+            if isFull { buffer.counters.droppedBufferFull &+= 1 } else { buffer.counters.droppedOther &+= 1 }
+            return
+        }
+        buffer.counters.datagramsOut &+= 1
+        buffer.counters.bytesOut &+= UInt64(length)
+    }
+
+    private static func send<Failure: Error>(
+        _ memory: inout MessageMemory, _ socket: DatagramSocket, _ destination: TransportAddress,
+        _ capacity: Int, _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) -> (length: Int, result: Int) {
+        let length = try memory.withBytes(at: 0, count: capacity, write)
+        guard length > 0, length <= capacity else { return (0, 0) }
+        memory.setName(0, to: destination)
+        memory.setVector(0, offset: 0, count: length)
+        memory.setMessage(0, name: 0, vectors: 0..<1, segmentSize: nil)
+        return (length, memory.send(0..<1, through: socket))
+    }
+}
