@@ -1,12 +1,43 @@
+import Dispatch
 import Foundation
+
+/// Writes a message to standard error, and ends the process.
+func fail(_ message: String, _ code: ExitCode) -> Never {
+    FileHandle.standardError.write(Data("sfu-bench: \(message)\n".utf8))
+    exit(code.rawValue)
+}
+
+/// The first signal ends the measurement, the second the process.
+@MainActor
+func interrupting(_ bench: Bench) -> [any DispatchSourceSignal] {
+    [SIGINT, SIGTERM].map { number in
+        signal(number, SIG_IGN)
+        let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
+        source.setEventHandler {
+            if bench.isInterrupted { exit(ExitCode.failure.rawValue) }
+            bench.interrupt()
+        }
+        source.resume()
+        return source
+    }
+}
 
 do {
     let arguments = Array(CommandLine.arguments.dropFirst())
-    switch try CommandLineParser.parse(arguments, environment: ProcessInfo.processInfo.environment) {
+    let outcome = try CommandLineParser.parse(arguments, environment: ProcessInfo.processInfo.environment)
+    switch outcome {
     case .help(let text): print(text, terminator: "")
-    case .run(let options): print(options.command.rawValue)
+    case .run(let options):
+        let bench = try await Bench(options)
+        let signals = interrupting(bench)
+        let report = try await bench.run()
+        bench.stop()
+        for source in signals { source.cancel() }
+        try ReportWriter.write(report, options.report)
+        exit(report.verdict.exitCode.rawValue)
     }
+} catch let error as UsageError {
+    fail(error.description, .usage)
 } catch {
-    FileHandle.standardError.write(Data("sfu-bench: \(error)\n".utf8))
-    exit(ExitCode.usage.rawValue)
+    fail("\(error)", .failure)
 }

@@ -1,0 +1,47 @@
+import Base
+import Wire
+
+/// When a packet of synthetic media left its publisher, as it is written into the packet's payload.
+///
+/// Sixteen bits that tell it from other bytes, and microseconds of the machine's monotonic clock: publisher and viewer
+/// have to be on one machine for it to mean something.
+package struct MediaStamp: Equatable, Sendable {
+    private static let mark: UInt64 = 0xBE9C << 48
+    private static let mask: UInt64 = 1 << 48 - 1
+    /// Bytes in a payload.
+    package static let length = 8
+
+    /// Rounded down to microseconds.
+    package let time: MonotonicTime
+
+    package init(_ time: MonotonicTime) {
+        self.time = MonotonicTime(nanoseconds: time.nanoseconds / 1_000 * 1_000)
+    }
+
+    /// - Returns: nil if the bits are no stamp.
+    package init?(bits: UInt64) {
+        guard bits & ~Self.mask == Self.mark else { return nil }
+        time = MonotonicTime(nanoseconds: Int64(bits & Self.mask) &* 1_000)
+    }
+
+    package var bits: UInt64 {
+        Self.mark | UInt64(bitPattern: time.nanoseconds / 1_000) & Self.mask
+    }
+
+    /// Overwrites what stands at `offset`; a payload that is too short stays as it is.
+    package func write(to payload: inout [UInt8], at offset: Int) {
+        guard offset >= 0, offset + Self.length <= payload.count else { return }
+        for index in 0..<Self.length {
+            payload[offset + index] = UInt8(truncatingIfNeeded: bits >> UInt64(56 - 8 * index))
+        }
+    }
+
+    /// Where `SyntheticVideo` has its stamp.
+    /// - Parameter payload: of RTP, beginning with a VP8 descriptor.
+    package static func offset(inVideo payload: Span<UInt8>) throws(WireError) -> Int {
+        let descriptor = try VP8Descriptor(parsing: payload)
+        guard descriptor.startsFrame else { return descriptor.length }
+        let isKeyFrame = try payload.uint8(at: descriptor.length) & 1 == 0
+        return descriptor.length + (isKeyFrame ? 10 : 3)
+    }
+}

@@ -1,0 +1,226 @@
+import Base
+import Crypto
+import Net
+import Peer
+import Synchronization
+
+/// What generator threads share with whoever runs them.
+final class GeneratorShared: Sendable {
+    private let snapshots: Mutex<[Snapshot]>
+    private let notices = Mutex<[Notice]>([])
+
+    init(threads: Int) {
+        snapshots = Mutex(Array(repeating: Snapshot(), count: threads))
+    }
+
+    func publish(_ snapshot: Snapshot, thread: Int) {
+        snapshots.withLock { $0[thread] = snapshot }
+    }
+
+    /// One of each thread, at most `ClientHost.snapshotInterval` old.
+    var all: [Snapshot] { snapshots.withLock { $0 } }
+
+    func append(_ new: [Notice]) {
+        notices.withLock { $0 += new }
+    }
+
+    /// Milestones since the last call.
+    func takeNotices() -> [Notice] {
+        notices.withLock { notices in
+            defer { notices.removeAll() }
+            return notices
+        }
+    }
+}
+
+/// The clients of one generator thread.
+struct ClientHost: ClientHandler {
+    typealias Command = GeneratorCommand
+
+    private enum Client {
+        case viewer(Viewer)
+        case publisher(Publisher)
+    }
+
+    private struct Entry {
+        let client: Client
+        /// When its `advance` wants to be called.
+        var deadline: MonotonicTime
+    }
+
+    /// Timers of viewers are no finer than this; those of publishers are.
+    private static let sweepInterval: Int64 = 5_000_000
+    static let snapshotInterval: Int64 = 100_000_000
+    /// A viewer without packets for longer is stalled.
+    private static let stall: Int64 = 1_000_000_000
+
+    private let thread: Int
+    private let shared: GeneratorShared
+    private let sockets: ClientSockets
+    private let buffer: DirectSinkBuffer
+    private let dtls: DTLSContext
+    private let clock: WallClock
+    private let box = TallyBox()
+    /// Of viewers who play before a storm.
+    private let earlierBox = TallyBox()
+    private var random: SplitMix64
+    private var entries: [Int: Entry] = [:]
+    private var publishers: Set<Int> = []
+    /// Ids whose milestones wait to be told.
+    private var nextSweep: MonotonicTime
+    private var nextSnapshot: MonotonicTime
+    private var nextPublisher = MonotonicTime.distantFuture
+    /// Datagrams lost at sockets that are closed by now.
+    private var lostBefore: UInt64 = 0
+    private var notices: [Notice] = []
+
+    init(
+        _ start: ClientStart, thread: Int, shared: GeneratorShared, dtls: DTLSContext, clock: WallClock,
+        seed: UInt64
+    ) {
+        self.thread = thread
+        self.shared = shared
+        sockets = start.sockets
+        buffer = start.buffer
+        self.dtls = dtls
+        self.clock = clock
+        random = SplitMix64(seed: seed)
+        nextSweep = start.now
+        nextSnapshot = start.now
+    }
+
+    // MARK: Commands
+
+    mutating func perform(_ command: GeneratorCommand, at now: MonotonicTime) {
+        switch command {
+        case .add(let setup): add(setup, at: now)
+        case .remove(let id): remove(id)
+        }
+    }
+
+    private mutating func add(_ setup: ClientSetup, at now: MonotonicTime) {
+        guard entries[setup.id] == nil, sockets.add(setup.socket, token: setup.id) else {
+            notices.append(Notice(id: setup.id, milestone: .failed, time: now))
+            return
+        }
+        let sink = DirectSink(socket: setup.socket, buffer: buffer)
+        let client: Client
+        switch setup.purpose {
+        case .view(let settings):
+            client = .viewer(
+                Viewer(
+                    setup, settings, dtls: dtls, sink: sink, box: setup.isEarlier ? earlierBox : box,
+                    seed: random.next(), at: now))
+        case .publish(let settings):
+            client = .publisher(
+                Publisher(
+                    setup, settings, dtls: dtls, sink: sink, box: box, clock: clock, seed: random.next(),
+                    at: now))
+            publishers.insert(setup.id)
+        }
+        entries[setup.id] = Entry(client: client, deadline: now)
+        advance(setup.id, client, to: now)
+    }
+
+    private mutating func remove(_ id: Int) {
+        guard let entry = entries.removeValue(forKey: id) else { return }
+        publishers.remove(id)
+        switch entry.client {
+        case .viewer(let viewer): viewer.leave()
+        case .publisher(let publisher): publisher.leave()
+        }
+        lostBefore &+= sockets.remove(token: id)
+    }
+
+    // MARK: Datagrams
+
+    mutating func receive(
+        _ datagram: inout MutableSpan<UInt8>, token: Int, from source: TransportAddress, at now: MonotonicTime
+    ) {
+        switch entries[token]?.client {
+        case .viewer(let viewer):
+            if viewer.receive(&datagram, from: source, at: now) { entries[token]?.deadline = viewer.deadline }
+            if viewer.hasMilestones { notices += viewer.takeMilestones() }
+        case .publisher(let publisher):
+            publisher.receive(&datagram, from: source, at: now)
+            nextPublisher = min(nextPublisher, publisher.deadline)
+            entries[token]?.deadline = publisher.deadline
+            if publisher.hasMilestones { notices += publisher.takeMilestones() }
+        case nil: break
+        }
+    }
+
+    // MARK: Time
+
+    var deadline: MonotonicTime? { min(nextSweep, nextSnapshot, nextPublisher) }
+
+    mutating func advance(to now: MonotonicTime) {
+        if nextPublisher <= now {
+            nextPublisher = .distantFuture
+            for id in publishers { advanceIfDue(id, to: now) }
+        }
+        if nextSweep <= now {
+            nextSweep = now.advanced(byNanoseconds: Self.sweepInterval)
+            for (id, entry) in entries where entry.deadline <= now { advance(id, entry.client, to: now) }
+            tellNotices()
+        }
+        if nextSnapshot <= now {
+            nextSnapshot = now.advanced(byNanoseconds: Self.snapshotInterval)
+            publishSnapshot(at: now)
+        }
+    }
+
+    private mutating func advanceIfDue(_ id: Int, to now: MonotonicTime) {
+        guard let entry = entries[id] else { return }
+        if entry.deadline <= now {
+            advance(id, entry.client, to: now)
+        } else {
+            nextPublisher = min(nextPublisher, entry.deadline)
+        }
+    }
+
+    private mutating func advance(_ id: Int, _ client: Client, to now: MonotonicTime) {
+        switch client {
+        case .viewer(let viewer):
+            viewer.advance(to: now)
+            entries[id]?.deadline = viewer.deadline
+            if viewer.hasMilestones { notices += viewer.takeMilestones() }
+        case .publisher(let publisher):
+            publisher.advance(to: now)
+            let deadline = publisher.deadline
+            entries[id]?.deadline = deadline
+            nextPublisher = min(nextPublisher, deadline)
+            if publisher.hasMilestones { notices += publisher.takeMilestones() }
+        }
+    }
+
+    private mutating func tellNotices() {
+        guard !notices.isEmpty else { return }
+        shared.append(notices)
+        notices.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func publishSnapshot(at now: MonotonicTime) {
+        var snapshot = Snapshot()
+        box.tally.droppedByKernel = lostBefore &+ sockets.droppedByKernel
+        let sent = buffer.counters
+        box.tally.unsent = sent.droppedBufferFull &+ sent.droppedOther &+ sent.droppedTooLarge
+        box.tally.processorTime = ProcessorClock.threadNanoseconds()
+        snapshot.earlier = earlierBox.tally
+        snapshot.tally = box.tally + earlierBox.tally
+        snapshot.time = now
+        snapshot.publishers = publishers.count
+        snapshot.viewers = entries.count - publishers.count
+        for entry in entries.values {
+            guard case .viewer(let viewer) = entry.client, let last = viewer.lastPacket else { continue }
+            if now.nanoseconds(since: last) > Self.stall { snapshot.stalled += 1 }
+        }
+        shared.publish(snapshot, thread: thread)
+    }
+
+    mutating func stop(at now: MonotonicTime) {
+        for id in Array(entries.keys) { remove(id) }
+        tellNotices()
+        publishSnapshot(at: now)
+    }
+}

@@ -1,0 +1,55 @@
+import Base
+import ClientPeer
+import Net
+import Wire
+
+/// A client that signalling has prepared: what a generator thread needs to connect it.
+struct ClientSetup: Sendable {
+    enum Purpose: Sendable {
+        case view(ViewerSettings)
+        case publish(PublisherSettings)
+    }
+
+    /// Names it for ever.
+    let id: Int
+    let credentials: ICECredentials
+    let plan: ClientPlan
+    let socket: DatagramSocket
+    let purpose: Purpose
+    /// Counts among those who play before a storm.
+    var isEarlier = false
+}
+
+struct ViewerSettings: Sendable {
+    var decryptEvery: Int
+    var asksForRepair: Bool
+}
+
+struct PublisherSettings: Sendable {
+    var media: MediaOptions
+    /// Of a file, made once for all publishers.
+    var recordedVideo: RecordedVideo?
+    var recordedAudio: RecordedAudio?
+}
+
+/// What generator threads are told.
+enum GeneratorCommand: Sendable {
+    case add(ClientSetup)
+    /// Says goodbye to the server and forgets the client.
+    case remove(id: Int)
+}
+
+/// How far a client has come.
+enum Milestone: Equatable, Sendable {
+    case iceConnected, dtlsConnected, firstPacket, firstFrame
+    /// The connection broke, or was never made.
+    case failed
+    case closedByServer
+}
+
+/// One step of one client, as its thread saw it.
+struct Notice: Equatable, Sendable {
+    let id: Int
+    let milestone: Milestone
+    let time: MonotonicTime
+}

@@ -1,0 +1,4 @@
+/// The tally that all clients of one thread count into.
+final class TallyBox {
+    var tally = Tally()
+}

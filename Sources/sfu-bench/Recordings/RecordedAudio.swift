@@ -1,0 +1,80 @@
+import Wire
+
+/// An Opus recording that publishers play in a loop.
+/// - Source: RFC 3533 §6 (Ogg pages), RFC 7845 §3 (Opus in Ogg).
+struct RecordedAudio: Sendable {
+    enum Problem: Error, Equatable, CustomStringConvertible {
+        case notOgg, notOpus, truncated, empty, tooLarge
+
+        var description: String {
+            switch self {
+            case .notOgg: "is no Ogg file"
+            case .notOpus: "holds something else than Opus"
+            case .truncated: "ends in the middle of a page"
+            case .empty: "holds no audio"
+            case .tooLarge: "is larger than 64 MB"
+            }
+        }
+    }
+
+    static let maximumSize = 64 << 20
+    /// Longer packets do not fit into a datagram.
+    private static let maximumPacket = 1_150
+
+    let packets: [[UInt8]]
+    /// In nanoseconds; that of the first packet stands for all.
+    let packetInterval: Int64
+
+    init(parsing file: [UInt8]) throws(Problem) {
+        guard file.count <= Self.maximumSize else { throw .tooLarge }
+        var all = try Self.packets(of: file)
+        guard let head = all.first, head.starts(with: Array("OpusHead".utf8)) else { throw .notOpus }
+        all.removeFirst(min(2, all.count))
+        packets = all.filter { (1...Self.maximumPacket).contains($0.count) }
+        guard let first = packets.first, let ticks = try? OpusPayload.duration(first.span) else {
+            throw .empty
+        }
+        packetInterval = Int64(ticks) * 1_000_000 / 48
+    }
+
+    private static func packets(of file: [UInt8]) throws(Problem) -> [[UInt8]] {
+        var packets: [[UInt8]] = []
+        var open: [UInt8] = []
+        var offset = 0
+        while offset < file.count {
+            guard offset + 27 <= file.count else { throw .truncated }
+            guard file[offset...].starts(with: Array("OggS".utf8)) else { throw .notOgg }
+            let segments = Int(file[offset + 26])
+            var start = offset + 27 + segments
+            guard start <= file.count else { throw .truncated }
+            for length in file[(offset + 27)..<start] {
+                guard start + Int(length) <= file.count else { throw .truncated }
+                open += file[start..<(start + Int(length))]
+                start += Int(length)
+                // 255 says that the packet goes on in the next segment.
+                guard length < 255 else { continue }
+                packets.append(open)
+                open = []
+            }
+            offset = start
+        }
+        return packets
+    }
+
+    func player() -> Player { Player(recording: self) }
+
+    /// One publisher's place in the recording.
+    struct Player: Sendable {
+        private let recording: RecordedAudio
+        private var position = 0
+
+        fileprivate init(recording: RecordedAudio) {
+            self.recording = recording
+        }
+
+        mutating func next() -> [UInt8] {
+            defer { position = (position + 1) % recording.packets.count }
+            return recording.packets[position]
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Wire
+
+/// A VP8 recording, cut into RTP payloads, that publishers play in a loop.
+///
+/// A key-frame request makes the player jump to the next key frame, which is all a recording can do.
+/// - Source: the IVF container of libvpx (`ivfdec.c`); RFC 7741 §4.2.
+struct RecordedVideo: Sendable {
+    struct Frame: Sendable {
+        let bytes: [UInt8]
+        let isKeyFrame: Bool
+    }
+
+    enum Problem: Error, Equatable, CustomStringConvertible {
+        case notIVF, notVP8, truncated, noKeyFrame, tooLarge
+
+        var description: String {
+            switch self {
+            case .notIVF: "is no IVF file"
+            case .notVP8: "holds something else than VP8"
+            case .truncated: "ends in the middle of a frame"
+            case .noKeyFrame: "does not begin with a key frame"
+            case .tooLarge: "is larger than 512 MB"
+            }
+        }
+    }
+
+    static let maximumSize = 512 << 20
+    /// Bytes of VP8 in one packet.
+    private static let maximumPayload = 1_150
+    private static let headerLength = 32
+    private static let frameHeaderLength = 12
+
+    let frames: [Frame]
+    /// In nanoseconds.
+    let frameInterval: Int64
+    /// The mean, in bits a second.
+    let bitrate: Int
+
+    init(parsing file: [UInt8]) throws(Problem) {
+        guard file.count <= Self.maximumSize else { throw .tooLarge }
+        guard file.count >= Self.headerLength, file.starts(with: Array("DKIF".utf8)) else { throw .notIVF }
+        guard Array(file[8..<12]) == Array("VP80".utf8) else { throw .notVP8 }
+        let rate = Self.littleEndian(file, 16, 4)
+        let scale = Self.littleEndian(file, 20, 4)
+        var frames: [Frame] = []
+        var offset = max(Self.littleEndian(file, 6, 2), Self.headerLength)
+        while offset + Self.frameHeaderLength <= file.count {
+            let size = Self.littleEndian(file, offset, 4)
+            let start = offset + Self.frameHeaderLength
+            guard start + size <= file.count else { throw .truncated }
+            let bytes = Array(file[start..<(start + size)])
+            if let first = bytes.first { frames.append(Frame(bytes: bytes, isKeyFrame: first & 1 == 0)) }
+            offset = start + size
+        }
+        guard frames.first?.isKeyFrame == true else { throw .noKeyFrame }
+        self.frames = frames
+        let perSecond = rate > 0 && scale > 0 ? Double(rate) / Double(scale) : 30
+        frameInterval = Int64(1e9 / min(max(perSecond, 1), 240))
+        let total = frames.reduce(0) { $0 + $1.bytes.count }
+        bitrate = Int(Double(total) * 8 / (Double(frames.count) * Double(frameInterval) / 1e9))
+    }
+
+    private static func littleEndian(_ bytes: [UInt8], _ offset: Int, _ count: Int) -> Int {
+        (0..<count).reduce(0) { $0 | Int(bytes[offset + $1]) << (8 * $1) }
+    }
+
+    func player(using random: inout some RandomNumberGenerator) -> Player {
+        Player(
+            recording: self, timestamp: UInt32.random(in: 0...UInt32.max, using: &random),
+            pictureID: UInt16.random(in: 0...0x7FFF, using: &random))
+    }
+
+    /// One publisher's place in the recording.
+    struct Player: Sendable {
+        private let recording: RecordedVideo
+        private var position = 0
+        private var timestamp: UInt32
+        private var pictureID: UInt16
+
+        fileprivate init(recording: RecordedVideo, timestamp: UInt32, pictureID: UInt16) {
+            self.recording = recording
+            self.timestamp = timestamp
+            self.pictureID = pictureID
+        }
+
+        mutating func requestKeyFrame() {
+            let frames = recording.frames
+            position = frames[position...].firstIndex { $0.isKeyFrame } ?? 0
+        }
+
+        mutating func nextFrame() -> [MediaPacket] {
+            let frame = recording.frames[position]
+            position = (position + 1) % recording.frames.count
+            defer {
+                timestamp &+= UInt32(recording.frameInterval * 90 / 1_000_000)
+                pictureID = (pictureID + 1) & 0x7FFF
+            }
+            let limit = RecordedVideo.maximumPayload
+            let starts = stride(from: 0, to: frame.bytes.count, by: limit)
+            return starts.map { start in
+                let end = min(start + limit, frame.bytes.count)
+                var payload: [UInt8] = [start == 0 ? 0x90 : 0x80, 0x80]
+                payload.append(bigEndian: pictureID | 0x8000)
+                payload += frame.bytes[start..<end]
+                return MediaPacket(
+                    payload: payload, timestamp: timestamp, marker: end == frame.bytes.count,
+                    isKeyFrame: frame.isKeyFrame, stampOffset: nil)
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// Writes numbers for people.
+enum Format {
+    /// Three significant digits at most, without an exponent: 0.034, 1.25, 12.5, 125, 1250.
+    static func short(_ value: Double) -> String {
+        guard value.isFinite else { return "-" }
+        let magnitude = abs(value)
+        let places = magnitude >= 100 ? 0 : magnitude >= 10 ? 1 : magnitude >= 1 ? 2 : 3
+        return fixed(value, places)
+    }
+
+    /// With a number of decimal places.
+    static func fixed(_ value: Double, _ places: Int) -> String {
+        guard value.isFinite, abs(value) < 1e15 else { return "-" }
+        var scale = 1.0
+        for _ in 0..<places { scale *= 10 }
+        let scaled = Int((abs(value) * scale).rounded())
+        let sign = value < 0 && scaled != 0 ? "-" : ""
+        let whole = scaled / Int(scale)
+        guard places > 0 else { return sign + String(whole) }
+        let rest = String(scaled % Int(scale))
+        return sign + String(whole) + "." + String(repeating: "0", count: places - rest.count) + rest
+    }
+
+    /// A whole number with thin groups: 12 345 678.
+    static func count(_ value: Double) -> String {
+        guard value.isFinite, abs(value) < 1e15 else { return "-" }
+        let digits = String(Int(abs(value).rounded()))
+        var text = ""
+        for (index, digit) in digits.enumerated() {
+            if index > 0, (digits.count - index) % 3 == 0 { text += " " }
+            text.append(digit)
+        }
+        return (value <= -0.5 ? "-" : "") + text
+    }
+
+    /// Bytes as kB or MB.
+    static func bytes(_ value: Int) -> String {
+        abs(value) < 1_000_000 ? short(Double(value) / 1e3) + " kB" : short(Double(value) / 1e6) + " MB"
+    }
+}

@@ -1,0 +1,1 @@
+enum HTMLReport { static func page(_ report: Report) -> String { TextReport.text(report) } }

@@ -1,0 +1,169 @@
+/// All that one run found out; what `--json` writes.
+///
+/// Times are in milliseconds unless their names say otherwise.
+struct Report: Codable, Equatable, Sendable {
+    var tool = "sfu-bench"
+    /// Grows when a field changes its meaning or goes away.
+    var version = 1
+    var command: String
+    var server: String
+    /// ISO 8601.
+    var startedAt: String
+    var setup: Setup
+    var verdict = Verdict()
+    var clients = Clients()
+    var phases: [Phase] = []
+    /// What all viewers got in the time measured.
+    var media: Media?
+    /// The same of those who played before a storm.
+    var earlier: Media?
+    var publishing: Publishing?
+    var serverUse: ServerUse?
+    var generator: GeneratorUse?
+    var joins: Joins?
+    var ramp: Ramp?
+    var series: [SeriesPoint] = []
+    /// Pairs of latency and the share of packets that took no longer.
+    var latencyCurve: [[Double]] = []
+
+    struct Setup: Codable, Equatable, Sendable {
+        var streams: Int
+        var viewersPerStream: Int
+        var videoBitrate: Int
+        var framesPerSecond: Int
+        var audioBitrate: Int
+        var burstMilliseconds: Int
+        var srtp: String
+        var decryptEvery: Int
+        var coalesces: Bool
+        var asksForRepair: Bool
+        var threads: Int
+        var warmUpSeconds: Double
+        var durationSeconds: Double
+    }
+
+    struct Verdict: Codable, Equatable, Sendable {
+        /// The tool was the bottleneck: the numbers say nothing of the server.
+        var isVoid = false
+        var reasons: [String] = []
+        var failures: [String] = []
+        /// Worth knowing, but no reason for doubt.
+        var notes: [String] = []
+    }
+
+    struct Clients: Codable, Equatable, Sendable {
+        var publishers = 0
+        var viewers = 0
+        /// Connected, and got a packet.
+        var joined = 0
+        var gotFirstFrame = 0
+        var failed = 0
+    }
+
+    struct Phase: Codable, Equatable, Sendable {
+        var name: String
+        var title: String
+        var milliseconds: Quantiles
+    }
+
+    struct Media: Codable, Equatable, Sendable {
+        var seconds: Double
+        var packets: Int
+        var packetsPerSecond: Double
+        var megabitsPerSecond: Double
+        var lost: Int
+        var lossPercent: Double
+        var reordered: Int
+        var duplicates: Int
+        var repaired: Int
+        /// Viewers that got nothing in the last second.
+        var stalled: Int
+        var latency: Quantiles?
+        var jitter: Quantiles?
+    }
+
+    struct Publishing: Codable, Equatable, Sendable {
+        var packets: Int
+        var megabitsPerSecond: Double
+        var frames: Int
+        var keyFrames: Int
+        /// From the start of the run, joins included.
+        var keyFrameRequests: Int
+        var nacks: Int
+        var resent: Int
+        /// How late bursts left.
+        var lateness: Quantiles?
+    }
+
+    struct ServerUse: Codable, Equatable, Sendable {
+        /// Where the numbers come from.
+        var source: String
+        var cpuSeconds: Double
+        /// CPU seconds in each second.
+        var cores: Double
+        var microsecondsPerPacket: Double?
+        var residentBytes: Int
+        var residentBytesPerViewer: Int?
+        var cpuMillisecondsPerJoin: Double?
+    }
+
+    struct GeneratorUse: Codable, Equatable, Sendable {
+        struct Thread: Codable, Equatable, Sendable {
+            var name: String
+            /// Shares of the time measured, 0 to 1: on a CPU, and waiting for one.
+            var busy: Double
+            var waiting: Double
+        }
+
+        var threads: [Thread]
+        var isPinned: Bool
+        /// Datagrams that came while one of its sockets was full.
+        var overflowed: Int
+        var unsent: Int
+        /// Of the whole process, in the time measured.
+        var cpuSeconds: Double
+    }
+
+    struct Joins: Codable, Equatable, Sendable {
+        /// Handshakes completed, and the time from the first request to the last of them.
+        var handshakes: Int
+        var seconds: Double
+        var perSecond: Double
+    }
+
+    struct Ramp: Codable, Equatable, Sendable {
+        struct Level: Codable, Equatable, Sendable {
+            var viewersPerStream: Int
+            var lossPercent: Double
+            var latencyP99: Double?
+            var stalled: Int
+            var serverCores: Double?
+            var microsecondsPerPacket: Double?
+            var generatorBusy: Double
+            /// Why this level does not count; nil if it does.
+            var limit: String?
+        }
+
+        var levels: [Level]
+        /// The most viewers of each stream within the limits; nil if even the first level was beyond.
+        var maximum: Int?
+        /// The tool, not the server, was what ended the ramp.
+        var isToolLimited: Bool
+    }
+
+    /// One second of the run.
+    struct SeriesPoint: Codable, Equatable, Sendable {
+        /// Since the start of the run.
+        var seconds: Double
+        var viewers: Int
+        var packetsPerSecond: Double
+        var megabitsPerSecond: Double
+        var lossPercent: Double
+        var latencyP50: Double?
+        var latencyP99: Double?
+        var serverCores: Double?
+        var serverResidentBytes: Int?
+        var generatorBusy: Double
+        var isMeasured: Bool
+    }
+}

@@ -1,0 +1,219 @@
+import Base
+import Foundation
+import Net
+import Synchronization
+
+/// Why a run came to no end worth reporting.
+struct RunFailure: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// One run: its clients, its threads, and what it writes down.
+final class Bench: Sendable {
+    let options: Options
+    let generator: Generator
+    let entrance: Entrance
+    let log: JoinLog
+    let recorder: Recorder
+    let progress: Progress
+    let probe: ServerProbe
+    private let startedAt = Date()
+    private let interrupted = Atomic(false)
+
+    /// How often milestones are collected.
+    private static let tick = Duration.milliseconds(20)
+    private static let ticksPerSample = 50
+    /// Requests for tokens at a time.
+    private static let tokenConcurrency = 16
+
+    init(_ options: Options) async throws {
+        ProcessResources.raiseOpenFileLimit()
+        let recordings = try Recordings(options.media)
+        let viewers = options.audience.viewers * options.target.streams
+        let client = SignallingClient(
+            connections: min(max(viewers, 64), 512), timeout: max(options.timing.connect, 10))
+        self.options = options
+        probe = await ServerProbe(options, client: client)
+        generator = try Generator(options)
+        log = JoinLog()
+        entrance = Entrance(
+            options, client: client, tokens: await TokenSource(options, client: client), generator: generator,
+            log: log, recordings: recordings)
+        recorder = Recorder(generator, probe: probe)
+        progress = Progress(isQuiet: options.report.isQuiet)
+    }
+
+    /// Ends waiting early; what was measured until then is reported.
+    func interrupt() {
+        interrupted.store(true, ordering: .relaxed)
+    }
+
+    var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
+
+    /// Carries out the command.
+    func run() async throws -> Report {
+        let ticker = Task { await tick() }
+        defer { ticker.cancel() }
+        let report =
+            switch options.command {
+            case .publish: try await publish()
+            case .play: try await play()
+            case .load: options.audience.ramp == nil ? try await load() : try await ramp()
+            case .joinStorm: try await joinStorm()
+            case .churn: try await churn()
+            }
+        progress.clear()
+        return report
+    }
+
+    func stop() {
+        generator.stop()
+    }
+
+    private func tick() async {
+        var count = 0
+        while !Task.isCancelled {
+            log.take(generator.shared.takeNotices())
+            if count % Self.ticksPerSample == 0, let point = await recorder.sample() { progress.show(point) }
+            count += 1
+            try? await Task.sleep(for: Self.tick)
+        }
+    }
+
+    // MARK: Waiting
+
+    func pause(_ seconds: Double) async {
+        let end = MonotonicClock.now().advanced(byNanoseconds: Int64(seconds * 1e9))
+        while !isInterrupted {
+            let left = end.nanoseconds(since: MonotonicClock.now())
+            guard left > 0 else { return }
+            try? await Task.sleep(for: .nanoseconds(min(left, 100_000_000)))
+        }
+    }
+
+    /// - Returns: false if the condition did not come true in time.
+    func wait(_ seconds: Double, until condition: () -> Bool) async -> Bool {
+        let end = MonotonicClock.now().advanced(byNanoseconds: Int64(seconds * 1e9))
+        while !condition() {
+            guard MonotonicClock.now() < end, !isInterrupted else { return false }
+            try? await Task.sleep(for: Self.tick)
+        }
+        return true
+    }
+
+    // MARK: Clients
+
+    /// Tickets for `count` clients of each stream.
+    func tickets(_ role: TokenSource.Role, count: Int) async throws -> [Entrance.Ticket] {
+        var wanted: [String] = []
+        for _ in 0..<count { wanted += options.target.streamNames }
+        return try await withThrowingTaskGroup(of: Entrance.Ticket.self) { group in
+            var tickets: [Entrance.Ticket] = []
+            for (index, stream) in wanted.enumerated() {
+                if index >= Self.tokenConcurrency, let ticket = try await group.next() {
+                    tickets.append(ticket)
+                }
+                group.addTask { [entrance] in try await entrance.ticket(role, stream: stream) }
+            }
+            for try await ticket in group { tickets.append(ticket) }
+            return tickets.sorted { $0.id < $1.id }
+        }
+    }
+
+    /// Publishes every stream, and waits for the handshakes.
+    func startPublishers() async throws -> [Participant] {
+        let tickets = try await tickets(.host, count: 1)
+        let publishers = await withTaskGroup(of: Participant?.self) { group in
+            for ticket in tickets {
+                group.addTask { [entrance] in await entrance.publish(ticket) }
+            }
+            return await group.reduce(into: [Participant]()) { all, one in
+                if let one { all.append(one) }
+            }
+        }
+        let ids = Set(tickets.map(\.id))
+        _ = await wait(options.timing.connect) { log.times(of: ids).allSatisfy { $0.outcome != .joining } }
+        let failed = log.times(of: ids).filter { $0.outcome != .joined }.count
+        guard failed == 0 else {
+            throw RunFailure(
+                description: "\(failed) of \(tickets.count) publishers did not connect: "
+                    + (log.reason ?? "no answer within \(Format.short(options.timing.connect)) s"))
+        }
+        progress.step("\(tickets.count) publishing to \(options.server.url.absoluteString)")
+        return publishers
+    }
+
+    /// Lets viewers join, and waits until each has its first frame or has failed.
+    /// - Parameter rate: joins a second; nil for all at once.
+    @discardableResult
+    func join(
+        _ tickets: [Entrance.Ticket], rate: Double?, isEarlier: Bool = false
+    ) async -> [Participant] {
+        let began = MonotonicClock.now()
+        let viewers = await withTaskGroup(of: Participant?.self) { group in
+            for (index, ticket) in tickets.enumerated() {
+                if let rate {
+                    let due = began.advanced(byNanoseconds: Int64(Double(index) / rate * 1e9))
+                    let left = due.nanoseconds(since: MonotonicClock.now())
+                    if left > 0 { try? await Task.sleep(for: .nanoseconds(left)) }
+                }
+                guard !isInterrupted else { break }
+                group.addTask { [entrance] in await entrance.view(ticket, isEarlier: isEarlier) }
+            }
+            return await group.reduce(into: [Participant]()) { all, one in
+                if let one { all.append(one) }
+            }
+        }
+        await settle(Set(tickets.map(\.id)))
+        let seconds = Double(MonotonicClock.now().nanoseconds(since: began)) / 1e9
+        progress.step("\(viewers.count) viewers joined in \(Format.short(seconds)) s")
+        return viewers
+    }
+
+    /// Waits until all have what they wait for.
+    private func settle(_ ids: Set<Int>) async {
+        let patience: Int64 = 5_000_000_000
+        let isOver = await wait(options.timing.connect) {
+            let now = MonotonicClock.now()
+            return log.times(of: ids).allSatisfy { times in
+                if times.firstFrame != nil { return true }
+                if case .failed = times.outcome { return true }
+                // A stream without video, or one whose key frame never comes.
+                return times.firstPacket.map { now.nanoseconds(since: $0) > patience } ?? false
+            }
+        }
+        guard !isOver, !isInterrupted else { return }
+        for id in ids where log[id]?.firstPacket == nil {
+            let phase = log[id]?.dtlsConnected == nil ? "no connection" : "no packet"
+            log.fail(id, "\(phase) within \(Format.short(options.timing.connect)) s")
+        }
+    }
+
+    // MARK: Measuring
+
+    /// Measures for the time the user wants.
+    func measure(_ seconds: Double) async -> Interval {
+        recorder.isMeasuring = true
+        defer { recorder.isMeasuring = false }
+        let from = await recorder.mark()
+        await pause(seconds)
+        // The threads' snapshots are up to 100 ms old.
+        return Interval(from: from, to: await recorder.mark())
+    }
+
+    func emptyReport() -> Report {
+        let media = options.media
+        let audience = options.audience
+        return Report(
+            command: options.command.rawValue, server: options.server.url.absoluteString,
+            startedAt: ISO8601DateFormatter().string(from: startedAt),
+            setup: Report.Setup(
+                streams: options.target.streams, viewersPerStream: audience.viewers,
+                videoBitrate: media.bitrate, framesPerSecond: media.framesPerSecond,
+                audioBitrate: media.audioBitrate, burstMilliseconds: media.burstMilliseconds,
+                srtp: audience.srtp.rawValue, decryptEvery: audience.decryptEvery,
+                coalesces: audience.coalesces, asksForRepair: audience.asksForRepair,
+                threads: options.machine.threads, warmUpSeconds: options.timing.warmUp,
+                durationSeconds: options.timing.duration))
+    }
+}

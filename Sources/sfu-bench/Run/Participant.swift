@@ -1,0 +1,198 @@
+import Base
+import ClientPeer
+import Foundation
+import Net
+import Peer
+import Synchronization
+import Wire
+
+/// One client that takes part in a run, as signalling knows it.
+struct Participant: Sendable {
+    let id: Int
+    let session: URL?
+    let token: String?
+}
+
+/// Makes clients: token, offer, POST, answer, and off to a generator thread.
+final class Entrance: Sendable {
+    private let options: Options
+    private let client: SignallingClient
+    private let tokens: TokenSource
+    private let generator: Generator
+    private let log: JoinLog
+    private let recordings: Recordings
+    private let nextID = Atomic(0)
+
+    init(
+        _ options: Options, client: SignallingClient, tokens: TokenSource, generator: Generator, log: JoinLog,
+        recordings: Recordings
+    ) {
+        self.options = options
+        self.client = client
+        self.tokens = tokens
+        self.generator = generator
+        self.log = log
+        self.recordings = recordings
+    }
+
+    /// A place in the run; its token is fetched before the clock starts.
+    struct Ticket: Sendable {
+        let id: Int
+        let stream: String
+        let token: String?
+    }
+
+    func ticket(
+        _ role: TokenSource.Role, stream: String
+    ) async throws(SignallingError) -> Ticket {
+        let id = nextID.wrappingAdd(1, ordering: .relaxed).oldValue
+        let identity = "bench-\(role.rawValue)-\(ProcessInfo.processInfo.processIdentifier)-\(id)"
+        return Ticket(
+            id: id, stream: stream, token: try await tokens.token(for: identity, role, stream, client))
+    }
+
+    func publish(_ ticket: Ticket) async -> Participant? {
+        var requests: [ClientOffer.Request] = []
+        if recordings.audio != nil || options.media.audioBitrate > 0 { requests.append(.publishAudio) }
+        if recordings.video != nil || options.media.bitrate > 0 { requests.append(.publishVideo(.vp8)) }
+        return await join(ticket, requests, path: options.target.whip, isViewer: false, isEarlier: false)
+    }
+
+    /// - Parameter isEarlier: counts among those who play before a storm.
+    func view(_ ticket: Ticket, isEarlier: Bool = false) async -> Participant? {
+        await join(
+            ticket, [.playAudio, .playVideo], path: options.target.whep, isViewer: true, isEarlier: isEarlier)
+    }
+
+    private func join(
+        _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool
+    ) async -> Participant? {
+        log.begin(ticket.id, isViewer: isViewer, at: MonotonicClock.now())
+        do {
+            let endpoint = try options.server.endpoint(path, stream: ticket.stream)
+            var random = SystemRandomNumberGenerator()
+            let offer = ClientOffer(
+                requests, credentials: ICECredentials(using: &random),
+                fingerprint: generator.fingerprint, using: &random)
+            let answer = try await client.post(
+                offer: offer.description.text, to: endpoint, token: ticket.token)
+            log.answered(ticket.id, requested: answer.requested, at: answer.answered)
+            let plan = try plan(of: answer.sdp, to: offer)
+            let purpose: ClientSetup.Purpose =
+                isViewer ? .view(viewerSettings) : .publish(publisherSettings(offer))
+            generator.add(
+                ClientSetup(
+                    id: ticket.id, credentials: offer.credentials, plan: plan,
+                    socket: try Self.socket(for: plan, coalesces: isViewer && options.audience.coalesces),
+                    purpose: purpose, isEarlier: isEarlier))
+            return Participant(id: ticket.id, session: answer.session, token: ticket.token)
+        } catch {
+            log.fail(ticket.id, "\(error)")
+            return nil
+        }
+    }
+
+    private var viewerSettings: ViewerSettings {
+        ViewerSettings(
+            decryptEvery: options.audience.decryptEvery, asksForRepair: options.audience.asksForRepair)
+    }
+
+    private func publisherSettings(_ offer: ClientOffer) -> PublisherSettings {
+        PublisherSettings(
+            media: options.media, recordedVideo: recordings.video, recordedAudio: recordings.audio)
+    }
+
+    /// Reads the answer, and chooses one of the server's addresses.
+    private func plan(of sdp: String, to offer: ClientOffer) throws -> ClientPlan {
+        guard let description = try? SessionDescription(parsing: sdp) else {
+            throw SignallingError.unusable("no session description")
+        }
+        var plan: ClientPlan
+        do {
+            plan = try ClientPlan(description, to: offer)
+        } catch {
+            throw SignallingError.unusable("\(error)")
+        }
+        plan.candidates = try Self.usable(plan.candidates, isOwned: options.target.isOwned)
+        return plan
+    }
+
+    /// The candidates to try: a loopback one if there is, else one of this machine's addresses.
+    ///
+    /// Others only if the user owns the server: an HTTP endpoint on loopback may be a tunnel to somewhere else.
+    static func usable(
+        _ candidates: [ICECandidate], isOwned: Bool,
+        own: [IPAddress] = LocalAddresses.advertised(for: .any, includeLoopback: true)
+    ) throws(SignallingError) -> [ICECandidate] {
+        let udp = candidates.filter { $0.transport == .udp && $0.transportAddress != nil }
+        if let loopback = udp.first(where: { $0.transportAddress?.ip.isLoopback == true }) {
+            return [loopback]
+        }
+        if let local = udp.first(where: { candidate in
+            candidate.transportAddress.map { own.contains($0.ip) } ?? false
+        }) {
+            return [local]
+        }
+        guard !udp.isEmpty else { throw .unusable("no UDP candidate") }
+        guard isOwned else {
+            let address = udp.first?.transportAddress.map { "\($0)" } ?? ""
+            throw .unusable("\(address) is not this machine: if the server is yours, say --i-own-this-server")
+        }
+        return udp
+    }
+
+    private static func socket(for plan: ClientPlan, coalesces: Bool) throws -> DatagramSocket {
+        let remote = plan.candidates.first?.transportAddress?.ip ?? .loopback
+        let local: IPAddress
+        if remote.ipv4 != nil {
+            local = remote.isLoopback ? .loopback : .any
+        } else {
+            local = IPAddress(high: 0, low: remote.isLoopback ? 1 : 0)
+        }
+        return try DatagramSocket(
+            bind: TransportAddress(ip: local, port: 0), bufferBytes: 1 << 20, coalescing: coalesces)
+    }
+
+    /// Leaves: closes the connection, and ends the session at the server.
+    func leave(_ participant: Participant) async {
+        log.left(participant.id)
+        generator.remove(id: participant.id)
+        guard let session = participant.session else { return }
+        // The connection is closed already, which says the same.
+        try? await client.delete(session, token: participant.token)
+    }
+}
+
+/// Files that publishers play, read once.
+struct Recordings: Sendable {
+    var video: RecordedVideo?
+    var audio: RecordedAudio?
+
+    init(_ media: MediaOptions) throws(UsageError) {
+        if let path = media.videoFile {
+            do {
+                video = try RecordedVideo(parsing: try Self.read(path))
+            } catch let problem as RecordedVideo.Problem {
+                throw UsageError("\(path) \(problem)")
+            } catch {
+                throw UsageError("\(path): \(error)")
+            }
+        }
+        if let path = media.audioFile {
+            do {
+                audio = try RecordedAudio(parsing: try Self.read(path))
+            } catch let problem as RecordedAudio.Problem {
+                throw UsageError("\(path) \(problem)")
+            } catch {
+                throw UsageError("\(path): \(error)")
+            }
+        }
+    }
+
+    private static func read(_ path: String) throws -> [UInt8] {
+        guard let data = FileManager.default.contents(atPath: path) else {
+            throw UsageError("cannot be read")
+        }
+        return Array(data)
+    }
+}

@@ -1,0 +1,96 @@
+import Foundation
+
+/// Reads what `/proc` tells about processes.
+/// - Source: proc(5); Linux Documentation/scheduler/sched-stats.rst.
+enum ProcessFiles {
+    /// What a process has used since its start.
+    struct Usage: Equatable, Sendable {
+        /// User and system time, in seconds, to 10 ms.
+        var processorSeconds: Double
+        var residentBytes: Int
+    }
+
+    /// What a thread has got of the CPU, and what it has waited for it; nanoseconds.
+    struct ThreadTime: Equatable, Sendable {
+        var ran: Int64
+        var waited: Int64
+    }
+
+    /// Ticks of `stat` in a second; fixed for user space on all of Linux's architectures.
+    private static let ticks = 100.0
+
+    static func usage(pid: Int) -> Usage? {
+        guard let stat = read("/proc/\(pid)/stat"), let status = read("/proc/\(pid)/status") else {
+            return nil
+        }
+        return usage(stat: stat, status: status)
+    }
+
+    static func usage(stat: String, status: String) -> Usage? {
+        // The name in parentheses may hold anything, blanks and parentheses too.
+        guard let end = stat.lastIndex(of: ")") else { return nil }
+        let fields = stat[stat.index(after: end)...].split(separator: " ")
+        guard fields.count > 12, let user = Double(fields[11]), let system = Double(fields[12]) else {
+            return nil
+        }
+        let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") }
+        guard let kilobytes = line?.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first,
+            let resident = Int(kilobytes)
+        else { return nil }
+        return Usage(processorSeconds: (user + system) / ticks, residentBytes: resident * 1_024)
+    }
+
+    /// The threads of this process whose names begin with `prefix`.
+    static func ownThreads(prefix: String) -> [String: ThreadTime] {
+        var times: [String: ThreadTime] = [:]
+        for task in (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? [] {
+            guard let name = read("/proc/self/task/\(task)/comm")?.trimmingCharacters(in: .newlines),
+                name.hasPrefix(prefix), let text = read("/proc/self/task/\(task)/schedstat"),
+                let time = threadTime(schedstat: text)
+            else { continue }
+            times[name] = time
+        }
+        return times
+    }
+
+    static func threadTime(schedstat: String) -> ThreadTime? {
+        let fields = schedstat.split(whereSeparator: { $0 == " " || $0 == "\n" }).compactMap { Int64($0) }
+        guard fields.count >= 2 else { return nil }
+        return ThreadTime(ran: fields[0], waited: fields[1])
+    }
+
+    /// The process that listens on a TCP port of this machine.
+    static func listener(port: Int) -> Int? {
+        let tables = ["/proc/net/tcp", "/proc/net/tcp6"].compactMap(read)
+        let inodes = Set(tables.flatMap { listeningInodes(table: $0, port: port) })
+        guard !inodes.isEmpty else { return nil }
+        let links = Set(inodes.map { "socket:[\($0)]" })
+        let files = FileManager.default
+        for process in (try? files.contentsOfDirectory(atPath: "/proc")) ?? [] {
+            guard let pid = Int(process) else { continue }
+            let directory = "/proc/\(pid)/fd"
+            for descriptor in (try? files.contentsOfDirectory(atPath: directory)) ?? [] {
+                let link = try? files.destinationOfSymbolicLink(atPath: "\(directory)/\(descriptor)")
+                if let link, links.contains(link) { return pid }
+            }
+        }
+        return nil
+    }
+
+    /// The sockets of a `/proc/net/tcp` table that listen on a port.
+    static func listeningInodes(table: String, port: Int) -> [Int] {
+        table.split(separator: "\n").dropFirst().compactMap { line in
+            let fields = line.split(separator: " ", omittingEmptySubsequences: true)
+            // 0A is TCP_LISTEN.
+            guard fields.count > 9, fields[3] == "0A", let hexadecimal = fields[1].split(separator: ":").last,
+                Int(hexadecimal, radix: 16) == port
+            else { return nil }
+            return Int(fields[9])
+        }
+    }
+
+    private static func read(_ path: String) -> String? {
+        guard let data = FileManager.default.contents(atPath: path) else { return nil }
+        return String(decoding: data, as: UTF8.self)
+    }
+}

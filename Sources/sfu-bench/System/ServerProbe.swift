@@ -1,0 +1,63 @@
+import Foundation
+
+/// Tells what the server under test uses of its machine.
+///
+/// From `/proc` if it runs on this one, else from its metrics, if it has any in Prometheus' names.
+struct ServerProbe: Sendable {
+    private enum Source: Sendable {
+        case process(Int)
+        case metrics(URL)
+        case none
+    }
+
+    private let source: Source
+    private let client: SignallingClient
+    /// For the report.
+    let description: String
+
+    init(_ options: Options, client: SignallingClient) async {
+        self.client = client
+        let path = options.machine.metrics ?? "/metrics"
+        let url = URL(string: path, relativeTo: options.server.url)?.absoluteURL
+        let port = options.server.url.port ?? (options.server.url.scheme == "https" ? 443 : 80)
+        let local = options.server.isLoopback ? ProcessFiles.listener(port: port) : nil
+        if let pid = options.machine.serverPID ?? (options.machine.metrics == nil ? local : nil),
+            ProcessFiles.usage(pid: pid) != nil
+        {
+            source = .process(pid)
+            description = "process \(pid)"
+        } else if let url, await Self.usage(of: url, client) != nil {
+            source = .metrics(url)
+            description = url.absoluteString
+        } else {
+            source = .none
+            description = "unknown"
+        }
+    }
+
+    func usage() async -> ProcessFiles.Usage? {
+        switch source {
+        case .process(let pid): ProcessFiles.usage(pid: pid)
+        case .metrics(let url): await Self.usage(of: url, client)
+        case .none: nil
+        }
+    }
+
+    private static func usage(of url: URL, _ client: SignallingClient) async -> ProcessFiles.Usage? {
+        guard let text = try? await client.get(url) else { return nil }
+        return usage(metrics: text)
+    }
+
+    static func usage(metrics: String) -> ProcessFiles.Usage? {
+        func value(_ name: String) -> Double? {
+            let line = metrics.split(separator: "\n").first {
+                $0.hasPrefix(name + " ") || $0.hasPrefix(name + "{")
+            }
+            return line?.split(separator: " ").last.flatMap { Double($0) }
+        }
+        guard let seconds = value("process_cpu_seconds_total"),
+            let resident = value("process_resident_memory_bytes"), resident >= 0, resident < 1e15
+        else { return nil }
+        return ProcessFiles.Usage(processorSeconds: seconds, residentBytes: Int(resident))
+    }
+}
