@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 import numpy
 from aiortc import (
-    MediaStreamTrack, RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCRtpSender, RTCSessionDescription,
+    MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCRtpSender, RTCSessionDescription,
 )
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame, VideoFrame
@@ -89,7 +89,7 @@ class Aiortc:
         return self._open(server, f"/whip/{stream}", server.token(stream), codec, sends=True)
 
     def play(self, server: Server, stream: str, token: str | None = None) -> Peer:
-        return self._open(server, f"/whep/{stream}", token, None, sends=False)
+        return self._open(server, f"/whep/{stream}?wait=20", token, None, sends=False)
 
     def _open(self, server: Server, path: str, token: str | None, codec: str | None, sends: bool) -> Peer:
         peer = Peer(self, server, token)
@@ -125,8 +125,9 @@ class Peer:
         return self._connection.connectionState if self._connection else "closed"
 
     async def open(self, path: str, codec: str | None, sends: bool) -> None:
-        connection = self._connection = RTCPeerConnection(
-            RTCConfiguration(iceServers=[], bundlePolicy=RTCBundlePolicy.MAX_BUNDLE))
+        # Not max-bundle: aiortc would then look for candidates in the answer's last section, while they stand in
+        # the first, the tagged one (RFC 9143 §7.3).
+        connection = self._connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
         if sends:
             connection.addTransceiver(Tone(), "sendonly")
             video = connection.addTransceiver(Picture(), "sendonly")
@@ -144,6 +145,7 @@ class Peer:
             self._server.request, "POST", path, connection.localDescription.sdp.encode(),
             {"Content-Type": "application/sdp", **self._headers})
         if status != 201:
+            await connection.close()
             raise RuntimeError(f"{path}: {status} {body.decode(errors='replace')}")
         self.resource = headers["location"]
         await connection.setRemoteDescription(RTCSessionDescription(body.decode(), "answer"))

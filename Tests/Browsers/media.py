@@ -24,7 +24,7 @@ STATISTICS = """async () => {
 }"""
 
 #: What the page shows to people, as one word.
-STATE = "() => document.body.dataset.state"
+STATE = "() => document.body?.dataset.state"
 
 
 def address(path: str, query: dict[str, Any]) -> str:

@@ -52,7 +52,7 @@ def test_pages_carry_a_strict_policy(server: Server) -> None:
 def test_front_page_lists_who_is_live(chromium: Browser, firefox: Browser, server: Server, stream: str) -> None:
     with firefox.open(server.origin + "/", PHONE) as front, go_live(chromium, server, stream) as studio:
         link = f"#list a[href='/watch/{stream}']"
-        front.wait_for("link => document.querySelector(link)", link, what="the stream is listed")
+        front.wait_for("link => document.querySelector(link) !== null", link, what="the stream is listed")
         front.click(link)
         wait_for_state(front, "live")
         wait_for_frames(front)
@@ -64,7 +64,7 @@ def test_front_page_lists_who_is_live(chromium: Browser, firefox: Browser, serve
 def test_front_page_leads_to_a_live_stream(chromium: Browser, server: Server) -> None:
     with chromium.open(server.origin + "/", PHONE) as page:
         page.click("#go-live")
-        page.wait_for("() => location.pathname.startsWith('/live/') && document.getElementById('go')")
+        page.wait_for("() => location.pathname.startsWith('/live/') && document.body.dataset.state")
         press_go_live(page)
 
 
@@ -104,13 +104,28 @@ def test_source_changes_while_live(chromium: Browser, server: Server, stream: st
         wait_for_state(viewer, "live")
         session = studio.evaluate("() => rostrum.connection.session.resource")
         studio.click("#sources input[value=screen]")
-        viewer.wait_for(
-            "() => document.getElementById('video').videoWidth / document.getElementById('video').videoHeight !== 16 / 9",
-            what="the picture is the screen's")
+        studio.wait_for(
+            """() => rostrum.connection.session.peer.getSenders()
+                .some(({track}) => track.kind === 'video' && track.getSettings().displaySurface)""",
+            what="the screen is sent")
+        wait_for_frames(viewer)
         studio.click("#sources input[value=test]")
         code = "async () => (await import('/assets/timecode.js')).readTimeCode(document.getElementById('video')) !== null"
         viewer.wait_for(code, seconds=15, what="the picture is the test picture")
         assert studio.evaluate("() => rostrum.connection.session.resource") == session
+
+
+def test_the_last_choice_of_source_counts(chromium: Browser, server: Server, stream: str) -> None:
+    with chromium.open(f"{server.origin}/live/{stream}") as studio:
+        wait_for_state(studio, "ready")
+        # Faster than any of them opens.
+        studio.evaluate(
+            """() => { for (const kind of ['screen', 'camera', 'test'])
+                document.querySelector(`input[value=${kind}]`).click(); }""")
+        studio.wait_for(
+            """() => document.getElementById('preview').srcObject.getAudioTracks()[0]?.label
+                .includes('MediaStreamAudioDestinationNode')""",
+            what="the test picture is chosen")
 
 
 def test_sound_begins_with_a_tap(browsers: dict[str, Browser], server: Server, stream: str) -> None:

@@ -60,7 +60,7 @@ def test_gstreamer_plays_a_browser(chromium: Browser, server: Server, stream: st
     go_live(chromium, server, stream, codec="vp8")
     seen = run([system_python, str(HERE / "gst_player.py"), f"{server.origin}/whep/{stream}", "60", "25"])
     assert seen["codec"] == "VP8"
-    assert seen["width"] >= 320
+    assert seen["width"] >= 160
     assert seen["samples"] > 0
 
 

@@ -100,11 +100,23 @@ class Page(ABC):
         return None if answer is None else json.loads(answer)
 
     def wait_for(self, function: str, *arguments: Any, seconds: float = 10, what: str = "") -> Any:
-        """Waits until a JavaScript function answers something true, and returns it."""
+        """Waits until a JavaScript function answers something true, and returns it.
+
+        A function that throws is asked again: a page that is being left has neither body nor scripts.
+        """
+        thrown: list[str] = []
+
+        def answer() -> Any:
+            thrown.clear()
+            try:
+                return self.evaluate(function, *arguments)
+            except EvaluationError as error:
+                thrown.append(str(error))
+                return None
         try:
-            return wait_until(lambda: self.evaluate(function, *arguments), seconds, what or function)
+            return wait_until(answer, seconds, what or function)
         except TimeoutError as error:
-            raise TimeoutError(f"{error}\npage errors: {self.errors[-5:]}") from None
+            raise TimeoutError(f"{error}\nthrown: {thrown}\npage errors: {self.errors[-5:]}") from None
 
     def text(self, selector: str) -> str:
         """Visible text of the first element that matches; empty when there is none."""
@@ -139,8 +151,10 @@ class Page(ABC):
     def __enter__(self) -> Page:
         return self
 
-    def __exit__(self, *_: object) -> None:
-        self.close()
+    def __exit__(self, failure: type[BaseException] | None, *_: object) -> None:
+        # The window of a failed test stays, to be photographed.
+        if failure is None:
+            self.close()
 
 
 class Browser(ABC):

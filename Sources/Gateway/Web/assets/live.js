@@ -28,6 +28,8 @@ let source = null;
 /** Whether the person wants to be live; the connection follows as well as it can. */
 let isOn = false;
 let isOpening = false;
+/** Whether what is chosen was not opened yet. */
+let hasNewChoice = false;
 let hasConnected = false;
 /** @type {number | null} */
 let liveSince = null;
@@ -72,17 +74,29 @@ async function openSession(signal) {
 const chosenKind = () => /** @type {any} */ (document.querySelector("input[name=source]:checked")).value;
 
 /**
- * Opens the chosen source in place of the current one, also while live.
- * @returns {Promise<boolean>} whether there is a source now
+ * Opens the chosen source in place of the current one, also while live. A choice made meanwhile is opened next.
+ * @returns {Promise<boolean>} whether the chosen source is there now
  */
 async function open() {
+  hasNewChoice = true;
   if (isOpening) return false;
   isOpening = true;
-  problem = null;
+  while (hasNewChoice) {
+    hasNewChoice = false;
+    problem = null;
+    update();
+    await openChosen();
+  }
+  isOpening = false;
   update();
+  return problem === null;
+}
+
+async function openChosen() {
+  const kind = chosenKind();
   const before = source;
   try {
-    source = await openSource(chosenKind(), {
+    source = await openSource(kind, {
       height: Number($("quality").value), camera: $("camera").value, microphone: $("microphone").value,
     });
     const opened = source;
@@ -94,16 +108,13 @@ async function open() {
     $("preview").classList.toggle("mirrored", source.kind === "camera");
     listDevices();
   } catch (error) {
+    if (hasNewChoice) return;
     const { title, message } = error instanceof CaptureError
       ? error : { title: "The picture did not start", message: String(error) };
-    problem = { title, text: message, canRetry: true, offersTest: chosenKind() !== "test" };
+    problem = { title, text: message, canRetry: true, offersTest: kind !== "test" };
     // What was on air stays on air; the choice goes back to it.
     if (before && source === before) select(before.kind);
-  } finally {
-    isOpening = false;
   }
-  update();
-  return problem === null;
 }
 
 /** The camera was unplugged, or sharing was ended from outside the page. */
@@ -220,6 +231,8 @@ function update() {
   $("placeholder").hidden = source !== null;
   setText($("placeholder-text"), isOpening ? "Starting…" : isOn ? "No picture" : "Your picture shows here");
   $("show-preview").hidden = isOpening || problem !== null;
+  // Disabled in the document until this script answers to a press.
+  $("show-preview").disabled = false;
 
   $("badge").hidden = !isOn;
   $("badge").classList.toggle("quiet", state !== "live");
