@@ -37,7 +37,10 @@ extension Node {
             id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
             waitsUntil: isLive ? nil : request.patience.map { now + $0.seconds })
         var stream = streams[request.stream] ?? StreamRecord(id: request.stream)
-        if request.purpose == .play { stream.add(viewer: id) }
+        switch request.purpose {
+        case .publish: stream.add(publisher: id)
+        case .play: stream.add(viewer: id)
+        }
         streams[request.stream] = stream
         log.info(
             "session.created",

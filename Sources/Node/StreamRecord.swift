@@ -7,6 +7,8 @@ struct StreamRecord {
     private(set) var snapshot: StreamSnapshot
     /// The session that is, or is about to be, the source.
     private(set) var publisher: SessionID?
+    /// Sessions that publish or have yet to begin.
+    private var candidates: Set<SessionID> = []
     /// Sessions that watch or wait, connected or not.
     private(set) var audience: Set<SessionID> = []
     private var connected: Set<SessionID> = []
@@ -19,7 +21,7 @@ struct StreamRecord {
     }
 
     /// Whether nothing would be lost by forgetting the stream.
-    var isUnused: Bool { publisher == nil && audience.isEmpty && snapshot.state != .live }
+    var isUnused: Bool { candidates.isEmpty && audience.isEmpty && snapshot.state != .live }
 
     /// Makes `session` the source; one that takes over from another does not start the stream anew.
     mutating func goLive(_ session: SessionRecord, at time: Double) {
@@ -32,6 +34,11 @@ struct StreamRecord {
         snapshot.hasAudio = session.plan.sources.contains { $0.kind == .audio }
         snapshot.hasVideo = session.plan.sources.contains { $0.kind == .video }
         snapshot.version += 1
+    }
+
+    /// Notes a session that will be the source once its media flows.
+    mutating func add(publisher: SessionID) {
+        candidates.insert(publisher)
     }
 
     mutating func add(viewer: SessionID) {
@@ -53,6 +60,7 @@ struct StreamRecord {
             snapshot.version += 1
             return true
         }
+        candidates.remove(session)
         guard publisher == session else { return false }
         publisher = nil
         snapshot.state = .ended

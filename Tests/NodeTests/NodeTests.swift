@@ -1,4 +1,5 @@
 import Base
+import Forwarding
 import Foundation
 import Peer
 import TestSupport
@@ -69,6 +70,17 @@ private func withNode(
             let waiting = try await node.createSession(request(.play, patience: .zero))
             await node.keepHouse()
             #expect(await node.session(waiting.id) == nil)
+        }
+    }
+
+    @Test func `that publish are not forgotten before their media comes`() async throws {
+        try await withNode { node in
+            let session = try await node.createSession(request(.publish))
+            await node.keepHouse()
+            await node.take(.mediaStarted(session.id))
+            #expect(await node.streamSnapshot(show)?.state == .live)
+            #expect(await node.endSession(session.id))
+            #expect(await node.streamSnapshot(show)?.state == .ended)
         }
     }
 
