@@ -12,7 +12,7 @@ import { $, copyFrom, formatDuration, formatViewers, setText, streamFromAddress 
 import { Persistent } from "./persistent.js";
 import { SignallingError } from "./session.js";
 import { formatBitrate, formatMilliseconds, formatPicture, StatsReader } from "./stats.js";
-import { liveStreams, StreamSync } from "./sync.js";
+import { listStreams, StreamSync } from "./sync.js";
 import { knownToken, withToken } from "./tokens.js";
 import { publish, replaceMedia } from "./whip.js";
 
@@ -51,7 +51,7 @@ class TakenOver extends Error {}
 /** @param {AbortSignal} signal */
 async function openSession(signal) {
   // After a loss: was it the network, or did someone else take the stream? Never fight over it.
-  if (previous && !(await previous.exists()) && (await liveStreams(signal)).some(({ id }) => id === stream)) {
+  if (previous && !(await previous.exists()) && await isLive(signal)) {
     throw new TakenOver("This stream is now live from somewhere else.");
   }
   if (!source) throw new Error("There is no picture to send.");
@@ -68,6 +68,11 @@ async function openSession(signal) {
   previous = session;
   stats = new StatsReader(session.peer);
   return session;
+}
+
+/** @param {AbortSignal} signal */
+async function isLive(signal) {
+  return (await listStreams(signal)).some(({ id, state }) => id === stream && state === "live");
 }
 
 /** @returns {import("./capture.js").SourceKind} */

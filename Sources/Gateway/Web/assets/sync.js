@@ -91,9 +91,9 @@ export class StreamSync extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** The list of live streams tells the most needful without a socket. */
+  /** The list of streams tells the most needful without a socket. */
   async #ask() {
-    const streams = await liveStreams().catch(() => null);
+    const streams = await listStreams().catch(() => null);
     if (!streams || this.#socket?.readyState === WebSocket.OPEN) return;
     const mine = streams.find((stream) => stream.id === this.id);
     if (mine) this.#learn(mine);
@@ -102,10 +102,11 @@ export class StreamSync extends EventTarget {
 }
 
 /**
+ * All streams the server knows of, those that wait or have ended included.
  * @param {AbortSignal} [signal]
  * @returns {Promise<StreamInfo[]>}
  */
-export async function liveStreams(signal) {
+export async function listStreams(signal) {
   const response = await fetch("/v1/streams", { signal });
   if (!response.ok) throw new Error(`status ${response.status}`);
   return (await response.json()).streams;
