@@ -11,7 +11,10 @@ package struct NodeConfiguration: Sendable {
     package var workers = 1
     /// Binds worker *n* to CPU *n*.
     package var pinsWorkers = false
-    package var negotiator = Negotiator()
+    /// Browsers begin at about 300 kbit/s, which is a small picture for the first seconds, and ramp up from there;
+    /// Chrome takes the hint to begin higher, and falls below it where the network does not bear it.
+    package var negotiator = Negotiator(
+        policy: NegotiationPolicy(videoBitrate: .init(start: 1_000)))
     package var srtpEngine = SRTPEngine.openSSL
     /// More sessions than this are refused.
     package var sessionLimit = 20_000

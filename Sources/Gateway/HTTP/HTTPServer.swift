@@ -32,7 +32,13 @@ package final class HTTPServer: Sendable {
                     settings: settings, listener: ListenSocket(adopting: descriptor, address),
                     handler: handler,
                     link: link, counters: counters, log: log.subsystem("http"))
-                loop.run { continuation.resume(returning: $0) }
+                do throws(HTTPServerError) {
+                    try loop.start()
+                    continuation.resume(returning: Result<Void, HTTPServerError>.success(()))
+                    loop.run()
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                }
                 link.finish()
             }
             thread.name = "http"

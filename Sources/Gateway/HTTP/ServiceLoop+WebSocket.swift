@@ -151,10 +151,7 @@ extension ServiceLoop {
         guard let session = socketOf[wsi] else { return -1 }
         switch session.connection.nextOutput() {
         case .nothing: return 0
-        case .close(let reason):
-            let text = Array(reason.reason.utf8.prefix(123))
-            cws_close_socket(wsi, reason.code, text, text.count)
-            return 0
+        case .close(let reason): return close(session, reason)
         case .send(let message, let more):
             let isWritten =
                 switch message {
@@ -179,7 +176,7 @@ extension ServiceLoop {
 
     // MARK: Closing
 
-    /// Has libwebsockets send a close frame, from the callback for what came in.
+    /// Has libwebsockets send a close frame.
     private func close(_ session: SocketSession, _ reason: WebSocketClose) -> CInt {
         session.connection.close(reason)
         var text = Array(reason.reason.utf8.prefix(123))

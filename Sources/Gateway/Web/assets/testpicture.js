@@ -120,10 +120,18 @@ function makeTone() {
     timer = setTimeout(schedule, wait + 200);
   };
   schedule();
-  audio.resume();
+  // Browsers keep a page silent until somebody touches it; the picture may be there before that.
+  const begin = () => void audio.resume();
+  const gestures = ["pointerdown", "pointerup", "keydown", "click"];
+  for (const gesture of gestures) addEventListener(gesture, begin);
+  audio.addEventListener("statechange", () => {
+    if (audio.state === "running") for (const gesture of gestures) removeEventListener(gesture, begin);
+  });
+  begin();
   return {
     track: output.stream.getAudioTracks()[0],
     stop() {
+      for (const gesture of gestures) removeEventListener(gesture, begin);
       clearTimeout(timer);
       audio.close();
     },
