@@ -2,11 +2,8 @@
 #define _GNU_SOURCE
 #include "CWebSockets.h"
 #include <dlfcn.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 const char *cws_load_event_plugin(void) {
     static void *plugin;
@@ -16,7 +13,7 @@ const char *cws_load_event_plugin(void) {
 }
 
 struct lws_context *cws_create(const struct cws_settings *settings, struct lws_vhost **host) {
-    // Freed by the context, see below.
+    // Kept as long as the context, which is for good.
     struct lws_protocols *protocols = calloc(2, sizeof(*protocols));
     if (!protocols)
         return NULL;
@@ -35,8 +32,6 @@ struct lws_context *cws_create(const struct cws_settings *settings, struct lws_v
     info.protocols = protocols;
     info.user = settings->user;
     info.foreign_loops = loops;
-    info.pcontext = settings->context;
-    info.external_baggage_free_on_destroy = protocols;
     info.gid = (gid_t)-1;
     info.uid = (uid_t)-1;
     info.server_string = "rostrum";
@@ -64,33 +59,6 @@ struct lws_context *cws_create(const struct cws_settings *settings, struct lws_v
     return context;
 }
 
-static void find_event_descriptor(uv_handle_t *handle, void *found) {
-    struct stat status;
-    uv_os_fd_t descriptor;
-    if (uv_handle_get_type(handle) != UV_POLL || uv_fileno(handle, &descriptor))
-        return;
-    // The context's eventfd is the only thing polled that is no socket.
-    if (fstat(descriptor, &status) == 0 && !S_ISSOCK(status.st_mode))
-        *(int *)found = descriptor;
-}
-
-void cws_begin_destroy(struct lws_context *context, uv_loop_t *loop) {
-    int descriptor = -1;
-    uv_walk(loop, find_event_descriptor, &descriptor);
-    lws_context_destroy(context);
-    if (!context || descriptor < 0)
-        return;
-    // libwebsockets 4.1 has closed its eventfd and will do so again when libuv lets go of it. By then the number
-    // could belong to a socket of another thread, so something worthless takes it.
-    int placeholder = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    if (placeholder < 0 || placeholder == descriptor)
-        return;
-    int taken = fcntl(placeholder, F_DUPFD_CLOEXEC, descriptor);
-    if (taken >= 0 && taken != descriptor)
-        close(taken);
-    close(placeholder);
-}
-
 int cws_accept(int listener, struct sockaddr *address, socklen_t *length) {
     return accept4(listener, address, length, SOCK_NONBLOCK | SOCK_CLOEXEC);
 }
@@ -106,6 +74,12 @@ struct lws *cws_adopt(struct lws_vhost *host, int socket, int is_tls) {
 int cws_prefix(void) { return LWS_PRE; }
 
 void cws_kill(struct lws *wsi) { lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC); }
+
+void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, size_t length) {
+    lws_close_reason(wsi, (enum lws_close_status)code, (unsigned char *)reason, length);
+    // With a reason set this only begins to close.
+    lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC);
+}
 
 int cws_is_stream(struct lws *wsi) { return lws_get_network_wsi(wsi) != wsi; }
 

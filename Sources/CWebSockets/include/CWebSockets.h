@@ -24,8 +24,6 @@ struct cws_settings {
     unsigned int idle_seconds;
     /// Seconds of silence after which a WebSocket is pinged, and after which it is given up; not copied.
     const lws_retry_bo_t *heartbeat;
-    /// Set to null once the context has been destroyed.
-    struct lws_context **context;
 };
 
 /// Loads the libuv plugin for good.
@@ -36,9 +34,6 @@ const char *cws_load_event_plugin(void);
 
 /// Returns null when libwebsockets cannot start at all, and a null host when it does not like the TLS files.
 struct lws_context *cws_create(const struct cws_settings *settings, struct lws_vhost **host);
-
-/// Begins to close everything; the loop must run until nothing is left of it.
-void cws_begin_destroy(struct lws_context *context, uv_loop_t *loop);
 
 /// `accept4` with the flags for a socket that neither blocks nor is inherited.
 int cws_accept(int listener, struct sockaddr *address, socklen_t *length);
@@ -51,6 +46,11 @@ int cws_prefix(void);
 
 /// Closes from outside its callbacks, without ceremony.
 void cws_kill(struct lws *wsi);
+
+/// Says goodbye on a WebSocket and closes it, from the callback that says it is writeable.
+///
+/// To return nonzero there would close it without a close frame.
+void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, size_t length);
 
 /// Whether the wsi is one stream of an HTTP/2 connection.
 int cws_is_stream(struct lws *wsi);

@@ -32,13 +32,7 @@ package final class HTTPServer: Sendable {
                     settings: settings, listener: ListenSocket(adopting: descriptor, address),
                     handler: handler,
                     link: link, counters: counters, log: log.subsystem("http"))
-                do throws(HTTPServerError) {
-                    try loop.start()
-                    continuation.resume(returning: Result<Void, HTTPServerError>.success(()))
-                    loop.run()
-                } catch {
-                    continuation.resume(returning: .failure(error))
-                }
+                loop.run { continuation.resume(returning: $0) }
                 link.finish()
             }
             thread.name = "http"

@@ -50,7 +50,7 @@ extension ServiceLoop {
     private func isUnsafeToContinue(_ connection: Connection, _ head: RequestHead) -> Bool {
         guard connection.isReused, cws_is_stream(connection.wsi) == 0 else { return false }
         guard head.framing != .none || head.libraryAwaitsMore else { return false }
-        return settings.tls != nil || lws_service_adjust_timeout(context, 1, 0) == 0
+        return settings.tls != nil || hasUnreadBytes
     }
 
     private func open(

@@ -151,7 +151,10 @@ extension ServiceLoop {
         guard let session = socketOf[wsi] else { return -1 }
         switch session.connection.nextOutput() {
         case .nothing: return 0
-        case .close(let reason): return close(session, reason)
+        case .close(let reason):
+            let text = Array(reason.reason.utf8.prefix(123))
+            cws_close_socket(wsi, reason.code, text, text.count)
+            return 0
         case .send(let message, let more):
             let isWritten =
                 switch message {
@@ -176,7 +179,7 @@ extension ServiceLoop {
 
     // MARK: Closing
 
-    /// Has libwebsockets send a close frame.
+    /// Has libwebsockets send a close frame, from the callback for what came in.
     private func close(_ session: SocketSession, _ reason: WebSocketClose) -> CInt {
         session.connection.close(reason)
         var text = Array(reason.reason.utf8.prefix(123))

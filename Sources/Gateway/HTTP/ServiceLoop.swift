@@ -14,8 +14,6 @@ final class ServiceLoop {
     let log: Log
     let listener: ListenSocket
 
-    var context: OpaquePointer?
-    private var host: OpaquePointer?
     var connections: [OpaquePointer: Connection] = [:]
     var exchanges: [UInt64: Exchange] = [:]
     var exchangeOf: [OpaquePointer: Exchange] = [:]
@@ -31,14 +29,10 @@ final class ServiceLoop {
     let scratch: UnsafeMutableRawBufferPointer
     let prefix = Int(cws_prefix())
 
-    private let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
+    private var library: LibraryContext?
     private let wakeup = UnsafeMutablePointer<uv_async_t>.allocate(capacity: 1)
     private let sweep = UnsafeMutablePointer<uv_timer_t>.allocate(capacity: 1)
     private let accepting = UnsafeMutablePointer<uv_poll_t>.allocate(capacity: 1)
-    private let heartbeat = UnsafeMutablePointer<lws_retry_bo_t>.allocate(capacity: 1)
-    /// libwebsockets sets this to null when the context is gone.
-    private let contextSlot = UnsafeMutablePointer<OpaquePointer?>.allocate(capacity: 1)
-    private let alpn = strdup("h2,http/1.1")
     private var isAccepting = false
     private var hasLeft = false
     private var nextForgetting: UInt64 = 0
@@ -61,22 +55,20 @@ final class ServiceLoop {
         self.log = log
         limits = AddressLimits(settings)
         scratch = .allocate(byteCount: prefix + 2 * Self.chunkLength, alignment: 16)
-        contextSlot.initialize(to: nil)
     }
 
     deinit {
-        loop.deallocate()
         wakeup.deallocate()
         sweep.deallocate()
         accepting.deallocate()
-        heartbeat.deallocate()
-        contextSlot.deallocate()
         scratch.deallocate()
-        free(alpn)
     }
 
     /// Milliseconds on the loop's own clock.
-    var now: UInt64 { uv_now(loop) }
+    var now: UInt64 { library.map { uv_now($0.loop) } ?? 0 }
+
+    /// Whether libwebsockets holds bytes that it has read and not yet looked at, of any connection.
+    var hasUnreadBytes: Bool { lws_service_adjust_timeout(library?.context, 1, 0) == 0 }
 
     func nextID() -> UInt64 {
         lastID += 1
@@ -85,90 +77,52 @@ final class ServiceLoop {
 
     // MARK: Life
 
-    func start() throws(HTTPServerError) {
-        if let complaint = cws_load_event_plugin() {
-            throw .missingEventPlugin(detail: String(cString: complaint))
-        }
-        uv_loop_init(loop)
+    /// Serves until it is told to stop.
+    /// - Parameter started: called once it accepts connections, or cannot.
+    func run(_ started: (Result<Void, HTTPServerError>) -> Void) {
         let this = Unmanaged.passUnretained(self).toOpaque()
-        uv_async_init(loop, wakeup) { ServiceLoop.of($0?.pointee.data)?.drainLink() }
+        let library: LibraryContext
+        do throws(HTTPServerError) {
+            library = try LibraryContext(settings, user: this)
+        } catch {
+            started(.failure(error))
+            return
+        }
+        self.library = library
+        uv_async_init(library.loop, wakeup) { ServiceLoop.of($0?.pointee.data)?.drainLink() }
         wakeup.pointee.data = this
-        uv_timer_init(loop, sweep)
+        uv_timer_init(library.loop, sweep)
         sweep.pointee.data = this
         uv_timer_start(
             sweep, { ServiceLoop.of($0?.pointee.data)?.enforceDeadlines() }, Self.sweepInterval,
             Self.sweepInterval)
-        uv_poll_init(loop, accepting, listener.descriptor)
+        uv_poll_init(library.loop, accepting, listener.descriptor)
         accepting.pointee.data = this
-
-        do {
-            try createContext(user: this)
-        } catch {
-            shutDown()
-            throw error
-        }
         resumeAccepting()
         link.open(wakeup)
+        started(.success(()))
+        uv_run(library.loop, UV_RUN_DEFAULT)
+        leave(library)
     }
 
-    /// Returns after `stop`.
-    func run() {
-        uv_run(loop, UV_RUN_DEFAULT)
-        shutDown()
-        for exchange in exchanges.values { cancelHandler(of: exchange) }
-        exchanges.removeAll()
-        exchangeOf.removeAll()
-    }
-
-    /// Closes everything and lets the loop see to it.
-    private func shutDown() {
+    /// Closes what is left; the loop has stopped and runs only for this.
+    private func leave(_ library: LibraryContext) {
         hasLeft = true
         link.close()
-        // With a loop that is not its own libwebsockets must be asked twice: first to close everything, then, when
-        // the loop has done so, to free what is left.
-        cws_begin_destroy(context, loop)
-        uv_close(UnsafeMutableRawPointer(wakeup).assumingMemoryBound(to: uv_handle_t.self), nil)
-        uv_close(UnsafeMutableRawPointer(sweep).assumingMemoryBound(to: uv_handle_t.self), nil)
-        uv_close(UnsafeMutableRawPointer(accepting).assumingMemoryBound(to: uv_handle_t.self), nil)
-        uv_run(loop, UV_RUN_DEFAULT)
-        lws_context_destroy(contextSlot.pointee)
-        uv_run(loop, UV_RUN_DEFAULT)
-        context = nil
-        if uv_loop_close(loop) != 0 { log.error("loop-not-empty") }
-    }
-
-    private func createContext(user: UnsafeMutableRawPointer) throws(HTTPServerError) {
-        heartbeat.initialize(to: lws_retry_bo_t())
-        heartbeat.pointee.secs_since_valid_ping = UInt16(clamping: settings.webSocketPing.components.seconds)
-        heartbeat.pointee.secs_since_valid_hangup = UInt16(
-            clamping: settings.webSocketHangup.components.seconds)
-        var wanted = cws_settings()
-        wanted.loop = loop
-        wanted.callback = serviceCallback
-        wanted.user = user
-        wanted.alpn = UnsafePointer(alpn)
-        // What is a little too large still reaches us, and gets its 431.
-        wanted.header_bytes = UInt32(clamping: 2 * settings.maximumHeaderBytes)
-        wanted.header_seconds = UInt32(clamping: max(1, settings.receiveTimeout.components.seconds))
-        wanted.idle_seconds = UInt32(clamping: max(1, settings.idleTimeout.components.seconds))
-        wanted.heartbeat = UnsafePointer(heartbeat)
-        wanted.context = contextSlot
-        let (created, complaints) = LibraryComplaints.collect {
-            guard let tls = settings.tls else { return cws_create(&wanted, &host) }
-            return tls.certificate.withCString { certificate in
-                tls.key.withCString { key in
-                    wanted.certificate_path = certificate
-                    wanted.key_path = key
-                    return cws_create(&wanted, &host)
-                }
+        for connection in connections.values { cws_kill(connection.wsi) }
+        while !connections.isEmpty { uv_run(library.loop, UV_RUN_ONCE) }
+        var open = 3
+        withUnsafeMutablePointer(to: &open) { open in
+            for handle in [
+                UnsafeMutableRawPointer(wakeup), UnsafeMutableRawPointer(sweep),
+                UnsafeMutableRawPointer(accepting),
+            ] {
+                let handle = handle.assumingMemoryBound(to: uv_handle_t.self)
+                handle.pointee.data = UnsafeMutableRawPointer(open)
+                uv_close(handle) { $0?.pointee.data.assumingMemoryBound(to: Int.self).pointee -= 1 }
             }
+            while open.pointee > 0 { uv_run(library.loop, UV_RUN_ONCE) }
         }
-        context = created
-        contextSlot.pointee = created
-        guard created == nil || host == nil else { return }
-        let detail = complaints.first ?? "no reason given"
-        guard let tls = settings.tls, created != nil else { throw .libraryFailed(detail: detail) }
-        throw .badCertificate(certificate: tls.certificate, key: tls.key, detail: detail)
     }
 
     // MARK: Accepting
@@ -213,7 +167,7 @@ final class ServiceLoop {
         // Room for a whole answer: while one waits for room, libwebsockets cannot pause reading.
         var room: CInt = 256 * 1024
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<CInt>.size))
-        guard let wsi = cws_adopt(host, descriptor, settings.tls == nil ? 0 : 1) else {
+        guard let wsi = cws_adopt(library?.host, descriptor, settings.tls == nil ? 0 : 1) else {
             limits.disconnect(address.ip)
             return
         }
@@ -270,10 +224,9 @@ final class ServiceLoop {
     }
 
     func endStopIfDone() {
-        // Stopping the loop again, while it closes its handles, would leave some of them open.
         guard let stopDeadline, !hasLeft else { return }
         guard exchanges.isEmpty && sockets.isEmpty || stopDeadline <= now else { return }
-        uv_stop(loop)
+        uv_stop(library?.loop)
     }
 }
 
