@@ -1,0 +1,28 @@
+import Foundation
+
+/// Powers of ten for axes.
+enum LogScale {
+    static func log10(_ value: Double) -> Double { Foundation.log10(max(value, .leastNormalMagnitude)) }
+
+    /// The largest power of ten that does not exceed a positive value.
+    static func powerOfTen(below value: Double) -> Double {
+        pow(10, Foundation.log10(max(value, 1e-12)).rounded(.down))
+    }
+}
+
+/// Text inside HTML.
+enum HTMLText {
+    static func escaped(_ text: String) -> String {
+        var result = ""
+        for character in text {
+            switch character {
+            case "&": result += "&amp;"
+            case "<": result += "&lt;"
+            case ">": result += "&gt;"
+            case "\"": result += "&quot;"
+            default: result.append(character)
+            }
+        }
+        return result
+    }
+}

@@ -1,0 +1,183 @@
+import Base
+import Foundation
+import Peer
+import Testing
+import Wire
+
+@testable import sfu_bench
+
+@Suite struct `What the system tells` {
+    @Test func `is read past names with blanks and parentheses`() {
+        let stat = "42 (a (b) c) S 1 42 42 0 -1 4194560 100 0 0 0 250 50 0 0 20 0 5 0 12345 1000000 500"
+        let usage = ProcessFiles.usage(stat: stat, status: "Name:\ta\nVmRSS:\t  2048 kB\nThreads:\t5\n")
+        #expect(usage == ProcessFiles.Usage(processorSeconds: 3, residentBytes: 2_097_152))
+        #expect(ProcessFiles.usage(stat: "nonsense", status: "") == nil)
+        #expect(ProcessFiles.usage(stat: stat, status: "Name:\ta\n") == nil)
+    }
+
+    @Test func `includes this process`() throws {
+        let own = try #require(ProcessFiles.usage(pid: Int(ProcessInfo.processInfo.processIdentifier)))
+        #expect(own.residentBytes > 1_000_000)
+        #expect(ProcessFiles.usage(pid: 0) == nil)
+    }
+
+    @Test func `includes who listens`() {
+        let table = """
+              sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
+               0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 777 1
+               1: 0100007F:1F90 0100007F:9999 01 00000000:00000000 00:00000000 00000000     0        0 778 1
+               2: 00000000:0016 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 779 1
+            """
+        #expect(ProcessFiles.listeningInodes(table: table, port: 8_080) == [777])
+        #expect(ProcessFiles.listeningInodes(table: table, port: 81).isEmpty)
+    }
+
+    @Test func `comes from metrics too`() {
+        let metrics = """
+            # TYPE process_cpu_seconds_total counter
+            process_cpu_seconds_total 12.5
+            process_resident_memory_bytes 4.2e7
+            """
+        #expect(
+            ServerProbe.usage(metrics: metrics)
+                == ProcessFiles.Usage(processorSeconds: 12.5, residentBytes: 42_000_000))
+        #expect(ProcessFiles.usage(stat: "", status: "") == nil)
+        #expect(ServerProbe.usage(metrics: "process_cpu_seconds_total 1\n") == nil)
+    }
+
+    @Test func `says how long threads ran and waited`() {
+        #expect(
+            ProcessFiles.threadTime(schedstat: "100 20 3\n") == ProcessFiles.ThreadTime(ran: 100, waited: 20))
+        #expect(ProcessFiles.threadTime(schedstat: "x") == nil)
+    }
+}
+
+@Suite struct `A token` {
+    /// The example of RFC 7515 §A.1 with its key, checked by its parts.
+    @Test func `is signed by HMAC-SHA256 over its first two parts`() throws {
+        let claims = WebToken.Claims(
+            iss: "dev", sub: "ann", name: "Ann", stream: "s1", role: "viewer", nbf: 1, exp: 2)
+        let parts = try WebToken.sign(claims, secret: "secret").split(separator: ".").map(String.init)
+        #expect(parts.count == 3)
+        let padded = parts[1].replacingOccurrences(of: "-", with: "+").replacingOccurrences(
+            of: "_", with: "/")
+        let body = Data(base64Encoded: padded + String(repeating: "=", count: (4 - padded.count % 4) % 4))
+        let text = String(decoding: body ?? Data(), as: UTF8.self)
+        #expect(
+            text == #"{"exp":2,"iss":"dev","name":"Ann","nbf":1,"role":"viewer","stream":"s1","sub":"ann"}"#)
+        #expect(parts[2].count == 43)
+        #expect(
+            try WebToken.sign(claims, secret: "other").split(separator: ".").last.map(String.init) != parts[2]
+        )
+    }
+
+    @Test func `uses the alphabet of URLs`() {
+        #expect(WebToken.base64URL([0xFB, 0xFF, 0xFE]) == "-__-")
+        #expect(WebToken.base64URL([0xFF]) == "_w")
+    }
+}
+
+@Suite struct `A server's addresses` {
+    private func candidate(_ address: String) throws -> ICECandidate {
+        ICECandidate(host: try #require(TransportAddress(address)), index: 0)
+    }
+
+    @Test func `are tried on loopback first, then on this machine`() throws {
+        let lan = try candidate("192.0.2.7:7000")
+        let loopback = try candidate("127.0.0.1:7000")
+        let own = [try #require(IPAddress("192.0.2.7"))]
+        #expect(try Entrance.usable([lan, loopback], isOwned: false, own: own) == [loopback])
+        #expect(try Entrance.usable([lan], isOwned: false, own: own) == [lan])
+    }
+
+    @Test func `are refused elsewhere, even behind a tunnel`() throws {
+        let remote = try candidate("198.51.100.1:7000")
+        #expect(throws: SignallingError.self) { try Entrance.usable([remote], isOwned: false, own: []) }
+        #expect(try Entrance.usable([remote], isOwned: true, own: []) == [remote])
+        #expect(throws: SignallingError.self) { try Entrance.usable([], isOwned: true, own: []) }
+    }
+}
+
+@Suite struct `Joining` {
+    private func time(_ milliseconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: milliseconds * 1_000_000)
+    }
+
+    @Test func `is told by phases`() throws {
+        let log = JoinLog()
+        log.begin(1, isViewer: true, at: time(0))
+        log.answered(1, requested: time(10), at: time(15))
+        log.take([
+            Notice(id: 1, milestone: .iceConnected, time: time(17)),
+            Notice(id: 1, milestone: .dtlsConnected, time: time(25)),
+            Notice(id: 1, milestone: .firstPacket, time: time(30)),
+            Notice(id: 1, milestone: .firstFrame, time: time(60)),
+            Notice(id: 1, milestone: .firstFrame, time: time(90)),
+        ])
+        let phases = Bench.phases(log.times())
+        #expect(phases.map(\.name) == ["http", "ice", "dtls", "firstPacket", "firstFrame"])
+        #expect(phases.map(\.milliseconds.p50) == [5, 2, 8, 20, 50])
+        let joins = try #require(Bench.joins(log.times()))
+        #expect(joins.handshakes == 1)
+        #expect(abs(joins.seconds - 0.015) < 1e-9)
+    }
+
+    @Test func `fails with the phase it was in, and keeps the first reason`() {
+        let log = JoinLog()
+        for id in 1...3 { log.begin(id, isViewer: true, at: time(0)) }
+        log.take([Notice(id: 1, milestone: .failed, time: time(1))])
+        log.take([
+            Notice(id: 2, milestone: .iceConnected, time: time(1)),
+            Notice(id: 2, milestone: .failed, time: time(2)),
+        ])
+        log.fail(1, "something else")
+        #expect(log[1]?.outcome == .failed("ICE failed"))
+        #expect(log[2]?.outcome == .failed("DTLS failed"))
+        #expect(log[3]?.outcome == .joining)
+        #expect(log.reason == "ICE failed")
+    }
+
+    @Test func `does not fail for who has left`() {
+        let log = JoinLog()
+        log.begin(1, isViewer: true, at: time(0))
+        log.left(1)
+        log.take([Notice(id: 1, milestone: .closedByServer, time: time(5))])
+        #expect(log[1]?.outcome == .left)
+        #expect(log.reason == nil)
+    }
+}
+
+@Suite struct `A tally` {
+    @Test func `adds up and tells what came since`() {
+        var first = Tally()
+        first.packets = 90
+        first.expected = 100
+        first.latency.add(1_000)
+        var second = first
+        second.packets = 190
+        second.expected = 205
+        second.latency.add(2_000)
+        let interval = second.since(first)
+        #expect(interval.packets == 100 && interval.expected == 105 && interval.lost == 5)
+        #expect(interval.latency.count == 1)
+        #expect((first + interval).packets == second.packets)
+        #expect(abs(interval.loss - 5.0 / 105) < 1e-12)
+    }
+
+    @Test func `knows no loss when more came than was expected`() {
+        var tally = Tally()
+        tally.packets = 5
+        #expect(tally.lost == 0 && tally.loss == 0)
+    }
+
+    @Test func `tells reordered, repaired and duplicate packets apart`() {
+        var tally = Tally()
+        tally.count(.new(10), expected: 1, newestBefore: nil, isVideo: true)
+        tally.count(.new(12), expected: 2, newestBefore: 10, isVideo: true)
+        tally.count(.new(11), expected: 0, newestBefore: 12, isVideo: true)
+        tally.count(.duplicate(11), expected: 0, newestBefore: 12, isVideo: true)
+        tally.count(.repaired(13), expected: 1, newestBefore: 12, isVideo: false)
+        #expect(tally.packets == 4 && tally.expected == 4 && tally.videoPackets == 3)
+        #expect(tally.reordered == 1 && tally.duplicates == 1 && tally.repaired == 1)
+    }
+}
