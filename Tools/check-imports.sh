@@ -21,7 +21,8 @@ declare -A below=(
     [Transcoder]="Base Wire Codecs CLinux"
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder"
-    [Gateway]="Base Wire Crypto Stage StoryFeed Store Node CWebSockets"
+    # Forwarding and Net for the names of what they count.
+    [Gateway]="Base Wire Crypto Forwarding Net Stage StoryFeed Store Node CWebSockets"
     [rostrum]="Base Crypto Node Gateway Transcoder"
     [sfu-bench]="Base Wire Crypto Peer ClientPeer Net"
 )

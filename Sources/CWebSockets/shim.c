@@ -2,14 +2,23 @@
 #define _GNU_SOURCE
 #include "CWebSockets.h"
 #include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
+static void *event_plugin;
+static const char *event_plugin_problem;
+
+static void load_event_plugin(void) {
+    event_plugin = dlopen(LWS_INSTALL_LIBDIR "/libwebsockets-evlib_uv.so", RTLD_NOW | RTLD_NODELETE);
+    if (!event_plugin)
+        event_plugin_problem = dlerror();
+}
+
 const char *cws_load_event_plugin(void) {
-    static void *plugin;
-    if (!plugin)
-        plugin = dlopen(LWS_INSTALL_LIBDIR "/libwebsockets-evlib_uv.so", RTLD_NOW | RTLD_NODELETE);
-    return plugin ? NULL : dlerror();
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, load_event_plugin);
+    return event_plugin_problem;
 }
 
 struct lws_context *cws_create(const struct cws_settings *settings, struct lws_vhost **host) {

@@ -50,7 +50,9 @@ import Testing
         remote.send((0..<200).map { datagram($0, size: 1_000) }, to: socket.localAddress)
         var counters = TrafficCounters()
         var arrivals = ReceiveBatch(coalesces: socket.coalesces)
-        while arrivals.fill(from: socket, counting: &counters) { arrivals.forEach(counting: &counters) { _, _ in } }
+        while arrivals.fill(from: socket, counting: &counters) {
+            arrivals.forEach(counting: &counters) { _, _ in }
+        }
         arrivals.forEach(counting: &counters) { _, _ in }
         #expect(socket.droppedByKernel > 0)
         #expect(counters.datagramsIn < 200)

@@ -67,13 +67,14 @@ package final class TrackLayer {
     }
 
     /// The source starts anew under another SSRC: what was stored is no longer what its numbers mean.
-    func restart(ssrc: UInt32) {
+    func restart(ssrc: UInt32, at now: MonotonicTime) {
         let repair: ReceiveStream.Repair =
             !plan.supportsNACK ? .none : isVideo ? .packetsAndKeyFrames : .packets
         stream = ReceiveStream(ssrc: ssrc, clockRate: plan.clockRate, repair: repair)
         hasSenderReport = false
         epoch &+= 1
         startAnew()
+        if !awaiting.isEmpty { demandKeyFrame(at: now) }
     }
 
     private func startAnew() {
