@@ -156,7 +156,11 @@ package final class TrackLayer {
         extendPictureID(of: &packet)
         if let attached = packet.dependency?.attachedStructure { structure = attached }
         if let size = packet.video?.resolution { resolution = size }
-        if isVideo, packet.isEntryPoint { keyFrames.keyFrameArrived(at: now) }
+        if isVideo, packet.isEntryPoint {
+            keyFrames.keyFrameArrived(at: now)
+            // Whoever asks from now on came too late for this one, however soon it is.
+            lastDemand = nil
+        }
         history.store(bytes, 0..<bytes.count, sequenceNumber: packet.sequenceNumber, at: now)
     }
 
