@@ -209,7 +209,9 @@ def mutated_tokens(chance: random.Random, good: str) -> Iterator[str]:
             case 4:
                 yield f"{header}.{payload}"
             case 5:
-                yield damaged(chance, good.encode()).decode("ascii", errors="replace").replace("\ufffd", "~")
+                # What no client could put into a header is for `REQUESTS` to try.
+                yield "".join(
+                    chr(byte) if 0x20 < byte < 0x7F else "~" for byte in damaged(chance, good.encode()))
             case 6:
                 yield f"{encode([[]] * 500)}.{payload}.{signature}"
             case 7:

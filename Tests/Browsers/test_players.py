@@ -58,7 +58,7 @@ def pion_player(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_gstreamer_plays_a_browser(chromium: Browser, server: Server, stream: str, system_python: str) -> None:
     go_live(chromium, server, stream, codec="vp8")
-    seen = run([system_python, str(HERE / "gst_player.py"), f"{server.origin}/whep/{stream}", "60", "25"])
+    seen = run([system_python, str(HERE / "gst_player.py"), f"{server.origin}/whep/{stream}?wait=20", "60", "25"])
     assert seen["codec"] == "VP8"
     assert seen["width"] >= 160
     assert seen["samples"] > 0
@@ -66,6 +66,6 @@ def test_gstreamer_plays_a_browser(chromium: Browser, server: Server, stream: st
 
 def test_pion_plays_a_browser(chromium: Browser, server: Server, stream: str, pion_player: Path) -> None:
     go_live(chromium, server, stream, codec="vp8")
-    seen = run([str(pion_player), f"{server.origin}/whep/{stream}", "60", "25"])
+    seen = run([str(pion_player), f"{server.origin}/whep/{stream}?wait=20", "60", "25"])
     assert seen["codec"] == "VP8"
     assert seen["gaps"] == 0
