@@ -56,6 +56,23 @@ import Testing
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
+    @Test func `that joins another worker just after a key frame waits for the next one only`() throws {
+        let simulation = try Simulation(seed: 26, workers: 2)
+        _ = try simulation.add(.publisher, worker: 0)
+        let (first, _) = try simulation.add(.viewer, worker: 1)
+        #expect(simulation.run(for: .seconds(5)) { first.decoder.framesDecoded > 0 })
+        simulation.run(for: .seconds(3))
+        for _ in 0..<6 {
+            let shown = first.decoder.keyFramesDecoded
+            let (early, _) = try simulation.add(.viewer, worker: 1)
+            #expect(simulation.run(for: .seconds(4)) { first.decoder.keyFramesDecoded > shown })
+            // Connects while the demand for the key frame that just came is still fresh.
+            let (late, _) = try simulation.add(.viewer, worker: 1)
+            #expect(simulation.run(for: .seconds(3)) { late.decoder.framesDecoded > 0 })
+            #expect(early.decoder.framesDecoded > 0)
+        }
+    }
+
     @Test func `that leaves a worker stops what crossed for it`() throws {
         let simulation = try Simulation(seed: 24, workers: 2)
         _ = try simulation.add(.publisher, worker: 0)
