@@ -90,6 +90,4 @@ void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, siz
     lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_SYNC);
 }
 
-int cws_is_stream(struct lws *wsi) { return lws_get_network_wsi(wsi) != wsi; }
-
 void cws_set_log(void (*sink)(int level, const char *line)) { lws_set_log_level(sink ? LLL_ERR | LLL_WARN : 0, sink); }

@@ -14,7 +14,7 @@ struct cws_settings {
     /// PEM files; null for plain text.
     const char *certificate_path;
     const char *key_path;
-    /// Comma-separated, for example "h2,http/1.1"; not copied.
+    /// Comma-separated protocol names for TLS; not copied.
     const char *alpn;
     /// Bytes of request line and headers kept for each request.
     unsigned int header_bytes;
@@ -51,9 +51,6 @@ void cws_kill(struct lws *wsi);
 ///
 /// To return nonzero there would close it without a close frame.
 void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, size_t length);
-
-/// Whether the wsi is one stream of an HTTP/2 connection.
-int cws_is_stream(struct lws *wsi);
 
 /// Sends libwebsockets' own complaints to `sink`; none are wanted when it is null.
 void cws_set_log(void (*sink)(int level, const char *line));

@@ -5,8 +5,8 @@ import CWebSockets
 final class Connection {
     let wsi: OpaquePointer
     let address: TransportAddress
-    /// Requests under way; several only with HTTP/2.
-    var activeExchanges = 0
+    /// Whether a request is under way.
+    var isBusy = false
     /// Whether a request has come before the one that is looked at.
     var isReused = false
     /// When to give it up, in the loop's milliseconds; nil while an exchange or a WebSocket decides.
@@ -47,7 +47,6 @@ final class Exchange {
     let id: UInt64
     let wsi: OpaquePointer
     let connection: Connection
-    let isStream: Bool
     let startedAt: UInt64
     /// nil when the head itself was refused.
     let head: RequestHead?
@@ -70,7 +69,6 @@ final class Exchange {
         self.head = head
         self.startedAt = startedAt
         self.deadline = deadline
-        isStream = cws_is_stream(wsi) != 0
         isBodyPending = head.map { $0.framing != .none } ?? false
     }
 

@@ -2,7 +2,7 @@ import Base
 import Foundation
 import Glibc
 
-/// An HTTP/1.1, HTTP/2 and WebSocket server on libwebsockets, with one service thread.
+/// An HTTP/1.1 and WebSocket server on libwebsockets, with one service thread.
 package final class HTTPServer: Sendable {
     /// Where it listens, with the port the kernel chose if it was asked to.
     package let address: TransportAddress

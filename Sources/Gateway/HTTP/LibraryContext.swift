@@ -12,7 +12,8 @@ final class LibraryContext {
     private(set) var context: OpaquePointer?
     private(set) var host: OpaquePointer?
     private let heartbeat = UnsafeMutablePointer<lws_retry_bo_t>.allocate(capacity: 1)
-    private let alpn = strdup("h2,http/1.1")
+    /// Not h2: libwebsockets 4.1 uses freed memory on hostile HTTP/2 frames.
+    private let alpn = strdup("http/1.1")
 
     /// Keeps what was abandoned reachable, so that leak checkers know it is meant.
     private static let abandoned = Mutex<[UInt]>([])

@@ -7,8 +7,6 @@ struct RequestHead {
         case none
         case length(Int)
         case chunked
-        /// HTTP/2: the end of the stream ends the body.
-        case stream
     }
 
     let method: HTTPMethod
@@ -32,40 +30,27 @@ struct RequestHead {
 
     /// Must be called while libwebsockets still holds the headers: in its callback for a request or an upgrade.
     init(reading wsi: OpaquePointer, maximumBytes: Int) throws(Refusal) {
-        let isStream = cws_is_stream(wsi) != 0
-        (method, path) = try Self.target(wsi, isStream: isStream)
+        (method, path) = try Self.target(wsi)
         query = Self.query(wsi)
-        headers = Self.headers(wsi, isStream: isStream)
+        headers = Self.headers(wsi)
         let size =
             headers.fields.reduce(0) { $0 + $1.name.utf8.count + $1.value.utf8.count + 4 }
             + query.reduce(path.utf8.count) { $0 + $1.name.utf8.count + $1.value.utf8.count + 2 }
         guard size <= maximumBytes else { throw Refusal(431, "The request's header is too large.") }
-        if !isStream {
-            guard wsi.text(WSI_TOKEN_HTTP)?.hasPrefix("HTTP/1.") == true else {
-                throw Refusal(400, "The request line does not end in an HTTP version.")
-            }
-            guard headers["host"] != nil || wsi.text(WSI_TOKEN_HTTP) == "HTTP/1.0" else {
-                throw Refusal(400, "The request has no Host field.")
-            }
+        guard let version = wsi.text(WSI_TOKEN_HTTP), version.hasPrefix("HTTP/1.") else {
+            throw Refusal(400, "The request line does not end in an HTTP version.")
         }
-        framing = try Self.framing(headers, method, isStream: isStream)
+        guard headers["host"] != nil || version == "HTTP/1.0" else {
+            throw Refusal(400, "The request has no Host field.")
+        }
+        framing = try Self.framing(headers, method)
         expectsContinue = headers["expect"]?.lowercased() == "100-continue"
         libraryAwaitsMore =
             framing == .chunked
             || framing == .none && headers["content-length"] == nil && [.post, .put, .patch].contains(method)
     }
 
-    private static func target(_ wsi: OpaquePointer, isStream: Bool) throws(Refusal) -> (HTTPMethod, String) {
-        if isStream {
-            guard let name = wsi.text(WSI_TOKEN_HTTP_COLON_METHOD),
-                let path = wsi.text(WSI_TOKEN_HTTP_COLON_PATH),
-                path.hasPrefix("/")
-            else { throw Refusal(400, "The request has no method or no path.") }
-            guard let method = HTTPMethod(rawValue: name) else {
-                throw Refusal(501, "The method is not known here.")
-            }
-            return (method, path)
-        }
+    private static func target(_ wsi: OpaquePointer) throws(Refusal) -> (HTTPMethod, String) {
         let found = methods.compactMap { method, token in wsi.text(token).map { (method, $0) } }
         guard found.count == 1, let (method, path) = found.first, path.hasPrefix("/") else {
             throw Refusal(400, "The request line is malformed.")
@@ -101,14 +86,11 @@ struct RequestHead {
         return items
     }
 
-    private static func headers(_ wsi: OpaquePointer, isStream: Bool) -> HTTPHeaders {
+    private static func headers(_ wsi: OpaquePointer) -> HTTPHeaders {
         var headers = HTTPHeaders()
         for (name, token) in names {
             guard let value = wsi.text(token) else { continue }
             headers.add(name, value)
-        }
-        if isStream, headers["host"] == nil, let authority = wsi.text(WSI_TOKEN_HTTP_COLON_AUTHORITY) {
-            headers.add("host", authority)
         }
         return headers
     }
@@ -125,11 +107,11 @@ struct RequestHead {
 
     /// - Source: RFC 9112 §6.3.
     private static func framing(
-        _ headers: HTTPHeaders, _ method: HTTPMethod, isStream: Bool
+        _ headers: HTTPHeaders, _ method: HTTPMethod
     ) throws(Refusal) -> Framing {
         let length = headers["content-length"]
         if let coding = headers["transfer-encoding"] {
-            guard !isStream, length == nil else {
+            guard length == nil else {
                 throw Refusal(400, "Transfer-Encoding does not go with the rest of the request.")
             }
             guard coding.lowercased() == "chunked" else {
@@ -141,9 +123,7 @@ struct RequestHead {
             }
             return .chunked
         }
-        guard let length else {
-            return isStream && [.post, .put, .patch].contains(method) ? .stream : .none
-        }
+        guard let length else { return .none }
         guard (1...15).contains(length.utf8.count), length.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
             let count = Int(length)
         else { throw Refusal(400, "The Content-Length is malformed.") }

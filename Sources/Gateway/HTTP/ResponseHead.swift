@@ -6,7 +6,7 @@ struct ResponseHead {
     let bytes: [UInt8]
 
     /// - Parameter now: seconds since 1970.
-    init(_ response: HTTPResponse, to method: HTTPMethod?, closing: Bool, now: Int) {
+    init(_ response: HTTPResponse, closing: Bool, now: Int) {
         var text = "HTTP/1.1 \(response.status) \(HTTPResponse.reasonPhrase(response.status))\r\n"
         for field in response.headers.fields {
             text += "\(field.name): \(Self.sanitized(field.value))\r\n"

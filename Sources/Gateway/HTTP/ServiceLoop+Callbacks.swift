@@ -41,10 +41,10 @@ extension ServiceLoop {
     }
 
     func connection(of wsi: OpaquePointer) -> Connection? {
-        lws_get_network_wsi(wsi).flatMap { connections[$0] }
+        connections[wsi]
     }
 
-    /// The last word about a connection or an HTTP/2 stream: its memory is freed next.
+    /// The last word about a connection: its memory is freed next.
     private func forgetConnection(_ wsi: OpaquePointer) {
         forgetExchange(wsi)
         endSocket(wsi)
@@ -65,7 +65,7 @@ extension ServiceLoop {
         let isMethod = words.count == 3 && words[2].starts(with: Array("HTTP/1.".utf8))
         let response = handler.refusal(
             isMethod ? 501 : 400, isMethod ? "The method is not known here." : "This is not an HTTP request.")
-        let head = ResponseHead(response, to: nil, closing: true, now: time(nil))
+        let head = ResponseHead(response, closing: true, now: time(nil))
         return write(wsi, head.bytes, response.body[...], LWS_WRITE_HTTP) ? 0 : -1
     }
 

@@ -4,8 +4,7 @@ import Glibc
 
 /// Requests and answers.
 ///
-/// HTTP/1.1 is answered as soon as the handler is done, with reading paused until then; an HTTP/2 stream when
-/// libwebsockets says that it may be written to.
+/// A request is answered as soon as its handler is done; until then reading is paused.
 extension ServiceLoop {
     // MARK: Receiving
 
@@ -28,11 +27,11 @@ extension ServiceLoop {
             }
             switch head.framing {
             case .length(let count) where count > settings.maximumBodyBytes: return refuseBody(exchange)
-            case .length, .stream: break
+            case .length: break
             case .chunked: exchange.chunks = ChunkedBody(limit: settings.maximumBodyBytes)
             case .none: return dispatch(exchange)
             }
-            if head.expectsContinue, !exchange.isStream {
+            if head.expectsContinue {
                 let line = Array("HTTP/1.1 100 Continue\r\n\r\n".utf8)
                 guard write(wsi, line, [], LWS_WRITE_HTTP_HEADERS) else { return -1 }
             }
@@ -48,7 +47,7 @@ extension ServiceLoop {
     /// It happens when the head lies in its buffer of bytes that came too early, behind an earlier request in the
     /// same packet. libwebsockets does not say so for one connection, only whether there are such bytes at all.
     private func isUnsafeToContinue(_ connection: Connection, _ head: RequestHead) -> Bool {
-        guard connection.isReused, cws_is_stream(connection.wsi) == 0 else { return false }
+        guard connection.isReused else { return false }
         guard head.framing != .none || head.libraryAwaitsMore else { return false }
         return settings.tls != nil || hasUnreadBytes
     }
@@ -60,12 +59,11 @@ extension ServiceLoop {
             id: nextID(), wsi: wsi, connection: connection, head: head, startedAt: now, deadline: deadline)
         // After a body of unknown length libwebsockets cannot find the next request. With TLS one request must do,
         // because `isUnsafeToContinue` cannot be known there.
-        let isOnly = settings.tls != nil && !exchange.isStream
-        exchange.closesConnection = isOnly || head?.libraryAwaitsMore ?? true
+        exchange.closesConnection = settings.tls != nil || head?.libraryAwaitsMore ?? true
         connection.isReused = true
         exchanges[exchange.id] = exchange
         exchangeOf[wsi] = exchange
-        connection.activeExchanges += 1
+        connection.isBusy = true
         connection.deadline = nil
         // From here on our own deadlines count.
         lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
@@ -176,9 +174,7 @@ extension ServiceLoop {
         if stopDeadline != nil { exchange.closesConnection = true }
         exchange.phase = .sending(Exchange.Sending(response: response))
         exchange.deadline = now + settings.sendTimeout.milliseconds
-        guard exchange.isStream else { return proceed(exchange) }
-        lws_callback_on_writable(exchange.wsi)
-        return 0
+        return proceed(exchange)
     }
 
     func continueSending(_ wsi: OpaquePointer) -> CInt {
@@ -199,26 +195,18 @@ extension ServiceLoop {
             }
             let body = exchange.head?.method == .head ? [] : sending.response.body
             if sending.hasSentHead, sending.offset == body.count { return finish(exchange, sending.response) }
-            let isWritten =
-                exchange.isStream
-                ? writeStream(exchange, &sending, body) : writePlain(exchange, &sending, body)
+            guard writePart(exchange, &sending, body) else { return -1 }
             exchange.phase = .sending(sending)
-            guard isWritten else { return -1 }
-            if exchange.isStream, sending.offset < body.count || !sending.hasSentHead {
-                lws_callback_on_writable(exchange.wsi)
-                return 0
-            }
         }
     }
 
-    private func writePlain(_ exchange: Exchange, _ sending: inout Exchange.Sending, _ body: [UInt8]) -> Bool
-    {
+    private func writePart(_ exchange: Exchange, _ sending: inout Exchange.Sending, _ body: [UInt8]) -> Bool {
         var head: [UInt8] = []
         if !sending.hasSentHead {
             sending.hasSentHead = true
             head =
                 ResponseHead(
-                    sending.response, to: exchange.head?.method, closing: exchange.closesConnection,
+                    sending.response, closing: exchange.closesConnection,
                     now: time(nil)
                 ).bytes
         }
@@ -239,12 +227,12 @@ extension ServiceLoop {
                 "milliseconds": now - exchange.startedAt,
                 "address": exchange.connection.address,
             ])
-        if exchange.isBodyPending, !exchange.isStream {
+        if exchange.isBodyPending {
             exchange.phase = .draining
             exchange.deadline = now + 2_000
             return 0
         }
-        let closes = exchange.closesConnection && !exchange.isStream
+        let closes = exchange.closesConnection
         forgetExchange(exchange.wsi)
         if closes { return -1 }
         return lws_http_transaction_completed(exchange.wsi) == 0 ? 0 : -1
@@ -264,10 +252,8 @@ extension ServiceLoop {
         exchanges[exchange.id] = nil
         cancelHandler(of: exchange)
         let connection = exchange.connection
-        connection.activeExchanges -= 1
-        if connection.activeExchanges == 0 {
-            connection.deadline = now + settings.idleTimeout.milliseconds
-        }
+        connection.isBusy = false
+        connection.deadline = now + settings.idleTimeout.milliseconds
         endStopIfDone()
     }
 

@@ -27,7 +27,7 @@ final class SocketSession {
 extension ServiceLoop {
     // MARK: Opening
 
-    /// Asked for an HTTP/1.1 request that wants another protocol.
+    /// Asked for a request that wants another protocol.
     func confirmUpgrade(_ wsi: OpaquePointer) -> CInt {
         // libwebsockets comes here a second time, without headers, for a protocol it has refused itself
         // (CVE-2025-11677); its own text must not be touched then.
@@ -35,25 +35,20 @@ extension ServiceLoop {
             return -1
         }
         let response: HTTPResponse
-        switch decide(wsi, connection, isStream: false) {
+        switch decide(wsi, connection) {
         case .accept(let upgrade):
             upgrades[wsi] = upgrade
             return 0
         case .refuse(let refusal): response = refusal
         }
-        let head = ResponseHead(response, to: .get, closing: true, now: time(nil))
+        let head = ResponseHead(response, closing: true, now: time(nil))
         _ = write(wsi, head.bytes, response.body.prefix(Self.chunkLength), LWS_WRITE_HTTP)
         return -1
     }
 
-    /// Asked for every WebSocket, after `confirmUpgrade` where that is asked at all.
+    /// Asked again for a WebSocket, before the handshake is answered.
     func confirmSocket(_ wsi: OpaquePointer) -> CInt {
-        guard upgrades[wsi] == nil else { return 0 }
-        guard cws_is_stream(wsi) != 0, let connection = connection(of: wsi),
-            case .accept(let upgrade) = decide(wsi, connection, isStream: true)
-        else { return -1 }
-        upgrades[wsi] = upgrade
-        return 0
+        upgrades[wsi] == nil ? -1 : 0
     }
 
     private enum Decision {
@@ -61,8 +56,8 @@ extension ServiceLoop {
         case refuse(HTTPResponse)
     }
 
-    /// - Source: RFC 6455 §4.2.1, RFC 8441 §5.
-    private func decide(_ wsi: OpaquePointer, _ connection: Connection, isStream: Bool) -> Decision {
+    /// - Source: RFC 6455 §4.2.1.
+    private func decide(_ wsi: OpaquePointer, _ connection: Connection) -> Decision {
         let head: RequestHead
         do throws(RequestHead.Refusal) {
             head = try RequestHead(reading: wsi, maximumBytes: settings.maximumHeaderBytes)
@@ -75,7 +70,7 @@ extension ServiceLoop {
             return .refuse(response)
         }
         guard stopDeadline == nil else { return .refuse(handler.refusal(503, "The server is going away.")) }
-        if !isStream, let response = handshakeRefusal(head) { return .refuse(response) }
+        if let response = handshakeRefusal(head) { return .refuse(response) }
         let request = HTTPRequest(
             method: .get, path: head.path, query: head.query, headers: head.headers,
             remoteAddress: connection.address, isSecure: settings.tls != nil)

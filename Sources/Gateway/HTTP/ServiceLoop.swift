@@ -217,7 +217,7 @@ final class ServiceLoop {
         pauseAccepting()
         for session in sockets.values { session.connection.close(.goingAway) }
         for connection in connections.values
-        where connection.activeExchanges == 0 && socketOf[connection.wsi] == nil {
+        where !connection.isBusy && socketOf[connection.wsi] == nil {
             cws_kill(connection.wsi)
         }
         endStopIfDone()
