@@ -85,6 +85,9 @@ let package = Package(
             dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Node", "TestSupport"],
             swiftSettings: common),
         .testTarget(
+            name: "RostrumTests", dependencies: ["Base", "Crypto", "Gateway", "rostrum", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
             name: "GatewayTests", dependencies: ["Base", "Wire", "Crypto", "Node", "Gateway", "TestSupport"],
             swiftSettings: common),
         .testTarget(

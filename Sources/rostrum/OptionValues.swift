@@ -77,7 +77,7 @@ struct OptionValues: Sendable, Equatable {
         return (result, requests)
     }
 
-    /// `ROSTRUM_…` variables; an unknown one is a mistake.
+    /// `ROSTRUM_…` variables; those that name no option are somebody else's.
     static func parse(environment: [String: String]) throws(ConfigurationError) -> OptionValues {
         var result = OptionValues()
         for (variable, text) in environment.sorted(by: { $0.key < $1.key })

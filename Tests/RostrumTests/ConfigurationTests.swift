@@ -1,0 +1,196 @@
+import Base
+import Crypto
+import Gateway
+import TestSupport
+import Testing
+
+@testable import rostrum
+
+@Suite struct ConfigurationTests {
+    private func configure(
+        _ flags: [String] = [], environment: [String: String] = [:], file: String = ""
+    ) throws(ConfigurationError) -> Configuration {
+        let values = try OptionValues.parse(file: file, name: "rostrum.conf")
+            .overridden(by: try OptionValues.parse(environment: environment))
+            .overridden(by: try OptionValues.parse(arguments: flags).values)
+        return try Configuration(values, processors: 4)
+    }
+
+    private func complaint(
+        _ flags: [String] = [], environment: [String: String] = [:], file: String = ""
+    ) -> String {
+        do throws(ConfigurationError) {
+            _ = try configure(flags, environment: environment, file: file)
+            return ""
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test func `has the defaults of the contract`() throws {
+        let configuration = try configure(["--dev"])
+        #expect(configuration.http.description == "127.0.0.1:8080")
+        #expect(configuration.udp.description == "0.0.0.0:7000")
+        #expect(configuration.workers == 4)
+        #expect(configuration.isDevelopment)
+        #expect(configuration.key.id == "dev")
+        #expect(configuration.key.secret == nil)
+        #expect(configuration.viewers == .everyone)
+        #expect(configuration.logLevel == .info)
+        #expect(configuration.logFormat == .text)
+        #expect(configuration.tls == nil)
+        #expect(configuration.publicAddresses.isEmpty)
+    }
+
+    @Test func `takes everything from flags`() throws {
+        let configuration = try configure([
+            "--http", "[::1]:80", "--udp=10.0.0.1:9000", "--public-address", "203.0.113.7,2001:db8::1",
+            "--public-address", "203.0.113.8", "--workers", "2", "--max-sessions", "7", "--data",
+            "/var/lib/rostrum",
+            "--key-id", "k1", "--secret", "0123456789abcdef0123456789abcdef", "--viewers", "public",
+            "--tls-certificate", "a.pem", "--tls-key", "a.key", "--ice-server", "stun:stun.example.org:3478",
+            "--ice-server", "turn:turn.example.org?transport=udp,ann,pass,word", "--srtp-engine", "libsrtp2",
+            "--log-level", "debug", "--log-format", "json",
+        ])
+        #expect(configuration.http.description == "[::1]:80")
+        #expect(configuration.udp.description == "10.0.0.1:9000")
+        #expect(
+            configuration.publicAddresses.map(\.description) == ["203.0.113.7", "2001:db8::1", "203.0.113.8"])
+        #expect(configuration.workers == 2)
+        #expect(configuration.maximumSessions == 7)
+        #expect(configuration.dataDirectory == "/var/lib/rostrum")
+        #expect(configuration.key.id == "k1")
+        #expect(configuration.key.secret?.exposed == "0123456789abcdef0123456789abcdef")
+        #expect(configuration.viewers == .everyone)
+        #expect(configuration.tls == HTTPServerSettings.TLSFiles(certificate: "a.pem", key: "a.key"))
+        #expect(
+            configuration.iceServers.map(\.url) == [
+                "stun:stun.example.org:3478", "turn:turn.example.org?transport=udp",
+            ])
+        #expect(configuration.iceServers.last?.credential?.exposed == "pass,word")
+        #expect(configuration.srtpEngine == .libsrtp2)
+        #expect(configuration.logLevel == .debug)
+        #expect(configuration.logFormat == .json)
+        #expect(!configuration.isDevelopment)
+    }
+
+    @Test func `takes the same from the environment and from a file`() throws {
+        let environment = try configure(environment: [
+            "ROSTRUM_DEV": "1", "ROSTRUM_HTTP": ":81", "ROSTRUM_PUBLIC_ADDRESS": "203.0.113.7,203.0.113.8",
+            "ROSTRUM_ICE_SERVER": "stun:a:1 stun:b:2", "ROSTRUM_LOG_FORMAT": "json", "ROSTRUM_UNKNOWN": "x",
+            "HOME": "/root",
+        ])
+        let file = try configure(
+            file: """
+                # Rostrum
+                dev = yes
+                http=:81   # everyone
+                public-address = 203.0.113.7,203.0.113.8
+                ice-server = stun:a:1
+                  ice-server = "stun:b:2"\r
+
+                log-format = json
+                """)
+        for configuration in [environment, file] {
+            #expect(configuration.isDevelopment)
+            #expect(configuration.http.description == "0.0.0.0:81")
+            #expect(configuration.publicAddresses.count == 2)
+            #expect(configuration.iceServers.map(\.url) == ["stun:a:1", "stun:b:2"])
+            #expect(configuration.logFormat == .json)
+        }
+    }
+
+    @Test func `lets flags win over the environment, and that over the file`() throws {
+        let file = "http = 127.0.0.1:1\nudp = 127.0.0.1:1\nlog-level = error\ndev = true"
+        let environment = ["ROSTRUM_HTTP": "127.0.0.1:2", "ROSTRUM_UDP": "127.0.0.1:2"]
+        let configuration = try configure(["--http", "127.0.0.1:3"], environment: environment, file: file)
+        #expect(configuration.http.port == 3)
+        #expect(configuration.udp.port == 2)
+        #expect(configuration.logLevel == .error)
+        #expect(
+            !(try configure(["--dev=false", "--key-id", "k", "--secret", "s"], file: file)).isDevelopment)
+    }
+
+    @Test func `keeps secrets out of its summary`() throws {
+        let configuration = try configure(
+            [
+                "--key-id", "k1", "--secret", "hush-hush-hush", "--ice-server", "turn:a,ann,whisper",
+                "--tls-key", "k",
+                "--tls-certificate", "c",
+            ])
+        #expect(!configuration.summary.contains("hush"))
+        #expect(!configuration.summary.contains("whisper"))
+        #expect(configuration.summary.contains("key-id = k1\n"))
+        // What it says can be read again.
+        let again = try configure(["--secret", "s"], file: configuration.summary)
+        #expect(again.summary == configuration.summary)
+    }
+
+    @Test(arguments: [
+        (["--htpp", ":80"], "--htpp"), (["--http"], "ADDRESS:PORT"),
+        (["--dev", "--http", "80"], "127.0.0.1:8080"),
+        (["--dev", "--http", "example.org:80"], "127.0.0.1:8080"),
+        (["--dev", "--http", ":70000"], "127.0.0.1:8080"),
+        (["--http", ":1", "--http", ":2"], "given already"), (["serve"], "begin with --"),
+        (["--http="], "empty"),
+        (["--dev", "--workers", "0"], "1 to 256"), (["--dev", "--workers", "x"], "1 to 256"),
+        (["--dev", "--udp", ":65534", "--workers", "4"], "65535"), (["--dev=perhaps"], "true or false"),
+        (["--dev", "--log-level", "loud"], "debug, info, warning, error"),
+        (["--dev", "--viewers", "x"], "public, token"),
+        (["--dev", "--public-address", "0.0.0.0"], "203.0.113.7"),
+        (["--dev", "--public-address", "x"], "203.0.113.7"),
+        (["--dev", "--tls-key", "a"], "--tls-certificate"),
+        (["--dev", "--tls-certificate", "a"], "--tls-key"),
+        (["--dev", "--ice-server", "http://a"], "stun:HOST:PORT"),
+        (["--dev", "--ice-server", "turn:a,b"], "USER,PASSWORD"),
+        (["--dev", "--ice-server", "turn:a>; rel=x"], "stun:HOST:PORT"),
+        (["--dev", "--srtp-engine", "nss"], "libsrtp2"),
+        ([], "--dev"), (["--key-id", "k"], "ROSTRUM_SECRET"), (["--secret", "s"], "--key-id"),
+        (["--dev", "--max-sessions", "-1"], "1 to 1000000"),
+    ])
+    func `says how to mend what makes no sense`(_ flags: [String], _ hint: String) {
+        let text = complaint(flags)
+        #expect(text.contains(hint), "\(text)")
+    }
+
+    @Test func `says where in the file or environment the mistake is`() {
+        #expect(complaint(file: "dev = true\n\nhtpp = x").contains("line 3 of rostrum.conf"))
+        #expect(complaint(file: "dev").contains("line 1 of rostrum.conf"))
+        #expect(complaint(file: "config = other").contains("no option config"))
+        #expect(complaint(file: "dev = 1\nworkers = many").contains("workers in line 2 of rostrum.conf"))
+        #expect(
+            complaint(environment: ["ROSTRUM_DEV": "1", "ROSTRUM_WORKERS": "many"]).contains(
+                "ROSTRUM_WORKERS"))
+    }
+
+    @Test func `tells requests from options`() throws {
+        let (values, requests) = try OptionValues.parse(arguments: [
+            "--dev", "--check-config", "-h", "--version",
+        ])
+        #expect(requests == ["--check-config", "--help", "--version"])
+        #expect(values["dev"]?.texts == ["true"])
+    }
+
+    @Test func `explains every option`() {
+        for option in Option.all {
+            #expect(Help.full.contains("--\(option.name)"))
+            #expect(Help.full.contains(option.variable))
+            #expect(!option.help.isEmpty)
+        }
+        #expect(Help.full.split(separator: "\n").allSatisfy { $0.count <= 110 })
+    }
+
+    @Test func `survives random files`() {
+        var random = SeededGenerator(seed: 5)
+        let pieces = [
+            "http", "=", " ", "\n", "#", "\"", "dev", "true", ":80", "\r\n", "ice-server", "é", "\t",
+            "stun:a:1",
+        ]
+        for _ in 0..<5_000 {
+            let text = (0..<Int.random(in: 0...12, using: &random)).map { _ in
+                pieces.randomElement(using: &random) ?? ""
+            }
+            _ = complaint(file: text.joined())
+        }
+    }
+}
