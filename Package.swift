@@ -25,9 +25,11 @@ let package = Package(
         // C libraries and the Swift that owns their handles.
         .target(name: "COpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CSRTP", linkerSettings: [.linkedLibrary("srtp2")]),
+        .target(name: "CUSRSCTP", linkerSettings: [.linkedLibrary("usrsctp")]),
         .target(name: "CLinux"),
         .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
+        .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: common),
 
         // Machines: no I/O and no clock.
         .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto"], swiftSettings: pure),
@@ -69,6 +71,8 @@ let package = Package(
         .testTarget(
             name: "CryptoTests", dependencies: ["Base", "Wire", "Crypto", "TestSupport", "MallocCounter"],
             swiftSettings: common),
+        .testTarget(
+            name: "SCTPTests", dependencies: ["Base", "Wire", "SCTP", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "TestSupport"],
             swiftSettings: common),

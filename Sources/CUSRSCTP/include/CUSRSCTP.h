@@ -1,0 +1,3 @@
+// usrsctp, as Debian packages it (0.9.5).
+#pragma once
+#include <usrsctp.h>

@@ -1,0 +1,109 @@
+import Base
+import Wire
+
+/// Messages that wait for room in the transport, first come, first served.
+///
+/// Bounded in bytes and messages. When it is full, a message that may be lost pushes older ones of its own stream out;
+/// any other is refused.
+struct SendQueue {
+    struct Waiting {
+        let message: SCTPMessage
+        let since: MonotonicTime
+
+        /// Milliseconds that it still may take; nil if it may take any time.
+        func lifetime(at now: MonotonicTime) -> UInt32? {
+            guard case .lifetime(let milliseconds) = message.delivery.reliability else { return nil }
+            let waited = now.nanoseconds(since: since) / 1_000_000
+            return UInt32(clamping: Int64(milliseconds) - waited)
+        }
+    }
+
+    private let maximumBytes: Int
+    private let maximumCount: Int
+    private var waiting: [Waiting] = []
+    /// What stands before it was taken out.
+    private var head = 0
+    private var bytes = 0
+    private var bytesByStream: [UInt16: Int] = [:]
+    /// Messages given up before they reached the transport.
+    private(set) var dropped = 0
+
+    init(maximumBytes: Int, maximumCount: Int) {
+        self.maximumBytes = maximumBytes
+        self.maximumCount = maximumCount
+    }
+
+    var isEmpty: Bool { head == waiting.count }
+    var count: Int { waiting.count - head }
+
+    /// Bytes of one stream that wait.
+    func buffered(_ stream: UInt16) -> Int { bytesByStream[stream, default: 0] }
+
+    mutating func append(_ message: SCTPMessage, at now: MonotonicTime) throws(SCTPSendError) {
+        if !hasRoom(for: message), message.delivery.reliability != .reliable { makeRoom(for: message) }
+        guard hasRoom(for: message) else { throw .bufferFull }
+        waiting.append(Waiting(message: message, since: now))
+        account(message, 1)
+    }
+
+    /// The first that is not too late; those before it are dropped.
+    mutating func first(at now: MonotonicTime) -> Waiting? {
+        while head < waiting.count {
+            let first = waiting[head]
+            guard first.lifetime(at: now) == 0 else { return first }
+            removeFirst()
+            dropped += 1
+        }
+        return nil
+    }
+
+    mutating func removeFirst() {
+        guard head < waiting.count else { return }
+        account(waiting[head].message, -1)
+        head += 1
+        guard head == waiting.count || head >= 64, head * 2 >= waiting.count else { return }
+        waiting.removeFirst(head)
+        head = 0
+    }
+
+    mutating func removeAll(of stream: UInt16) {
+        remove { $0.message.stream == stream }
+    }
+
+    private func hasRoom(for message: SCTPMessage) -> Bool {
+        count < maximumCount && bytes + message.bytes.count <= maximumBytes
+    }
+
+    private mutating func makeRoom(for message: SCTPMessage) {
+        var missing = max(0, bytes + message.bytes.count - maximumBytes)
+        var surplus = max(0, count + 1 - maximumCount)
+        remove { candidate in
+            guard missing > 0 || surplus > 0, candidate.message.stream == message.stream,
+                candidate.message.delivery.reliability != .reliable
+            else { return false }
+            missing -= candidate.message.bytes.count
+            surplus -= 1
+            return true
+        }
+    }
+
+    private mutating func remove(where isUnwanted: (Waiting) -> Bool) {
+        var kept: [Waiting] = []
+        for candidate in waiting[head...] {
+            guard isUnwanted(candidate) else {
+                kept.append(candidate)
+                continue
+            }
+            account(candidate.message, -1)
+            dropped += 1
+        }
+        waiting = kept
+        head = 0
+    }
+
+    private mutating func account(_ message: SCTPMessage, _ sign: Int) {
+        bytes += sign * message.bytes.count
+        let rest = bytesByStream[message.stream, default: 0] + sign * message.bytes.count
+        bytesByStream[message.stream] = rest == 0 ? nil : rest
+    }
+}
