@@ -26,6 +26,7 @@ let package = Package(
         .target(name: "COpenSSL", linkerSettings: [.linkedLibrary("ssl"), .linkedLibrary("crypto")]),
         .target(name: "CSRTP", linkerSettings: [.linkedLibrary("srtp2")]),
         .target(name: "CUSRSCTP", linkerSettings: [.linkedLibrary("usrsctp")]),
+        .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "CLinux"),
         .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
@@ -38,6 +39,7 @@ let package = Package(
         // Edges: threads, sockets, disks, clocks.
         .target(name: "Net", dependencies: ["Base", "Peer", "CLinux"], swiftSettings: common),
         .target(name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: common),
+        .target(name: "Store", dependencies: ["Base", "CSQLite"], swiftSettings: common),
 
         // Service and entrance.
         .target(
@@ -65,6 +67,9 @@ let package = Package(
             exclude: ["README.md"], swiftSettings: common),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
         .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "StoreTests", dependencies: ["Base", "Store", "CSQLite", "TestSupport"],
+            swiftSettings: common),
         .testTarget(
             name: "WireTests", dependencies: ["Base", "Wire", "TestSupport", "MallocCounter"],
             swiftSettings: common),
