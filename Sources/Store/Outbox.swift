@@ -12,8 +12,8 @@ package protocol Outbox: Sendable {
     /// The first event of each lane that is due, the longest due first.
     func due(at now: Int64, limit: Int) async throws(StoreError) -> [Delivery]
 
-    /// When the next lane is due; nil if all are empty.
-    func nextDue() async throws(StoreError) -> Int64?
+    /// When the next lane becomes due that is not due yet; nil if there is none.
+    func nextDue(after now: Int64) async throws(StoreError) -> Int64?
 
     /// Says what became of deliveries.
     func settle(_ outcomes: [DeliveryOutcome]) async throws(StoreError)

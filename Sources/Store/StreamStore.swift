@@ -69,13 +69,16 @@ package enum StoreError: Error, Equatable, Sendable {
 /// What happens to one stream at once: all of it becomes durable, or none.
 package struct StreamCommit: Sendable, Equatable {
     package let stream: StreamID
-    /// The version this builds on: that of the stream's last record; 0 if there is no such stream yet.
+    /// The version this builds on: that of the stream's last record; 0 if there is no such stream yet, and then
+    /// `records` must not be empty.
     package let basis: UInt64
     /// What happened, in order; the first has version `basis + 1`.
     package var records: [[UInt8]]
     /// The stream's whole state after `records`: what came before need not be kept.
     package var snapshot: [UInt8]?
-    /// What the stream is listed under from now on; nil leaves it as it is. Must be given with basis 0.
+    /// What the stream is listed under from now on; nil leaves it as it is.
+    ///
+    /// Must be given with basis 0.
     package var listing: StreamListing?
     /// What the request that caused this is answered, should it be repeated.
     package var answer: (key: IdempotencyKey, value: IdempotentAnswer)?

@@ -1,3 +1,7 @@
-// SQLite, as Debian packages it (3.40).
+// SQLite, as Debian packages it (3.40), and functions for what are casts in C and cannot be said in Swift.
 #pragma once
 #include <sqlite3.h>
+
+/// Binds a copy of `count` bytes; none is an empty value, not NULL.
+int csqlite_bind_blob(sqlite3_stmt *statement, int index, const void *bytes, int count);
+int csqlite_bind_text(sqlite3_stmt *statement, int index, const char *text, int count);

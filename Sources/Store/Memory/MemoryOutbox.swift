@@ -1,0 +1,117 @@
+import Base
+
+/// The lanes of a `MemoryStore`'s outbox.
+struct MemoryOutbox: Sendable {
+    private struct LaneName: Hashable {
+        let receiver: String
+        let stream: StreamID
+    }
+
+    private struct Lane {
+        var entries: [(number: Int64, event: OutboxEvent)] = []
+        var attempts = 0
+        var dueAt: Int64 = 0
+    }
+
+    private let limits: OutboxLimits
+    private var receivers: [String] = []
+    private var lanes: [LaneName: Lane] = [:]
+    private var names: [Int64: LaneName] = [:]
+    private var next: Int64 = 1
+    private(set) var dropped: UInt64 = 0
+
+    init(limits: OutboxLimits) {
+        self.limits = limits
+    }
+
+    var count: Int { names.count }
+
+    mutating func setReceivers(_ receivers: [String]) {
+        self.receivers = receivers
+        for name in lanes.keys where !receivers.contains(name.receiver) { removeLane(name) }
+    }
+
+    mutating func append(_ events: [OutboxEvent], of stream: StreamID) {
+        for event in events {
+            for receiver in receivers {
+                let name = LaneName(receiver: receiver, stream: stream)
+                if let lane = lanes[name], lane.entries.count >= limits.lane { removeHead(of: name) }
+                if names.count >= limits.total, let oldest = names.min(by: { $0.key < $1.key }) {
+                    removeHead(of: oldest.value)
+                }
+                lanes[name, default: Lane()].entries.append((next, event))
+                names[next] = name
+                next += 1
+            }
+        }
+    }
+
+    func due(at now: Int64, limit: Int) -> [Delivery] {
+        let due = lanes.filter { $0.value.dueAt <= now }.sorted { left, right in
+            (left.value.dueAt, left.value.entries.first?.number ?? 0)
+                < (right.value.dueAt, right.value.entries.first?.number ?? 0)
+        }
+        return due.prefix(limit).compactMap { name, lane in
+            lane.entries.first.map { entry in
+                Delivery(
+                    number: entry.number, receiver: name.receiver, stream: name.stream, event: entry.event,
+                    attempts: lane.attempts)
+            }
+        }
+    }
+
+    func nextDue(after now: Int64) -> Int64? {
+        lanes.values.map(\.dueAt).filter { $0 > now }.min()
+    }
+
+    mutating func settle(_ outcome: DeliveryOutcome) {
+        switch outcome {
+        case .delivered(let number):
+            if let name = names[number] { remove(number, from: name) }
+        case .dropped(let number):
+            guard let name = names[number] else { return }
+            remove(number, from: name)
+            dropped += 1
+        case .failed(let number, let time):
+            guard let name = names[number], lanes[name]?.entries.first?.number == number else { return }
+            lanes[name]?.attempts += 1
+            lanes[name]?.dueAt = time
+        case .gone(let receiver):
+            receivers.removeAll { $0 == receiver }
+            for name in lanes.keys where name.receiver == receiver { removeLane(name) }
+        }
+    }
+
+    mutating func drop(committedBefore time: Int64) -> Int {
+        let old = lanes.flatMap { name, lane in
+            lane.entries.filter { $0.event.committedAt < time }.map { ($0.number, name) }
+        }
+        for (number, name) in old { remove(number, from: name) }
+        dropped += UInt64(old.count)
+        return old.count
+    }
+
+    /// Whatever comes next in the lane starts afresh.
+    private mutating func remove(_ number: Int64, from name: LaneName) {
+        names[number] = nil
+        guard var lane = lanes[name] else { return }
+        if lane.entries.first?.number == number {
+            lane.attempts = 0
+            lane.dueAt = 0
+        }
+        lane.entries.removeAll { $0.number == number }
+        lanes[name] = lane.entries.isEmpty ? nil : lane
+    }
+
+    private mutating func removeHead(of name: LaneName) {
+        guard let head = lanes[name]?.entries.first else { return }
+        remove(head.number, from: name)
+        dropped += 1
+    }
+
+    private mutating func removeLane(_ name: LaneName) {
+        guard let lane = lanes.removeValue(forKey: name) else { return }
+        for entry in lane.entries { names[entry.number] = nil }
+        dropped += UInt64(lane.entries.count)
+    }
+}

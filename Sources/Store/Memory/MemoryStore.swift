@@ -1,0 +1,111 @@
+import Base
+import Synchronization
+
+/// Remembers as long as the process lives: for tests, and for a server that nobody told where to keep its data.
+///
+/// Means the same as `SQLiteStore`, at once: what is submitted is taken, or refused, before `submit` returns.
+package final class MemoryStore: StreamStore {
+    private struct State {
+        var streams = MemoryStreams()
+        var outbox: MemoryOutbox
+        var statistics = StoreStatistics()
+        var isClosed = false
+    }
+
+    private let state: Mutex<State>
+    package let changes: AsyncStream<Void>
+    private let announcer: AsyncStream<Void>.Continuation
+
+    package init(limits: OutboxLimits = OutboxLimits()) {
+        state = Mutex(State(outbox: MemoryOutbox(limits: limits)))
+        (changes, announcer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    package func submit(
+        _ commit: StreamCommit, completion: @escaping @Sendable (Result<Void, StoreError>) -> Void
+    ) {
+        let outcome: Result<Void, StoreError> = state.withLock { state in
+            guard !state.isClosed else { return .failure(.closed) }
+            do throws(StoreError) {
+                try state.streams.apply(commit)
+            } catch {
+                if case .conflict = error { state.statistics.refusedConflict += 1 }
+                return .failure(error)
+            }
+            state.outbox.append(commit.events, of: commit.stream)
+            state.statistics.commits += 1
+            state.statistics.transactions += 1
+            return .success(())
+        }
+        if case .success = outcome, !commit.events.isEmpty { announcer.yield() }
+        completion(outcome)
+    }
+
+    package func load(_ choice: StreamChoice) async throws(StoreError) -> [StoredStream] {
+        try whileOpen { $0.streams.stored(choice) }
+    }
+
+    package func list(_ query: StreamQuery) async throws(StoreError) -> [StreamListing] {
+        try whileOpen { $0.streams.listings(query) }
+    }
+
+    package func answer(
+        to key: IdempotencyKey, at now: Int64
+    ) async throws(StoreError) -> IdempotentAnswer? {
+        try whileOpen { state in
+            state.streams.answers[key].flatMap { $0.expiresAt > now ? $0 : nil }
+        }
+    }
+
+    package func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int {
+        try whileOpen { $0.streams.purge(endedBefore: time, now: now) }
+    }
+
+    package var outbox: any Outbox { self }
+
+    package var statistics: StoreStatistics {
+        state.withLock { state in
+            var statistics = state.statistics
+            statistics.waitingEvents = state.outbox.count
+            statistics.droppedEvents = state.outbox.dropped
+            return statistics
+        }
+    }
+
+    package func close() async {
+        state.withLock { $0.isClosed = true }
+        announcer.finish()
+    }
+
+    private func whileOpen<Value: Sendable>(
+        _ body: (inout State) -> Value
+    ) throws(StoreError) -> Value {
+        let value: Value? = state.withLock { $0.isClosed ? nil : body(&$0) }
+        guard let value else { throw .closed }
+        return value
+    }
+}
+
+extension MemoryStore: Outbox {
+    package func setReceivers(_ receivers: [String]) async throws(StoreError) {
+        try whileOpen { $0.outbox.setReceivers(receivers) }
+    }
+
+    package func due(at now: Int64, limit: Int) async throws(StoreError) -> [Delivery] {
+        try whileOpen { $0.outbox.due(at: now, limit: limit) }
+    }
+
+    package func nextDue(after now: Int64) async throws(StoreError) -> Int64? {
+        try whileOpen { $0.outbox.nextDue(after: now) }
+    }
+
+    package func settle(_ outcomes: [DeliveryOutcome]) async throws(StoreError) {
+        try whileOpen { state in
+            for outcome in outcomes { state.outbox.settle(outcome) }
+        }
+    }
+
+    package func drop(committedBefore time: Int64) async throws(StoreError) -> Int {
+        try whileOpen { $0.outbox.drop(committedBefore: time) }
+    }
+}

@@ -1,0 +1,58 @@
+import Base
+
+/// The streams and answers of a `MemoryStore`.
+struct MemoryStreams: Sendable {
+    private var streams: [StreamID: StoredStream] = [:]
+    var answers: [IdempotencyKey: IdempotentAnswer] = [:]
+
+    mutating func apply(_ commit: StreamCommit) throws(StoreError) {
+        let current = streams[commit.stream]?.version ?? 0
+        guard current == commit.basis else { throw .conflict(current: current) }
+        guard commit.version > 0, let listing = commit.listing ?? streams[commit.stream]?.listing else {
+            throw .conflict(current: 0)
+        }
+        var stream =
+            streams[commit.stream] ?? StoredStream(listing: listing, version: 0, snapshot: nil, records: [])
+        stream.listing = listing
+        stream.version = commit.version
+        stream.records += commit.records
+        if let snapshot = commit.snapshot {
+            stream.snapshot = snapshot
+            stream.records = []
+        }
+        streams[commit.stream] = stream
+        if let answer = commit.answer { answers[answer.key] = answer.value }
+    }
+
+    func stored(_ choice: StreamChoice) -> [StoredStream] {
+        switch choice {
+        case .one(let id): return streams[id].map { [$0] } ?? []
+        case .all: return streams.values.sorted { Self.isNewer($1.listing, $0.listing) }
+        case .open:
+            return streams.values.filter { $0.listing.endedAt == nil }
+                .sorted { Self.isNewer($1.listing, $0.listing) }
+        }
+    }
+
+    func listings(_ query: StreamQuery) -> [StreamListing] {
+        let chosen = streams.values.map(\.listing).filter { listing in
+            guard query.states.isEmpty || query.states.contains(listing.state) else { return false }
+            guard query.host == nil || query.host == listing.host else { return false }
+            guard let after = query.after else { return true }
+            return (listing.createdAt, listing.stream.description)
+                < (after.createdAt, after.stream.description)
+        }
+        return Array(chosen.sorted(by: Self.isNewer).prefix(min(max(query.limit, 0), 1_000)))
+    }
+
+    mutating func purge(endedBefore time: Int64, now: Int64) -> Int {
+        let old = streams.values.filter { ($0.listing.endedAt ?? .max) < time }
+        for stream in old { streams[stream.listing.stream] = nil }
+        answers = answers.filter { $0.value.expiresAt > now }
+        return old.count
+    }
+
+    private static func isNewer(_ left: StreamListing, _ right: StreamListing) -> Bool {
+        (left.createdAt, left.stream.description) > (right.createdAt, right.stream.description)
+    }
+}

@@ -1,0 +1,14 @@
+/// How much an outbox keeps; beyond it the oldest is dropped, and counted.
+package struct OutboxLimits: Sendable, Equatable {
+    /// Events of one stream for one receiver.
+    package var lane = 1_000
+    /// Events of all streams for all receivers.
+    package var total = 100_000
+
+    package init() {}
+
+    package init(lane: Int, total: Int) {
+        self.lane = lane
+        self.total = total
+    }
+}

@@ -1,0 +1,77 @@
+import Glibc
+
+/// The directory that holds what must outlive a restart, held by one process at a time.
+///
+/// The lock is the kernel's (`flock`), so it goes with the process however that ends. The file's text, the process'
+/// number, is only for people.
+struct DataDirectory: ~Copyable {
+    let path: String
+    private let lock: CInt
+
+    private static let lockName = "rostrum.lock"
+
+    init(path: String) throws(StoreOpenError) {
+        // 0700: it holds names of people and what they do.
+        guard Self.create(path) else {
+            throw StoreOpenError(
+                "cannot make the directory \(path) for the data: \(Self.reason); name another with --data")
+        }
+        let lock = open(path + "/" + Self.lockName, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        guard lock >= 0 else {
+            throw StoreOpenError(
+                "cannot write in \(path), where the data is to be kept: \(Self.reason); make it writable for user "
+                    + "\(getuid()), or name another directory with --data")
+        }
+        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+            let holder = Self.text(of: lock)
+            close(lock)
+            throw StoreOpenError(
+                "the data in \(path) is in use by another server"
+                    + (holder.isEmpty ? "" : " (process \(holder))")
+                    + "; end that one, or give this one another --data")
+        }
+        self.lock = lock
+        self.path = Self.absolute(path)
+        let number = Array("\(getpid())\n".utf8)
+        // What cannot be written here cannot be told to people, no more.
+        _ = ftruncate(lock, 0)
+        _ = pwrite(lock, number, number.count, 0)
+    }
+
+    deinit {
+        close(lock)
+    }
+
+    private static var reason: String { String(cString: strerror(errno)) }
+
+    /// Makes the directory, and those above it that are missing.
+    private static func create(_ path: String) -> Bool {
+        if mkdir(path, 0o700) == 0 { return true }
+        if errno == EEXIST {
+            var status = stat()
+            guard stat(path, &status) == 0 else { return false }
+            guard status.st_mode & S_IFMT == S_IFDIR else {
+                errno = ENOTDIR
+                return false
+            }
+            return true
+        }
+        guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
+            return false
+        }
+        return create(String(path[..<slash])) && (mkdir(path, 0o700) == 0 || errno == EEXIST)
+    }
+
+    private static func absolute(_ path: String) -> String {
+        guard let resolved = realpath(path, nil) else { return path }
+        defer { free(resolved) }
+        return String(cString: resolved)
+    }
+
+    private static func text(of file: CInt) -> String {
+        var bytes = [UInt8](repeating: 0, count: 20)
+        let count = pread(file, &bytes, bytes.count, 0)
+        guard count > 0 else { return "" }
+        return String(decoding: bytes.prefix(count).prefix { $0 > 0x20 }, as: UTF8.self)
+    }
+}

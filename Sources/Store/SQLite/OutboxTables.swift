@@ -1,0 +1,194 @@
+import Base
+import CSQLite
+
+/// The outbox in SQLite: events, and a lane for each receiver and stream that has some.
+struct OutboxTables: ~Copyable {
+    /// In this run of the process; the store takes it back when a transaction comes to nothing.
+    struct Counts: Sendable {
+        var waiting = 0
+        var dropped: UInt64 = 0
+    }
+
+    private(set) var counts = Counts()
+    private(set) var receivers: [String] = []
+    private let limits: OutboxLimits
+
+    private var insertEvent: Statement
+    private var insertLane: Statement
+    private var countEvents: Statement
+    private var countLane: Statement
+    private var findEvent: Statement
+    private var findHead: Statement
+    private var findOldest: Statement
+    private var deleteEvent: Statement
+    private var resetLane: Statement
+    private var delayLane: Statement
+    private var deleteEmptyLane: Statement
+    private var selectDue: Statement
+    private var selectNextDue: Statement
+    private var selectOld: Statement
+    private var selectReceivers: Statement
+    private var deleteReceiverEvents: Statement
+    private var deleteReceiverLanes: Statement
+
+    init(_ database: borrowing Database, limits: OutboxLimits, receivers: [String]) {
+        self.limits = limits
+        self.receivers = receivers
+        insertEvent = Statement(
+            """
+            INSERT INTO events (receiver, stream, id, type, committed_at, body) VALUES (?, ?, ?, ?, ?, ?)
+            """, in: database)
+        insertLane = Statement(
+            "INSERT OR IGNORE INTO lanes (receiver, stream, attempts, due_at) VALUES (?, ?, 0, 0)",
+            in: database)
+        countEvents = Statement("SELECT COUNT(*) FROM events", in: database)
+        countLane = Statement(
+            "SELECT COUNT(*) FROM events WHERE receiver = ? AND stream = ?", in: database)
+        findEvent = Statement("SELECT receiver, stream FROM events WHERE number = ?", in: database)
+        findHead = Statement(
+            "SELECT number FROM events WHERE receiver = ? AND stream = ? ORDER BY number LIMIT 1",
+            in: database)
+        findOldest = Statement("SELECT number FROM events ORDER BY number LIMIT 1", in: database)
+        deleteEvent = Statement("DELETE FROM events WHERE number = ?", in: database)
+        resetLane = Statement(
+            "UPDATE lanes SET attempts = 0, due_at = 0 WHERE receiver = ? AND stream = ?", in: database)
+        delayLane = Statement(
+            "UPDATE lanes SET attempts = attempts + 1, due_at = ?3 WHERE receiver = ?1 AND stream = ?2",
+            in: database)
+        deleteEmptyLane = Statement(
+            """
+            DELETE FROM lanes WHERE receiver = ?1 AND stream = ?2
+            AND NOT EXISTS (SELECT 1 FROM events WHERE receiver = ?1 AND stream = ?2)
+            """, in: database)
+        selectDue = Statement(
+            """
+            SELECT number, e.receiver, e.stream, id, type, committed_at, body, attempts
+            FROM (SELECT * FROM lanes WHERE due_at <= ?1) AS l JOIN events AS e ON e.number =
+                (SELECT MIN(number) FROM events WHERE receiver = l.receiver AND stream = l.stream)
+            ORDER BY due_at, number LIMIT ?2
+            """, in: database)
+        selectNextDue = Statement(
+            "SELECT due_at FROM lanes WHERE due_at > ? ORDER BY due_at LIMIT 1", in: database)
+        selectOld = Statement("SELECT number FROM events WHERE committed_at < ?", in: database)
+        selectReceivers = Statement("SELECT DISTINCT receiver FROM lanes", in: database)
+        deleteReceiverEvents = Statement("DELETE FROM events WHERE receiver = ?", in: database)
+        deleteReceiverLanes = Statement("DELETE FROM lanes WHERE receiver = ?", in: database)
+    }
+
+    /// Reads the count anew, after a transaction that came to nothing.
+    mutating func recount() throws(DatabaseError) {
+        counts.waiting = Int(
+            try countEvents.rows { row throws(DatabaseError) in row.integer(0) }.first ?? 0)
+    }
+
+    mutating func forgetDrops(since dropped: UInt64) {
+        counts.dropped = dropped
+    }
+
+    mutating func setReceivers(_ receivers: [String]) throws(DatabaseError) {
+        let known = try selectReceivers.rows { row throws(DatabaseError) in row.text(0) }
+        for receiver in known where !receivers.contains(receiver) { try remove(receiver: receiver) }
+        self.receivers = receivers
+    }
+
+    mutating func append(_ events: [OutboxEvent], of stream: StreamID) throws(DatabaseError) {
+        let name = DatabaseValue.text(stream.description)
+        for event in events {
+            for receiver in receivers {
+                try makeRoom(receiver: receiver, stream: name)
+                try insertEvent.run(
+                    .text(receiver), name, .text(event.id), .text(event.type), .integer(event.committedAt),
+                    .blob(event.body))
+                try insertLane.run(.text(receiver), name)
+                counts.waiting += 1
+            }
+        }
+    }
+
+    /// Drops the lane's oldest event if the lane is full, and the oldest of all if all is full.
+    private mutating func makeRoom(receiver: String, stream: DatabaseValue) throws(DatabaseError) {
+        let inLane = try countLane.rows(.text(receiver), stream) { row throws(DatabaseError) in row.integer(0)
+        }
+        if Int(inLane.first ?? 0) >= limits.lane {
+            let head = try findHead.rows(.text(receiver), stream) { row throws(DatabaseError) in
+                row.integer(0)
+            }
+            if let head = head.first { try drop(head) }
+        }
+        if counts.waiting >= limits.total {
+            let oldest = try findOldest.rows { row throws(DatabaseError) in row.integer(0) }
+            if let oldest = oldest.first { try drop(oldest) }
+        }
+    }
+
+    mutating func due(at now: Int64, limit: Int) throws(DatabaseError) -> [Delivery] {
+        try selectDue.rows(.integer(now), .integer(Int64(limit))) { row throws(DatabaseError) in
+            guard let stream = StreamID(row.text(2)) else {
+                throw DatabaseError(
+                    code: SQLITE_CORRUPT, message: "no stream can be named \(row.text(2))")
+            }
+            return Delivery(
+                number: row.integer(0), receiver: row.text(1), stream: stream,
+                event: OutboxEvent(
+                    id: row.text(3), type: row.text(4), committedAt: row.integer(5), body: row.blob(6)),
+                attempts: Int(row.integer(7)))
+        }
+    }
+
+    mutating func nextDue(after now: Int64) throws(DatabaseError) -> Int64? {
+        try selectNextDue.rows(.integer(now)) { row throws(DatabaseError) in row.integer(0) }.first
+    }
+
+    mutating func settle(_ outcome: DeliveryOutcome) throws(DatabaseError) {
+        switch outcome {
+        case .delivered(let number): _ = try remove(number)
+        case .dropped(let number): try drop(number)
+        case .failed(let number, let time):
+            guard let (receiver, stream) = try lane(of: number) else { return }
+            let head = try findHead.rows(.text(receiver), .text(stream)) { row throws(DatabaseError) in
+                row.integer(0)
+            }
+            guard head.first == number else { return }
+            try delayLane.run(.text(receiver), .text(stream), .integer(time))
+        case .gone(let receiver):
+            receivers.removeAll { $0 == receiver }
+            try remove(receiver: receiver)
+        }
+    }
+
+    mutating func drop(committedBefore time: Int64) throws(DatabaseError) -> Int {
+        let old = try selectOld.rows(.integer(time)) { row throws(DatabaseError) in row.integer(0) }
+        for number in old { try drop(number) }
+        return old.count
+    }
+
+    private mutating func drop(_ number: Int64) throws(DatabaseError) {
+        if try remove(number) { counts.dropped += 1 }
+    }
+
+    /// Removes an event; if it was the head of its lane, what comes next starts afresh.
+    /// - Returns: false if there is none of that number.
+    private mutating func remove(_ number: Int64) throws(DatabaseError) -> Bool {
+        guard let (receiver, stream) = try lane(of: number) else { return false }
+        let head = try findHead.rows(.text(receiver), .text(stream)) { row throws(DatabaseError) in
+            row.integer(0)
+        }
+        if head.first == number { try resetLane.run(.text(receiver), .text(stream)) }
+        try deleteEvent.run(.integer(number))
+        try deleteEmptyLane.run(.text(receiver), .text(stream))
+        counts.waiting -= 1
+        return true
+    }
+
+    private mutating func remove(receiver: String) throws(DatabaseError) {
+        let count = try deleteReceiverEvents.run(.text(receiver))
+        try deleteReceiverLanes.run(.text(receiver))
+        counts.waiting -= count
+        counts.dropped += UInt64(count)
+    }
+
+    private mutating func lane(of number: Int64) throws(DatabaseError) -> (receiver: String, stream: String)?
+    {
+        try findEvent.rows(.integer(number)) { row throws(DatabaseError) in (row.text(0), row.text(1)) }.first
+    }
+}

@@ -1,0 +1,188 @@
+import Base
+import Foundation
+import Synchronization
+
+/// Remembers in one file of SQLite, by one thread.
+///
+/// What was told to be durable is on the disk: it outlives the end of the process and the loss of power. When the
+/// disk is full or read-only, commits are refused until it is not.
+package final class SQLiteStore: StreamStore {
+    /// Where the data is.
+    package let directory: String
+    package let changes: AsyncStream<Void>
+    private let announcer: AsyncStream<Void>.Continuation
+    private let queue: WriterQueue
+    private let figures: WriterFigures
+    /// Over when the thread is.
+    private let end: Task<Void, Never>
+
+    /// Streams forgotten in one transaction, so that commits need not wait for long.
+    private static let purgeLimit = 100
+
+    /// Opens the data, and makes it if there is none.
+    /// - Throws: what stands in the way, in words for an operator.
+    package static func open(_ settings: SQLiteSettings, log: Log) async throws(StoreOpenError) -> SQLiteStore
+    {
+        let log = log.subsystem("store")
+        let queue = WriterQueue(limit: settings.queueLimit, bytes: settings.queueBytes)
+        let figures = WriterFigures()
+        let (ended, ending) = AsyncStream.makeStream(of: Void.self)
+        let opened: Result<String, StoreOpenError> = await withCheckedContinuation { continuation in
+            // A thread of its own: it waits for the disk, which no task may.
+            let thread = Thread {
+                var writer: Writer
+                do throws(StoreOpenError) {
+                    writer = try Writer(settings: settings, figures: figures, log: log)
+                } catch {
+                    continuation.resume(returning: .failure(error))
+                    return
+                }
+                continuation.resume(returning: .success(writer.path))
+                writer.run(queue)
+                // The file is closed before anyone is told that it is.
+                _ = consume writer
+                ending.finish()
+            }
+            thread.name = "store"
+            thread.start()
+        }
+        let directory = try opened.get()
+        log.info("store.open", ["directory": directory, "schema": Schema.version])
+        return SQLiteStore(
+            directory: directory, queue: queue, figures: figures, end: Task { for await _ in ended {} })
+    }
+
+    private init(directory: String, queue: WriterQueue, figures: WriterFigures, end: Task<Void, Never>) {
+        self.directory = directory
+        self.queue = queue
+        self.figures = figures
+        self.end = end
+        (changes, announcer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    }
+
+    deinit {
+        queue.close()
+    }
+
+    package func submit(
+        _ commit: StreamCommit, completion: @escaping @Sendable (Result<Void, StoreError>) -> Void
+    ) {
+        let figures = figures
+        let announcer = announcer
+        let job = WriterQueue.Job(isWrite: true, bytes: commit.weight) { tables throws(DatabaseError) in
+            if let refusal = try tables.streams.apply(commit) {
+                return {
+                    figures.change { $0.refusedConflict += 1 }
+                    completion(.failure(refusal))
+                }
+            }
+            try tables.outbox.append(commit.events, of: commit.stream)
+            return {
+                figures.change { $0.commits += 1 }
+                if !commit.events.isEmpty { announcer.yield() }
+                completion(.success(()))
+            }
+        } refuse: { error in
+            figures.change { $0.refusedUnavailable += 1 }
+            completion(.failure(error))
+        }
+        guard let refusal = queue.add(job) else { return }
+        if refusal == .busy { figures.change { $0.refusedBusy += 1 } }
+        completion(.failure(refusal))
+    }
+
+    package func load(_ choice: StreamChoice) async throws(StoreError) -> [StoredStream] {
+        try await perform { tables throws(DatabaseError) in
+            try tables.streams.load(choice, from: tables.database)
+        }
+    }
+
+    package func list(_ query: StreamQuery) async throws(StoreError) -> [StreamListing] {
+        try await perform { tables throws(DatabaseError) in
+            try tables.streams.list(query, from: tables.database)
+        }
+    }
+
+    package func answer(
+        to key: IdempotencyKey, at now: Int64
+    ) async throws(StoreError) -> IdempotentAnswer? {
+        try await perform { tables throws(DatabaseError) in try tables.streams.answer(to: key, at: now) }
+    }
+
+    package func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int {
+        var total = 0
+        while true {
+            let count = try await perform(isWrite: true) { tables throws(DatabaseError) in
+                try tables.streams.purgeAnswers(at: now)
+                return try tables.streams.purge(endedBefore: time, limit: Self.purgeLimit)
+            }
+            total += count
+            if count < Self.purgeLimit { return total }
+        }
+    }
+
+    package var outbox: any Outbox { self }
+
+    package var statistics: StoreStatistics {
+        var statistics = figures.copy
+        statistics.waiting = queue.count
+        return statistics
+    }
+
+    package func close() async {
+        queue.close()
+        announcer.finish()
+        await end.value
+    }
+
+    /// Asks the store's thread, within a transaction.
+    private func perform<Value: Sendable>(
+        isWrite: Bool = false, _ body: @escaping @Sendable (inout Tables) throws(DatabaseError) -> Value
+    ) async throws(StoreError) -> Value {
+        let outcome: Result<Value, StoreError> = await withCheckedContinuation { continuation in
+            let job = WriterQueue.Job(isWrite: isWrite, bytes: 0) { tables throws(DatabaseError) in
+                let value = try body(&tables)
+                return { continuation.resume(returning: .success(value)) }
+            } refuse: { error in
+                continuation.resume(returning: .failure(error))
+            }
+            if let refusal = queue.add(job) { continuation.resume(returning: .failure(refusal)) }
+        }
+        return try outcome.get()
+    }
+}
+
+extension SQLiteStore: Outbox {
+    package func setReceivers(_ receivers: [String]) async throws(StoreError) {
+        try await perform(isWrite: true) { tables throws(DatabaseError) in
+            try tables.outbox.setReceivers(receivers)
+        }
+    }
+
+    package func due(at now: Int64, limit: Int) async throws(StoreError) -> [Delivery] {
+        try await perform { tables throws(DatabaseError) in try tables.outbox.due(at: now, limit: limit) }
+    }
+
+    package func nextDue(after now: Int64) async throws(StoreError) -> Int64? {
+        try await perform { tables throws(DatabaseError) in try tables.outbox.nextDue(after: now) }
+    }
+
+    package func settle(_ outcomes: [DeliveryOutcome]) async throws(StoreError) {
+        try await perform(isWrite: true) { tables throws(DatabaseError) in
+            for outcome in outcomes { try tables.outbox.settle(outcome) }
+        }
+    }
+
+    package func drop(committedBefore time: Int64) async throws(StoreError) -> Int {
+        try await perform(isWrite: true) { tables throws(DatabaseError) in
+            try tables.outbox.drop(committedBefore: time)
+        }
+    }
+}
+
+extension StreamCommit {
+    /// Bytes it brings, roughly.
+    fileprivate var weight: Int {
+        records.reduce(0) { $0 + $1.count } + (snapshot?.count ?? 0) + events.reduce(0) { $0 + $1.body.count }
+    }
+}

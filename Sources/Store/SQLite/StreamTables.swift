@@ -1,0 +1,219 @@
+import Base
+import CSQLite
+
+/// Streams, their records and answers, in SQLite.
+struct StreamTables: ~Copyable {
+    private var insertStream: Statement
+    private var advanceStream: Statement
+    private var updateListing: Statement
+    private var findStream: Statement
+    private var insertRecord: Statement
+    private var deleteRecords: Statement
+    private var replaceSnapshot: Statement
+    private var replaceAnswer: Statement
+    private var findAnswer: Statement
+    private var deleteAnswers: Statement
+    private var selectRecords: Statement
+    private var selectSnapshot: Statement
+    private var selectEnded: Statement
+    private var deleteSnapshot: Statement
+    private var deleteStream: Statement
+
+    private static let columns = "key, version, id, state, host, title, created_at, starts_at, ended_at"
+
+    init(_ database: borrowing Database) {
+        insertStream = Statement(
+            """
+            INSERT INTO streams (version, id, state, host, title, created_at, starts_at, ended_at)
+            VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING
+            """, in: database)
+        advanceStream = Statement(
+            "UPDATE streams SET version = ?1 WHERE id = ?2 AND version = ?3 RETURNING key", in: database)
+        updateListing = Statement(
+            """
+            UPDATE streams SET state = ?2, host = ?3, title = ?4, created_at = ?5, starts_at = ?6, ended_at = ?7
+            WHERE key = ?1
+            """, in: database)
+        findStream = Statement("SELECT key, version FROM streams WHERE id = ?", in: database)
+        insertRecord = Statement(
+            "INSERT INTO records (stream, version, bytes) VALUES (?, ?, ?)", in: database)
+        deleteRecords = Statement(
+            "DELETE FROM records WHERE stream = ? AND version <= ?", in: database)
+        replaceSnapshot = Statement(
+            "INSERT OR REPLACE INTO snapshots (stream, version, bytes) VALUES (?, ?, ?)", in: database)
+        replaceAnswer = Statement(
+            "INSERT OR REPLACE INTO answers (scope, key, request, answer, expires_at) VALUES (?, ?, ?, ?, ?)",
+            in: database)
+        findAnswer = Statement(
+            "SELECT request, answer, expires_at FROM answers WHERE scope = ? AND key = ? AND expires_at > ?",
+            in: database)
+        deleteAnswers = Statement("DELETE FROM answers WHERE expires_at <= ?", in: database)
+        selectRecords = Statement(
+            "SELECT bytes, version FROM records WHERE stream = ? AND version > ? ORDER BY version",
+            in: database)
+        selectSnapshot = Statement(
+            "SELECT version, bytes FROM snapshots WHERE stream = ?", in: database)
+        selectEnded = Statement(
+            "SELECT key, version FROM streams WHERE ended_at < ? ORDER BY ended_at LIMIT ?", in: database)
+        deleteSnapshot = Statement("DELETE FROM snapshots WHERE stream = ?", in: database)
+        deleteStream = Statement("DELETE FROM streams WHERE key = ?", in: database)
+    }
+
+    // MARK: Writing
+
+    /// - Returns: why the commit is refused; nil if it was written. Nothing is written of one that is refused.
+    mutating func apply(_ commit: StreamCommit) throws(DatabaseError) -> StoreError? {
+        let name = DatabaseValue.text(commit.stream.description)
+        let key: Int64
+        if commit.basis == 0 {
+            guard commit.version > 0, let listing = commit.listing else { return .conflict(current: 0) }
+            let inserted = try insertStream.run(
+                .init(commit.version), name, .text(listing.state), .text(listing.host),
+                DatabaseValue(listing.title), .integer(listing.createdAt), DatabaseValue(listing.startsAt),
+                DatabaseValue(listing.endedAt))
+            let found = try find(commit.stream)
+            guard inserted == 1, let found else { return .conflict(current: found?.version ?? 0) }
+            key = found.key
+        } else {
+            let keys = try advanceStream.rows(.init(commit.version), name, .init(commit.basis)) {
+                row throws(DatabaseError) in row.integer(0)
+            }
+            guard let found = keys.first else {
+                return .conflict(current: try find(commit.stream)?.version ?? 0)
+            }
+            key = found
+            if let listing = commit.listing {
+                try updateListing.run(
+                    .integer(key), .text(listing.state), .text(listing.host), DatabaseValue(listing.title),
+                    .integer(listing.createdAt), DatabaseValue(listing.startsAt),
+                    DatabaseValue(listing.endedAt))
+            }
+        }
+        try write(commit, key: key)
+        return nil
+    }
+
+    private mutating func write(_ commit: StreamCommit, key: Int64) throws(DatabaseError) {
+        if let snapshot = commit.snapshot {
+            try deleteRecords.run(.integer(key), .init(commit.version))
+            try replaceSnapshot.run(.integer(key), .init(commit.version), .blob(snapshot))
+        } else {
+            var version = commit.basis
+            for record in commit.records {
+                version &+= 1
+                try insertRecord.run(.integer(key), .init(version), .blob(record))
+            }
+        }
+        if let (key, answer) = commit.answer {
+            try replaceAnswer.run(
+                .text(key.scope), .text(key.key), .blob(answer.request), .blob(answer.answer),
+                .integer(answer.expiresAt))
+        }
+    }
+
+    private mutating func find(_ stream: StreamID) throws(DatabaseError) -> (key: Int64, version: UInt64)? {
+        try findStream.rows(.text(stream.description)) { row throws(DatabaseError) in
+            (row.integer(0), UInt64(clamping: row.integer(1)))
+        }.first
+    }
+
+    /// Forgets some streams that ended before `time`.
+    /// - Returns: how many; fewer than `limit` when no more are left.
+    mutating func purge(endedBefore time: Int64, limit: Int) throws(DatabaseError) -> Int {
+        let ended = try selectEnded.rows(.integer(time), .integer(Int64(limit))) {
+            row throws(DatabaseError) in
+            (key: row.integer(0), version: row.integer(1))
+        }
+        for (key, version) in ended {
+            try deleteRecords.run(.integer(key), .integer(version))
+            try deleteSnapshot.run(.integer(key))
+            try deleteStream.run(.integer(key))
+        }
+        return ended.count
+    }
+
+    mutating func purgeAnswers(at now: Int64) throws(DatabaseError) {
+        try deleteAnswers.run(.integer(now))
+    }
+
+    // MARK: Reading
+
+    mutating func load(_ choice: StreamChoice, from database: borrowing Database) throws(DatabaseError)
+        -> [StoredStream]
+    {
+        let condition: String
+        var name = DatabaseValue.null
+        switch choice {
+        case .all: condition = "?1 IS NULL"
+        case .open: condition = "?1 IS NULL AND ended_at IS NULL"
+        case .one(let id):
+            condition = "id = ?1"
+            name = .text(id.description)
+        }
+        var select = Statement(
+            "SELECT \(Self.columns) FROM streams WHERE \(condition) ORDER BY created_at, id", in: database)
+        let found = try select.rows(name) { row throws(DatabaseError) in
+            (key: row.integer(0), version: UInt64(clamping: row.integer(1)), listing: try Self.listing(row))
+        }
+        var result: [StoredStream] = []
+        result.reserveCapacity(found.count)
+        for (key, version, listing) in found {
+            let snapshot = try selectSnapshot.rows(.integer(key)) { row throws(DatabaseError) in
+                (version: row.integer(0), bytes: row.blob(1))
+            }.first
+            let base = snapshot?.version ?? 0
+            let records = try selectRecords.rows(.integer(key), .integer(base)) { row throws(DatabaseError) in
+                row.blob(0)
+            }
+            // Records are numbered without gaps, so their count tells whether all are there.
+            guard UInt64(clamping: base) &+ UInt64(records.count) == version else {
+                throw DatabaseError(
+                    code: SQLITE_CORRUPT, message: "stream \(listing.stream) has lost records")
+            }
+            result.append(
+                StoredStream(
+                    listing: listing, version: version, snapshot: snapshot?.bytes, records: records))
+        }
+        return result
+    }
+
+    mutating func list(_ query: StreamQuery, from database: borrowing Database) throws(DatabaseError)
+        -> [StreamListing]
+    {
+        let states = query.states.map { "'" + $0.replacing("'", with: "''") + "'" }
+        let condition = states.isEmpty ? "" : "AND state IN (\(states.joined(separator: ", ")))"
+        var select = Statement(
+            """
+            SELECT \(Self.columns) FROM streams
+            WHERE (?1 IS NULL OR host = ?1) AND (?2 IS NULL OR (created_at, id) < (?2, ?3)) \(condition)
+            ORDER BY created_at DESC, id DESC LIMIT ?4
+            """, in: database)
+        let limit = min(max(query.limit, 0), 1_000)
+        return try select.rows(
+            DatabaseValue(query.host), DatabaseValue(query.after?.createdAt),
+            DatabaseValue(query.after?.stream.description), .integer(Int64(limit))
+        ) { row throws(DatabaseError) in try Self.listing(row) }
+    }
+
+    mutating func answer(to key: IdempotencyKey, at now: Int64) throws(DatabaseError) -> IdempotentAnswer? {
+        try findAnswer.rows(.text(key.scope), .text(key.key), .integer(now)) { row throws(DatabaseError) in
+            IdempotentAnswer(request: row.blob(0), answer: row.blob(1), expiresAt: row.integer(2))
+        }.first
+    }
+
+    private static func listing(_ row: Row) throws(DatabaseError) -> StreamListing {
+        guard let stream = StreamID(row.text(2)) else {
+            throw DatabaseError(code: SQLITE_CORRUPT, message: "no stream can be named \(row.text(2))")
+        }
+        return StreamListing(
+            stream: stream, state: row.text(3), host: row.text(4), title: row.optionalText(5),
+            createdAt: row.integer(6), startsAt: row.optionalInteger(7), endedAt: row.optionalInteger(8))
+    }
+}
+
+extension DatabaseValue {
+    /// A version; clamped, as no stream gets that far.
+    init(_ version: UInt64) {
+        self = .integer(Int64(clamping: version))
+    }
+}

@@ -1,0 +1,67 @@
+import CSQLite
+
+/// The open file with all its statements; used by the store's thread only.
+struct Tables: ~Copyable {
+    /// Before the statements: SQLite closes it when the last of them is finalized.
+    let database: Database
+    var streams: StreamTables
+    var outbox: OutboxTables
+
+    /// Opens the file, and brings it to this program's version.
+    init(path: String, settings: SQLiteSettings, receivers: [String]) throws(OpeningError) {
+        let database = try Self.open(path, settings)
+        do throws(Schema.MigrationError) {
+            try Schema.migrate(database)
+        } catch {
+            throw .migration(error)
+        }
+        var outbox = OutboxTables(database, limits: settings.outbox, receivers: receivers)
+        do throws(DatabaseError) {
+            try outbox.recount()
+        } catch {
+            throw .database(error)
+        }
+        streams = StreamTables(database)
+        self.outbox = outbox
+        self.database = database
+    }
+
+    private static func open(_ path: String, _ settings: SQLiteSettings) throws(OpeningError) -> Database {
+        do throws(DatabaseError) {
+            let database = try Database(path: path, patience: settings.patience)
+            // FULL: a commit is on the disk, not only with the kernel, before anyone is told (sqlite.org/pragma.html).
+            try database.execute(
+                """
+                PRAGMA journal_mode = WAL;
+                PRAGMA synchronous = FULL;
+                PRAGMA journal_size_limit = 16777216;
+                PRAGMA temp_store = MEMORY;
+                PRAGMA trusted_schema = OFF;
+                """)
+            if let pages = settings.pageLimit { try database.execute("PRAGMA max_page_count = \(pages)") }
+            return database
+        } catch {
+            throw .database(error)
+        }
+    }
+
+    /// Looks through the whole file for damage.
+    func verify() throws(OpeningError) {
+        let findings: [String]
+        do throws(DatabaseError) {
+            var check = Statement("PRAGMA quick_check(1)", in: database)
+            findings = try check.rows { row throws(DatabaseError) in row.text(0) }
+        } catch {
+            throw .database(error)
+        }
+        guard findings == ["ok"] else {
+            let message = findings.first ?? "the check of the file came to nothing"
+            throw .database(DatabaseError(code: SQLITE_CORRUPT, message: message))
+        }
+    }
+
+    enum OpeningError: Error {
+        case database(DatabaseError)
+        case migration(Schema.MigrationError)
+    }
+}

@@ -1,0 +1,198 @@
+import Base
+import Synchronization
+
+/// The store's thread: it alone has the file, and puts all that waits into one transaction.
+///
+/// So a hundred clients share one wait for the disk, and a commit is told of when that wait is over.
+struct Writer: ~Copyable {
+    private let settings: SQLiteSettings
+    private let log: Log
+    private let figures: WriterFigures
+    /// Nil after a failure that the connection may not have survived; opened again before the next transaction.
+    private var tables: Tables?
+    /// After `tables`: its lock is let go when the file is closed.
+    private let directory: DataDirectory
+    /// Outlive the connection.
+    private var receivers: [String] = []
+    private var dropped: UInt64 = 0
+
+    private static let fileName = "rostrum.db"
+
+    /// Opens the directory and the file in it.
+    init(settings: SQLiteSettings, figures: WriterFigures, log: Log) throws(StoreOpenError) {
+        let directory = try DataDirectory(path: settings.directory)
+        let tables = try Self.open(directory.path + "/" + Self.fileName, settings)
+        figures.noteOutbox(tables.outbox.counts)
+        self.directory = directory
+        self.tables = consume tables
+        self.settings = settings
+        self.figures = figures
+        self.log = log
+    }
+
+    private static func open(_ path: String, _ settings: SQLiteSettings) throws(StoreOpenError) -> Tables {
+        do throws(Tables.OpeningError) {
+            let tables = try Tables(path: path, settings: settings, receivers: [])
+            try tables.verify()
+            return tables
+        } catch {
+            throw explain(error, path: path)
+        }
+    }
+
+    var path: String { directory.path }
+
+    private static func explain(_ error: Tables.OpeningError, path: String) -> StoreOpenError {
+        switch error {
+        case .migration(.foreign):
+            StoreOpenError("\(path) is a database, but none of Rostrum's; name another directory with --data")
+        case .migration(.newer(let version)):
+            StoreOpenError(
+                "\(path) was written by a newer Rostrum (its schema is \(version), this one knows \(Schema.version)); "
+                    + "run that one, or name another directory with --data")
+        case .database(let error) where error.isDamage, .migration(.database(let error)) where error.isDamage:
+            StoreOpenError(
+                "\(path) is damaged: \(error); put back a copy, or move the file away (with its -wal and -shm) to begin "
+                    + "without what it held")
+        case .database(let error), .migration(.database(let error)):
+            StoreOpenError(
+                "cannot open \(path): \(error); see to the disk, or name another directory with --data")
+        }
+    }
+
+    /// Works until the queue is closed and empty.
+    mutating func run(_ queue: WriterQueue) {
+        while true {
+            let jobs = queue.take()
+            guard !jobs.isEmpty else { return }
+            perform(jobs)
+        }
+    }
+
+    private mutating func perform(_ jobs: [WriterQueue.Job]) {
+        do throws(DatabaseError) {
+            try transact(jobs[...])
+        } catch  where jobs.count > 1 {
+            // One of them may be at fault, and questions need no disk: each for itself.
+            for index in jobs.indices {
+                do throws(DatabaseError) {
+                    try transact(jobs[index...index])
+                } catch {
+                    fail(jobs[index], error)
+                }
+            }
+        } catch {
+            for job in jobs { fail(job, error) }
+        }
+    }
+
+    private mutating func fail(_ job: WriterQueue.Job, _ error: DatabaseError) {
+        if figures.noteFailure(error.description) { log.error("store.unavailable", ["reason": error]) }
+        job.refuse(error.storeError)
+    }
+
+    /// Does all jobs and makes them durable, then tells of them.
+    private mutating func transact(_ jobs: ArraySlice<WriterQueue.Job>) throws(DatabaseError) {
+        if tables == nil { try reopen() }
+        let isWrite = jobs.contains(where: \.isWrite)
+        var notices: [@Sendable () -> Void] = []
+        notices.reserveCapacity(jobs.count)
+        do throws(DatabaseError) {
+            try tables?.database.execute(isWrite ? "BEGIN IMMEDIATE" : "BEGIN")
+            for job in jobs {
+                guard let notice = try tables?.run(job) else { continue }
+                notices.append(notice)
+            }
+            try tables?.database.execute("COMMIT")
+        } catch {
+            undo(after: error)
+            throw error
+        }
+        if isWrite, figures.noteSuccess() { log.info("store.recovered") }
+        count()
+        for notice in notices { notice() }
+    }
+
+    /// Leaves no transaction open, and counts as before it.
+    private mutating func undo(after error: DatabaseError) {
+        guard error.leavesConnectionUsable else {
+            tables = nil
+            return
+        }
+        do throws(DatabaseError) {
+            if tables?.database.isInTransaction == true { try tables?.database.execute("ROLLBACK") }
+            tables?.outbox.forgetDrops(since: dropped)
+            try tables?.outbox.recount()
+        } catch {
+            tables = nil
+        }
+    }
+
+    private mutating func reopen() throws(DatabaseError) {
+        do throws(Tables.OpeningError) {
+            tables = try Tables(
+                path: directory.path + "/" + Self.fileName, settings: settings, receivers: receivers)
+            tables?.outbox.forgetDrops(since: dropped)
+        } catch {
+            switch error {
+            case .database(let error), .migration(.database(let error)): throw error
+            case .migration: throw DatabaseError(code: 1, message: "another file took the place of the data")
+            }
+        }
+    }
+
+    /// Takes over what the transaction changed.
+    private mutating func count() {
+        guard let outbox = tables?.summary else { return }
+        receivers = outbox.receivers
+        dropped = outbox.counts.dropped
+        figures.noteOutbox(outbox.counts)
+    }
+}
+
+extension Tables {
+    fileprivate var summary: (receivers: [String], counts: OutboxTables.Counts) {
+        (outbox.receivers, outbox.counts)
+    }
+
+    fileprivate mutating func run(
+        _ job: WriterQueue.Job
+    ) throws(DatabaseError) -> @Sendable () -> Void {
+        try job.run(&self)
+    }
+}
+
+/// What the store's thread tells others in numbers.
+final class WriterFigures: Sendable {
+    private let statistics = Mutex(StoreStatistics())
+
+    var copy: StoreStatistics { statistics.withLock { $0 } }
+
+    func change(_ body: (inout StoreStatistics) -> Void) {
+        statistics.withLock { body(&$0) }
+    }
+
+    /// - Returns: whether all was well before.
+    func noteFailure(_ reason: String) -> Bool {
+        statistics.withLock { statistics in
+            defer { statistics.failure = reason }
+            return statistics.failure == nil
+        }
+    }
+
+    /// - Returns: whether the one before failed.
+    func noteSuccess() -> Bool {
+        statistics.withLock { statistics in
+            defer { statistics.failure = nil }
+            statistics.transactions += 1
+            return statistics.failure != nil
+        }
+    }
+
+    func noteOutbox(_ counts: OutboxTables.Counts) {
+        statistics.withLock { statistics in
+            statistics.waitingEvents = counts.waiting
+            statistics.droppedEvents = counts.dropped
+        }
+    }
+}

@@ -1,0 +1,183 @@
+import Base
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Store
+
+@Suite struct `A store of SQLite` {
+    @Test func `is the same after it was closed and opened`() async throws {
+        try await withDirectory { directory in
+            let settings = SQLiteSettings(directory: directory + "/new/data")
+            let key = IdempotencyKey(scope: "s", key: "k")
+            let answer = IdempotentAnswer(request: [1], answer: [], expiresAt: 10)
+            let first = try await SQLiteStore.open(settings, log: .silent)
+            try await first.outbox.setReceivers(["r"])
+            var made = creation("a", [[1], [2]])
+            made.answer = (key, answer)
+            made.events = [event(1)]
+            made.listing?.title = "Zoë's “show” \0 🎬"
+            try await first.commit(made)
+            let before = try await first.load(.all)
+            await first.close()
+
+            let second = try await SQLiteStore.open(settings, log: .silent)
+            #expect(try await second.load(.all) == before)
+            #expect(before.first?.listing.title == "Zoë's “show” \0 🎬")
+            #expect(try await second.answer(to: key, at: 1) == answer)
+            #expect(second.statistics.waitingEvents == 1)
+            #expect(try await second.outbox.due(at: 0, limit: 1).map(\.event) == [event(1)])
+            await second.close()
+        }
+    }
+
+    @Test func `says where the data is`() async throws {
+        try await withDirectory { directory in
+            let lines = Mutex<[String]>([])
+            let log = Log(level: .info) { entry in lines.withLock { $0.append(entry.text) } }
+            let store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: log)
+            await store.close()
+            #expect(lines.withLock { $0 } == ["info store store.open directory=\(store.directory) schema=2"])
+        }
+    }
+
+    @Test func `is refused to a second process`() async throws {
+        try await withDirectory { directory in
+            let settings = SQLiteSettings(directory: directory)
+            let store = try await SQLiteStore.open(settings, log: .silent)
+            let error = await #expect(throws: StoreOpenError.self) {
+                _ = try await SQLiteStore.open(settings, log: .silent)
+            }
+            #expect(error?.description.contains("in use by another server (process \(getpid()))") == true)
+            await store.close()
+            let next = try await SQLiteStore.open(settings, log: .silent)
+            await next.close()
+        }
+    }
+
+    @Test func `writes many commits at once`() async throws {
+        try await withDirectory { directory in
+            let store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: .silent)
+            store.submit(creation("a")) { _ in }
+            for basis in 1..<1_000 as Range<UInt64> {
+                store.submit(StreamCommit(stream: stream("a"), basis: basis, records: [[1]])) { _ in }
+            }
+            #expect(try await store.load(.all).first?.version == 1_000)
+            let statistics = store.statistics
+            #expect(statistics.commits == 1_000)
+            #expect(statistics.transactions < 500)
+            await store.close()
+        }
+    }
+
+    @Test func `is busy when too much waits, and loses nothing it took`() async throws {
+        try await withDirectory { directory in
+            var settings = SQLiteSettings(directory: directory)
+            settings.queueLimit = 4
+            let store = try await SQLiteStore.open(settings, log: .silent)
+            let outcomes = Mutex<(taken: Int, busy: Int)>((0, 0))
+            for number in 0..<2_000 {
+                store.submit(creation("s\(number)", createdAt: Int64(number))) { outcome in
+                    outcomes.withLock { outcomes in
+                        switch outcome {
+                        case .success: outcomes.taken += 1
+                        case .failure(let error):
+                            #expect(error == .busy)
+                            outcomes.busy += 1
+                        }
+                    }
+                }
+            }
+            await store.close()
+            let (taken, busy) = outcomes.withLock { $0 }
+            #expect(taken + busy == 2_000)
+            #expect(busy > 0)
+            #expect(store.statistics.refusedBusy == UInt64(busy))
+            let again = try await SQLiteStore.open(settings, log: .silent)
+            #expect(try await again.load(.all).count == taken)
+            await again.close()
+        }
+    }
+
+    @Test func `refuses commits while the disk is full, answers questions, and recovers by itself`()
+        async throws
+    {
+        try await withDirectory { directory in
+            var settings = SQLiteSettings(directory: directory)
+            settings.pageLimit = 60
+            let lines = Mutex<[String]>([])
+            let log = Log(level: .info) { entry in lines.withLock { $0.append(entry.event) } }
+            let store = try await SQLiteStore.open(settings, log: log)
+            try await store.outbox.setReceivers(["r"])
+            var version: UInt64 = 0
+            var refusal: StoreError?
+            while refusal == nil {
+                var next = StreamCommit(
+                    stream: stream("a"), basis: version, records: [[UInt8](repeating: 7, count: 9_000)])
+                if version == 0 { next.listing = listing("a") }
+                next.events = [event(Int(version))]
+                do throws(StoreError) {
+                    try await store.commit(next)
+                    version += 1
+                } catch {
+                    refusal = error
+                }
+            }
+            #expect(refusal == .unavailable("the disk is full"))
+            #expect(version > 5)
+            #expect(store.statistics.failure != nil)
+            #expect(store.statistics.waitingEvents == Int(version))
+            let stored = try await store.load(.all)
+            #expect(stored.first?.version == version)
+            #expect(stored.first?.records.count == Int(version))
+
+            // A snapshot is small and gives room back.
+            var relief = StreamCommit(stream: stream("a"), basis: version)
+            relief.snapshot = [1]
+            try await store.commit(relief)
+            try await store.commit(
+                StreamCommit(
+                    stream: stream("a"), basis: version, records: [[UInt8](repeating: 7, count: 9_000)]))
+            #expect(store.statistics.failure == nil)
+            #expect(lines.withLock { $0 } == ["store.open", "store.unavailable", "store.recovered"])
+            await store.close()
+        }
+    }
+
+    @Test func `keeps what fits when one commit of many does not`() async throws {
+        try await withDirectory { directory in
+            var settings = SQLiteSettings(directory: directory)
+            settings.pageLimit = 60
+            let store = try await SQLiteStore.open(settings, log: .silent)
+            let refused = Mutex<[StreamID]>([])
+            for name in ["a", "b", "c"] {
+                let size = name == "b" ? 500_000 : 100
+                let commit = creation(name, [[UInt8](repeating: 1, count: size)])
+                store.submit(commit) { outcome in
+                    if case .failure = outcome { refused.withLock { $0.append(commit.stream) } }
+                }
+            }
+            #expect(try await store.load(.all).map(\.listing.stream) == [stream("a"), stream("c")])
+            #expect(refused.withLock { $0 } == [stream("b")])
+            await store.close()
+        }
+    }
+
+    @Test func `refuses commits while another program holds the file`() async throws {
+        try await withDirectory { directory in
+            var settings = SQLiteSettings(directory: directory)
+            settings.patience = 10
+            let store = try await SQLiteStore.open(settings, log: .silent)
+            try await store.commit(creation("a"))
+            let other = try Database(path: directory + "/rostrum.db")
+            try other.execute("BEGIN IMMEDIATE")
+            await #expect(throws: StoreError.self) {
+                try await store.commit(StreamCommit(stream: stream("a"), basis: 1, records: [[1]]))
+            }
+            #expect(try await store.load(.all).first?.version == 1)
+            try other.execute("ROLLBACK")
+            try await store.commit(StreamCommit(stream: stream("a"), basis: 1, records: [[1]]))
+            await store.close()
+        }
+    }
+}
