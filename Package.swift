@@ -33,12 +33,14 @@ let package = Package(
         .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: common),
 
         // Machines: no I/O and no clock.
-        .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto"], swiftSettings: pure),
+        .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto", "SCTP"], swiftSettings: pure),
         .target(name: "Forwarding", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: pure),
 
         // Edges: threads, sockets, disks, clocks.
         .target(name: "Net", dependencies: ["Base", "Peer", "CLinux"], swiftSettings: common),
-        .target(name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: common),
+        .target(
+            name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
+            swiftSettings: common),
         .target(name: "Store", dependencies: ["Base", "CSQLite"], swiftSettings: common),
 
         // Service and entrance.
@@ -62,7 +64,7 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
         .target(
-            name: "FuzzEntries", dependencies: ["Base", "Wire", "Crypto", "Peer", "TestSupport"],
+            name: "FuzzEntries", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "TestSupport"],
             path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
@@ -79,7 +81,7 @@ let package = Package(
         .testTarget(
             name: "SCTPTests", dependencies: ["Base", "Wire", "SCTP", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "Peer", "TestSupport"],
+            name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "ForwardingTests",
@@ -107,7 +109,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "SimulationTests",
-            dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "ClientPeer", "TestSupport"],
+            dependencies: [
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "ClientPeer", "TestSupport",
+            ],
             swiftSettings: common),
     ]
 )

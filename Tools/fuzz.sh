@@ -23,7 +23,7 @@ swift build "${options[@]}" >"$build/build.log" 2>&1 || { tail -n 40 "$build/bui
 products=$(swift build "${options[@]}" --show-bin-path)
 objects=$(find "$products" -path '*.build/*.o')
 # shellcheck disable=SC2086
-swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -o "$build/fuzz" >>"$build/build.log" 2>&1 || {
+swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -lusrsctp -o "$build/fuzz" >>"$build/build.log" 2>&1 || {
     grep -v 'Cannot export local symbol' "$build/build.log" | tail -n 40
     exit 1
 }

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Peer
+import SCTP
 import Wire
 
 /// The browser's end of one peer connection: controlling ICE, DTLS client and SRTP.
@@ -18,6 +19,7 @@ package final class ClientConnection {
         case closedByServer
         /// No way to the server works, it no longer answers, or the handshake failed.
         case failed
+        case dataChannel(DataChannelEvent)
     }
 
     private static let authenticator = OpenSSLAuthenticator()
@@ -32,6 +34,9 @@ package final class ClientConnection {
     private var outbound: SRTPOutbound?
     private let engine: SRTPEngine
     private var remoteAddress: TransportAddress?
+    private let channelPlan: DataChannelPlan?
+    private let timeline: SCTPTimeline
+    private var channels: DataChannelEndpoint?
     private var events: [Event] = []
 
     /// - Parameters:
@@ -40,10 +45,13 @@ package final class ClientConnection {
     package init(
         credentials: ICECredentials, plan: ClientPlan, localAddress: TransportAddress, dtls: DTLSContext,
         engine: SRTPEngine = .openSSL, configuration: ICEControllingAgent.Configuration = .init(),
-        at now: MonotonicTime, using random: inout some RandomNumberGenerator
+        timeline: SCTPTimeline = .system, at now: MonotonicTime,
+        using random: inout some RandomNumberGenerator
     ) {
         self.localAddress = localAddress
         self.engine = engine
+        self.timeline = timeline
+        channelPlan = plan.dataChannel
         ice = ICEControllingAgent(
             local: credentials, remote: plan.remoteCredentials, configuration: configuration, at: now,
             using: &random)
@@ -83,7 +91,7 @@ package final class ClientConnection {
                 datagram, to: localAddress, from: source, at: now, authenticator: Self.authenticator,
                 using: &random)
             perform(effects ?? [], at: now, into: &sink)
-        case .dtls: perform(dtls.receive(datagram, at: now), into: &sink)
+        case .dtls: perform(dtls.receive(datagram, at: now), at: now, into: &sink)
         case .rtp, .rtcp, nil: break
         }
     }
@@ -100,13 +108,16 @@ package final class ClientConnection {
                 remoteAddress = path.remote
                 guard isFirst else { continue }
                 events.append(.iceConnected)
-                perform(dtls.start(at: now), into: &sink)
+                perform(dtls.start(at: now), at: now, into: &sink)
             case .failed, .consentLost: end(with: .failed)
             }
         }
     }
 
-    private func perform(_ effects: [DTLSEndpoint.Effect], into sink: inout some DatagramSink & ~Copyable) {
+    private func perform(
+        _ effects: [DTLSEndpoint.Effect], at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
         for effect in effects {
             switch effect {
             case .send(let bytes):
@@ -115,18 +126,25 @@ package final class ClientConnection {
             case .connected(let keys):
                 inbound = try? SRTPInbound(engine, keys.inbound(as: .client))
                 outbound = try? SRTPOutbound(engine, keys.outbound(as: .client))
-                dtls.releaseHandshake()
                 isConnected = true
                 events.append(.connected(keys.profile))
-            case .applicationData: break
+                beginChannels(at: now, into: &sink)
+            case .applicationData(let bytes): withChannels(into: &sink) { $0.receive(bytes.span, at: now) }
             case .closed(.closedByPeer): end(with: .closedByServer)
             case .closed: end(with: .failed)
             }
         }
     }
 
+    private func beginChannels(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        guard let channelPlan else { return dtls.releaseHandshake() }
+        channels = try? DataChannelEndpoint(plan: channelPlan, role: .client, timeline: timeline, at: now)
+        withChannels(into: &sink) { _ in }
+    }
+
     private func end(with event: Event) {
         guard !isClosed else { return }
+        channels = nil
         isClosed = true
         isConnected = false
         events.append(event)
@@ -137,7 +155,9 @@ package final class ClientConnection {
     /// When `advance` wants to be called; nil once closed.
     package var deadline: MonotonicTime? {
         guard !isClosed else { return nil }
-        return min(ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture)
+        return min(
+            ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture,
+            channels?.deadline ?? .distantFuture)
     }
 
     package func advance(
@@ -147,13 +167,16 @@ package final class ClientConnection {
         guard !isClosed else { return }
         let effects = ice.advance(to: now, authenticator: Self.authenticator, using: &random)
         perform(effects, at: now, into: &sink)
-        if let due = dtls.deadline, now >= due { perform(dtls.advance(to: now), into: &sink) }
+        if let due = dtls.deadline, now >= due { perform(dtls.advance(to: now), at: now, into: &sink) }
+        if let due = channels?.deadline, now >= due { withChannels(into: &sink) { $0.advance(to: now) } }
     }
 
     /// Says goodbye.
     package func close(into sink: inout some DatagramSink & ~Copyable) {
         guard !isClosed else { return }
-        perform(dtls.close(), into: &sink)
+        channels = nil
+        // What remains to be done needs no time.
+        perform(dtls.close(), at: .zero, into: &sink)
         isClosed = true
         isConnected = false
     }
@@ -167,6 +190,45 @@ package final class ClientConnection {
             remoteCandidates: candidates.compactMap { candidate in
                 candidate.transportAddress.map { .init(address: $0, priority: candidate.priority) }
             }, at: now)
+    }
+
+    // MARK: Data channels
+
+    /// Opens a channel, on which messages can be sent at once; channel 0 is there without.
+    package func openDataChannel(
+        _ open: DataChannelOpen, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) throws(DataChannelError) -> UInt16 {
+        guard let channels else { throw .noChannel }
+        let stream = try channels.open(open, at: now)
+        withChannels(into: &sink) { _ in }
+        return stream
+    }
+
+    package func send(
+        _ message: DataChannelMessage, on stream: UInt16, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) throws(DataChannelError) {
+        guard let channels else { throw .noChannel }
+        try channels.send(message, on: stream, at: now)
+        withChannels(into: &sink) { _ in }
+    }
+
+    package func closeDataChannel(
+        _ stream: UInt16, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        withChannels(into: &sink) { $0.close(stream, at: now) }
+    }
+
+    private func withChannels(
+        into sink: inout some DatagramSink & ~Copyable, _ body: (DataChannelEndpoint) -> Void
+    ) {
+        guard let channels else { return }
+        body(channels)
+        for event in channels.takeEvents() { events.append(.dataChannel(event)) }
+        guard let remoteAddress else { return }
+        for packet in channels.takeOutput() {
+            for case .send(let bytes) in dtls.send(packet.span) { sink.append(bytes, to: remoteAddress) }
+        }
     }
 
     // MARK: Media

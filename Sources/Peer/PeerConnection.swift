@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import SCTP
 import Wire
 
 /// The server's end of one peer connection: ICE-lite, DTLS and SRTP under one roof.
@@ -40,6 +41,7 @@ package final class PeerConnection {
         /// Media may be encrypted and sent from now on.
         case connected(SRTPProfile)
         case closed(CloseReason)
+        case dataChannel(DataChannelEvent)
     }
 
     /// What all connections of a worker share.
@@ -47,14 +49,17 @@ package final class PeerConnection {
         package let dtls: DTLSContext
         package let engine: SRTPEngine
         package let ice: ICELiteAgent.Configuration
+        /// The clock by which data channels run.
+        package let timeline: SCTPTimeline
 
         package init(
             dtls: DTLSContext, engine: SRTPEngine = .openSSL,
-            ice: ICELiteAgent.Configuration = ICELiteAgent.Configuration()
+            ice: ICELiteAgent.Configuration = ICELiteAgent.Configuration(), timeline: SCTPTimeline = .system
         ) {
             self.dtls = dtls
             self.engine = engine
             self.ice = ice
+            self.timeline = timeline
         }
     }
 
@@ -70,6 +75,10 @@ package final class PeerConnection {
     private var inbound: SRTPInbound?
     private var outbound: SRTPOutbound?
     private let engine: SRTPEngine
+    private let channelPlan: DataChannelPlan?
+    private let timeline: SCTPTimeline
+    /// Nil without an offer of them, and until DTLS is done.
+    private var channels: DataChannelEndpoint?
     private let connectDeadline: MonotonicTime
     private var events: [Event] = []
 
@@ -83,6 +92,8 @@ package final class PeerConnection {
                 CertificateFingerprint(algorithm: $0.algorithm, bytes: $0.bytes)
             })
         engine = environment.engine
+        channelPlan = plan.dataChannel
+        timeline = environment.timeline
         connectDeadline = now + Self.connectTimeout
     }
 
@@ -165,8 +176,8 @@ package final class PeerConnection {
             case .send(let bytes):
                 guard let remoteAddress else { continue }
                 sink.append(bytes, to: remoteAddress)
-            case .connected(let keys): becomeConnected(with: keys)
-            case .applicationData: break
+            case .connected(let keys): becomeConnected(with: keys, at: now, into: &sink)
+            case .applicationData(let bytes): withChannels(into: &sink) { $0.receive(bytes.span, at: now) }
             case .closed(.closedByPeer): end(because: .closedByPeer)
             case .closed(.timedOut): end(because: .timedOut)
             case .closed: end(because: .handshakeFailed)
@@ -174,22 +185,30 @@ package final class PeerConnection {
         }
     }
 
-    private func becomeConnected(with keys: SRTPKeyingMaterial) {
+    private func becomeConnected(
+        with keys: SRTPKeyingMaterial, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
         do {
             inbound = try SRTPInbound(engine, keys.inbound(as: .server))
             outbound = try SRTPOutbound(engine, keys.outbound(as: .server))
         } catch {
             return end(because: .handshakeFailed)
         }
-        // 75 kB a session; without data channels there is nothing left to say but goodbye.
-        dtls.releaseHandshake()
         state = .connected
         events.append(.connected(keys.profile))
+        guard let channelPlan else {
+            // 75 kB a session; without data channels there is nothing left to say but goodbye.
+            return dtls.releaseHandshake()
+        }
+        // Media goes on without them if the process has as many associations as there can be.
+        channels = try? DataChannelEndpoint(plan: channelPlan, role: .server, timeline: timeline, at: now)
+        withChannels(into: &sink) { _ in }
     }
 
     private func end(because reason: CloseReason) {
         guard !isClosed else { return }
         state = .closed(reason)
+        channels = nil
         events.append(.closed(reason))
     }
 
@@ -200,7 +219,10 @@ package final class PeerConnection {
         switch state {
         case .connecting:
             min(connectDeadline, ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture)
-        case .connected: min(ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture)
+        case .connected:
+            min(
+                ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture,
+                channels?.deadline ?? .distantFuture)
         case .closed: .distantFuture
         }
     }
@@ -210,6 +232,7 @@ package final class PeerConnection {
         if state == .connecting, now >= connectDeadline { return end(because: .timedOut) }
         if let due = dtls.deadline, now >= due { perform(dtls.advance(to: now), at: now, into: &sink) }
         if let due = ice.deadline, now >= due { perform(ice.advance(to: now), at: now, into: &sink) }
+        if let due = channels?.deadline, now >= due { withChannels(into: &sink) { $0.advance(to: now) } }
     }
 
     /// Ends the connection from this side, with a DTLS close.
@@ -217,9 +240,56 @@ package final class PeerConnection {
         because reason: CloseReason, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         guard !isClosed else { return }
+        channels = nil
         perform(dtls.close(), at: now, into: &sink)
         state = .closed(reason)
         events.removeAll()
+    }
+
+    // MARK: Data channels
+
+    /// What a channel is called; nil if there is none that can be used.
+    package func dataChannel(_ stream: UInt16) -> DataChannelOpen? { channels?.description(of: stream) }
+
+    /// Opens a channel, on which messages can be sent at once.
+    package func openDataChannel(
+        _ open: DataChannelOpen, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) throws(DataChannelError) -> UInt16 {
+        let stream = try channels?.open(open, at: now)
+        withChannels(into: &sink) { _ in }
+        guard let stream else { throw .noChannel }
+        return stream
+    }
+
+    package func send(
+        _ message: DataChannelMessage, on stream: UInt16, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) throws(DataChannelError) {
+        guard let channels else { throw .noChannel }
+        try channels.send(message, on: stream, at: now)
+        withChannels(into: &sink) { _ in }
+    }
+
+    package func closeDataChannel(
+        _ stream: UInt16, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        withChannels(into: &sink) { $0.close(stream, at: now) }
+    }
+
+    /// Bytes of a channel that wait for the peer.
+    package func buffered(_ stream: UInt16) -> Int { channels?.buffered(stream) ?? 0 }
+
+    /// Calls `body`, and sends what came of it.
+    private func withChannels(
+        into sink: inout some DatagramSink & ~Copyable, _ body: (DataChannelEndpoint) -> Void
+    ) {
+        guard let channels else { return }
+        body(channels)
+        for event in channels.takeEvents() { events.append(.dataChannel(event)) }
+        guard let remoteAddress else { return }
+        for packet in channels.takeOutput() {
+            for case .send(let bytes) in dtls.send(packet.span) { sink.append(bytes, to: remoteAddress) }
+        }
     }
 
     // MARK: Media

@@ -73,7 +73,9 @@ package final class SCTPAssociation {
         stack = SCTPStack.shared
         self.timeline = timeline
         self.configuration = configuration
-        queue = SendQueue(maximumBytes: configuration.sendBuffer, maximumCount: configuration.sendQueue)
+        queue = SendQueue(
+            maximumBytes: configuration.sendBuffer, maximumCount: configuration.sendQueue,
+            maximumStreamBytes: configuration.streamBuffer, reservedPart: 16)
         acknowledgesUntil = now
         (address, socket) = try Self.open(configuration, timeline, at: now)
         deadline = now + pause

@@ -12,6 +12,8 @@ package struct SCTPConfiguration: Sendable {
     package var transportBuffer = 65_536
     /// What waits for room in the transport, in bytes.
     package var sendBuffer = 1 << 20
+    /// The same of one stream.
+    package var streamBuffer = 1 << 19
     /// Messages that wait for room in the transport.
     package var sendQueue = 1_024
     /// Received messages that nobody has taken yet, in bytes; then the peer has to wait.

@@ -3,8 +3,8 @@ import Wire
 
 /// Messages that wait for room in the transport, first come, first served.
 ///
-/// Bounded in bytes and messages. When it is full, a message that may be lost pushes older ones of its own stream out;
-/// any other is refused.
+/// Bounded in bytes and messages, each stream and all of them. When it is full, a message that may be lost pushes older
+/// ones of its own stream out; any other is refused. A part is kept for stream 0, which controls the rest.
 struct SendQueue {
     struct Waiting {
         let message: SCTPMessage
@@ -20,6 +20,9 @@ struct SendQueue {
 
     private let maximumBytes: Int
     private let maximumCount: Int
+    private let maximumStreamBytes: Int
+    private let reservedBytes: Int
+    private let reservedCount: Int
     private var waiting: [Waiting] = []
     /// What stands before it was taken out.
     private var head = 0
@@ -28,9 +31,15 @@ struct SendQueue {
     /// Messages given up before they reached the transport.
     private(set) var dropped = 0
 
-    init(maximumBytes: Int, maximumCount: Int) {
+    /// - Parameter reservedPart: one in so many of the bytes and messages is for stream 0 alone.
+    init(
+        maximumBytes: Int, maximumCount: Int, maximumStreamBytes: Int = .max, reservedPart: Int = .max
+    ) {
         self.maximumBytes = maximumBytes
         self.maximumCount = maximumCount
+        self.maximumStreamBytes = maximumStreamBytes
+        reservedBytes = maximumBytes / reservedPart
+        reservedCount = maximumCount / reservedPart
     }
 
     var isEmpty: Bool { head == waiting.count }
@@ -71,12 +80,22 @@ struct SendQueue {
     }
 
     private func hasRoom(for message: SCTPMessage) -> Bool {
-        count < maximumCount && bytes + message.bytes.count <= maximumBytes
+        let limits = limits(of: message.stream)
+        return count < limits.count && bytes + message.bytes.count <= limits.bytes
+            && buffered(message.stream) + message.bytes.count <= maximumStreamBytes
+    }
+
+    private func limits(of stream: UInt16) -> (bytes: Int, count: Int) {
+        guard stream != 0 else { return (maximumBytes, maximumCount) }
+        return (maximumBytes - reservedBytes, maximumCount - reservedCount)
     }
 
     private mutating func makeRoom(for message: SCTPMessage) {
-        var missing = max(0, bytes + message.bytes.count - maximumBytes)
-        var surplus = max(0, count + 1 - maximumCount)
+        let limits = limits(of: message.stream)
+        let size = message.bytes.count
+        var missing = max(
+            0, bytes + size - limits.bytes, buffered(message.stream) + size - maximumStreamBytes)
+        var surplus = max(0, count + 1 - limits.count)
         remove { candidate in
             guard missing > 0 || surplus > 0, candidate.message.stream == message.stream,
                 candidate.message.delivery.reliability != .reliable

@@ -11,6 +11,7 @@ package struct FuzzEntry: Sendable {
     package static let all = [
         FuzzEntry(name: "DTLS", run: fuzzDTLS),
         FuzzEntry(name: "DataChannel", run: fuzzDataChannel),
+        FuzzEntry(name: "DataChannelTable", run: fuzzDataChannelTable),
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),
         FuzzEntry(name: "RTP", run: fuzzRTP),

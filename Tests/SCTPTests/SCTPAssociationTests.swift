@@ -173,7 +173,7 @@ import Wire
             Issue.record("no limit")
         } catch SCTPSendError.bufferFull {
             #expect(taken <= 1_048_576 + 65_536)
-            #expect(pair.left.buffered(0) > 900_000)
+            #expect(pair.left.buffered(0) > 450_000)
         }
         pair.network.loss = 0
         #expect(pair.run(for: .seconds(120)) { pair.rightMessages.count == taken / 10_000 })

@@ -14,6 +14,7 @@ package struct ClientOffer: Sendable {
         case playAudio
         /// Every codec with its RTX.
         case playVideo
+        case dataChannels
     }
 
     /// What a client asks a sender of video to report; browsers ask for the first.
@@ -108,6 +109,7 @@ extension ClientOffer.Line {
             for name in names { encodings.append(encoding(name, hasRepair: true, &random)) }
         case .playAudio: (kind, direction) = (.audio, .recvonly)
         case .playVideo: (kind, direction) = (.video, .recvonly)
+        case .dataChannels: (kind, direction) = (.application, .sendrecv)
         }
     }
 }

@@ -12,6 +12,8 @@ package struct ClientPlan: Equatable, Sendable {
     package var candidates: [ICECandidate]
     /// m-lines that were accepted, in order.
     package var lines: [Line]
+    /// Nil without data channels.
+    package var dataChannel: DataChannelPlan?
     /// RFC 8285 §6.
     package var allowsMixedExtensions: Bool
 
@@ -82,6 +84,10 @@ package struct ClientPlan: Equatable, Sendable {
         for (offered, section) in accepted {
             guard section.mid == offered.mid, section.kind == offered.kind else { throw .mismatch }
             do throws(WireError) {
+                guard section.kind != .application else {
+                    dataChannel = try DataChannelPlan(section, mid: offered.mid)
+                    continue
+                }
                 lines.append(try Line(offered, section))
             } catch {
                 throw .malformed(error)

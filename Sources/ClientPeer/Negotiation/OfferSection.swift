@@ -35,11 +35,18 @@ struct OfferSection {
 
     init(_ request: ClientOffer.Request, _ line: ClientOffer.Line, feedback: ClientOffer.Feedback) {
         self.line = line
+        guard request != .dataChannels else {
+            media = DataChannelPlan.section(answering: nil)
+            media.append(.mid, line.mid)
+            DataChannelPlan.appendLimits(to: &media)
+            return
+        }
         let codecs: [Codec]
         switch request {
         case .publishAudio, .playAudio: codecs = [.opus]
         case .publishVideo(let family, _): codecs = Codec.video.filter { $0.family == family }
         case .playVideo: codecs = Codec.video
+        case .dataChannels: codecs = []
         }
         let formats = codecs.flatMap { codec in
             [String(codec.map.payloadType)] + (codec.repair.map { [String($0)] } ?? [])
@@ -96,7 +103,7 @@ struct OfferSection {
 
     /// Names what is sent as Chrome does: by SSRC alone, or with simulcast by RID alone.
     mutating func appendSources(cname: String, stream: String) {
-        guard line.direction.sends else { return }
+        guard line.direction.sends, line.kind != .application else { return }
         media.append(.msid, MediaStreamIdentifier(stream: stream, track: "track\(line.mid)").text)
         let rids = line.encodings.compactMap(\.rid)
         guard rids.isEmpty else {

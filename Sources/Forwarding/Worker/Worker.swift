@@ -145,6 +145,7 @@ package final class Worker {
             case .connected(let profile):
                 events.append(.connected(session.id, profile))
                 begin(session, at: now, into: &sink)
+            case .dataChannel: break
             case .closed(let reason):
                 return remove(session, because: reason)
             }

@@ -57,6 +57,15 @@ struct AnswerWriter {
         media.append(section)
     }
 
+    /// - Source: RFC 8841 §10.3.
+    mutating func appendDataChannels(_ offered: OfferedMedia) {
+        var section = DataChannelPlan.section(answering: offered.description)
+        appendTransport(to: &section, mid: offered.mid)
+        section.append(.mid, offered.mid)
+        DataChannelPlan.appendLimits(to: &section)
+        media.append(section)
+    }
+
     private static let roundTripTimes = "rcvr-rtt=all"
 
     private func appendTransport(to section: inout MediaDescription, mid: String) {

@@ -52,6 +52,7 @@ extension SDPFragment {
         var section = MediaDescription(
             media: kind.rawValue, port: 9, transport: "UDP/TLS/RTP/SAVPF",
             formats: [format.map { String($0.payloadType) } ?? "0"])
+        if mid == plan.dataChannel?.mid { section = DataChannelPlan.section(answering: nil) }
         section.append(.mid, mid)
         section.append(transport.credentials)
         for candidate in transport.candidates { section.append(.candidate, candidate.text) }

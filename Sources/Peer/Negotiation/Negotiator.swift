@@ -29,14 +29,19 @@ package struct Negotiator: Sendable {
                 lines.append(nil)
             }
         }
-        guard lines.contains(where: { $0?.isActive == true }) else { throw problem ?? .noMedia }
+        let channels = try dataChannels(of: offer)
+        guard channels != nil || lines.contains(where: { $0?.isActive == true }) else {
+            throw problem ?? .noMedia
+        }
         let identifiers = SlotIdentifiers(for: lines, of: offer, using: &random)
-        let plan = plan(lines, of: offer, identifiers, registry)
+        let plan = plan(lines, channels, of: offer, identifiers, registry)
         var answer = AnswerWriter(
             offer: offer, transport: transport, policy: policy, bundle: plan.bundledMIDs)
         for (offered, line) in zip(offer.media, lines) {
             if let line {
                 answer.append(line, identifiers.slot(of: line))
+            } else if offered.mid == plan.dataChannel?.mid {
+                answer.appendDataChannels(offered)
             } else {
                 answer.appendRejected(offered)
             }
@@ -51,7 +56,6 @@ package struct Negotiator: Sendable {
         guard !offered.isRejected else { return nil }
         switch offered.kind {
         case .audio?, .video?: break
-        // Data channels are not answered yet.
         case .application?, nil: return nil
         }
         guard offered.isBundled else { throw .notBundled(offered.mid) }
@@ -64,8 +68,22 @@ package struct Negotiator: Sendable {
             registry: &registry)
     }
 
+    /// The first m-line of data channels, where the endpoint has a use for it.
+    private func dataChannels(of offer: SessionOffer) throws(SessionOffer.Refusal) -> DataChannelPlan? {
+        guard offer.purpose.hasDataChannels else { return nil }
+        do throws(WireError) {
+            for offered in offer.media where !offered.isRejected && offered.isBundled {
+                if let plan = try DataChannelPlan(offered.description, mid: offered.mid) { return plan }
+            }
+        } catch {
+            throw .malformed(error)
+        }
+        return nil
+    }
+
     private func plan(
-        _ lines: [NegotiatedLine?], of offer: SessionOffer, _ identifiers: SlotIdentifiers,
+        _ lines: [NegotiatedLine?], _ channels: DataChannelPlan?, of offer: SessionOffer,
+        _ identifiers: SlotIdentifiers,
         _ registry: ExtensionRegistry
     ) -> SessionPlan {
         var plan = SessionPlan(remoteCredentials: offer.credentials, fingerprints: offer.fingerprints)
@@ -85,7 +103,8 @@ package struct Negotiator: Sendable {
         }
         // RFC 5506 speaks of one m-line; a BUNDLE is one RTP session, and Safari names it for video only.
         plan.allowsReducedSizeRTCP = accepted.contains { $0.offered.description.allowsReducedSizeRTCP }
-        let mids = accepted.map(\.offered.mid)
+        plan.dataChannel = channels
+        let mids = accepted.map(\.offered.mid) + (channels.map { [$0.mid] } ?? [])
         plan.bundledMIDs = offer.bundle.map { $0.filter(mids.contains) } ?? mids
         return plan
     }

@@ -8,13 +8,21 @@ package struct SessionOffer: Sendable {
     package enum Purpose: Sendable {
         /// WHIP: one audio, one video or both, all sent by the client.
         case publish
-        /// WHEP and the story feed: every m-line receives.
+        /// WHEP: every m-line receives.
         case play
+        /// The story feed: like WHEP, with data channels.
+        case feed
         /// The stage: m-lines publish, receive or both.
         case stage
 
         /// Sources of one kind that one session may publish; a speaker may share a screen beside the camera.
         var maximumSources: Int { self == .stage ? 4 : 1 }
+
+        /// Whether nothing is sent by the client.
+        var isPlaying: Bool { self == .play || self == .feed }
+
+        /// Whether an `m=application` is answered.
+        var hasDataChannels: Bool { self == .feed || self == .stage }
     }
 
     package let purpose: Purpose
@@ -92,7 +100,8 @@ package struct SessionOffer: Sendable {
         for line in media where line.isMedia && !line.isRejected && line.direction != .inactive {
             guard let kind = line.kind else { continue }
             switch purpose {
-            case .publish where !line.direction.sends, .play where !line.direction.receives:
+            case .publish where !line.direction.sends, .play where !line.direction.receives,
+                .feed where !line.direction.receives:
                 throw .wrongDirection(line.mid)
             default: break
             }
@@ -104,7 +113,7 @@ package struct SessionOffer: Sendable {
 
     /// Whether this m-line will publish to us.
     package func publishes(_ line: OfferedMedia) -> Bool {
-        purpose != .play && line.direction.sends
+        !purpose.isPlaying && line.direction.sends
     }
 
     /// Whether this m-line will be a slot.

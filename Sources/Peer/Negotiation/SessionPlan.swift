@@ -28,6 +28,8 @@ package struct SessionPlan: Equatable, Sendable {
     package var congestionFeedback: CongestionFeedback
     /// RFC 5506; without it every RTCP datagram starts with a report.
     package var allowsReducedSizeRTCP: Bool
+    /// Nil if no data channels were offered.
+    package var dataChannel: DataChannelPlan?
     /// The accepted m-lines in the order of the answer's BUNDLE group.
     package var bundledMIDs: [String] = []
 

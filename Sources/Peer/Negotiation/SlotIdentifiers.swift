@@ -14,7 +14,7 @@ struct SlotIdentifiers {
 
     /// Names a slot for every m-line that receives.
     ///
-    /// In `.play` the n-th audio and the n-th video form one MediaStream, because browsers play the tracks of one
+    /// In `.play` and `.feed` the n-th audio and the n-th video form one MediaStream, because browsers play the tracks of one
     /// in lip sync. On the stage each slot has one of its own: its audio and video slots follow different people.
     init(
         for lines: [NegotiatedLine?], of offer: SessionOffer, using random: inout some RandomNumberGenerator
@@ -25,7 +25,7 @@ struct SlotIdentifiers {
         var streams: [String] = []
         var counts: [MediaKind: Int] = [:]
         for case let line? in lines where line.receives {
-            let place = offer.purpose == .play ? counts[line.kind, default: 0] : streams.count
+            let place = offer.purpose.isPlaying ? counts[line.kind, default: 0] : streams.count
             counts[line.kind, default: 0] += 1
             if place == streams.count { streams.append(.random(length: 16, using: &random)) }
             let hasRepair = line.formats.contains { $0.format.repairPayloadType != nil }

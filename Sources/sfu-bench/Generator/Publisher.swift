@@ -105,6 +105,7 @@ final class Publisher {
             case .failed:
                 box.tally.failures &+= 1
                 note(.failed, at: now)
+            case .dataChannel: break
             }
         }
     }

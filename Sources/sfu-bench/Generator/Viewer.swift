@@ -106,6 +106,7 @@ final class Viewer {
             case .failed:
                 box.tally.failures &+= 1
                 note(.failed, at: now)
+            case .dataChannel: break
             }
         }
     }

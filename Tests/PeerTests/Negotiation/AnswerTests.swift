@@ -101,8 +101,45 @@ import Wire
         #expect(!player.text.contains("b=AS"))
     }
 
-    @Test func `reject data channels and leave them out of the BUNDLE`() throws {
-        let (_, answer) = try NegotiationFixture.negotiate("chrome-feed")
+    @Test(arguments: ["chrome-feed", "firefox-feed", "chrome-stage", "firefox-stage"])
+    func `accept data channels where there is a use for them`(name: String) throws {
+        let (plan, answer) = try NegotiationFixture.negotiate(name)
+        let channel = try #require(answer.media.last)
+        #expect(channel.kind == .application && channel.port == 9)
+        #expect(channel.formats == ["webrtc-datachannel"])
+        #expect(try channel.sctpPort() == 5_000)
+        #expect(try channel.maximumMessageSize() == 262_144)
+        let mid = try #require(channel.mid)
+        #expect(plan.dataChannel == DataChannelPlan(mid: mid, maximumMessage: 262_144))
+        #expect(plan.bundledMIDs.last == mid)
+    }
+
+    @Test func `obey the client's limit of messages`() throws {
+        for (line, limit) in [
+            ("a=max-message-size:1000\r\n", 1_000), ("a=max-message-size:0\r\n", 262_144), ("", 65_536),
+        ] {
+            let offer = try NegotiationFixture.offer(
+                "chrome-feed", replacing: "a=max-message-size:262144\r\n", with: line)
+            #expect(try NegotiationFixture.negotiate(offer, .feed).plan.dataChannel?.maximumMessage == limit)
+        }
+    }
+
+    @Test(arguments: [
+        ("webrtc-datachannel", "5000"), ("UDP/DTLS/SCTP", "UDP/TLS/RTP/SAVPF"),
+        ("sctp-port:5000", "sctp-port:9"),
+    ])
+    func `reject data channels of other kinds`(old: String, new: String) throws {
+        let offer = try NegotiationFixture.offer("chrome-stage", replacing: old, with: new)
+        #expect(throws: Never.self) {
+            let (plan, answer) = try NegotiationFixture.negotiate(offer, .stage)
+            #expect(plan.dataChannel == nil)
+            #expect(answer.media.last?.port == 0)
+        }
+    }
+
+    @Test func `reject data channels for players and leave them out of the BUNDLE`() throws {
+        let (plan, answer) = try NegotiationFixture.negotiate("chrome-feed", .play)
+        #expect(plan.dataChannel == nil)
         let channel = try #require(answer.media.last)
         #expect(channel.kind == .application)
         #expect(channel.port == 0)

@@ -64,10 +64,16 @@ struct JSEPChecker {
         expect(!answered.has(.bundleOnly), line + "bundle-only is for offers")
         guard answered.port != 0 else { return }
         expect(offered.port != 0 || offered.has(.bundleOnly), line + "a rejected m-line stays rejected")
-        checkDirection(line, offered: offered, answered: answered)
         expect(answered.iceCredentials?.isValid == true, line + "there are ICE credentials")
         expect(try answered.setup() == .passive, line + "the DTLS role is passive")
         expect(try answered.fingerprints().count == 1, line + "there is a fingerprint")
+        guard offered.kind != .application else {
+            expect(try answered.sctpPort() == 5_000, line + "there is an SCTP port")
+            expect(try answered.maximumMessageSize() != nil, line + "there is a limit of messages")
+            expect(!answered.has(.rtcpMux), line + "RTP's attributes are not for data channels")
+            return
+        }
+        checkDirection(line, offered: offered, answered: answered)
         expect(answered.has(.rtcpMux), line + "rtcp-mux is answered")
         expect(
             !answered.has(.rtcpReducedSize) || offered.has(.rtcpReducedSize), line + "rtcp-rsize was offered")

@@ -20,7 +20,8 @@ enum NegotiationFixture {
     }
 
     static func purpose(of name: String) -> SessionOffer.Purpose {
-        if name.hasSuffix("play") || name.hasSuffix("feed") { return .play }
+        if name.hasSuffix("play") { return .play }
+        if name.hasSuffix("feed") { return .feed }
         return name.hasSuffix("stage") ? .stage : .publish
     }
 

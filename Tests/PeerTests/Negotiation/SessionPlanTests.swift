@@ -81,7 +81,7 @@ import Wire
         #expect(plan.sources[1].rids == ["h", "m", "l"])
         #expect(
             answer.media.map(\.direction)
-                == [.recvonly, .recvonly, .sendonly, .sendonly, .sendonly, .sendonly, .inactive])
+                == [.recvonly, .recvonly, .sendonly, .sendonly, .sendonly, .sendonly, nil])
     }
 
     @Test(arguments: ["chrome-sendrecv", "firefox-sendrecv", "gstreamer-publish"])
