@@ -36,6 +36,8 @@ let package = Package(
         .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto", "SCTP"], swiftSettings: pure),
         .target(name: "Forwarding", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: pure),
 
+        .target(name: "Stage", dependencies: ["Base"], swiftSettings: pure),
+
         // Edges: threads, sockets, disks, clocks.
         .target(name: "Net", dependencies: ["Base", "Peer", "CLinux"], swiftSettings: common),
         .target(
@@ -87,6 +89,8 @@ let package = Package(
             name: "ForwardingTests",
             dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "TestSupport"],
             swiftSettings: common),
+        .testTarget(
+            name: "StageTests", dependencies: ["Base", "Stage", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "NetTests",
             dependencies: ["Base", "Peer", "Net", "CLinux", "TestSupport", "MallocCounter"],

@@ -1,0 +1,98 @@
+import Base
+
+/// Why the stage does not do what somebody wants: one case for each rule.
+package enum Rejection: Error, Equatable, Sendable {
+    /// What kind of no it is, for whoever puts it into a protocol.
+    package enum Kind: Sendable {
+        /// This sender may not, whatever the stream's state.
+        case forbidden
+        /// What it names is not there.
+        case missing
+        /// Not now; the stream's state stands against it.
+        case conflict
+        /// Makes no sense in itself.
+        case invalid
+        /// A limit is reached.
+        case limit
+    }
+
+    case ended
+    case alreadyLive
+    /// Viewers wait until the stream is live, or until its doors open.
+    case backstage(startsAt: WallTime?, waiting: Int)
+    case banned
+    case notHost
+    case notOnStage
+    case alreadyOnStage
+    /// The host ends a stream instead of stepping down, and nobody moves, removes or bans the host.
+    case hostStays
+    case stageFull
+    case tooManyHands
+    case tooManyInvitations
+    case tooManyBans
+    case notInvited
+    case notBanned
+    /// Nobody of that identity is here.
+    case unknownParticipant
+    /// Somebody of that identity is here, but not on stage.
+    case targetNotOnStage
+    /// The field that is out of its range.
+    case invalid(String)
+
+    package var kind: Kind {
+        switch self {
+        case .banned, .notHost, .notOnStage: .forbidden
+        case .unknownParticipant, .notInvited, .notBanned: .missing
+        case .ended, .alreadyLive, .backstage, .alreadyOnStage, .hostStays, .stageFull, .targetNotOnStage:
+            .conflict
+        case .invalid: .invalid
+        case .tooManyHands, .tooManyInvitations, .tooManyBans: .limit
+        }
+    }
+
+    /// Stays the same for ever, for programs to compare.
+    package var name: String {
+        switch self {
+        case .ended: "ended"
+        case .alreadyLive: "already-live"
+        case .backstage: "backstage"
+        case .banned: "banned"
+        case .notHost: "not-host"
+        case .notOnStage: "not-on-stage"
+        case .alreadyOnStage: "already-on-stage"
+        case .hostStays: "host-stays"
+        case .stageFull: "stage-full"
+        case .tooManyHands: "too-many-hands"
+        case .tooManyInvitations: "too-many-invitations"
+        case .tooManyBans: "too-many-bans"
+        case .notInvited: "not-invited"
+        case .notBanned: "not-banned"
+        case .unknownParticipant: "unknown-participant"
+        case .targetNotOnStage: "target-not-on-stage"
+        case .invalid: "invalid-field"
+        }
+    }
+
+    /// For people.
+    package var explanation: String {
+        switch self {
+        case .ended: "The stream has ended."
+        case .alreadyLive: "The stream is live already."
+        case .backstage: "The stream has not begun."
+        case .banned: "You were banned from this stream."
+        case .notHost: "Only the host may do this."
+        case .notOnStage: "Only the host and the speakers may do this."
+        case .alreadyOnStage: "This participant is on stage already."
+        case .hostStays: "The host cannot leave the stage; end the stream instead."
+        case .stageFull: "There are \(Stage.stageLimit) on stage already."
+        case .tooManyHands: "\(Stage.handLimit) hands are raised already; try again later."
+        case .tooManyInvitations: "\(Stage.invitationLimit) invitations wait for an answer already."
+        case .tooManyBans: "\(Stage.banLimit) participants are kept from this stream already."
+        case .notInvited: "There is no invitation for this participant."
+        case .notBanned: "This participant is not banned."
+        case .unknownParticipant: "There is no such participant in this stream."
+        case .targetNotOnStage: "This participant is not on stage."
+        case .invalid(let field): "\(field) is out of its range."
+        }
+    }
+}

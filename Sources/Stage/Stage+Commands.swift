@@ -1,0 +1,252 @@
+import Base
+
+extension Stage {
+    /// What somebody wants.
+    package enum Command: Equatable, Sendable {
+        case edit(StageEdit)
+        case goLive
+        case end
+        /// Come in; a speaker's token leads onto the stage.
+        case join
+        case leave
+        case raiseHand
+        /// One's own, or as a host anybody's.
+        case lowerHand(ParticipantID)
+        case invite(ParticipantID)
+        case withdrawInvitation(ParticipantID)
+        case accept
+        case decline
+        case stepDown
+        case moveToViewers(ParticipantID)
+        case remove(ParticipantID)
+        case ban(ParticipantID)
+        case unban(ParticipantID)
+        case requestMute(ParticipantID, StageChange.MediaKind)
+        case setMuted(StageChange.MediaKind, Bool)
+        case setPaused(Bool)
+        /// Begin to publish as one of those on stage.
+        case publish
+    }
+
+    /// Decides about a command, and acts on it in memory.
+    ///
+    /// What it says holds once the outcome's changes are durable; a command that repeats what is so already changes
+    /// nothing.
+    package mutating func apply(_ command: Command, from sender: Sender, at now: Moment) throws(Rejection)
+        -> Outcome
+    {
+        if record.banned[sender.id] != nil, sender.authority != .admin { throw .banned }
+        if record.phase == .ended {
+            // To end what has ended is no mistake, nor is it to leave.
+            guard command != .end || !isModerator(sender), command != .leave else { return Outcome() }
+            throw .ended
+        }
+        var outcome = Outcome()
+        try decide(command, from: sender, at: now, into: &outcome)
+        for change in outcome.changes { record.apply(change) }
+        follow(outcome.changes, at: now)
+        // Whoever asks for something is here, at least for a while.
+        if command != .leave, record.banned[sender.id] == nil, !presence.contains(sender.id),
+            sender.authority != .admin
+        {
+            presence.touch(
+                sender.id, name: sender.name, mayJoinBackstage: sender.mayJoinBackstage,
+                until: now.elapsed + Self.presenceGrace)
+            outcome.events.append(.joined(sender.id, name: sender.name))
+        }
+        return outcome
+    }
+
+    private mutating func decide(
+        _ command: Command, from sender: Sender, at now: Moment, into outcome: inout Outcome
+    ) throws(Rejection) {
+        switch command {
+        case .edit(let edit): try decideEdit(edit, sender, now, &outcome)
+        case .goLive: try decideGoLive(sender, now, &outcome)
+        case .end:
+            try requireModerator(sender)
+            outcome.end(at: now, because: .ended)
+        case .join: try decideJoin(sender, now, &outcome)
+        case .leave: try decideLeave(sender, &outcome)
+        case .raiseHand: try decideRaiseHand(sender, now, &outcome)
+        case .lowerHand(let id):
+            if id != sender.id { try requireModerator(sender) }
+            if record.hands[id] != nil { outcome.changes.append(.handLowered(id)) }
+        case .invite(let id): try decideInvite(id, sender, now, &outcome)
+        case .withdrawInvitation(let id):
+            try requireModerator(sender)
+            if record.invitations[id] != nil { outcome.changes.append(.invitationEnded(id)) }
+        case .accept: try decideAccept(sender, now, &outcome)
+        case .decline:
+            guard record.invitations[sender.id] != nil else { throw .notInvited }
+            outcome.changes.append(.invitationEnded(sender.id))
+            if record.hands[sender.id] != nil { outcome.changes.append(.handLowered(sender.id)) }
+        case .stepDown: try decideStepDown(sender, &outcome)
+        case .moveToViewers, .remove, .ban, .unban, .requestMute:
+            try decideModeration(command, sender, now, &outcome)
+        case .setMuted(let kind, let isOn):
+            let member = try requireMember(sender)
+            guard (kind == .audio ? member.isAudioMuted : member.isVideoMuted) != isOn else { return }
+            outcome.changes.append(.muted(sender.id, kind, isOn))
+        case .setPaused(let isOn):
+            guard try requireMember(sender).isPaused != isOn else { return }
+            outcome.changes.append(.paused(sender.id, isOn))
+        case .publish: try decidePublish(sender, now, &outcome)
+        }
+    }
+
+    func requireModerator(_ sender: Sender) throws(Rejection) {
+        guard isModerator(sender) else { throw .notHost }
+    }
+
+    private func requireMember(_ sender: Sender) throws(Rejection) -> StageRecord.Member {
+        guard standing(of: sender) != .viewer, let member = record.member(sender.id) else {
+            throw .notOnStage
+        }
+        return member
+    }
+
+    // MARK: The stream
+
+    private func decideEdit(
+        _ edit: StageEdit, _ sender: Sender, _ now: Moment, _ outcome: inout Outcome
+    ) throws(Rejection) {
+        try requireModerator(sender)
+        let details = edit.applied(to: record.details)
+        let isRescheduled =
+            details.startsAt != record.details.startsAt
+            || details.joinAheadSeconds != record.details.joinAheadSeconds
+        if isRescheduled, record.phase != .backstage { throw .alreadyLive }
+        try details.validate(at: now.wall, startsAtIsNew: details.startsAt != record.details.startsAt)
+        if details != record.details { outcome.changes.append(.edited(details)) }
+    }
+
+    private func decideGoLive(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
+        try requireModerator(sender)
+        guard record.phase == .backstage else { return }
+        outcome.changes.append(.wentLive(now.wall))
+        outcome.events.append(.live)
+    }
+
+    // MARK: Coming and going
+
+    private func decideJoin(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
+        guard mayStepUp(sender), !record.isOnStage(sender.id) else { return }
+        try promote(sender, now, &outcome)
+    }
+
+    private func decidePublish(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
+        guard standing(of: sender) == .viewer else { return }
+        // Of a published stream the latest source counts, and whoever it belongs to.
+        if record.origin == .published, sender.authority == .host || sender.authority == .admin { return }
+        guard mayStepUp(sender) else { throw .notOnStage }
+        try promote(sender, now, &outcome)
+    }
+
+    private func promote(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
+        guard record.stageCount < Self.stageLimit else { throw .stageFull }
+        outcome.changes.append(
+            .promoted(sender.id, StageRecord.Member(name: sender.name, since: now.wall)))
+        outcome.events.append(.promoted(sender.id))
+    }
+
+    private mutating func decideLeave(_ sender: Sender, _ outcome: inout Outcome) throws(Rejection) {
+        guard standing(of: sender.id) != .host else {
+            guard standing(of: sender) == .host else { throw .notHost }
+            throw .hostStays
+        }
+        depart(sender.id, into: &outcome)
+        outcome.effects.append(.expel(sender.id, nil))
+    }
+
+    // MARK: Hands and invitations
+
+    private func decideRaiseHand(
+        _ sender: Sender, _ now: Moment, _ outcome: inout Outcome
+    ) throws(Rejection) {
+        guard !record.isOnStage(sender.id) else { throw .alreadyOnStage }
+        guard record.hands[sender.id] == nil else { return }
+        guard record.hands.count < Self.handLimit else { throw .tooManyHands }
+        outcome.changes.append(
+            .handRaised(sender.id, StageRecord.Entry(name: sender.name, since: now.wall)))
+    }
+
+    private func decideInvite(
+        _ id: ParticipantID, _ sender: Sender, _ now: Moment, _ outcome: inout Outcome
+    ) throws(Rejection) {
+        try requireModerator(sender)
+        guard !record.isOnStage(id) else { throw .alreadyOnStage }
+        guard presence.contains(id) else { throw .unknownParticipant }
+        guard record.invitations[id] == nil else { return }
+        guard record.stageCount < Self.stageLimit else { throw .stageFull }
+        guard record.invitations.count < Self.invitationLimit else { throw .tooManyInvitations }
+        let name = presence.name(of: id) ?? record.hands[id]?.name
+        outcome.changes.append(.invited(id, StageRecord.Entry(name: name, since: now.wall)))
+    }
+
+    private func decideAccept(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
+        if standing(of: sender) == .speaker { return }
+        guard let invitation = record.invitations[sender.id] else { throw .notInvited }
+        guard record.stageCount < Self.stageLimit else { throw .stageFull }
+        let member = StageRecord.Member(name: sender.name ?? invitation.name, since: now.wall)
+        outcome.changes.append(.promoted(sender.id, member))
+        outcome.events.append(.promoted(sender.id))
+    }
+
+    // MARK: Off the stage
+
+    private func decideStepDown(_ sender: Sender, _ outcome: inout Outcome) throws(Rejection) {
+        switch standing(of: sender) {
+        case .host: throw .hostStays
+        case .viewer: throw .notOnStage
+        case .speaker: try demote(sender.id, .steppedDown, &outcome)
+        }
+    }
+
+    private func demote(
+        _ id: ParticipantID, _ reason: StageChange.Demotion, _ outcome: inout Outcome
+    ) throws(Rejection) {
+        guard record.demoted.count < Self.banLimit else { throw .tooManyBans }
+        outcome.changes.append(.demoted(id, reason))
+        outcome.effects.append(.retire(id))
+        outcome.events.append(.demoted(id))
+    }
+
+    private mutating func decideModeration(
+        _ command: Command, _ sender: Sender, _ now: Moment, _ outcome: inout Outcome
+    ) throws(Rejection) {
+        try requireModerator(sender)
+        switch command {
+        case .moveToViewers(let id):
+            guard id != record.host else { throw .hostStays }
+            guard record.speakers[id] != nil else { throw .targetNotOnStage }
+            try demote(id, .moved, &outcome)
+        case .remove(let id):
+            guard id != record.host else { throw .hostStays }
+            guard presence.contains(id) || record.speakers[id] != nil else { throw .unknownParticipant }
+            guard record.demoted.count < Self.banLimit else { throw .tooManyBans }
+            expel(id, by: .removed(id), isBanned: false, &outcome)
+        case .ban(let id):
+            guard id != record.host else { throw .hostStays }
+            guard record.banned[id] == nil else { return }
+            guard record.banned.count < Self.banLimit else { throw .tooManyBans }
+            expel(id, by: .banned(id, now.wall), isBanned: true, &outcome)
+        case .unban(let id):
+            guard record.banned[id] != nil else { throw .notBanned }
+            outcome.changes.append(.unbanned(id))
+        case .requestMute(let id, let kind):
+            guard record.isOnStage(id) else { throw .targetNotOnStage }
+            outcome.effects.append(.requestMute(of: id, kind, by: sender.id))
+        default: assertionFailure("only moderation is decided here")
+        }
+    }
+
+    private mutating func expel(
+        _ id: ParticipantID, by change: StageChange, isBanned: Bool, _ outcome: inout Outcome
+    ) {
+        presence.remove(id)
+        outcome.changes.append(change)
+        outcome.effects.append(.expel(id, isBanned ? .banned : nil))
+        outcome.events.append(.removed(id, isBanned: isBanned))
+    }
+}

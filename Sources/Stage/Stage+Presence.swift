@@ -1,0 +1,141 @@
+import Base
+
+/// Who is there, and the passing of time.
+extension Stage {
+    /// How somebody is connected.
+    package enum Connection: Hashable, Sendable {
+        /// Follows the stream's state.
+        case socket(UInt64)
+        /// Has a peer connection.
+        case session(SessionID)
+    }
+
+    /// Notes that somebody connected.
+    /// - Parameter sender: nil for somebody without a name.
+    package mutating func connect(_ sender: Sender?, by connection: Connection, at now: Moment) -> Outcome {
+        guard let sender else {
+            presence.addAnonymous(connection)
+            return Outcome()
+        }
+        var outcome = Outcome()
+        let isNew = presence.connect(
+            sender.id, name: sender.name, mayJoinBackstage: sender.mayJoinBackstage, by: connection)
+        if isNew { outcome.events.append(.joined(sender.id, name: sender.name)) }
+        if sender.id == record.host, record.origin == .made { hostDeadline = nil }
+        return outcome
+    }
+
+    /// Notes that one of somebody's connections is gone; only if all are for the grace time, they have left.
+    package mutating func disconnect(_ id: ParticipantID?, by connection: Connection, at now: Moment) {
+        guard let id else {
+            presence.removeAnonymous(connection)
+            return
+        }
+        guard presence.disconnect(id, by: connection, until: now.elapsed + Self.presenceGrace)
+        else { return }
+        if id == record.host, record.origin == .made, record.phase == .live { startHostDeadline(at: now) }
+    }
+
+    /// Notes what viewers would get from now on; nil for nothing.
+    ///
+    /// A published stream begins and ends with it.
+    package mutating func setSource(_ new: Source?, at now: Moment) -> Outcome {
+        let old = source
+        source = new
+        guard record.origin == .published, record.phase != .ended else { return Outcome() }
+        var outcome = Outcome()
+        if let new {
+            hostDeadline = nil
+            if record.phase == .backstage {
+                outcome.changes.append(.wentLive(now.wall))
+                outcome.events.append(.live)
+            }
+            if let owner = new.owner, owner != record.host, record.speakers[owner] == nil {
+                outcome.changes.append(
+                    .hostReplaced(owner, StageRecord.Member(name: new.name, since: now.wall)))
+            }
+        } else if record.phase == .live, old != nil, old?.owner == nil || old?.owner == record.host {
+            outcome.end(at: now, because: .sourceLeft)
+        }
+        for change in outcome.changes { record.apply(change) }
+        follow(outcome.changes, at: now)
+        return outcome
+    }
+
+    // MARK: Time
+
+    /// When `advance` has something to do; nil if never.
+    package var deadline: MonotonicTime? {
+        var next = presence.deadline
+        if record.phase != .ended {
+            for time in [hostDeadline, doorsDeadline].compactMap({ $0 }) {
+                next = min(next ?? time, time)
+            }
+        }
+        return next
+    }
+
+    private var doorsDeadline: MonotonicTime? {
+        record.phase == .backstage && !areDoorsOpen ? doorsOpenAt : nil
+    }
+
+    /// Does what is due.
+    package mutating func advance(to now: Moment) -> Outcome {
+        var outcome = Outcome()
+        for id in presence.takeDeparted(by: now.elapsed) { depart(id, into: &outcome) }
+        if let hostDeadline, record.phase == .live, hostDeadline <= now.elapsed {
+            self.hostDeadline = nil
+            outcome.end(at: now, because: record.origin == .made ? .hostLeft : .sourceLeft)
+        }
+        for change in outcome.changes { record.apply(change) }
+        follow(outcome.changes, at: now)
+        openDoors(at: now)
+        return outcome
+    }
+
+    /// Somebody has left: their hand, invitation and place are free.
+    mutating func depart(_ id: ParticipantID, into outcome: inout Outcome) {
+        guard presence.contains(id) || record.speakers[id] != nil else { return }
+        presence.remove(id)
+        outcome.events.append(.left(id))
+        guard id != record.host else { return }
+        if record.speakers[id] != nil || record.hands[id] != nil || record.invitations[id] != nil {
+            outcome.changes.append(.left(id))
+        }
+    }
+
+    /// Timers and doors after changes.
+    mutating func follow(_ changes: [StageChange], at now: Moment) {
+        for change in changes {
+            switch change {
+            case .wentLive:
+                if record.origin == .made, !presence.isConnected(record.host) { startHostDeadline(at: now) }
+            case .edited: openDoors(at: now)
+            case .ended: hostDeadline = nil
+            default: break
+            }
+        }
+    }
+
+    mutating func startHostDeadline(at now: Moment) {
+        hostDeadline = now.elapsed + .seconds(record.details.hostGraceSeconds)
+    }
+
+    /// Looks whether everybody may come in.
+    mutating func openDoors(at now: Moment) {
+        guard let time = record.details.admissionTime else {
+            (areDoorsOpen, doorsOpenAt) = (false, nil)
+            return
+        }
+        areDoorsOpen = time <= now.wall
+        doorsOpenAt = areDoorsOpen ? nil : now.elapsed(at: time)
+    }
+}
+
+extension StageOutcome {
+    mutating func end(at now: Moment, because reason: StageRecord.EndReason) {
+        changes.append(.ended(now.wall, reason))
+        effects.append(.close)
+        events.append(.ended(reason))
+    }
+}

@@ -1,0 +1,218 @@
+import Base
+
+/// One stream's rules: who may do what, and what follows from it.
+///
+/// Decides in memory, at once, and says what has to be remembered before anybody may be told. What a restart must not
+/// lose is in `record`; who is there at the moment is not. Knows neither a clock nor a disk nor a network.
+package struct Stage: Equatable, Sendable {
+    /// Host and speakers together.
+    package static let stageLimit = 50
+    package static let handLimit = 100
+    package static let invitationLimit = 100
+    /// Banned participants, and in the same number those whose speaker's token does not count any more.
+    package static let banLimit = 10_000
+    /// Viewers that are listed by name; all are counted.
+    package static let listedViewerLimit = 100
+    /// How long somebody without any connection is still here.
+    package static let presenceGrace = Duration.seconds(15)
+
+    package internal(set) var record: StageRecord
+    var presence = PresenceTable()
+    package internal(set) var source: Source?
+    /// When a stream without its host, or its source, ends.
+    var hostDeadline: MonotonicTime?
+    /// Whether `details.admissionTime` has come.
+    package internal(set) var areDoorsOpen = false
+    /// When they open; as of the moment at which the schedule was last looked at.
+    var doorsOpenAt: MonotonicTime?
+
+    /// What viewers would get now.
+    package struct Source: Equatable, Sendable {
+        package let owner: ParticipantID?
+        package let name: String?
+        package let hasAudio: Bool
+        package let hasVideo: Bool
+
+        package init(owner: ParticipantID?, name: String?, hasAudio: Bool, hasVideo: Bool) {
+            self.owner = owner
+            self.name = name
+            self.hasAudio = hasAudio
+            self.hasVideo = hasVideo
+        }
+    }
+
+    /// Makes a stream.
+    /// - Returns: the stage, and what to remember of its making.
+    package static func create(
+        _ id: StreamID, origin: StageRecord.Origin, host: ParticipantID, hostName: String?, edit: StageEdit,
+        at now: Moment
+    ) throws(Rejection) -> (stage: Stage, outcome: Outcome) {
+        let details = edit.applied(to: StageDetails())
+        try details.validate(at: now.wall, startsAtIsNew: true)
+        let creation = StageChange.Creation(
+            id: id, origin: origin, host: host, hostName: hostName, details: details, at: now.wall)
+        var outcome = Outcome()
+        outcome.changes = [.created(creation)]
+        outcome.events = [.created]
+        var stage = Stage(record: StageRecord(creation))
+        stage.openDoors(at: now)
+        return (stage, outcome)
+    }
+
+    private init(record: StageRecord) {
+        self.record = record
+    }
+
+    /// A stage as it was remembered; everybody gets the usual time to come back.
+    package init(restoring record: StageRecord, at now: Moment) {
+        self.record = record
+        guard record.phase != .ended else { return }
+        let members = Array(record.speakers.mapValues(\.name)) + Array(record.hands.mapValues(\.name))
+        for (id, name) in members + Array(record.invitations.mapValues(\.name)) {
+            presence.touch(id, name: name, until: now.elapsed + Self.presenceGrace)
+        }
+        if record.phase == .live { startHostDeadline(at: now) }
+        openDoors(at: now)
+    }
+
+    /// Goes back to what was remembered, because the changes since then could not be.
+    ///
+    /// Who is there stays.
+    package mutating func revert(to record: StageRecord) {
+        self.record = record
+    }
+
+    // MARK: Who is who
+
+    /// Somebody with a token, as far as the stage has to know.
+    package struct Sender: Equatable, Sendable {
+        /// What the token makes its bearer at most.
+        package enum Authority: Equatable, Sendable, CaseIterable {
+            case admin, host, speaker, viewer
+        }
+
+        package let id: ParticipantID
+        package let name: String?
+        package let authority: Authority
+        /// The capability `join-backstage`.
+        package let mayJoinBackstage: Bool
+
+        package init(
+            id: ParticipantID, name: String? = nil, authority: Authority, mayJoinBackstage: Bool = false
+        ) {
+            self.id = id
+            self.name = name
+            self.authority = authority
+            self.mayJoinBackstage = mayJoinBackstage
+        }
+    }
+
+    package enum Standing: String, Equatable, Sendable {
+        case host, speaker, viewer
+    }
+
+    /// What an identity is in this stream.
+    package func standing(of id: ParticipantID) -> Standing {
+        id == record.host ? .host : record.speakers[id] != nil ? .speaker : .viewer
+    }
+
+    /// What somebody is in this stream: a viewer's token does not make a host of whoever bears the host's name.
+    package func standing(of sender: Sender) -> Standing {
+        switch standing(of: sender.id) {
+        case .host where sender.authority == .host || sender.authority == .admin: .host
+        case .speaker: .speaker
+        default: .viewer
+        }
+    }
+
+    /// Whether somebody has a host's rights over others.
+    package func isModerator(_ sender: Sender) -> Bool {
+        sender.authority == .admin || standing(of: sender) == .host
+    }
+
+    /// Whether a token alone opens the stage.
+    func mayStepUp(_ sender: Sender) -> Bool {
+        switch sender.authority {
+        case .speaker, .host: sender.id != record.host && !record.demoted.contains(sender.id)
+        case .admin, .viewer: false
+        }
+    }
+
+    /// Whether somebody may see and hear the programme now.
+    /// - Parameter sender: nil for somebody without a name.
+    package func admit(_ sender: Sender?) throws(Rejection) {
+        if let sender, record.banned[sender.id] != nil, sender.authority != .admin { throw .banned }
+        guard record.phase != .ended else { throw .ended }
+        guard record.phase == .backstage, !areDoorsOpen else { return }
+        if let sender,
+            isModerator(sender) || standing(of: sender) != .viewer || mayStepUp(sender)
+                || sender.mayJoinBackstage
+        {
+            return
+        }
+        throw .backstage(startsAt: record.details.startsAt, waiting: counts.waiting)
+    }
+
+    // MARK: Numbers
+
+    package struct Counts: Equatable, Sendable {
+        /// Let in, those without a name included.
+        package var viewers = 0
+        /// Until the doors open.
+        package var waiting = 0
+
+        package init(viewers: Int = 0, waiting: Int = 0) {
+            self.viewers = viewers
+            self.waiting = waiting
+        }
+    }
+
+    package var counts: Counts {
+        let (privileged, others) = presence.viewerCounts { record.isOnStage($0) }
+        guard record.phase == .backstage, !areDoorsOpen else { return Counts(viewers: privileged + others) }
+        return Counts(viewers: privileged, waiting: others)
+    }
+
+    /// Viewers by name, in the order in which they came; the same ones as long as they stay.
+    package mutating func listViewers() -> [(id: ParticipantID, name: String?)] {
+        let record = record
+        return presence.list(limit: Self.listedViewerLimit) { record.isOnStage($0) }
+    }
+
+    package func isPresent(_ id: ParticipantID) -> Bool { presence.isConnected(id) }
+}
+
+/// What a command or the passing of time brings about.
+package struct StageOutcome: Equatable, Sendable {
+    /// To be durable before anything else of this is carried out or told.
+    package var changes: [StageChange] = []
+    package var effects: [StageEffect] = []
+    /// What others outside the server may want to hear.
+    package var events: [StageEvent] = []
+
+    package var isEmpty: Bool { changes.isEmpty && effects.isEmpty && events.isEmpty }
+}
+
+/// What has to be done beyond the stage.
+package enum StageEffect: Equatable, Sendable {
+    /// Ask somebody's client to mute; it may unmute.
+    case requestMute(of: ParticipantID, StageChange.MediaKind, by: ParticipantID)
+    /// End what somebody publishes; they may go on watching.
+    case retire(ParticipantID)
+    /// End everything somebody has here.
+    case expel(ParticipantID, Rejection?)
+    /// The stream is over: end its sessions.
+    case close
+}
+
+/// What webhooks tell.
+package enum StageEvent: Equatable, Sendable {
+    case created, live, ended(StageRecord.EndReason)
+    case joined(ParticipantID, name: String?), left(ParticipantID)
+    case promoted(ParticipantID), demoted(ParticipantID)
+    case removed(ParticipantID, isBanned: Bool)
+}
+
+extension Stage {
+    package typealias Outcome = StageOutcome
+}

@@ -1,0 +1,55 @@
+import Base
+
+/// One thing that happened to a stream, to be remembered before anybody is told.
+package enum StageChange: Equatable, Sendable, Codable {
+    package struct Creation: Equatable, Sendable, Codable {
+        package let id: StreamID
+        package let origin: StageRecord.Origin
+        package let host: ParticipantID
+        package let hostName: String?
+        package let details: StageDetails
+        package let at: WallTime
+    }
+
+    package enum Demotion: String, Sendable, Codable {
+        case steppedDown = "stepped-down"
+        case moved
+    }
+
+    package enum MediaKind: String, Sendable, Codable, CaseIterable {
+        case audio, video
+    }
+
+    /// Also begins a published stream anew that had ended.
+    case created(Creation)
+    case edited(StageDetails)
+    case wentLive(WallTime)
+    case ended(WallTime, StageRecord.EndReason)
+    case handRaised(ParticipantID, StageRecord.Entry)
+    case handLowered(ParticipantID)
+    case invited(ParticipantID, StageRecord.Entry)
+    /// Declined or withdrawn.
+    case invitationEnded(ParticipantID)
+    case promoted(ParticipantID, StageRecord.Member)
+    case demoted(ParticipantID, Demotion)
+    /// Was away for the grace time; may come back as what it was.
+    case left(ParticipantID)
+    case removed(ParticipantID)
+    case banned(ParticipantID, WallTime)
+    case unbanned(ParticipantID)
+    case muted(ParticipantID, MediaKind, Bool)
+    case paused(ParticipantID, Bool)
+    /// Only of published streams: the latest source's owner counts.
+    case hostReplaced(ParticipantID, StageRecord.Member)
+
+    /// Whom it concerns; nil for changes of the stream itself.
+    package var subject: ParticipantID? {
+        switch self {
+        case .created, .edited, .wentLive, .ended: nil
+        case .handRaised(let id, _), .handLowered(let id), .invited(let id, _), .invitationEnded(let id),
+            .promoted(let id, _), .demoted(let id, _), .left(let id), .removed(let id), .banned(let id, _),
+            .unbanned(let id), .muted(let id, _, _), .paused(let id, _), .hostReplaced(let id, _):
+            id
+        }
+    }
+}

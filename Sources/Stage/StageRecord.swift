@@ -1,0 +1,183 @@
+import Base
+
+/// What is remembered of a stream for good: all that its participants were told happened.
+///
+/// Changes only by `apply`, so that the changes in order, from `created` on, give the same record again.
+package struct StageRecord: Equatable, Sendable, Codable {
+    package enum Phase: String, Sendable, Codable, CaseIterable {
+        /// Host and speakers gather; viewers wait.
+        case backstage
+        case live
+        /// Final.
+        case ended
+    }
+
+    package enum Origin: String, Sendable, Codable {
+        /// By a command: lives until its host ends it or stays away.
+        case made
+        /// By somebody who published under a name that was free: live as long as its source is there.
+        case published
+    }
+
+    package enum EndReason: String, Sendable, Codable {
+        case ended
+        /// Did not come back within the grace time.
+        case hostLeft = "host-left"
+        /// A published stream's source is gone.
+        case sourceLeft = "source-left"
+    }
+
+    /// Somebody on the stage.
+    package struct Member: Equatable, Sendable, Codable {
+        package var name: String?
+        package var since: WallTime
+        package var isAudioMuted = false
+        package var isVideoMuted = false
+        /// The app is in the background, for instance: still on stage, but not to be waited for.
+        package var isPaused = false
+
+        package init(name: String?, since: WallTime) {
+            self.name = name
+            self.since = since
+        }
+    }
+
+    /// A raised hand or an invitation.
+    package struct Entry: Equatable, Sendable, Codable {
+        package var name: String?
+        package var since: WallTime
+
+        package init(name: String?, since: WallTime) {
+            self.name = name
+            self.since = since
+        }
+    }
+
+    package let id: StreamID
+    package let origin: Origin
+    package let createdAt: WallTime
+    package internal(set) var phase: Phase
+    package internal(set) var details: StageDetails
+    /// There is always exactly one.
+    package internal(set) var host: ParticipantID
+    package internal(set) var hostMember: Member
+    package internal(set) var startedAt: WallTime?
+    package internal(set) var endedAt: WallTime?
+    package internal(set) var endReason: EndReason?
+    /// On stage beside the host.
+    package internal(set) var speakers: [ParticipantID: Member] = [:]
+    package internal(set) var hands: [ParticipantID: Entry] = [:]
+    package internal(set) var invitations: [ParticipantID: Entry] = [:]
+    package internal(set) var banned: [ParticipantID: WallTime] = [:]
+    /// Left the stage at their own or the host's wish: a speaker's token does not bring them back, an invitation does.
+    package internal(set) var demoted: Set<ParticipantID> = []
+
+    init(_ creation: StageChange.Creation) {
+        id = creation.id
+        origin = creation.origin
+        createdAt = creation.at
+        phase = .backstage
+        details = creation.details
+        host = creation.host
+        hostMember = Member(name: creation.hostName, since: creation.at)
+    }
+
+    /// Host and speakers.
+    package var stageCount: Int { speakers.count + 1 }
+
+    package func isOnStage(_ id: ParticipantID) -> Bool { id == host || speakers[id] != nil }
+
+    package func member(_ id: ParticipantID) -> Member? { id == host ? hostMember : speakers[id] }
+}
+
+// MARK: Changes
+
+extension StageRecord {
+    /// The record that changes give, from the first on; nil for those that do not begin with a creation.
+    package static func replaying(_ changes: some Sequence<StageChange>, onto record: StageRecord? = nil)
+        -> StageRecord?
+    {
+        var record = record
+        for change in changes {
+            if case .created(let creation) = change {
+                record = StageRecord(creation)
+            } else {
+                record?.apply(change)
+            }
+        }
+        return record
+    }
+
+    /// Takes over what was decided; never asks whether it was right.
+    package mutating func apply(_ change: StageChange) {
+        switch change {
+        case .created(let creation): self = StageRecord(creation)
+        case .edited(let details): self.details = details
+        case .wentLive(let time):
+            phase = .live
+            startedAt = time
+        case .ended(let time, let reason): end(at: time, because: reason)
+        case .handRaised(let id, let entry): hands[id] = entry
+        case .handLowered(let id): hands[id] = nil
+        case .invited(let id, let entry): invitations[id] = entry
+        case .invitationEnded(let id): invitations[id] = nil
+        case .promoted(let id, let member): promote(id, member)
+        case .demoted(let id, _):
+            speakers[id] = nil
+            demoted.insert(id)
+        case .left(let id):
+            clear(id)
+        case .removed(let id):
+            if speakers[id] != nil { demoted.insert(id) }
+            clear(id)
+        case .banned(let id, let time):
+            clear(id)
+            demoted.remove(id)
+            banned[id] = time
+        case .unbanned(let id): banned[id] = nil
+        case .muted(let id, .audio, let isOn): alter(id) { $0.isAudioMuted = isOn }
+        case .muted(let id, .video, let isOn): alter(id) { $0.isVideoMuted = isOn }
+        case .paused(let id, let isOn): alter(id) { $0.isPaused = isOn }
+        case .hostReplaced(let id, let member): replaceHost(id, member)
+        }
+    }
+
+    private mutating func alter(_ id: ParticipantID, _ body: (inout Member) -> Void) {
+        if id == host {
+            body(&hostMember)
+        } else if var member = speakers[id] {
+            body(&member)
+            speakers[id] = member
+        }
+    }
+
+    private mutating func promote(_ id: ParticipantID, _ member: Member) {
+        hands[id] = nil
+        invitations[id] = nil
+        demoted.remove(id)
+        speakers[id] = member
+    }
+
+    /// Nobody's hand, invitation or place is left.
+    private mutating func clear(_ id: ParticipantID) {
+        speakers[id] = nil
+        hands[id] = nil
+        invitations[id] = nil
+    }
+
+    private mutating func replaceHost(_ id: ParticipantID, _ member: Member) {
+        clear(id)
+        demoted.remove(id)
+        host = id
+        hostMember = member
+    }
+
+    private mutating func end(at time: WallTime, because reason: EndReason) {
+        phase = .ended
+        endedAt = time
+        endReason = reason
+        hands = [:]
+        invitations = [:]
+        speakers = [:]
+    }
+}

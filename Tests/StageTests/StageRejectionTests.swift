@@ -1,0 +1,169 @@
+import Base
+import Stage
+import TestSupport
+import Testing
+
+@Suite struct StageRejections {
+    private var rig: StageRig
+    private let bob = StageRig.viewer("bob")
+    private let nobody = StageRig.id("nobody")
+
+    init() throws {
+        rig = try StageRig()
+        rig.connect(bob)
+    }
+
+    private mutating func expect(
+        _ rejection: Rejection, _ command: Stage.Command, from sender: Stage.Sender = StageRig.ann
+    ) {
+        let before = rig.stage
+        #expect(throws: rejection) { try rig.apply(command, from: sender) }
+        #expect(rig.stage == before, "a refused command changed something")
+    }
+
+    private static let moderation: [Stage.Command] = [
+        .edit(StageEdit()), .goLive, .end, .lowerHand(StageRig.id("cid")), .invite(StageRig.id("cid")),
+        .withdrawInvitation(StageRig.id("cid")), .moveToViewers(StageRig.id("cid")),
+        .remove(StageRig.id("cid")), .ban(StageRig.id("cid")), .unban(StageRig.id("cid")),
+        .requestMute(StageRig.id("cid"), .audio),
+    ]
+
+    @Test(arguments: moderation)
+    mutating func `keep the host's rights from others`(command: Stage.Command) throws {
+        try rig.bringOnStage(StageRig.viewer("cid"))
+        let sam = StageRig.sender("sam", .speaker)
+        try rig.apply(.join, from: sam)
+        for sender in [bob, sam, StageRig.sender("ann", .viewer), StageRig.sender("eve", .host)] {
+            expect(.notHost, command, from: sender)
+        }
+    }
+
+    @Test(
+        arguments: moderation + [
+            .join, .raiseHand, .accept, .decline, .stepDown, .setMuted(.audio, true), .setPaused(true),
+            .publish,
+        ])
+    mutating func `allow nothing after the end`(command: Stage.Command) throws {
+        try rig.apply(.end)
+        guard command != .end else { return }
+        expect(.ended, command)
+        expect(.ended, command, from: bob)
+    }
+
+    @Test(
+        arguments: moderation + [
+            .join, .leave, .raiseHand, .accept, .decline, .stepDown, .setMuted(.audio, true), .publish,
+        ])
+    mutating func `allow the banned nothing`(command: Stage.Command) throws {
+        try rig.apply(.ban(bob.id))
+        expect(.banned, command, from: bob)
+    }
+
+    @Test mutating func `protect the host`() {
+        for command: Stage.Command in [
+            .stepDown, .leave, .moveToViewers(StageRig.ann.id), .remove(StageRig.ann.id),
+            .ban(StageRig.ann.id),
+        ] { expect(.hostStays, command) }
+        expect(.notHost, .leave, from: StageRig.viewer("ann"))
+    }
+
+    @Test mutating func `want viewers to be off stage for hands and invitations`() throws {
+        expect(.alreadyOnStage, .raiseHand)
+        expect(.alreadyOnStage, .invite(StageRig.ann.id))
+    }
+
+    @Test mutating func `want somebody on stage`() {
+        for command: Stage.Command in [
+            .stepDown, .setMuted(.audio, true), .setPaused(true), .publish,
+        ] { expect(.notOnStage, command, from: bob) }
+        expect(.targetNotOnStage, .moveToViewers(bob.id))
+        expect(.targetNotOnStage, .requestMute(bob.id, .audio))
+    }
+
+    @Test mutating func `want somebody who is there`() {
+        expect(.unknownParticipant, .invite(nobody))
+        expect(.unknownParticipant, .remove(nobody))
+        expect(.notBanned, .unban(nobody))
+    }
+
+    @Test mutating func `want an invitation`() {
+        expect(.notInvited, .accept, from: bob)
+        expect(.notInvited, .decline, from: bob)
+    }
+
+    @Test mutating func `fix the schedule once it is live`() throws {
+        try rig.apply(.goLive)
+        var edit = StageEdit()
+        edit.startsAt = .set(rig.now.wall)
+        expect(.alreadyLive, .edit(edit))
+        edit = StageEdit()
+        edit.joinAheadSeconds = 5
+        expect(.alreadyLive, .edit(edit))
+        edit = StageEdit()
+        edit.title = .set("still mine")
+        try rig.apply(.edit(edit))
+    }
+
+    @Test mutating func `refuse details out of range`() {
+        func edit(_ change: (inout StageEdit) -> Void) -> Stage.Command {
+            var edit = StageEdit()
+            change(&edit)
+            return .edit(edit)
+        }
+        for title in ["", "a\u{0}b", String(repeating: "x", count: 201)] {
+            expect(.invalid("title"), edit { $0.title = .set(title) })
+        }
+        let past = rig.now.wall.advanced(bySeconds: -61)
+        for time in [past, WallTime(milliseconds: .min), WallTime(milliseconds: .max)] {
+            expect(.invalid("startsAt"), edit { $0.startsAt = .set(time) })
+        }
+        for seconds in [-1, 86_401, .max] {
+            expect(.invalid("joinAheadSeconds"), edit { $0.joinAheadSeconds = seconds })
+        }
+        for seconds in [-1, 3_601, .min] {
+            expect(.invalid("hostGraceSeconds"), edit { $0.hostGraceSeconds = seconds })
+        }
+        expect(.invalid("layers"), edit { $0.layers = [.float, .float] })
+    }
+
+    @Test mutating func `stop at fifty on stage`() throws {
+        for number in 1..<Stage.stageLimit {
+            try rig.apply(.join, from: StageRig.sender("s\(number)", .speaker))
+        }
+        #expect(rig.stage.record.stageCount == 50)
+        expect(.stageFull, .join, from: StageRig.sender("late", .speaker))
+        expect(.stageFull, .publish, from: StageRig.sender("late", .speaker))
+        expect(.stageFull, .invite(bob.id))
+        try rig.apply(.moveToViewers(StageRig.id("s1")))
+        try rig.apply(.invite(bob.id))
+        try rig.apply(.join, from: StageRig.sender("late", .speaker))
+        expect(.stageFull, .accept, from: bob)
+    }
+
+    @Test mutating func `stop at a hundred hands and invitations`() throws {
+        for number in 0..<100 {
+            let viewer = StageRig.viewer("v\(number)")
+            try rig.apply(.raiseHand, from: viewer)
+            try rig.apply(.invite(viewer.id))
+        }
+        expect(.tooManyHands, .raiseHand, from: bob)
+        expect(.tooManyInvitations, .invite(bob.id))
+        try rig.apply(.lowerHand(StageRig.id("v0")))
+        try rig.apply(.raiseHand, from: bob)
+    }
+
+    @Test mutating func `stop at ten thousand bans`() throws {
+        for number in 0..<Stage.banLimit { try rig.apply(.ban(StageRig.id("b\(number)"))) }
+        expect(.tooManyBans, .ban(bob.id))
+    }
+
+    @Test func `have names of their own`() {
+        let all: [Rejection] = [
+            .ended, .alreadyLive, .backstage(startsAt: nil, waiting: 0), .banned, .notHost, .notOnStage,
+            .alreadyOnStage, .hostStays, .stageFull, .tooManyHands, .tooManyInvitations, .tooManyBans,
+            .notInvited, .notBanned, .unknownParticipant, .targetNotOnStage, .invalid("x"),
+        ]
+        #expect(Set(all.map(\.name)).count == all.count)
+        #expect(all.allSatisfy { !$0.explanation.isEmpty })
+    }
+}

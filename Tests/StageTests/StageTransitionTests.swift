@@ -1,0 +1,356 @@
+import Base
+import Stage
+import TestSupport
+import Testing
+
+@Suite struct StageTransitions {
+    private var rig: StageRig
+    private let ann = StageRig.ann
+    private let bob = StageRig.viewer("bob")
+    private let speaker = StageRig.sender("sam", .speaker)
+
+    init() throws {
+        rig = try StageRig()
+    }
+
+    @Test mutating func `lead from backstage to live to the end`() throws {
+        #expect(rig.stage.record.phase == .backstage)
+        let live = try rig.apply(.goLive)
+        #expect(live.changes == [.wentLive(rig.now.wall)])
+        #expect(live.events.contains(.live))
+        #expect(rig.stage.record.phase == .live)
+        let end = try rig.apply(.end)
+        #expect(end.effects == [.close])
+        #expect(rig.stage.record.endReason == .ended)
+    }
+
+    @Test mutating func `change nothing when repeated`() throws {
+        try rig.apply(.goLive)
+        #expect(try rig.apply(.goLive).isEmpty)
+        rig.connect(bob)
+        try rig.apply(.raiseHand, from: bob)
+        #expect(try rig.apply(.raiseHand, from: bob).isEmpty)
+        try rig.apply(.invite(bob.id))
+        #expect(try rig.apply(.invite(bob.id)).isEmpty)
+        try rig.apply(.accept, from: bob)
+        #expect(try rig.apply(.accept, from: bob).isEmpty)
+        try rig.apply(.setMuted(.audio, true), from: bob)
+        #expect(try rig.apply(.setMuted(.audio, true), from: bob).isEmpty)
+        try rig.apply(.end)
+        #expect(try rig.apply(.end).isEmpty)
+    }
+
+    @Test mutating func `lead a viewer onto the stage and back`() throws {
+        rig.connect(bob)
+        try rig.apply(.raiseHand, from: bob)
+        #expect(rig.stage.record.hands[bob.id]?.name == "BOB")
+        try rig.apply(.invite(bob.id))
+        #expect(rig.stage.standing(of: bob) == .viewer)
+        let accepted = try rig.apply(.accept, from: bob)
+        #expect(accepted.events == [.promoted(bob.id)])
+        #expect(rig.stage.standing(of: bob) == .speaker)
+        #expect(rig.stage.record.hands.isEmpty && rig.stage.record.invitations.isEmpty)
+        let down = try rig.apply(.stepDown, from: bob)
+        #expect(down.effects == [.retire(bob.id)])
+        #expect(rig.stage.standing(of: bob) == .viewer)
+    }
+
+    @Test mutating func `let an invitation be declined, and the hand falls with it`() throws {
+        rig.connect(bob)
+        try rig.apply(.raiseHand, from: bob)
+        try rig.apply(.invite(bob.id))
+        let outcome = try rig.apply(.decline, from: bob)
+        #expect(outcome.changes == [.invitationEnded(bob.id), .handLowered(bob.id)])
+    }
+
+    @Test mutating func `let the host take an invitation or a hand back`() throws {
+        rig.connect(bob)
+        try rig.apply(.raiseHand, from: bob)
+        try rig.apply(.invite(bob.id))
+        try rig.apply(.withdrawInvitation(bob.id))
+        try rig.apply(.lowerHand(bob.id))
+        #expect(rig.stage.record.invitations.isEmpty && rig.stage.record.hands.isEmpty)
+        #expect(try rig.apply(.lowerHand(bob.id)).isEmpty)
+        #expect(try rig.apply(.withdrawInvitation(bob.id)).isEmpty)
+    }
+
+    @Test mutating func `bring a speaker's token onto the stage, by joining or publishing`() throws {
+        try rig.apply(.join, from: speaker)
+        #expect(rig.stage.standing(of: speaker) == .speaker)
+        #expect(try rig.apply(.join, from: speaker).isEmpty)
+        let other = StageRig.sender("sue", .host)
+        try rig.apply(.publish, from: other)
+        #expect(rig.stage.standing(of: other) == .speaker)
+        #expect(try rig.apply(.join, from: bob).changes.isEmpty)
+        #expect(rig.stage.standing(of: bob) == .viewer)
+    }
+
+    @Test mutating func `keep who was moved to the viewers off the stage until invited`() throws {
+        try rig.apply(.join, from: speaker)
+        try rig.apply(.moveToViewers(speaker.id))
+        try rig.apply(.join, from: speaker)
+        #expect(rig.stage.standing(of: speaker) == .viewer)
+        #expect(throws: Rejection.notOnStage) { try rig.apply(.publish, from: speaker) }
+        rig.connect(speaker)
+        try rig.apply(.invite(speaker.id))
+        try rig.apply(.accept, from: speaker)
+        #expect(rig.stage.standing(of: speaker) == .speaker)
+    }
+
+    @Test mutating func `put out whom the host removes, who may come back as a viewer`() throws {
+        try rig.bringOnStage(bob)
+        let outcome = try rig.apply(.remove(bob.id))
+        #expect(outcome.effects == [.expel(bob.id, nil)])
+        #expect(outcome.events == [.removed(bob.id, isBanned: false)])
+        #expect(rig.stage.standing(of: bob) == .viewer && !rig.stage.isPresent(bob.id))
+        try rig.apply(.join, from: bob)
+        #expect(rig.stage.standing(of: bob) == .viewer)
+    }
+
+    @Test mutating func `keep out whom the host bans, until the ban is lifted`() throws {
+        try rig.bringOnStage(bob)
+        let outcome = try rig.apply(.ban(bob.id))
+        #expect(outcome.effects == [.expel(bob.id, .banned)])
+        #expect(throws: Rejection.banned) { try rig.apply(.join, from: bob) }
+        #expect(throws: Rejection.banned) { try rig.stage.admit(bob) }
+        #expect(try rig.apply(.ban(bob.id)).isEmpty)
+        try rig.apply(.unban(bob.id))
+        try rig.apply(.join, from: bob)
+    }
+
+    @Test mutating func `pass a mute on without muting anybody`() throws {
+        try rig.bringOnStage(bob)
+        let outcome = try rig.apply(.requestMute(bob.id, .audio))
+        #expect(outcome.effects == [.requestMute(of: bob.id, .audio, by: ann.id)])
+        #expect(outcome.changes.isEmpty)
+        #expect(rig.stage.record.speakers[bob.id]?.isAudioMuted == false)
+    }
+
+    @Test mutating func `show what those on stage say of themselves`() throws {
+        try rig.bringOnStage(bob)
+        try rig.apply(.setMuted(.audio, true), from: bob)
+        try rig.apply(.setMuted(.video, true), from: bob)
+        try rig.apply(.setPaused(true))
+        let member = try #require(rig.stage.record.speakers[bob.id])
+        #expect(member.isAudioMuted && member.isVideoMuted && !member.isPaused)
+        #expect(rig.stage.record.hostMember.isPaused)
+    }
+
+    @Test mutating func `let somebody go at once who says so`() throws {
+        try rig.bringOnStage(bob)
+        let outcome = try rig.apply(.leave, from: bob)
+        #expect(outcome.changes == [.left(bob.id)])
+        #expect(outcome.events == [.left(bob.id)])
+        #expect(rig.stage.standing(of: bob) == .viewer)
+    }
+
+    @Test mutating func `change title and schedule`() throws {
+        var edit = StageEdit()
+        edit.title = .set("Evening")
+        edit.startsAt = .set(rig.now.wall.advanced(bySeconds: 60))
+        edit.programme = .activeSpeaker
+        edit.layers = [.player]
+        try rig.apply(.edit(edit))
+        #expect(rig.stage.record.details.title == "Evening")
+        #expect(try rig.apply(.edit(edit)).isEmpty)
+        edit = StageEdit()
+        edit.title = .clear
+        try rig.apply(.edit(edit), from: StageRig.sender("root", .admin))
+        #expect(rig.stage.record.details.title == nil)
+        #expect(rig.stage.record.details.startsAt != nil)
+    }
+}
+
+@Suite struct StagePresence {
+    private var rig: StageRig
+    private let bob = StageRig.viewer("bob")
+
+    init() throws {
+        rig = try StageRig()
+    }
+
+    @Test mutating func `of a host who stays away ends a live stream`() throws {
+        let socket = rig.connect(StageRig.ann)
+        try rig.apply(.goLive)
+        rig.disconnect(StageRig.ann, socket)
+        #expect(rig.wait(29).changes.isEmpty)
+        let outcome = rig.wait(1)
+        #expect(outcome.changes == [.ended(rig.now.wall, .hostLeft)])
+        #expect(outcome.effects == [.close])
+    }
+
+    @Test mutating func `of a host who comes back lets it live`() throws {
+        let socket = rig.connect(StageRig.ann)
+        try rig.apply(.goLive)
+        rig.disconnect(StageRig.ann, socket)
+        rig.wait(29)
+        rig.connect(StageRig.ann)
+        rig.wait(3_600)
+        #expect(rig.stage.record.phase == .live)
+    }
+
+    @Test mutating func `of a host does not matter backstage`() throws {
+        let socket = rig.connect(StageRig.ann)
+        rig.disconnect(StageRig.ann, socket)
+        rig.wait(86_400)
+        #expect(rig.stage.record.phase == .backstage)
+    }
+
+    @Test mutating func `of no host at all ends what went live`() throws {
+        try rig.apply(.goLive, from: StageRig.sender("root", .admin))
+        rig.wait(30)
+        #expect(rig.stage.record.phase == .ended)
+    }
+
+    @Test mutating func `ends after the grace time, with hand and place`() throws {
+        let socket = rig.connect(bob)
+        try rig.apply(.raiseHand, from: bob)
+        rig.disconnect(bob, socket)
+        #expect(rig.wait(14).changes.isEmpty)
+        #expect(rig.wait(1).changes == [.left(bob.id)])
+        #expect(rig.stage.record.hands.isEmpty)
+    }
+
+    @Test mutating func `goes on while one of several connections is left`() throws {
+        let socket = rig.connect(bob)
+        let other = rig.connect(bob)
+        try rig.apply(.raiseHand, from: bob)
+        rig.disconnect(bob, socket)
+        rig.disconnect(bob, socket)
+        rig.wait(60)
+        #expect(rig.stage.isPresent(bob.id))
+        rig.disconnect(bob, other)
+        rig.connect(bob)
+        rig.wait(60)
+        #expect(rig.stage.record.hands.count == 1)
+    }
+
+    @Test mutating func `is granted for a while to somebody who only asks`() throws {
+        try rig.apply(.raiseHand, from: bob)
+        #expect(rig.stage.record.hands.count == 1)
+        rig.wait(15)
+        #expect(rig.stage.record.hands.isEmpty)
+    }
+
+    @Test mutating func `is counted, and listed up to a limit`() throws {
+        var sockets: [Stage.Connection] = []
+        for number in 0..<150 { sockets.append(rig.connect(StageRig.viewer("v\(number)"))) }
+        rig.connect(nil)
+        let session = SessionID("0123456789abcdef0123456789abcdef")
+        _ = rig.stage.connect(nil, by: .session(try #require(session)), at: rig.now)
+        rig.connect(StageRig.ann)
+        #expect(rig.stage.counts == Stage.Counts(viewers: 0, waiting: 151))
+        try rig.apply(.goLive)
+        #expect(rig.stage.counts == Stage.Counts(viewers: 151, waiting: 0))
+        let first = rig.stage.listViewers()
+        #expect(first.map(\.id) == (0..<100).map { StageRig.id("v\($0)") })
+        rig.disconnect(StageRig.viewer("v7"), sockets[7])
+        let second = rig.stage.listViewers()
+        #expect(second.count == 100)
+        #expect(
+            Set(second.map(\.id)).symmetricDifference(first.map(\.id)) == [
+                StageRig.id("v7"), StageRig.id("v100"),
+            ])
+    }
+
+    @Test mutating func `of those remembered is awaited after a restart`() throws {
+        try rig.bringOnStage(bob)
+        let cid = StageRig.viewer("cid")
+        rig.connect(cid)
+        try rig.apply(.raiseHand, from: cid)
+        try rig.apply(.goLive)
+        rig.stage = Stage(restoring: rig.stage.record, at: rig.now)
+        rig.connect(cid)
+        let outcome = rig.wait(15)
+        #expect(outcome.changes == [.left(bob.id)])
+        #expect(rig.wait(15).changes == [.ended(rig.now.wall, .hostLeft)])
+    }
+}
+
+@Suite struct StageDoors {
+    private let bob = StageRig.viewer("bob")
+
+    @Test func `stay shut to viewers backstage, who hear when it begins`() throws {
+        var rig = try StageRig(startsIn: 600, joinAhead: 60)
+        rig.connect(bob)
+        rig.connect(nil)
+        let startsAt = rig.now.wall.advanced(bySeconds: 600)
+        #expect(throws: Rejection.backstage(startsAt: startsAt, waiting: 2)) { try rig.stage.admit(bob) }
+        #expect(throws: Rejection.backstage(startsAt: startsAt, waiting: 2)) { try rig.stage.admit(nil) }
+    }
+
+    @Test func `are open to host, speakers and whoever has the capability`() throws {
+        let rig = try StageRig()
+        try rig.stage.admit(StageRig.ann)
+        try rig.stage.admit(StageRig.sender("sam", .speaker))
+        try rig.stage.admit(StageRig.sender("root", .admin))
+        try rig.stage.admit(StageRig.sender("bob", .viewer, mayJoinBackstage: true))
+        #expect(throws: Rejection.self) { try rig.stage.admit(StageRig.viewer("ann")) }
+    }
+
+    @Test func `open ahead of the start, by themselves`() throws {
+        var rig = try StageRig(startsIn: 600, joinAhead: 60)
+        #expect(rig.stage.deadline == rig.now.elapsed + .seconds(540))
+        rig.wait(539)
+        #expect(throws: Rejection.self) { try rig.stage.admit(bob) }
+        rig.wait(1)
+        #expect(rig.stage.areDoorsOpen)
+        try rig.stage.admit(bob)
+        #expect(rig.stage.deadline == nil)
+    }
+
+    @Test func `open when the stream is live, and close with its end`() throws {
+        var rig = try StageRig()
+        try rig.apply(.goLive)
+        try rig.stage.admit(nil)
+        try rig.apply(.end)
+        #expect(throws: Rejection.ended) { try rig.stage.admit(nil) }
+    }
+}
+
+@Suite struct PublishedStreams {
+    private var rig: StageRig
+
+    init() throws {
+        rig = try StageRig(origin: .published)
+    }
+
+    @Test mutating func `live with their source and end with it`() {
+        #expect(rig.setSource("ann").changes == [.wentLive(rig.now.wall)])
+        let outcome = rig.setSource(nil)
+        #expect(outcome.changes == [.ended(rig.now.wall, .sourceLeft)])
+        #expect(outcome.effects == [.close])
+    }
+
+    @Test mutating func `belong to the latest source`() throws {
+        _ = rig.setSource("ann")
+        let bob = StageRig.sender("bob", .host)
+        #expect(try rig.apply(.publish, from: bob).changes.isEmpty)
+        _ = rig.setSource("bob")
+        #expect(rig.stage.record.host == bob.id)
+        #expect(rig.stage.standing(of: StageRig.ann) == .viewer)
+        _ = rig.setSource(nil)
+        #expect(rig.stage.record.phase == .ended)
+    }
+
+    @Test mutating func `outlive a speaker's source`() throws {
+        _ = rig.setSource("ann")
+        let sam = StageRig.sender("sam", .speaker)
+        try rig.apply(.publish, from: sam)
+        _ = rig.setSource("sam")
+        #expect(rig.stage.record.host == StageRig.ann.id)
+        #expect(rig.setSource(nil).changes.isEmpty)
+        #expect(rig.stage.record.phase == .live)
+    }
+
+    @Test mutating func `wait for their source after a restart`() {
+        _ = rig.setSource("ann")
+        rig.stage = Stage(restoring: rig.stage.record, at: rig.now)
+        rig.wait(29)
+        #expect(rig.setSource("ann").changes.isEmpty)
+        rig.wait(100)
+        #expect(rig.stage.record.phase == .live)
+        rig.stage = Stage(restoring: rig.stage.record, at: rig.now)
+        #expect(rig.wait(30).changes == [.ended(rig.now.wall, .sourceLeft)])
+    }
+}
