@@ -69,6 +69,19 @@ package struct SendBatch: ~Copyable, DatagramSink {
         try queue.append(to: destination, capacity: capacity, write)
     }
 
+    /// Queues datagrams for one destination, looked up once; sends what is queued first if they do not fit.
+    package mutating func append(
+        _ count: Int, to destination: TransportAddress, capacity: Int,
+        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+    ) {
+        if !queue.hasRoom(for: capacity, times: count) { flush(at: now) }
+        guard queue.hasRoom(for: capacity, times: count) else {
+            for number in 0..<count { append(to: destination, capacity: capacity) { write(number, &$0) } }
+            return
+        }
+        queue.append(count, to: destination, capacity: capacity, write)
+    }
+
     /// Starts a batch; `now` is when its datagrams leave.
     package mutating func begin(at now: MonotonicTime) {
         self.now = now

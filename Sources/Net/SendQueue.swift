@@ -79,8 +79,8 @@ struct SendQueue: ~Copyable {
     var isEmpty: Bool { entries.isEmpty }
     var usedShare: Double { Double(usedBytes) / Double(max(capacity.bytes, 1)) }
 
-    func hasRoom(for bytes: Int) -> Bool {
-        entries.count < capacity.datagrams && usedBytes + bytes <= capacity.bytes
+    func hasRoom(for bytes: Int, times count: Int = 1) -> Bool {
+        entries.count + count <= capacity.datagrams && usedBytes + bytes * count <= capacity.bytes
     }
 
     // MARK: Filling
@@ -98,11 +98,25 @@ struct SendQueue: ~Copyable {
             assertionFailure("a datagram of \(length) bytes was written into \(capacity)")
             return
         }
-        link(length: length, to: address)
+        link(length: length, to: destination(for: address))
     }
 
-    private mutating func link(length: Int, to address: TransportAddress) {
+    /// Appends datagrams that `write` fills in place; it leaves one out by returning 0.
+    ///
+    /// The caller has asked `hasRoom`.
+    mutating func append(
+        _ count: Int, to address: TransportAddress, capacity: Int,
+        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+    ) {
         let index = destination(for: address)
+        for number in 0..<count {
+            let length = memory.withBytes(at: usedBytes, count: capacity) { write(number, &$0) }
+            guard length > 0, length <= capacity else { continue }
+            link(length: length, to: index)
+        }
+    }
+
+    private mutating func link(length: Int, to index: Int) {
         let entry = entries.count
         entries.append(Entry(offset: usedBytes, length: length, next: -1))
         usedBytes += length
@@ -259,7 +273,7 @@ struct SendQueue: ~Copyable {
                 let (offset, length) = (entries[entry].offset, entries[entry].length)
                 if other.hasRoom(for: length), isWelcome(other, length) {
                     other.memory.copy(from: memory, at: offset, count: length, to: other.usedBytes)
-                    other.link(length: length, to: destinations[index].address)
+                    other.link(length: length, to: other.destination(for: destinations[index].address))
                     moved += 1
                 } else {
                     lost += 1

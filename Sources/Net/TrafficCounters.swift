@@ -10,6 +10,8 @@ package struct TrafficCounters: Equatable, Sendable {
     /// `recvmmsg` calls, and messages among theirs that carried more than one datagram (UDP_GRO).
     package var receiveCalls: UInt64 = 0
     package var coalescedMessagesIn: UInt64 = 0
+    /// Messages that the kernel took: fewer than datagrams where it cut them.
+    package var messagesOut: UInt64 = 0
     /// `sendmmsg` calls, and messages that the kernel cut into datagrams (UDP_SEGMENT).
     package var sendCalls: UInt64 = 0
     package var segmentedMessagesOut: UInt64 = 0

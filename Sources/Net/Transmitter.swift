@@ -105,7 +105,9 @@ struct Transmitter {
         queue.finish(message)
     }
 
+    /// Counts one message.
     private mutating func count(datagrams: Int, bytes: Int) {
+        counters.messagesOut &+= 1
         counters.datagramsOut &+= UInt64(datagrams)
         counters.bytesOut &+= UInt64(bytes)
     }

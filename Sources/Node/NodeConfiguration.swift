@@ -9,7 +9,7 @@ package struct NodeConfiguration: Sendable {
     /// What candidates advertise; empty for the local addresses.
     package var publicAddresses: [IPAddress] = []
     package var workers = 1
-    /// Binds worker *n* to CPU *n*.
+    /// Keeps each worker on one of the CPUs that the process may use.
     package var pinsWorkers = false
     /// Browsers begin at about 300 kbit/s, which is a small picture for the first seconds, and ramp up from there;
     /// Chrome takes the hint to begin higher, and falls below it where the network does not bear it.

@@ -90,7 +90,8 @@ struct WorkerHandle: Sendable {
         ice.consentTimeout = configuration.consentTimeout
         var settings = WorkerConfiguration(address: configuration.udp.forWorker(index))
         settings.index = index
-        settings.cpu = configuration.pinsWorkers ? index : nil
+        settings.cpu =
+            configuration.pinsWorkers ? Self.processor(of: index, among: ProcessResources.processors()) : nil
         let clock = WallClock(
             unixNanoseconds: Int64(Date().timeIntervalSince1970 * 1e9), at: MonotonicClock.now())
         thread = try WorkerThread(settings) { [ice] start in
@@ -110,6 +111,11 @@ struct WorkerHandle: Sendable {
             configuration.publicAddresses
             + LocalAddresses.advertised(for: local.ip, includeLoopback: configuration.advertisesLoopback)
         advertised = addresses.uniqued().map { TransportAddress(ip: $0, port: local.port) }
+    }
+
+    /// The CPU that a worker is pinned to: of those that this process may use, which need not begin with 0.
+    static func processor(of worker: Int, among processors: [Int]) -> Int? {
+        processors.isEmpty ? nil : processors[worker % processors.count]
     }
 
     var address: TransportAddress { thread.localAddress }

@@ -15,9 +15,26 @@ package protocol DatagramSink: ~Copyable {
         capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
     ) throws(Failure)
+
+    /// Lets `write` fill several datagrams for one destination, which should leave together.
+    ///
+    /// - Parameters:
+    ///   - capacity: of each, at most 1,500 bytes.
+    ///   - write: gets the number of the datagram, and returns its length; 0 leaves it out.
+    mutating func append(
+        _ count: Int, to destination: TransportAddress, capacity: Int,
+        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+    )
 }
 
 extension DatagramSink where Self: ~Copyable {
+    package mutating func append(
+        _ count: Int, to destination: TransportAddress, capacity: Int,
+        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+    ) {
+        for number in 0..<count { append(to: destination, capacity: capacity) { write(number, &$0) } }
+    }
+
     /// Queues a datagram that is complete already.
     package mutating func append(_ bytes: [UInt8], to destination: TransportAddress) {
         append(to: destination, capacity: bytes.count) { buffer in

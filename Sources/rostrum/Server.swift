@@ -63,6 +63,8 @@ struct Server: Sendable {
         var result = NodeConfiguration(udp: configuration.udp)
         result.publicAddresses = configuration.publicAddresses
         result.workers = configuration.workers
+        // In development a browser and a compiler run beside it, and the system knows better where there is room.
+        result.pinsWorkers = !configuration.isDevelopment
         result.srtpEngine = configuration.srtpEngine
         result.sessionLimit = configuration.maximumSessions
         // Only a browser on this machine can use it, and only in development there is one.

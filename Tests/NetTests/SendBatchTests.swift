@@ -88,6 +88,44 @@ import Testing
         #expect(remote.receiveWaiting().count == 190)
     }
 
+    @Test func `takes several datagrams for one destination at once`() throws {
+        var first = try Remote()
+        var second = try Remote()
+        let batch = try Sender()
+        for address in [first.address, second.address] {
+            batch.append(datagram(9, size: 700), to: address)
+            batch.append(5, to: address, capacity: 800) { number, buffer in
+                guard number != 2 else { return 0 }
+                let bytes = datagram(number, size: 700)
+                for index in bytes.indices { buffer[index] = bytes[index] }
+                return bytes.count
+            }
+        }
+        batch.flush()
+        let expected = [9, 0, 1, 3, 4].map { datagram($0, size: 700) }
+        #expect(first.receiveWaiting().map(\.bytes) == expected)
+        #expect(second.receiveWaiting().map(\.bytes) == expected)
+        #expect(batch.counters.datagramsOut == 10)
+        #expect(batch.counters.messagesOut == (batch.socket.canSegment ? 2 : 10))
+    }
+
+    @Test func `takes several datagrams at once where not all of them fit`() throws {
+        var remote = try Remote()
+        var capacity = SendBatch.Capacity()
+        capacity.datagrams = 7
+        let batch = try Sender(capacity)
+        for round in 0..<3 {
+            // The second time the arena has no room left for five, the third time it never has for twenty.
+            batch.append(round < 2 ? 5 : 20, to: remote.address, capacity: 400) { number, buffer in
+                buffer[0] = UInt8(truncatingIfNeeded: round * 100 + number)
+                return 300
+            }
+        }
+        batch.flush()
+        let expected = [0..<5, 100..<105, 200..<220].flatMap { Array($0) }
+        #expect(remote.receiveWaiting().map { Int($0.bytes[0]) } == expected)
+    }
+
     @Test func `leaves early when its arena is full`() throws {
         var remote = try Remote()
         var capacity = SendBatch.Capacity()

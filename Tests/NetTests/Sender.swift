@@ -28,6 +28,13 @@ final class Sender {
         try batch.append(to: destination, capacity: capacity, write)
     }
 
+    func append(
+        _ count: Int, to destination: TransportAddress, capacity: Int,
+        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+    ) {
+        batch.append(count, to: destination, capacity: capacity, write)
+    }
+
     func flush(at now: MonotonicTime = .zero) { batch.flush(at: now) }
     func becameWritable() { batch.becameWritable(at: .zero) }
 }

@@ -152,3 +152,14 @@ private func withNode(
         }
     }
 }
+
+@Suite struct `A worker's processor` {
+    @Test(arguments: [(0, 2), (1, 5), (2, 2), (7, 5)])
+    func `is one of those that the process may use`(worker: Int, processor: Int) {
+        #expect(WorkerHandle.processor(of: worker, among: [2, 5]) == processor)
+    }
+
+    @Test func `is left open where they are not known`() {
+        #expect(WorkerHandle.processor(of: 0, among: []) == nil)
+    }
+}

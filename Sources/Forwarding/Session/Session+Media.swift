@@ -47,7 +47,7 @@ extension Session {
                 at: now)
         else { return }
         route.track.relay(packet, bytes, of: layer, over: links)
-        layer.forward(packet, bytes, at: now, into: &sink)
+        layer.forward(packet, at: now, into: &sink)
         route.track.retargetIfDue(at: now)
     }
 

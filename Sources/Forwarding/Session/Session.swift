@@ -49,6 +49,7 @@ package final class Session {
 
     init(
         _ opening: SessionOpening, connection: PeerConnection, firstTrack: UInt64, wakeList: WakeList,
+        fanOut: FanOut,
         links: WorkerLinks?, using random: inout some RandomNumberGenerator, at now: MonotonicTime
     ) {
         id = opening.id
@@ -75,7 +76,7 @@ package final class Session {
             let reader = PacketReader(formats: source.formats, ids: plan.publishedExtensions)
             let id = TrackID(number: firstTrack &+ UInt64(index))
             let key = TrackKey(worker: links?.index ?? 0, track: id)
-            let track = Track(key: key, plan: source, reader: reader, owner: self)
+            let track = Track(key: key, plan: source, reader: reader, owner: self, fanOut: fanOut)
             sources.append(Source(plan: source, reader: reader, track: track))
         }
         for slot in plan.slots { slots.append(Slot(plan: slot, session: self, using: &random)) }

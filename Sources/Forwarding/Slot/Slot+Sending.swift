@@ -7,43 +7,58 @@ extension Slot {
     /// Longest datagram a slot makes: what an Ethernet path takes over IPv6 (1,500 − 48 bytes of IP and UDP).
     static let maximumDatagram = 1_452
 
-    /// Hot path: sends one packet of the current layer.
+    /// Hot path: sends packets of the current layer, which leave together.
     ///
     /// No `await`, no lock, no allocation, no log line.
+    /// - Parameter storage: the layer's history, in which the packets lie.
     func send(
-        _ packet: MediaPacket, _ bytes: Span<UInt8>, at now: MonotonicTime,
+        _ packets: Span<ForwardedPacket>, from storage: Span<UInt8>, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let segment = timeline.current, let format, format.codec == packet.codec,
-            let sequence = segment.outgoing(packet.sequenceNumber),
-            let address = session.connection.remoteAddress
-        else {
-            counters.packetsDropped &+= 1
+        guard let segment = timeline.current, let format, let address = connection.remoteAddress else {
+            counters.packetsDropped &+= UInt64(packets.count)
             return
         }
-        let timestamp = packet.header.timestamp &+ segment.timestampOffset
+        var sent = SentRun()
+        sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
+            let packet = packets[index]
+            let length = write(packet, storage, in: segment, as: format, into: &buffer)
+            guard length > 0 else {
+                counters.packetsDropped &+= 1
+                return 0
+            }
+            sent.packets &+= 1
+            sent.bytes &+= length
+            sent.payloadBytes &+= packet.payload.count
+            return length
+        }
+        stream.sent(packets: sent.packets, payloadSize: sent.payloadBytes, at: now)
+        retransmissions.sent(bytes: sent.bytes, at: now)
+        counters.packetsSent &+= UInt64(sent.packets)
+        counters.bytesSent &+= UInt64(sent.bytes)
+    }
+
+    /// Writes one packet as the viewer gets it, and notes where its stream stands then.
+    /// - Returns: the length of the SRTP packet; 0 if it could not be written.
+    private func write(
+        _ packet: ForwardedPacket, _ storage: Span<UInt8>, in segment: RTPTimeline<TrackLayer>.Segment,
+        as format: MediaFormat, into buffer: inout MutableSpan<UInt8>
+    ) -> Int {
+        guard format.codec == packet.codec, let sequence = segment.outgoing(packet.sequenceNumber) else {
+            return 0
+        }
+        let timestamp = packet.timestamp &+ segment.timestampOffset
         let form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence, timestamp: timestamp,
             pictures: packet.pictures.adding(segment.pictures), originalSequence: nil)
-        do {
-            var length = 0
-            try sink.append(to: address, capacity: Self.maximumDatagram) { buffer throws(SlotError) in
-                length = try write(packet, bytes, as: form, into: &buffer)
-                return length
-            }
-            if timeline.sent(sequence, timestamp: timestamp, at: now) {
-                lastPictures.update(with: form.pictures)
-            }
-            stream.sent(
-                payloadSize: packet.header.payloadRange.count, timestamp: timestamp,
-                captured: packet.captured, at: now)
-            counters.packetsSent &+= 1
-            counters.bytesSent &+= UInt64(length)
-            retransmissions.sent(
-                sequence, size: length, startsKeyFrame: packet.codec.isVideo && packet.isEntryPoint, at: now)
-        } catch {
-            counters.packetsDropped &+= 1
+        guard let length = try? write(packet, storage.extracting(packet.place), as: form, into: &buffer)
+        else { return 0 }
+        if timeline.sent(sequence, timestamp: timestamp, at: packet.arrival) {
+            lastPictures.update(with: form.pictures)
         }
+        stream.mark(timestamp: timestamp, captured: packet.captured, at: packet.arrival)
+        retransmissions.note(sequence, startsKeyFrame: packet.startsKeyFrame)
+        return length
     }
 
     /// Answers a NACK: sends the packets again that are still in the history, as RTX where it was negotiated.
@@ -66,11 +81,11 @@ extension Slot {
         _ segment: RTPTimeline<TrackLayer>.Segment, _ sequence: Int64, _ outgoing: Int64, _ range: Range<Int>,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let address = session.connection.remoteAddress,
+        guard let address = connection.remoteAddress,
             let packet = segment.source.packet(at: range, sequenceNumber: sequence),
             let format = plan.format(for: packet.codec)
         else { return }
-        let timestamp = packet.header.timestamp &+ segment.timestampOffset
+        let timestamp = packet.timestamp &+ segment.timestampOffset
         var form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
             pictures: packet.pictures.adding(segment.pictures), originalSequence: nil)
@@ -95,7 +110,7 @@ extension Slot {
     /// Writes header, rewritten payload start and the shared rest, encrypted, into `buffer`.
     /// - Returns: the length of the SRTP packet.
     private func write(
-        _ packet: MediaPacket, _ bytes: Span<UInt8>, as form: OutgoingForm,
+        _ packet: ForwardedPacket, _ bytes: Span<UInt8>, as form: OutgoingForm,
         into buffer: inout MutableSpan<UInt8>
     ) throws(SlotError) -> Int {
         do {
@@ -104,12 +119,12 @@ extension Slot {
             if let original = form.originalSequence {
                 prefixEnd = try Retransmission.writePrefix(original: original, into: &buffer, at: prefixEnd)
             }
-            let payload = packet.header.payloadRange
+            let payload = packet.payload
             try bytes.require(payload)
             let replaced = try packet.descriptor.write(
                 form.pictures, copying: bytes.extracting(payload), into: &buffer, at: &prefixEnd)
             let body = min(payload.lowerBound + replaced, payload.upperBound)..<payload.upperBound
-            return try session.connection.protect(
+            return try connection.protect(
                 &buffer, headerLength: headerLength, prefixLength: prefixEnd - headerLength,
                 body: bytes.extracting(body), index: UInt64(bitPattern: form.index))
         } catch {
@@ -118,11 +133,11 @@ extension Slot {
     }
 
     private func writeHeader(
-        _ packet: MediaPacket, _ bytes: Span<UInt8>, as form: OutgoingForm,
+        _ packet: ForwardedPacket, _ bytes: Span<UInt8>, as form: OutgoingForm,
         into buffer: inout MutableSpan<UInt8>
     ) throws(WireError) -> Int {
         var writer = try RTPHeaderWriter(
-            marker: packet.header.marker, payloadType: form.payloadType,
+            marker: packet.marker, payloadType: form.payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: form.index), timestamp: form.timestamp,
             ssrc: form.ssrc,
             into: &buffer)
@@ -153,6 +168,13 @@ extension Slot {
 
 /// A packet could not be written: it does not fit, or the connection cannot encrypt (yet).
 struct SlotError: Error {}
+
+/// What left for one viewer together.
+private struct SentRun {
+    var packets = 0
+    var bytes = 0
+    var payloadBytes = 0
+}
 
 /// In whose name a packet is sent on.
 private struct OutgoingForm {

@@ -10,6 +10,8 @@ import Wire
 package final class Slot {
     package let plan: SlotPlan
     package unowned let session: Session
+    /// The session's.
+    let connection: PeerConnection
     package private(set) var track: Track?
     /// The layer that the slot changes to at that layer's next entry point.
     package internal(set) var awaited: TrackLayer?
@@ -35,6 +37,7 @@ package final class Slot {
     init(plan: SlotPlan, session: Session, using random: inout some RandomNumberGenerator) {
         self.plan = plan
         self.session = session
+        connection = session.connection
         timeline = RTPTimeline(clockRate: plan.kind == .video ? 90_000 : 48_000, using: &random)
         stream = SendStream(ssrc: plan.ssrc, clockRate: plan.kind == .video ? 90_000 : 48_000)
         mid = Array(plan.mid.utf8)

@@ -30,13 +30,17 @@ package final class Track {
     /// Other workers that get each packet once.
     private var relays: [Int] = []
     private var nextRetarget = MonotonicTime.zero
+    private let fanOut: FanOut
 
     /// Simulcast layers beyond this are not accepted.
     static let layerLimit = 4
     private static let retargetInterval = Duration.milliseconds(250)
 
-    init(key: TrackKey, plan: SourcePlan, reader: PacketReader, owner: (any KeyFrameSource)?) {
+    init(
+        key: TrackKey, plan: SourcePlan, reader: PacketReader, owner: (any KeyFrameSource)?, fanOut: FanOut
+    ) {
         self.key = key
+        self.fanOut = fanOut
         self.plan = plan
         self.reader = reader
         self.owner = owner
@@ -55,7 +59,8 @@ package final class Track {
 
     private func addLayer(rid: String?, at now: MonotonicTime) -> TrackLayer? {
         guard layers.count < Self.layerLimit else { return nil }
-        let layer = TrackLayer(index: layers.count, rid: rid, plan: plan, reader: reader, track: self)
+        let layer = TrackLayer(
+            index: layers.count, rid: rid, plan: plan, reader: reader, track: self, fanOut: fanOut)
         layers.append(layer)
         retarget(at: now)
         return layer
@@ -136,7 +141,7 @@ package final class Track {
         }
         let layer = layers[relayed.layer]
         guard let packet = layer.receiveRelayed(relayed, bytes, at: now) else { return }
-        layer.forward(packet, bytes, at: now, into: &sink)
+        layer.forward(packet, at: now, into: &sink)
         retargetIfDue(at: now)
     }
 }

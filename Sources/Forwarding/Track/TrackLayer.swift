@@ -34,10 +34,24 @@ package final class TrackLayer {
     package private(set) var slots: [Slot] = []
     /// Slots that change to this layer at its next entry point.
     private var awaiting: [Slot] = []
+    /// Packets to be sent on; see `FanOut`.
+    private var waiting: [ForwardedPacket] = []
+    private var waitingBytes = 0
+    /// When the first of them came.
+    private(set) var waitingSince = MonotonicTime.zero
+    /// Whether `fanOut` knows that packets wait.
+    private var isListed = false
+    /// Whether they must leave with this batch: a slot begins with them.
+    private var isUrgent = false
+    private let fanOut: FanOut
 
-    init(index: Int, rid: String?, plan: SourcePlan, reader: PacketReader, track: Track) {
+    /// What may wait: small enough for any history to hold it.
+    private static let waitingLimit = 32 * 1_024
+
+    init(index: Int, rid: String?, plan: SourcePlan, reader: PacketReader, track: Track, fanOut: FanOut) {
         self.index = index
         self.track = track
+        self.fanOut = fanOut
         self.rid = rid
         self.plan = plan
         self.reader = reader
@@ -79,6 +93,7 @@ package final class TrackLayer {
 
     private func startAnew() {
         history.removeAll()
+        waiting.removeAll(keepingCapacity: true)
         for slot in slots { slot.awaited = self }
         awaiting += slots
         slots.removeAll()
@@ -170,7 +185,7 @@ package final class TrackLayer {
     }
 
     /// Reads a stored packet again, to be retransmitted.
-    func packet(at range: Range<Int>, sequenceNumber: Int64) -> MediaPacket? {
+    func packet(at range: Range<Int>, sequenceNumber: Int64) -> ForwardedPacket? {
         let storage = history.storage
         let bytes = storage.span.extracting(range)
         guard let header = try? RTPHeader(parsing: bytes),
@@ -178,23 +193,70 @@ package final class TrackLayer {
         else { return nil }
         packet.sequenceNumber = sequenceNumber
         extendPictureID(of: &packet)
-        return packet
+        return ForwardedPacket(packet, at: .zero)
     }
 
-    /// Hot path: hands one packet to every slot on this layer.
+    /// Hot path: lets one packet wait to be sent to every slot on this layer.
     ///
     /// Below this line there is no `await`, no lock, no allocation and no log line, except where a slot begins.
     func forward(
-        _ packet: MediaPacket, _ bytes: Span<UInt8>, at now: MonotonicTime,
-        into sink: inout some DatagramSink & ~Copyable
+        _ packet: MediaPacket, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        if packet.isEntryPoint, !awaiting.isEmpty { admit(packet, at: now) }
-        for slot in slots { slot.send(packet, bytes, at: now, into: &sink) }
+        if packet.isEntryPoint, !awaiting.isEmpty { admit(packet, at: now, into: &sink) }
+        guard !slots.isEmpty else { return }
+        if waiting.isEmpty {
+            waitingSince = now
+            waitingBytes = 0
+            if !isListed { fanOut.add(self) }
+            isListed = true
+        }
+        waiting.append(ForwardedPacket(packet, at: now))
+        waitingBytes += packet.header.payloadRange.upperBound
+        if waitingBytes >= Self.waitingLimit { _ = sendWaiting(at: now, into: &sink) }
     }
 
-    private func admit(_ packet: MediaPacket, at now: MonotonicTime) {
-        for slot in awaiting where slot.begin(self, with: packet, at: now) { slots.append(slot) }
+    private func admit(
+        _ packet: MediaPacket, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        // What came before belongs to those who were here before.
+        _ = sendWaiting(at: now, into: &sink)
+        for slot in awaiting {
+            _ = slot.current?.sendWaiting(at: now, into: &sink)
+            if slot.begin(self, with: packet, at: now) { slots.append(slot) }
+        }
         awaiting.removeAll()
+        isUrgent = true
+    }
+
+    /// Whether what waits should leave now, where packets may wait so many nanoseconds.
+    func isDue(after longestWait: Int64, at now: MonotonicTime) -> Bool {
+        guard let last = waiting.last else { return false }
+        return isUrgent || isVideo && last.marker || now.nanoseconds(since: waitingSince) >= longestWait
+    }
+
+    /// Sends what waits to every slot, viewer by viewer.
+    /// - Returns: how many packets that were.
+    func sendWaiting(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) -> Int {
+        guard !waiting.isEmpty else { return 0 }
+        isUrgent = false
+        // Swapped out, not copied, so that the array keeps its room.
+        var packets: [ForwardedPacket] = []
+        swap(&packets, &waiting)
+        for index in packets.indices {
+            packets[index].place = history.range(of: packets[index].sequenceNumber) ?? 0..<0
+        }
+        let storage = history.storage
+        for slot in slots { slot.send(packets.span, from: storage.span, at: now, into: &sink) }
+        let count = packets.count * slots.count
+        packets.removeAll(keepingCapacity: true)
+        swap(&packets, &waiting)
+        return count
+    }
+
+    /// Whether packets wait; asked once all that are due have left.
+    func stayListed() -> Bool {
+        isListed = !waiting.isEmpty
+        return isListed
     }
 
     // MARK: Reports

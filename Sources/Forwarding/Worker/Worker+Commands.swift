@@ -36,7 +36,8 @@ extension Worker {
             environment: environment.connection,
             at: now)
         let session = Session(
-            opening, connection: connection, firstTrack: nextTrack, wakeList: wakeList, links: links,
+            opening, connection: connection, firstTrack: nextTrack, wakeList: wakeList, fanOut: fanOut,
+            links: links,
             using: &environment.random, at: now)
         nextTrack &+= UInt64(session.sources.count)
         for source in session.sources { published[source.track.key.track] = source.track }

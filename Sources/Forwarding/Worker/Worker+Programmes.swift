@@ -132,7 +132,7 @@ extension Worker {
             let track = Track(
                 key: key, plan: description.plan,
                 reader: PacketReader(formats: description.plan.formats, ids: description.extensions),
-                owner: remoteOwners[sender])
+                owner: remoteOwners[sender], fanOut: fanOut)
             relayed[key] = track
             return track
         }

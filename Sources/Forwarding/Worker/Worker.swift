@@ -37,6 +37,7 @@ package final class Worker {
     let links: WorkerLinks?
     let remoteOwners: [RemoteKeyFrameSource]
     let wakeList = WakeList()
+    let fanOut = FanOut()
     private var deadlines = DeadlineQueue<SessionID>()
     /// What control has to know; drained by whoever owns the worker.
     private var events: [WorkerEvent] = []
@@ -101,6 +102,7 @@ package final class Worker {
     /// Called after each batch of datagrams or commands, and when another worker calls.
     package func endOfBatch(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         receiveFromWorkers(at: now, into: &sink)
+        fanOut.sendDue(at: now, into: &sink)
         defer { links?.flush() }
         for session in wakeList.takeAll() {
             session.leaveWakeList()
@@ -116,10 +118,14 @@ package final class Worker {
     // MARK: Time
 
     /// When `advance` wants to be called.
-    package var deadline: MonotonicTime? { deadlines.next }
+    package var deadline: MonotonicTime? {
+        guard let waiting = fanOut.deadline else { return deadlines.next }
+        return min(waiting, deadlines.next ?? .distantFuture)
+    }
 
     /// Does what is due: retransmissions, reports, feedback, time-outs.
     package func advance(to now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        fanOut.sendDue(at: now, into: &sink)
         while let id = deadlines.popDue(at: now) {
             guard let session = sessions[id] else { continue }
             wake(session, at: now, into: &sink)

@@ -75,6 +75,7 @@ enum MetricsOfNode {
             ("udp_datagrams_received", "Datagrams received.", \.datagramsIn),
             ("udp_bytes_received", "Bytes of datagrams received.", \.bytesIn),
             ("udp_datagrams_sent", "Datagrams sent.", \.datagramsOut),
+            ("udp_messages_sent", "Messages the kernel took, of one or more datagrams.", \.messagesOut),
             ("udp_bytes_sent", "Bytes of datagrams sent.", \.bytesOut),
             ("udp_receive_calls", "System calls that receive.", \.receiveCalls),
             ("udp_send_calls", "System calls that send.", \.sendCalls),

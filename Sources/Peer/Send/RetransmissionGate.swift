@@ -56,7 +56,17 @@ package struct RetransmissionGate: Sendable {
     ///   - sequence: the extended sequence number the viewer sees; its low 16 bits are on the wire.
     ///   - startsKeyFrame: the first packet of a key frame a decoder can start at.
     package mutating func sent(_ sequence: Int64, size: Int, startsKeyFrame: Bool, at now: MonotonicTime) {
+        note(sequence, startsKeyFrame: startsKeyFrame)
         sent.add(size, at: now)
+    }
+
+    /// Counts the bytes of packets that left together; each must have been given to `note`.
+    package mutating func sent(bytes: Int, at now: MonotonicTime) {
+        sent.add(bytes, at: now)
+    }
+
+    /// Notes the number of a packet sent for the first time.
+    package mutating func note(_ sequence: Int64, startsKeyFrame: Bool) {
         lowest = min(lowest, sequence)
         highest = max(highest, sequence)
         if startsKeyFrame { keyFrame = max(keyFrame, sequence) }

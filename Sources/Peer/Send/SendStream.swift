@@ -46,9 +46,19 @@ package struct SendStream: Sendable {
     package mutating func sent(
         payloadSize: Int, timestamp: UInt32, captured: MonotonicTime? = nil, at now: MonotonicTime
     ) {
-        packetCount &+= 1
+        sent(packets: 1, payloadSize: payloadSize, at: now)
+        mark(timestamp: timestamp, captured: captured, at: now)
+    }
+
+    /// Counts packets that left together; `mark` has to be called for each.
+    package mutating func sent(packets: Int, payloadSize: Int, at now: MonotonicTime) {
+        packetCount &+= UInt64(clamping: packets)
         octetCount &+= UInt64(clamping: payloadSize)
         rate.add(payloadSize, at: now)
+    }
+
+    /// Notes where on the time line a packet stands.
+    package mutating func mark(timestamp: UInt32, captured: MonotonicTime?, at now: MonotonicTime) {
         if let anchor, !Self.isNewer(timestamp, than: anchor, at: now) { return }
         guard let captured, captured <= now, now.nanoseconds(since: captured) <= Self.longestDelay else {
             anchor = (timestamp, now)
