@@ -9,11 +9,11 @@ package protocol Outbox: Sendable {
     /// dropped. None by default.
     func setReceivers(_ receivers: [String]) async throws(StoreError)
 
-    /// The first event of each lane that is due, the longest due first.
-    func due(at now: Int64, limit: Int) async throws(StoreError) -> [Delivery]
+    /// The first event of each of the receiver's lanes that is due, the longest due first.
+    func due(for receiver: String, at now: Int64, limit: Int) async throws(StoreError) -> [Delivery]
 
-    /// When the next lane becomes due that is not due yet; nil if there is none.
-    func nextDue(after now: Int64) async throws(StoreError) -> Int64?
+    /// When the next of the receiver's lanes becomes due that is not due yet; nil if there is none.
+    func nextDue(for receiver: String, after now: Int64) async throws(StoreError) -> Int64?
 
     /// Says what became of deliveries.
     func settle(_ outcomes: [DeliveryOutcome]) async throws(StoreError)

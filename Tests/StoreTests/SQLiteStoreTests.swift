@@ -26,7 +26,7 @@ import Testing
             #expect(before.first?.listing.title == "Zoë's “show” \0 🎬")
             #expect(try await second.answer(to: key, at: 1) == answer)
             #expect(second.statistics.waitingEvents == 1)
-            #expect(try await second.outbox.due(at: 0, limit: 1).map(\.event) == [event(1)])
+            #expect(try await second.outbox.due(for: "r", at: 0, limit: 1).map(\.event) == [event(1)])
             await second.close()
         }
     }

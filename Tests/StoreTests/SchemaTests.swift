@@ -38,7 +38,7 @@ import Testing
             #expect(stored.map(\.listing) == (version == 0 ? [] : [listing("a")]))
             try await store.outbox.setReceivers(["r"])
             try await store.commit(commit("b", basis: 0, events: [event(1)]))
-            #expect(try await store.outbox.due(at: 0, limit: 9).count == 1)
+            #expect(try await store.outbox.due(for: "r", at: 0, limit: 9).count == 1)
             await store.close()
             #expect(await refusal(in: directory) == nil)
         }

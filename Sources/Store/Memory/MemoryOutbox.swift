@@ -46,8 +46,9 @@ struct MemoryOutbox: Sendable {
         }
     }
 
-    func due(at now: Int64, limit: Int) -> [Delivery] {
-        let due = lanes.filter { $0.value.dueAt <= now }.sorted { left, right in
+    func due(for receiver: String, at now: Int64, limit: Int) -> [Delivery] {
+        let due = lanes.filter { $0.key.receiver == receiver && $0.value.dueAt <= now }.sorted {
+            left, right in
             (left.value.dueAt, left.value.entries.first?.number ?? 0)
                 < (right.value.dueAt, right.value.entries.first?.number ?? 0)
         }
@@ -60,8 +61,8 @@ struct MemoryOutbox: Sendable {
         }
     }
 
-    func nextDue(after now: Int64) -> Int64? {
-        lanes.values.map(\.dueAt).filter { $0 > now }.min()
+    func nextDue(for receiver: String, after now: Int64) -> Int64? {
+        lanes.filter { $0.key.receiver == receiver && $0.value.dueAt > now }.map(\.value.dueAt).min()
     }
 
     mutating func settle(_ outcome: DeliveryOutcome) {

@@ -91,12 +91,14 @@ extension MemoryStore: Outbox {
         try whileOpen { $0.outbox.setReceivers(receivers) }
     }
 
-    package func due(at now: Int64, limit: Int) async throws(StoreError) -> [Delivery] {
-        try whileOpen { $0.outbox.due(at: now, limit: limit) }
+    package func due(
+        for receiver: String, at now: Int64, limit: Int
+    ) async throws(StoreError) -> [Delivery] {
+        try whileOpen { $0.outbox.due(for: receiver, at: now, limit: limit) }
     }
 
-    package func nextDue(after now: Int64) async throws(StoreError) -> Int64? {
-        try whileOpen { $0.outbox.nextDue(after: now) }
+    package func nextDue(for receiver: String, after now: Int64) async throws(StoreError) -> Int64? {
+        try whileOpen { $0.outbox.nextDue(for: receiver, after: now) }
     }
 
     package func settle(_ outcomes: [DeliveryOutcome]) async throws(StoreError) {

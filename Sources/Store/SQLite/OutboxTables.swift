@@ -13,6 +13,9 @@ struct OutboxTables: ~Copyable {
     private(set) var receivers: [String] = []
     private let limits: OutboxLimits
 
+    /// Added to the number of a lane's first event when it is due at once: long ago, and the oldest first.
+    private static let atOnce = -(Int64(1) << 62)
+
     private var insertEvent: Statement
     private var insertLane: Statement
     private var countEvents: Statement
@@ -39,8 +42,10 @@ struct OutboxTables: ~Copyable {
             INSERT INTO events (receiver, stream, id, type, committed_at, body) VALUES (?, ?, ?, ?, ?, ?)
             """, in: database)
         insertLane = Statement(
-            "INSERT OR IGNORE INTO lanes (receiver, stream, attempts, due_at) VALUES (?, ?, 0, 0)",
-            in: database)
+            """
+            INSERT OR IGNORE INTO lanes (receiver, stream, attempts, due_at)
+            VALUES (?, ?, 0, last_insert_rowid() + \(Self.atOnce))
+            """, in: database)
         countEvents = Statement("SELECT COUNT(*) FROM events", in: database)
         countLane = Statement(
             "SELECT COUNT(*) FROM events WHERE receiver = ? AND stream = ?", in: database)
@@ -51,7 +56,11 @@ struct OutboxTables: ~Copyable {
         findOldest = Statement("SELECT number FROM events ORDER BY number LIMIT 1", in: database)
         deleteEvent = Statement("DELETE FROM events WHERE number = ?", in: database)
         resetLane = Statement(
-            "UPDATE lanes SET attempts = 0, due_at = 0 WHERE receiver = ? AND stream = ?", in: database)
+            """
+            UPDATE lanes SET attempts = 0, due_at = \(Self.atOnce) +
+                (SELECT MIN(number) FROM events WHERE receiver = ?1 AND stream = ?2)
+            WHERE receiver = ?1 AND stream = ?2
+            """, in: database)
         delayLane = Statement(
             "UPDATE lanes SET attempts = attempts + 1, due_at = ?3 WHERE receiver = ?1 AND stream = ?2",
             in: database)
@@ -63,12 +72,14 @@ struct OutboxTables: ~Copyable {
         selectDue = Statement(
             """
             SELECT number, e.receiver, e.stream, id, type, committed_at, body, attempts
-            FROM (SELECT * FROM lanes WHERE due_at <= ?1) AS l JOIN events AS e ON e.number =
+            FROM (SELECT * FROM lanes WHERE receiver = ?1 AND due_at <= ?2 ORDER BY due_at LIMIT ?3) AS l
+            JOIN events AS e ON e.number =
                 (SELECT MIN(number) FROM events WHERE receiver = l.receiver AND stream = l.stream)
-            ORDER BY due_at, number LIMIT ?2
+            ORDER BY due_at
             """, in: database)
         selectNextDue = Statement(
-            "SELECT due_at FROM lanes WHERE due_at > ? ORDER BY due_at LIMIT 1", in: database)
+            "SELECT due_at FROM lanes WHERE receiver = ? AND due_at > ? ORDER BY due_at LIMIT 1", in: database
+        )
         selectOld = Statement("SELECT number FROM events WHERE committed_at < ?", in: database)
         selectReceivers = Statement("SELECT DISTINCT receiver FROM lanes", in: database)
         deleteReceiverEvents = Statement("DELETE FROM events WHERE receiver = ?", in: database)
@@ -121,8 +132,11 @@ struct OutboxTables: ~Copyable {
         }
     }
 
-    mutating func due(at now: Int64, limit: Int) throws(DatabaseError) -> [Delivery] {
-        try selectDue.rows(.integer(now), .integer(Int64(limit))) { row throws(DatabaseError) in
+    mutating func due(
+        for receiver: String, at now: Int64, limit: Int
+    ) throws(DatabaseError) -> [Delivery] {
+        try selectDue.rows(.text(receiver), .integer(now), .integer(Int64(limit))) {
+            row throws(DatabaseError) in
             guard let stream = StreamID(row.text(2)) else {
                 throw DatabaseError(
                     code: SQLITE_CORRUPT, message: "no stream can be named \(row.text(2))")
@@ -135,8 +149,9 @@ struct OutboxTables: ~Copyable {
         }
     }
 
-    mutating func nextDue(after now: Int64) throws(DatabaseError) -> Int64? {
-        try selectNextDue.rows(.integer(now)) { row throws(DatabaseError) in row.integer(0) }.first
+    mutating func nextDue(for receiver: String, after now: Int64) throws(DatabaseError) -> Int64? {
+        try selectNextDue.rows(.text(receiver), .integer(now)) { row throws(DatabaseError) in row.integer(0) }
+            .first
     }
 
     mutating func settle(_ outcome: DeliveryOutcome) throws(DatabaseError) {
@@ -173,9 +188,9 @@ struct OutboxTables: ~Copyable {
         let head = try findHead.rows(.text(receiver), .text(stream)) { row throws(DatabaseError) in
             row.integer(0)
         }
-        if head.first == number { try resetLane.run(.text(receiver), .text(stream)) }
         try deleteEvent.run(.integer(number))
         try deleteEmptyLane.run(.text(receiver), .text(stream))
+        if head.first == number { try resetLane.run(.text(receiver), .text(stream)) }
         counts.waiting -= 1
         return true
     }

@@ -159,12 +159,18 @@ extension SQLiteStore: Outbox {
         }
     }
 
-    package func due(at now: Int64, limit: Int) async throws(StoreError) -> [Delivery] {
-        try await perform { tables throws(DatabaseError) in try tables.outbox.due(at: now, limit: limit) }
+    package func due(
+        for receiver: String, at now: Int64, limit: Int
+    ) async throws(StoreError) -> [Delivery] {
+        try await perform { tables throws(DatabaseError) in
+            try tables.outbox.due(for: receiver, at: now, limit: limit)
+        }
     }
 
-    package func nextDue(after now: Int64) async throws(StoreError) -> Int64? {
-        try await perform { tables throws(DatabaseError) in try tables.outbox.nextDue(after: now) }
+    package func nextDue(for receiver: String, after now: Int64) async throws(StoreError) -> Int64? {
+        try await perform { tables throws(DatabaseError) in
+            try tables.outbox.nextDue(for: receiver, after: now)
+        }
     }
 
     package func settle(_ outcomes: [DeliveryOutcome]) async throws(StoreError) {

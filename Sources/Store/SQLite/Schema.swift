@@ -67,7 +67,7 @@ enum Schema {
             due_at INTEGER NOT NULL,
             PRIMARY KEY (receiver, stream)
         ) WITHOUT ROWID;
-        CREATE INDEX lanes_by_due ON lanes (due_at);
+        CREATE INDEX lanes_by_due ON lanes (receiver, due_at);
         """
 
     /// Brings the tables up to this version, each step at once or not at all.
