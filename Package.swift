@@ -27,6 +27,7 @@ let package = Package(
         .target(name: "CSRTP", linkerSettings: [.linkedLibrary("srtp2")]),
         .target(name: "CUSRSCTP", linkerSettings: [.linkedLibrary("usrsctp")]),
         .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
+        .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CLinux"),
         .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
@@ -44,6 +45,8 @@ let package = Package(
             name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
             swiftSettings: common),
         .target(name: "Store", dependencies: ["Base", "CSQLite"], swiftSettings: common),
+        .target(
+            name: "Webhooks", dependencies: ["Base", "Crypto", "Store", "CCurl"], swiftSettings: common),
 
         // Service and entrance.
         .target(
@@ -72,7 +75,13 @@ let package = Package(
         .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
         .testTarget(name: "BaseTests", dependencies: ["Base", "TestSupport"], swiftSettings: common),
         .testTarget(
-            name: "StoreTests", dependencies: ["Base", "Store", "CSQLite", "TestSupport"],
+            name: "StoreTests", dependencies: ["Base", "Store", "CSQLite", "TestSupport", "store-trial"],
+            swiftSettings: common),
+        .testTarget(
+            name: "WebhooksTests", dependencies: ["Base", "Store", "Webhooks", "TestSupport"],
+            exclude: ["receiver.py"], swiftSettings: common),
+        .executableTarget(
+            name: "store-trial", dependencies: ["Base", "Store"], path: "Tests/StoreTrial",
             swiftSettings: common),
         .testTarget(
             name: "WireTests", dependencies: ["Base", "Wire", "TestSupport", "MallocCounter"],

@@ -18,12 +18,13 @@ declare -A below=(
     [StoryFeed]="Base"
     [Net]="Base Peer CLinux"
     [Store]="Base CSQLite CRedis"
+    [Webhooks]="Base Crypto Store CCurl"
     [Transcoder]="Base Wire Codecs CLinux"
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder"
     # Forwarding and Net for the names of what they count.
     [Gateway]="Base Wire Crypto Forwarding Net Stage StoryFeed Store Node CWebSockets"
-    [rostrum]="Base Crypto Node Gateway Transcoder"
+    [rostrum]="Base Crypto Node Gateway Store Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Peer ClientPeer Net"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.

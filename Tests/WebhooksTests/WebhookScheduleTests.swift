@@ -1,0 +1,119 @@
+import Base
+import Store
+import TestSupport
+import Testing
+
+@testable import Webhooks
+
+private let receiver = "http://receiver.example/"
+
+private func delivery(_ number: Int64, _ name: String, attempts: Int = 0, committedAt: Int64 = 0) -> Delivery
+{
+    guard let stream = StreamID(name) else { preconditionFailure("\(name) names no stream") }
+    return Delivery(
+        number: number, receiver: receiver, stream: stream,
+        event: OutboxEvent(id: "e\(number)", type: "stream.live", committedAt: committedAt, body: []),
+        attempts: attempts)
+}
+
+@Suite struct `A webhook schedule` {
+    private var schedule = WebhookSchedule(receiver: receiver)
+    private var random = SeededGenerator(seed: 1)
+
+    @Test mutating func `sends as many as it may, one of each stream`() {
+        let due = ["a", "b", "a", "c", "d", "e"].enumerated().map { delivery(Int64($0), $1) }
+        #expect(schedule.demand(at: 0) == 4)
+        #expect(schedule.begin(due, at: 0).map(\.number) == [0, 1, 3, 4])
+        #expect(schedule.demand(at: 0) == 0)
+        #expect(schedule.begin(due, at: 0) == [])
+    }
+
+    @Test mutating func `sends nothing of a stream until the outcome is written`() {
+        _ = schedule.begin([delivery(1, "a")], at: 0)
+        #expect(schedule.take(.status(204, retryAfter: nil), to: 1, at: 5, using: &random) == .delivered(1))
+        #expect(schedule.begin([delivery(1, "a")], at: 5) == [])
+        schedule.settled(1)
+        #expect(schedule.begin([delivery(2, "a")], at: 5).map(\.number) == [2])
+    }
+
+    @Test mutating func `takes no answer to what it did not send`() {
+        #expect(schedule.take(.status(200, retryAfter: nil), to: 7, at: 0, using: &random) == nil)
+    }
+
+    @Test(arguments: [301, 400, 404, 408, 429, 500, 503, 599])
+    mutating func `tries again after a refusal, later each time`(_ status: Int) throws {
+        var longest: Int64 = 0
+        for attempts in 0..<40 {
+            _ = schedule.begin([delivery(1, "a", attempts: attempts, committedAt: 1_000)], at: 1_000)
+            let outcome = schedule.take(
+                .status(status, retryAfter: nil), to: 1, at: 1_000, using: &random)
+            guard case .failed(1, let next) = outcome else {
+                Issue.record("\(String(describing: outcome))")
+                return
+            }
+            let whole = min(Int64(1_000) << min(attempts, 20), 600_000)
+            #expect((whole / 2)...whole ~= next - 1_000)
+            longest = max(longest, next - 1_000)
+            schedule.settled(1)
+            // Others are not held up.
+            #expect(schedule.demand(at: 1_000) == 4)
+        }
+        #expect(longest > 300_000)
+    }
+
+    @Test mutating func `waits as long as the receiver asks, within reason`() {
+        _ = schedule.begin([delivery(1, "a"), delivery(2, "b")], at: 0)
+        #expect(
+            schedule.take(.status(503, retryAfter: 90_000), to: 1, at: 0, using: &random)
+                == .failed(1, nextAttemptAt: 90_000))
+        #expect(
+            schedule.take(.status(429, retryAfter: 86_400_000), to: 2, at: 0, using: &random)
+                == .failed(2, nextAttemptAt: 600_000))
+    }
+
+    @Test mutating func `gives an event up that could not be delivered for days`() {
+        let patience = WebhookSchedule.Settings().patience
+        _ = schedule.begin([delivery(1, "a", attempts: 400), delivery(2, "b")], at: patience)
+        #expect(
+            schedule.take(.status(500, retryAfter: nil), to: 1, at: patience, using: &random) == .dropped(1))
+        #expect(schedule.take(.unreachable("down"), to: 2, at: patience, using: &random) == .dropped(2))
+    }
+
+    @Test mutating func `tries a receiver that is down with one event at a time`() throws {
+        let due = ["a", "b", "c", "d"].enumerated().map { delivery(Int64($0), $1) }
+        #expect(schedule.begin(due, at: 0).count == 4)
+        for number in 0..<4 as Range<Int64> {
+            _ = schedule.take(.unreachable("connection refused"), to: number, at: 0, using: &random)
+            schedule.settled(number)
+        }
+        let deadline = try #require(schedule.deadline(at: 0))
+        // The fourth silence in a row: between four and eight seconds.
+        #expect(4_000...8_000 ~= deadline)
+        #expect(schedule.demand(at: deadline - 1) == 0)
+        #expect(schedule.begin(due, at: deadline - 1) == [])
+        #expect(schedule.demand(at: deadline) == 1)
+        #expect(schedule.begin(due, at: deadline).map(\.number) == [0])
+        // Whatever it says, it is there again.
+        _ = schedule.take(.status(500, retryAfter: nil), to: 0, at: deadline, using: &random)
+        schedule.settled(0)
+        #expect(schedule.begin(due, at: deadline).count == 4)
+        #expect(schedule.deadline(at: deadline) == nil)
+    }
+
+    @Test mutating func `sends nothing more to a receiver that is gone`() {
+        _ = schedule.begin([delivery(1, "a")], at: 0)
+        #expect(schedule.take(.status(410, retryAfter: nil), to: 1, at: 0, using: &random) == .gone(receiver))
+        schedule.settled(1)
+        #expect(schedule.isOver)
+        #expect(schedule.demand(at: .max) == 0)
+        #expect(schedule.begin([delivery(2, "b")], at: 9) == [])
+        #expect(schedule.deadline(at: 0) == nil)
+    }
+
+    @Test mutating func `survives absurd numbers`() {
+        _ = schedule.begin([delivery(1, "a", attempts: .max, committedAt: .min)], at: .max)
+        _ = schedule.take(.status(500, retryAfter: .min), to: 1, at: .max, using: &random)
+        _ = schedule.begin([delivery(2, "b", attempts: .min, committedAt: .max)], at: .min)
+        _ = schedule.take(.unreachable(""), to: 2, at: .min, using: &random)
+    }
+}
