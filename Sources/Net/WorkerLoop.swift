@@ -54,8 +54,10 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
     mutating func run() {
         var now = MonotonicClock.now()
         while true {
+            // Here, `now` is the end of the turn before.
             let ready = poller.wait(nanoseconds: patience(at: now))
             now = MonotonicClock.now()
+            let sentBefore = sink.counters.datagramsOut
             sink.begin(at: now)
             if ready.writable { sink.becameWritable(at: now) }
             let isOpen = ready.waker ? takeCommands(at: now) : true
@@ -65,7 +67,9 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
             if let deadline = handler.deadline, deadline <= now { handler.advance(to: now, into: &sink) }
             sink.flush(at: now)
             poller.watchWritable(sink.isBlocked, of: shared.socket)
-            statistics.batches &+= 1
+            let end = MonotonicClock.now()
+            statistics.noteBatch(from: now, to: end, sent: sink.counters.datagramsOut &- sentBefore)
+            now = end
             hasNews = true
             if now.nanoseconds(since: copied) >= Self.statisticsInterval { copyStatistics(at: now) }
         }

@@ -8,12 +8,26 @@ package struct WorkerStatistics: Equatable, Sendable {
     package var commands: UInt64 = 0
     /// CPU time its thread has used, in nanoseconds.
     package var processorNanoseconds: Int64 = 0
+    /// Time spent with batches, waiting for events left out, in nanoseconds.
+    package var busyNanoseconds: Int64 = 0
+    /// From the moment a batch of events was there to that at which its datagrams were with the kernel.
+    ///
+    /// The clock is read once for each, and every datagram of the batch counts.
+    package var latency = DurationHistogram(.packets)
     /// Share of one CPU used between the last two copies, 0 to 1.
     package var load: Double = 0
     /// When this copy was made.
     package var time = MonotonicTime.zero
 
     package init() {}
+
+    /// Takes in a turn of the loop, in which `sent` datagrams left.
+    mutating func noteBatch(from start: MonotonicTime, to end: MonotonicTime, sent: UInt64) {
+        let elapsed = end.nanoseconds(since: start)
+        batches &+= 1
+        busyNanoseconds &+= elapsed
+        latency.add(elapsed, times: sent)
+    }
 
     /// Prepares the next copy from this one.
     mutating func update(traffic: TrafficCounters, processorNanoseconds now: Int64, at time: MonotonicTime) {

@@ -29,7 +29,8 @@ extension Node {
         let opening = SessionOpening(
             id: id, plan: plan, localCredentials: credentials,
             publishes: request.purpose == .publish ? request.stream : nil,
-            follows: request.purpose == .play ? request.stream : nil, order: nextOrder)
+            follows: request.purpose == .play ? request.stream : nil, order: nextOrder,
+            requested: request.received)
         guard workers[worker].post(.open(opening)) else { throw .overloaded }
         nextOrder += 1
 

@@ -7,13 +7,16 @@ package struct WorkerReportCopy: Sendable {
     package let index: Int
     package let counters: WorkerCounters
     package let network: WorkerStatistics
+    /// Packets of other workers that it did not take in time.
+    package let relayOverflow: UInt64
 }
 
 extension Node {
     package func statistics() -> [WorkerReportCopy] {
         workers.enumerated().map { index, worker in
             WorkerReportCopy(
-                index: index, counters: worker.report.counters.withLock { $0 }, network: worker.statistics)
+                index: index, counters: worker.report.counters.withLock { $0 }, network: worker.statistics,
+                relayOverflow: exchange?.droppedPackets(of: index) ?? 0)
         }
     }
 }

@@ -13,6 +13,8 @@ package actor Node {
     let configuration: NodeConfiguration
     let log: Log
     let workers: [WorkerHandle]
+    /// Nil where there is only one worker.
+    let exchange: RelayExchange?
     private let fingerprint: SDPFingerprint
     private let events: AsyncStream<WorkerEvent>
     var sessions: [SessionID: SessionRecord] = [:]
@@ -43,6 +45,7 @@ package actor Node {
         self.events = events
         let count = max(configuration.workers, 1)
         let exchange = count > 1 ? RelayExchange(workers: count) : nil
+        self.exchange = exchange
         var started: [WorkerHandle] = []
         do {
             for index in 0..<count {

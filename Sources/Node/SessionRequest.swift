@@ -19,11 +19,14 @@ package struct SessionRequest: Sendable {
     package let offer: String
     /// How long a viewer may wait for a publisher; nil not to wait at all.
     package let patience: Duration?
+    /// When the request was there, for join times; nil to count from now.
+    package let received: MonotonicTime?
 
     package init(
         purpose: Purpose, stream: StreamID, participant: ParticipantID?, name: String? = nil, offer: String,
-        patience: Duration? = nil
+        patience: Duration? = nil, received: MonotonicTime? = nil
     ) {
+        self.received = received
         self.purpose = purpose
         self.stream = stream
         self.participant = participant

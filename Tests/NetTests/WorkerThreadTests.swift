@@ -93,6 +93,10 @@ private struct Echo: DatagramHandler {
         #expect(traffic.bytesIn == traffic.bytesOut)
         #expect(traffic.receiveCalls < 100)
         #expect(worker.statistics.processorNanoseconds > 0)
+        #expect(worker.statistics.latency.count == 100)
+        #expect(worker.statistics.busyNanoseconds > 0)
+        // Each batch took no longer than all of them.
+        #expect(worker.statistics.latency.nanoseconds <= 100 * UInt64(worker.statistics.busyNanoseconds))
     }
 
     @Test func `carries out commands from any thread, and says goodbye when stopped`() throws {

@@ -39,6 +39,7 @@ import Testing
             publisher.videoTracks.map(\.packetsSent).reduce(0, +) + (publisher.audioTrack?.packetsSent ?? 0)
         let relayed = simulation.workers[1].statistics.packetsRelayed
         #expect(relayed <= sent && relayed > sent / 2)
+        #expect(simulation.workers[0].statistics.packetsToWorkers >= relayed)
         #expect(simulation.workers[0].statistics.packetsRelayed == 0)
     }
 

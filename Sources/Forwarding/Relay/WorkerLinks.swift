@@ -7,6 +7,8 @@ final class WorkerLinks {
     private let exchange: RelayExchange
     private var outgoing: [RelayBatch]
     private var hasOutgoing = false
+    /// Packets handed over, once for each worker.
+    private(set) var sent = MediaCounters.Volume()
 
     init(index: Int, exchange: RelayExchange) {
         self.index = index
@@ -26,6 +28,7 @@ final class WorkerLinks {
     }
 
     func relay(_ packet: RelayedPacket, _ bytes: Span<UInt8>, to worker: Int) {
+        sent.add(bytes.count)
         outgoing[worker].append(packet, bytes)
         hasOutgoing = true
     }

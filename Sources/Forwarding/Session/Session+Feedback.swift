@@ -15,7 +15,7 @@ extension Session {
                 take(packet, clock: clock, at: now, into: &sink)
             }
         } catch {
-            counters.undecodable &+= 1
+            noteRefusal(error)
         }
     }
 

@@ -16,8 +16,7 @@ extension Session {
             // Chromium probes the link with SSRC 0 before it has media.
             guard header.ssrc != 0 else { return }
             guard let route = route(for: header, in: datagram.span, at: now) else {
-                counters.unroutable &+= 1
-                return
+                return counters.drops.noRoute &+= 1
             }
             switch route.kind {
             case .media:
@@ -31,7 +30,16 @@ extension Session {
                     original, RTPHeader(parsing: original), on: route, isRepair: true, at: now, into: &sink)
             }
         } catch {
-            counters.undecodable &+= 1
+            noteRefusal(error)
+        }
+    }
+
+    /// Counts a packet that could not be taken in, by what was wrong with it.
+    func noteRefusal(_ error: any Error) {
+        switch error as? SRTPError {
+        case .replayed: counters.drops.replayed &+= 1
+        case .authenticationFailed: counters.drops.unauthentic &+= 1
+        default: counters.drops.undecodable &+= 1
         }
     }
 
@@ -46,9 +54,15 @@ extension Session {
                 bytes, header, isRepair: isRepair, clock: isPublisherClockKnown ? publisherClock : nil,
                 at: now)
         else { return }
+        noteAccepted(route.track.kind, size: bytes.count, isRepair: isRepair)
         route.track.relay(packet, bytes, of: layer, over: links)
         layer.forward(packet, at: now, into: &sink)
         route.track.retargetIfDue(at: now)
+    }
+
+    private func noteAccepted(_ kind: MediaKind, size: Int, isRepair: Bool) {
+        if kind == .audio { counters.audioReceived.add(size) } else { counters.videoReceived.add(size) }
+        if isRepair { counters.packetsRepaired &+= 1 }
     }
 
     /// Turns an RTX packet back into the packet it repeats, in place.
@@ -78,8 +92,7 @@ extension Session {
 
     /// Counts what came on this connection, for congestion feedback: media, retransmissions and probes alike.
     private func noteArrival(of header: RTPHeader, in packet: Span<UInt8>, size: Int, at now: MonotonicTime) {
-        counters.packetsReceived &+= 1
-        counters.bytesReceived &+= UInt64(size)
+        counters.received.add(size)
         requestWake()
         estimator?.receive(size: size, at: now)
         guard feedback != nil, let id = plan.publishedExtensions.transportSequenceNumber,

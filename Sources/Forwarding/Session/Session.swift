@@ -37,6 +37,8 @@ package final class Session {
     let links: WorkerLinks?
     private let wakeList: WakeList
     private var isOnWakeList = false
+    /// How long the client takes to join.
+    var progress: JoinProgress
     /// Whether media came from the client.
     var hasMedia = false
 
@@ -49,8 +51,8 @@ package final class Session {
 
     init(
         _ opening: SessionOpening, connection: PeerConnection, firstTrack: UInt64, wakeList: WakeList,
-        fanOut: FanOut,
-        links: WorkerLinks?, using random: inout some RandomNumberGenerator, at now: MonotonicTime
+        fanOut: FanOut, recorder: JoinRecorder, links: WorkerLinks?,
+        using random: inout some RandomNumberGenerator, at now: MonotonicTime
     ) {
         id = opening.id
         plan = opening.plan
@@ -59,6 +61,8 @@ package final class Session {
         follows = opening.follows
         order = opening.order
         self.wakeList = wakeList
+        progress = JoinProgress(
+            requested: opening.requested ?? now, isPublisher: opening.publishes != nil, recorder: recorder)
         self.links = links
         let ssrc = plan.slots.first?.ssrc ?? UInt32.random(in: 1...UInt32.max, using: &random)
         reportSSRC = ssrc
@@ -110,6 +114,7 @@ package final class Session {
 
     /// A slot began with another source: its new time line is told at once, for lip sync.
     func noteSwitch(at now: MonotonicTime) {
+        if follows != nil { progress.media(at: now) }
         scheduler.expedite(at: now)
         requestWake()
     }
@@ -117,12 +122,18 @@ package final class Session {
     /// What was counted here, in its slots and in its tracks.
     package var totals: MediaCounters {
         var totals = counters
-        for slot in slots { totals.add(slot.counters) }
+        for slot in slots {
+            totals.add(slot.counters)
+            let sent = MediaCounters.Volume(
+                packets: slot.counters.packetsSent, bytes: slot.counters.bytesSent)
+            if slot.plan.kind == .audio { totals.audioSent.add(sent) } else { totals.videoSent.add(sent) }
+        }
         for source in sources {
             for layer in source.track.layers {
                 totals.keyFrameDemands &+= layer.keyFrames.demandCount
                 totals.keyFrameRequests &+= layer.keyFrames.requestCount
                 totals.keyFrames &+= layer.keyFrames.keyFrameCount
+                totals.repairsRequested &+= layer.repairsRequested
             }
         }
         return totals

@@ -15,18 +15,17 @@ extension Slot {
         _ packets: Span<ForwardedPacket>, from storage: Span<UInt8>, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let segment = timeline.current, let format, let address = connection.remoteAddress else {
-            counters.packetsDropped &+= UInt64(packets.count)
-            return
+        guard let segment = timeline.current, let format else {
+            return counters.drops.codecNotNegotiated &+= UInt64(packets.count)
+        }
+        guard let address = connection.remoteAddress else {
+            return counters.drops.noAddress &+= UInt64(packets.count)
         }
         var sent = SentRun()
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
             let packet = packets[index]
             let length = write(packet, storage, in: segment, as: format, into: &buffer)
-            guard length > 0 else {
-                counters.packetsDropped &+= 1
-                return 0
-            }
+            guard length > 0 else { return 0 }
             sent.packets &+= 1
             sent.bytes &+= length
             sent.payloadBytes &+= packet.payload.count
@@ -39,20 +38,27 @@ extension Slot {
     }
 
     /// Writes one packet as the viewer gets it, and notes where its stream stands then.
-    /// - Returns: the length of the SRTP packet; 0 if it could not be written.
+    /// - Returns: the length of the SRTP packet; 0 if it is dropped, which is counted.
     private func write(
         _ packet: ForwardedPacket, _ storage: Span<UInt8>, in segment: RTPTimeline<TrackLayer>.Segment,
         as format: MediaFormat, into buffer: inout MutableSpan<UInt8>
     ) -> Int {
-        guard format.codec == packet.codec, let sequence = segment.outgoing(packet.sequenceNumber) else {
+        guard format.codec == packet.codec else {
+            counters.drops.codecNotNegotiated &+= 1
+            return 0
+        }
+        guard let sequence = segment.outgoing(packet.sequenceNumber) else {
+            counters.drops.beforeStart &+= 1
             return 0
         }
         let timestamp = packet.timestamp &+ segment.timestampOffset
         let form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence, timestamp: timestamp,
             pictures: packet.pictures.adding(segment.pictures), originalSequence: nil)
-        guard let length = try? write(packet, storage.extracting(packet.place), as: form, into: &buffer)
-        else { return 0 }
+        guard let length = try? write(packet, storage.extracting(packet.place), as: form, into: &buffer) else {
+            counters.drops.oversize &+= 1
+            return 0
+        }
         if timeline.sent(sequence, timestamp: timestamp, at: packet.arrival) {
             lastPictures.update(with: form.pictures)
         }
@@ -67,6 +73,7 @@ extension Slot {
         _ lost: [UInt16], rtt: Duration?, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
+        counters.resendsRequested &+= UInt64(lost.count)
         for sequenceNumber in lost {
             guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber),
                 let range = segment.source.history.range(of: sequence)
@@ -103,7 +110,7 @@ extension Slot {
             }
             counters.packetsResent &+= 1
         } catch {
-            counters.packetsDropped &+= 1
+            counters.drops.oversize &+= 1
         }
     }
 

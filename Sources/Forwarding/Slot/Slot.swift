@@ -86,7 +86,7 @@ package final class Slot {
     /// - Returns: whether the change was made; not if the receiver cannot take the codec.
     func begin(_ layer: TrackLayer, with packet: MediaPacket, at now: MonotonicTime) -> Bool {
         guard let format = plan.format(for: packet.codec) else {
-            counters.packetsDropped &+= 1
+            counters.drops.codecNotNegotiated &+= 1
             awaited = nil
             return false
         }

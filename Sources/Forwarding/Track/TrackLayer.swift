@@ -30,6 +30,8 @@ package final class TrackLayer {
     /// From the latest key frame with a dependency descriptor.
     private var structure: DependencyStructure?
     private var pictureIDs = PictureIDExtender()
+    /// Packets that the publisher was asked to send again.
+    private(set) var repairsRequested: UInt64 = 0
     /// Slots that this layer is being sent to.
     package private(set) var slots: [Slot] = []
     /// Slots that change to this layer at its next entry point.
@@ -288,6 +290,7 @@ package final class TrackLayer {
         var lost: [UInt16] = []
         stream?.nacksDue(at: now, rtt: rtt, into: &lost)
         if !lost.isEmpty {
+            repairsRequested &+= UInt64(lost.count)
             packets.append(
                 .nack(NegativeAcknowledgement(senderSSRC: sender, mediaSSRC: ssrc, lost: lost)))
         }

@@ -11,6 +11,8 @@ final class FanOut {
     /// Layers with packets that wait.
     private var layers: [TrackLayer] = []
     private var patience = Patience()
+    /// How long the first packet of what was sent together had waited, for each packet sent.
+    private(set) var waits = DurationHistogram(.packets)
     /// When `sendDue` wants to be called; nil if nothing waits.
     private(set) var deadline: MonotonicTime?
 
@@ -27,16 +29,25 @@ final class FanOut {
         let longestWait = patience.longestWait(at: now)
         var sent = 0
         for layer in layers where layer.isVideo && layer.isDue(after: longestWait, at: now) {
-            sent += layer.sendWaiting(at: now, into: &sink)
+            sent += send(layer, at: now, into: &sink)
         }
         let hasCompany = sent > 0
         for layer in layers where !layer.isVideo {
             guard hasCompany || layer.isDue(after: longestWait, at: now) else { continue }
-            sent += layer.sendWaiting(at: now, into: &sink)
+            sent += send(layer, at: now, into: &sink)
         }
         patience.add(sent, at: now)
         layers.removeAll { !$0.stayListed() }
         deadline = layers.lazy.map { $0.waitingSince.advanced(byNanoseconds: longestWait) }.min()
+    }
+
+    private func send(
+        _ layer: TrackLayer, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) -> Int {
+        let since = layer.waitingSince
+        let sent = layer.sendWaiting(at: now, into: &sink)
+        waits.add(now.nanoseconds(since: since), times: UInt64(max(sent, 0)))
+        return sent
     }
 }
 

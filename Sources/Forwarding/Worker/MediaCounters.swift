@@ -1,19 +1,80 @@
 /// Packets and bytes, as sessions count them and metrics show them.
 package struct MediaCounters: Equatable, Sendable {
-    package var packetsReceived: UInt64 = 0
-    /// Of RTP packets, decrypted.
-    package var bytesReceived: UInt64 = 0
-    /// For the first time, not as a retransmission.
+    /// Packets and their bytes.
+    package struct Volume: Equatable, Sendable {
+        package var packets: UInt64 = 0
+        package var bytes: UInt64 = 0
+
+        package init(packets: UInt64 = 0, bytes: UInt64 = 0) {
+            self.packets = packets
+            self.bytes = bytes
+        }
+
+        package mutating func add(_ size: Int) {
+            packets &+= 1
+            bytes &+= UInt64(size)
+        }
+
+        package mutating func add(_ other: Volume) {
+            packets &+= other.packets
+            bytes &+= other.bytes
+        }
+    }
+
+    /// Packets that went no further, by reason.
+    package struct Drops: Equatable, Sendable {
+        /// Came before, or is too old to tell; RTP and RTCP.
+        package var replayed: UInt64 = 0
+        /// Its tag is wrong.
+        package var unauthentic: UInt64 = 0
+        /// Is no RTP, RTCP or payload that can be read.
+        package var undecodable: UInt64 = 0
+        /// Belongs to no m-line.
+        package var noRoute: UInt64 = 0
+        /// The viewer did not offer the codec.
+        package var codecNotNegotiated: UInt64 = 0
+        /// Older than what the viewer's stream began with.
+        package var beforeStart: UInt64 = 0
+        /// It is not known yet where the viewer is.
+        package var noAddress: UInt64 = 0
+        /// Does not fit into a datagram with the viewer's header.
+        package var oversize: UInt64 = 0
+
+        package init() {}
+
+        package mutating func add(_ other: Drops) {
+            replayed &+= other.replayed
+            unauthentic &+= other.unauthentic
+            undecodable &+= other.undecodable
+            noRoute &+= other.noRoute
+            codecNotNegotiated &+= other.codecNotNegotiated
+            beforeStart &+= other.beforeStart
+            noAddress &+= other.noAddress
+            oversize &+= other.oversize
+        }
+    }
+
+    /// All RTP of publishers: media, retransmissions and probes, decrypted.
+    package var received = Volume()
+    /// Of publishers' audio and video, what was new: each packet once, repaired ones included.
+    package var audioReceived = Volume()
+    package var videoReceived = Volume()
+    /// Of publishers' packets, those that came by retransmission.
+    package var packetsRepaired: UInt64 = 0
+    /// Packets that publishers were asked to send again.
+    package var repairsRequested: UInt64 = 0
+
+    /// SRTP to viewers, for the first time, not as a retransmission.
     package var packetsSent: UInt64 = 0
-    /// Of SRTP packets, as they leave.
     package var bytesSent: UInt64 = 0
+    /// The same by kind; filled in when counters are put together.
+    package var audioSent = Volume()
+    package var videoSent = Volume()
+    /// Packets that viewers asked for again, and those that were sent again.
+    package var resendsRequested: UInt64 = 0
     package var packetsResent: UInt64 = 0
-    /// Could not be sent on: no codec in common, too large, no address yet.
-    package var packetsDropped: UInt64 = 0
-    /// Failed authentication or parsing.
-    package var undecodable: UInt64 = 0
-    /// Belong to no m-line.
-    package var unroutable: UInt64 = 0
+
+    package var drops = Drops()
     package var keyFrameDemands: UInt64 = 0
     package var keyFrameRequests: UInt64 = 0
     package var keyFrames: UInt64 = 0
@@ -21,14 +82,18 @@ package struct MediaCounters: Equatable, Sendable {
     package init() {}
 
     package mutating func add(_ other: MediaCounters) {
-        packetsReceived &+= other.packetsReceived
-        bytesReceived &+= other.bytesReceived
+        received.add(other.received)
+        audioReceived.add(other.audioReceived)
+        videoReceived.add(other.videoReceived)
+        packetsRepaired &+= other.packetsRepaired
+        repairsRequested &+= other.repairsRequested
         packetsSent &+= other.packetsSent
         bytesSent &+= other.bytesSent
+        audioSent.add(other.audioSent)
+        videoSent.add(other.videoSent)
+        resendsRequested &+= other.resendsRequested
         packetsResent &+= other.packetsResent
-        packetsDropped &+= other.packetsDropped
-        undecodable &+= other.undecodable
-        unroutable &+= other.unroutable
+        drops.add(other.drops)
         keyFrameDemands &+= other.keyFrameDemands
         keyFrameRequests &+= other.keyFrameRequests
         keyFrames &+= other.keyFrames

@@ -37,8 +37,7 @@ extension Worker {
             at: now)
         let session = Session(
             opening, connection: connection, firstTrack: nextTrack, wakeList: wakeList, fanOut: fanOut,
-            links: links,
-            using: &environment.random, at: now)
+            recorder: recorder, links: links, using: &environment.random, at: now)
         nextTrack &+= UInt64(session.sources.count)
         for source in session.sources { published[source.track.key.track] = source.track }
         register(session)

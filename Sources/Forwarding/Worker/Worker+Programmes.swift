@@ -88,8 +88,9 @@ extension Worker {
     ) {
         guard let track = relayed[TrackKey(worker: sender, track: packet.track)],
             packet.range.upperBound <= bytes.count
-        else { return }
+        else { return counters.relayedInVain &+= 1 }
         counters.packetsRelayed &+= 1
+        counters.bytesRelayed &+= UInt64(packet.range.count)
         track.receiveRelayed(packet, bytes.extracting(packet.range), at: now, into: &sink)
     }
 

@@ -38,6 +38,7 @@ package final class Worker {
     let remoteOwners: [RemoteKeyFrameSource]
     let wakeList = WakeList()
     let fanOut = FanOut()
+    let recorder = JoinRecorder()
     private var deadlines = DeadlineQueue<SessionID>()
     /// What control has to know; drained by whoever owns the worker.
     private var events: [WorkerEvent] = []
@@ -69,11 +70,14 @@ package final class Worker {
         guard let kind, let session = byAddress[source] else { return counters.strangers &+= 1 }
         switch kind {
         case .rtp:
+            counters.mediaDatagrams &+= 1
             session.receiveMedia(&datagram, from: source, at: now, into: &sink)
-            noteFirstMedia(of: session)
+            noteFirstMedia(of: session, at: now)
         case .rtcp:
+            counters.controlDatagrams &+= 1
             session.receiveControl(&datagram, from: source, clock: environment.clock, at: now, into: &sink)
         case .dtls:
+            counters.handshakes &+= 1
             session.connection.receiveHandshake(datagram.span, from: source, at: now, into: &sink)
             settle(session, at: now, into: &sink)
         case .stun: break
@@ -87,13 +91,15 @@ package final class Worker {
         guard let ufrag = STUNMessage.localUfrag(ofRequest: datagram), let session = byUfrag[ufrag] else {
             return counters.strangers &+= 1
         }
+        counters.checks &+= 1
         session.connection.receiveCheck(datagram, from: source, at: now, into: &sink)
         settle(session, at: now, into: &sink)
     }
 
-    private func noteFirstMedia(of session: Session) {
-        guard !session.hasMedia, session.counters.packetsReceived > 0 else { return }
+    private func noteFirstMedia(of session: Session, at now: MonotonicTime) {
+        guard !session.hasMedia, session.counters.received.packets > 0 else { return }
         session.hasMedia = true
+        session.progress.media(at: now)
         events.append(.mediaStarted(session.id))
     }
 
@@ -145,10 +151,13 @@ package final class Worker {
     func settle(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         for event in session.connection.takeEvents() {
             switch event {
-            case .admitted(let address): admit(address, to: session)
+            case .admitted(let address):
+                session.progress.checked(at: now)
+                admit(address, to: session)
             case .dismissed(let address): dismiss(address, from: session)
             case .retired(let ufrag): byUfrag[ufrag] = nil
             case .connected(let profile):
+                session.progress.connected(at: now)
                 events.append(.connected(session.id, profile))
                 begin(session, at: now, into: &sink)
             case .dataChannel: break
@@ -207,8 +216,17 @@ package final class Worker {
     /// What was counted, living sessions included.
     package var statistics: WorkerCounters {
         var total = counters
-        for session in sessions.values { total.media.add(session.totals) }
+        for session in sessions.values {
+            total.media.add(session.totals)
+            total.slots += session.slots.count
+            total.slotsAttached += session.slots.count { $0.track != nil }
+        }
         total.sessions = sessions.count
+        total.publishers = recorder.publishers
+        total.viewers = recorder.viewers
+        total.waits = fanOut.waits
+        total.packetsToWorkers = links?.sent.packets ?? 0
+        total.bytesToWorkers = links?.sent.bytes ?? 0
         return total
     }
 }

@@ -25,11 +25,14 @@ package struct SessionOpening: Sendable {
     package let follows: StreamID?
     /// Later sessions of the node have higher numbers; of two publishers of a stream the later one counts.
     package let order: UInt64
+    /// When the client's request came; nil to count from the moment the worker hears of it.
+    package let requested: MonotonicTime?
 
     package init(
         id: SessionID, plan: SessionPlan, localCredentials: ICECredentials, publishes: StreamID? = nil,
-        follows: StreamID? = nil, order: UInt64
+        follows: StreamID? = nil, order: UInt64, requested: MonotonicTime? = nil
     ) {
+        self.requested = requested
         self.id = id
         self.plan = plan
         self.localCredentials = localCredentials
@@ -54,10 +57,28 @@ package struct WorkerCounters: Equatable, Sendable {
     package var strangers: UInt64 = 0
     package var sessionsOpened: UInt64 = 0
     package var sessionsConnected: UInt64 = 0
+    /// Datagrams of sessions, by protocol.
+    package var checks: UInt64 = 0
+    package var handshakes: UInt64 = 0
+    package var mediaDatagrams: UInt64 = 0
+    package var controlDatagrams: UInt64 = 0
     /// Packets that came from other workers.
     package var packetsRelayed: UInt64 = 0
+    package var bytesRelayed: UInt64 = 0
+    /// Packets that came from other workers for a track that is gone.
+    package var relayedInVain: UInt64 = 0
+    /// Packets handed to other workers, once for each.
+    package var packetsToWorkers: UInt64 = 0
+    package var bytesToWorkers: UInt64 = 0
+    /// How long packets waited for others, while the worker was busy.
+    package var waits = DurationHistogram(.packets)
+    package var publishers = JoinPhases()
+    package var viewers = JoinPhases()
     /// That live now.
     package var sessions = 0
+    /// Slots of sessions that live now, and those among them that carry a track.
+    package var slots = 0
+    package var slotsAttached = 0
     /// In `Worker.counters` of sessions that have ended; `Worker.statistics` adds those that live.
     package var media = MediaCounters()
 

@@ -1,4 +1,5 @@
 import Base
+import Net
 import Node
 
 /// WHIP and WHEP.
@@ -8,6 +9,7 @@ extension GatewayHandler {
     func createSession(
         _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
+        let start = MonotonicClock.now()
         let stream = try Self.stream(parameters)
         let token: Token? =
             switch purpose {
@@ -25,8 +27,7 @@ extension GatewayHandler {
             created = try await service.createSession(
                 SessionRequest(
                     purpose: purpose, stream: stream, participant: token?.subject, name: token?.name,
-                    offer: offer,
-                    patience: patience))
+                    offer: offer, patience: patience, received: start))
         } catch {
             throw Problem(error)
         }
@@ -37,6 +38,7 @@ extension GatewayHandler {
         }
         var response = HTTPResponse(
             status: 201, headers: ["Content-Type": MediaType.sdp], body: Array(created.answer.utf8))
+        answerTimes.note(purpose, since: start)
         response.headers.add("Location", "/\(purpose.endpoint)/\(stream)/\(created.id)")
         response.headers.add("ETag", Self.quoted(created.entityTag))
         response.headers.add("Accept-Patch", MediaType.fragment)

@@ -8,6 +8,7 @@ package struct GatewayHandler: HTTPHandler {
     let settings: GatewaySettings
     let pages: WebPages
     let counters: HTTPCounters
+    let answerTimes = AnswerTimes()
 
     /// - Parameter now: seconds since 1970.
     package init(
@@ -111,7 +112,10 @@ package struct GatewayHandler: HTTPHandler {
     }
 
     private func showMetrics() async -> HTTPResponse {
-        let metrics = await service.metrics() + counters.metrics + ProcessMetrics.collect()
+        let answered = answerTimes.copy
+        let metrics =
+            await service.metrics(published: answered.published, played: answered.played) + counters.metrics
+            + ProcessMetrics.collect()
         return HTTPResponse(
             status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
             body: Array(metrics.text.utf8))

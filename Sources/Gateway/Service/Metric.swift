@@ -1,18 +1,28 @@
+import Base
+
 /// One number to watch, with its meaning.
 /// - Source: Prometheus text format 0.0.4.
 package struct Metric: Sendable, Equatable {
     package enum Kind: String, Sendable {
         case counter
         case gauge
+        case histogram
     }
 
     package struct Sample: Sendable, Equatable {
         package let labels: [Label]
         package let value: Double
+        /// What a histogram's lines add to its name.
+        fileprivate let suffix: String
 
         package init(_ value: Double, _ labels: [Label] = []) {
+            self.init(value, labels, suffix: "")
+        }
+
+        fileprivate init(_ value: Double, _ labels: [Label], suffix: String) {
             self.labels = labels
             self.value = value
+            self.suffix = suffix
         }
     }
 
@@ -41,6 +51,23 @@ package struct Metric: Sendable, Equatable {
     package init(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
         self.init(name, kind, help, [Sample(value)])
     }
+
+    /// Distributions of durations, in seconds.
+    package init(_ name: String, _ help: String, _ distributions: [(labels: [Label], DurationHistogram)]) {
+        self.init(
+            name, .histogram, help,
+            distributions.flatMap { labels, histogram in
+                let total = Double(histogram.count)
+                return histogram.cumulative.map { bucket in
+                    Sample(
+                        Double(bucket.count), labels + [Label("le", "\(bucket.seconds)")], suffix: "_bucket")
+                } + [
+                    Sample(total, labels + [Label("le", "+Inf")], suffix: "_bucket"),
+                    Sample(Double(histogram.nanoseconds) / 1e9, labels, suffix: "_sum"),
+                    Sample(total, labels, suffix: "_count"),
+                ]
+            })
+    }
 }
 
 extension [Metric] {
@@ -48,11 +75,13 @@ extension [Metric] {
     package var text: String {
         var text = ""
         for metric in self {
-            text += "# HELP \(metric.name) \(metric.help)\n# TYPE \(metric.name) \(metric.kind.rawValue)\n"
+            text += "# HELP \(metric.name) \(Self.escapedHelp(metric.help))\n"
+            text += "# TYPE \(metric.name) \(metric.kind.rawValue)\n"
             for sample in metric.samples {
                 let labels = sample.labels.map { "\($0.name)=\"\(Self.escaped($0.value))\"" }.joined(
                     separator: ",")
-                text += "\(metric.name)\(labels.isEmpty ? "" : "{\(labels)}") \(Self.text(sample.value))\n"
+                text += "\(metric.name)\(sample.suffix)\(labels.isEmpty ? "" : "{\(labels)}")"
+                text += " \(Self.text(sample.value))\n"
             }
         }
         return text
@@ -62,12 +91,16 @@ extension [Metric] {
         value == value.rounded() && abs(value) < 1e15 ? "\(Int(value))" : "\(value)"
     }
 
-    private static func escaped(_ value: String) -> String {
+    private static func escapedHelp(_ text: String) -> String {
+        text.contains { $0 == "\\" || $0 == "\n" } ? escaped(text, quotes: false) : text
+    }
+
+    private static func escaped(_ value: String, quotes: Bool = true) -> String {
         var result = ""
         for character in value {
             switch character {
             case "\\": result += "\\\\"
-            case "\"": result += "\\\""
+            case "\"" where quotes: result += "\\\""
             case "\n": result += "\\n"
             default: result.append(character)
             }

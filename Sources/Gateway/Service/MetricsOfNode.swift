@@ -1,11 +1,15 @@
+import Base
 import Forwarding
 import Net
 import Node
 
-/// A node's counters under the names that monitoring knows.
+/// A node's counters under the names that monitoring knows; each is explained here and nowhere else.
+///
+/// Workers copy theirs out once a second.
 enum MetricsOfNode {
     static func collect(_ workers: [WorkerReportCopy], _ streams: [StreamSnapshot]) -> [Metric] {
-        streamMetrics(streams) + sessionMetrics(workers) + mediaMetrics(workers) + networkMetrics(workers)
+        streamMetrics(streams) + sessionMetrics(workers) + mediaMetrics(workers) + repairMetrics(workers)
+            + [drops(workers)] + relayMetrics(workers) + networkMetrics(workers) + workerMetrics(workers)
     }
 
     private static func streamMetrics(_ streams: [StreamSnapshot]) -> [Metric] {
@@ -37,29 +41,102 @@ enum MetricsOfNode {
                 Double($0.counters.sessionsConnected)
             },
             perWorker(
-                workers, "rostrum_strange_datagrams_total", .counter, "Datagrams that belong to no session."
+                workers, "rostrum_slots", .gauge,
+                "Receiving m-lines of living sessions, to which a track can be attached."
             ) {
-                Double($0.counters.strangers)
+                Double($0.counters.slots)
             },
-            perWorker(
-                workers, "rostrum_packets_relayed_total", .counter, "RTP packets taken from other workers."
-            ) {
-                Double($0.counters.packetsRelayed)
+            perWorker(workers, "rostrum_slots_attached", .gauge, "Slots that have a track attached.") {
+                Double($0.counters.slotsAttached)
             },
         ]
     }
 
+    /// How long clients take to join, over all workers.
+    /// - Parameters: `published` and `played`: how long their requests took to be answered.
+    static func joins(
+        _ workers: [WorkerReportCopy], published: DurationHistogram, played: DurationHistogram
+    ) -> Metric {
+        var publishers = JoinPhases()
+        var viewers = JoinPhases()
+        for worker in workers {
+            publishers.add(worker.counters.publishers)
+            viewers.add(worker.counters.viewers)
+        }
+        let roles = [("publisher", publishers, published), ("viewer", viewers, played)]
+        return Metric(
+            "rostrum_join_seconds",
+            "From a WHIP or WHEP request to each phase of joining: its answer, the first valid ICE check, the end of "
+                + "the DTLS handshake, the first media packet from a publisher or to a viewer (who may have "
+                + "waited for a publisher).",
+            roles.flatMap { role, phases, answered in
+                [
+                    ("answered", answered), ("ice", phases.checked), ("dtls", phases.connected),
+                    ("first_media", phases.firstMedia),
+                ].map { phase, histogram in
+                    ([Metric.Label("role", role), Metric.Label("phase", phase)], histogram)
+                }
+            })
+    }
+
     private static func mediaMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
+        let kinds: [(String, (MediaCounters) -> MediaCounters.Volume)] = [
+            ("audio", \.audioReceived), ("video", \.videoReceived), ("other", \.otherReceived),
+        ]
+        let sent: [(String, (MediaCounters) -> MediaCounters.Volume)] = [
+            ("audio", \.audioSent), ("video", \.videoSent),
+        ]
+        return [
+            labelled(
+                workers, "rostrum_rtp_packets_received_total",
+                "RTP packets from publishers; other ones are probes, duplicates and what no m-line takes.",
+                "kind",
+                kinds.map { name, volume in (name, { Double(volume($0.counters.media).packets) }) }),
+            labelled(
+                workers, "rostrum_rtp_bytes_received_total",
+                "Bytes of decrypted RTP packets from publishers.",
+                "kind", kinds.map { name, volume in (name, { Double(volume($0.counters.media).bytes) }) }),
+            labelled(
+                workers, "rostrum_rtp_packets_sent_total",
+                "RTP packets forwarded to viewers, retransmissions left out.", "kind",
+                sent.map { name, volume in (name, { Double(volume($0.counters.media).packets) }) }),
+            labelled(
+                workers, "rostrum_rtp_bytes_sent_total", "Bytes of SRTP packets forwarded to viewers.",
+                "kind",
+                sent.map { name, volume in (name, { Double(volume($0.counters.media).bytes) }) }),
+            Metric(
+                "rostrum_forwarding_latency_seconds",
+                "From the wake-up that brought a batch of datagrams to the moment at which what it caused to be "
+                    + "sent was with the kernel; measured once a batch, counted for each datagram sent.",
+                workers.map { ([Metric.Label("worker", "\($0.index)")], $0.network.latency) }),
+            Metric(
+                "rostrum_forwarding_wait_seconds",
+                "How long packets waited for others to leave with, before that; an idle worker never waits. Counted "
+                    + "for each packet sent, with the wait of the first one among them.",
+                workers.map { ([Metric.Label("worker", "\($0.index)")], $0.counters.waits) }),
+        ]
+    }
+
+    private static func repairMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
         let counters: [(String, String, KeyPath<MediaCounters, UInt64>)] = [
-            ("rtp_packets_received", "RTP packets from publishers.", \.packetsReceived),
-            ("rtp_bytes_received", "Bytes of decrypted RTP packets from publishers.", \.bytesReceived),
-            ("rtp_packets_sent", "RTP packets to viewers, retransmissions left out.", \.packetsSent),
-            ("rtp_bytes_sent", "Bytes of SRTP packets to viewers.", \.bytesSent),
-            ("rtp_packets_resent", "RTP packets sent again on request.", \.packetsResent),
-            ("rtp_packets_dropped", "RTP packets that could not be sent on.", \.packetsDropped),
-            ("packets_undecodable", "Packets that failed authentication or parsing.", \.undecodable),
-            ("packets_unroutable", "RTP packets that belong to no m-line.", \.unroutable),
-            ("key_frame_demands", "Occasions on which a viewer needed a key frame.", \.keyFrameDemands),
+            (
+                "retransmissions_requested", "RTP packets that viewers asked for again (NACK).",
+                \.resendsRequested
+            ),
+            ("retransmissions_sent", "RTP packets sent to viewers again.", \.packetsResent),
+            (
+                "publisher_retransmissions_requested", "RTP packets that publishers were asked for again.",
+                \.repairsRequested
+            ),
+            (
+                "publisher_retransmissions_received",
+                "RTP packets that publishers sent again and that were missing.",
+                \.packetsRepaired
+            ),
+            (
+                "key_frame_demands", "Occasions on which a viewer needed a key frame: joins, PLI, FIR.",
+                \.keyFrameDemands
+            ),
             ("key_frame_requests", "Key-frame requests sent to publishers.", \.keyFrameRequests),
             ("key_frames", "Key frames received.", \.keyFrames),
         ]
@@ -70,41 +147,33 @@ enum MetricsOfNode {
         }
     }
 
-    private static func networkMetrics(_ workers: [WorkerReportCopy]) -> [Metric] {
-        let counters: [(String, String, KeyPath<TrafficCounters, UInt64>)] = [
-            ("udp_datagrams_received", "Datagrams received.", \.datagramsIn),
-            ("udp_bytes_received", "Bytes of datagrams received.", \.bytesIn),
-            ("udp_datagrams_sent", "Datagrams sent.", \.datagramsOut),
-            ("udp_messages_sent", "Messages the kernel took, of one or more datagrams.", \.messagesOut),
-            ("udp_bytes_sent", "Bytes of datagrams sent.", \.bytesOut),
-            ("udp_receive_calls", "System calls that receive.", \.receiveCalls),
-            ("udp_send_calls", "System calls that send.", \.sendCalls),
-        ]
-        let traffic = counters.map { name, help, path in
-            perWorker(workers, "rostrum_\(name)_total", .counter, help) {
-                Double($0.network.traffic[keyPath: path])
-            }
+    private static func drops(_ workers: [WorkerReportCopy]) -> Metric {
+        func media(_ path: KeyPath<MediaCounters.Drops, UInt64>) -> (WorkerReportCopy) -> Double {
+            { Double($0.counters.media.drops[keyPath: path]) }
         }
-        return traffic + [
-            perWorker(
-                workers, "rostrum_worker_cpu_seconds_total", .counter, "CPU time of the worker's thread."
-            ) {
-                Double($0.network.processorNanoseconds) / 1e9
-            },
-            perWorker(
-                workers, "rostrum_worker_load", .gauge, "Share of one CPU the worker used lately, 0 to 1."
-            ) {
-                $0.network.load
-            },
-        ]
-    }
-
-    private static func perWorker(
-        _ workers: [WorkerReportCopy], _ name: String, _ kind: Metric.Kind, _ help: String,
-        _ value: (WorkerReportCopy) -> Double
-    ) -> Metric {
-        Metric(
-            name, kind, help,
-            workers.map { Metric.Sample(value($0), [Metric.Label("worker", "\($0.index)")]) })
+        func network(_ path: KeyPath<TrafficCounters, UInt64>) -> (WorkerReportCopy) -> Double {
+            { Double($0.network.traffic[keyPath: path]) }
+        }
+        return labelled(
+            workers, "rostrum_drops_total",
+            "Packets that went no further. Received: receive_buffer_full (the kernel's), truncated, no_session, "
+                + "replay, unauthentic, undecodable, no_route (no m-line). For a viewer: codec_not_negotiated, "
+                + "before_start (older than the viewer's stream), no_address, oversize. On the way out: "
+                + "send_buffer_full, datagram_too_large (path MTU), unreachable, send_error. Between workers: "
+                + "relay_overflow, relay_no_track.",
+            "reason",
+            [
+                ("receive_buffer_full", network(\.droppedByKernel)),
+                ("truncated", network(\.droppedTruncated)),
+                ("no_session", { Double($0.counters.strangers) }), ("replay", media(\.replayed)),
+                ("unauthentic", media(\.unauthentic)), ("undecodable", media(\.undecodable)),
+                ("no_route", media(\.noRoute)), ("codec_not_negotiated", media(\.codecNotNegotiated)),
+                ("before_start", media(\.beforeStart)), ("no_address", media(\.noAddress)),
+                ("oversize", media(\.oversize)), ("send_buffer_full", network(\.droppedBufferFull)),
+                ("datagram_too_large", network(\.droppedTooLarge)),
+                ("unreachable", network(\.droppedUnreachable)), ("send_error", network(\.droppedOther)),
+                ("relay_overflow", { Double($0.relayOverflow) }),
+                ("relay_no_track", { Double($0.counters.relayedInVain) }),
+            ])
     }
 }

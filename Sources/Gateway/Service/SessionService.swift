@@ -20,11 +20,16 @@ package protocol SessionService: Sendable {
     func changes(of id: StreamID) async -> AsyncStream<StreamSnapshot>
     /// Whether it takes new sessions.
     var isReady: Bool { get async }
-    func metrics() async -> [Metric]
+    /// - Parameters: `published` and `played`: how long their requests took to be answered.
+    func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric]
 }
 
 extension Node: SessionService {
     package var isReady: Bool { acceptsSessions }
 
-    package func metrics() -> [Metric] { MetricsOfNode.collect(statistics(), streamSnapshots()) }
+    package func metrics(published: DurationHistogram, played: DurationHistogram) -> [Metric] {
+        let workers = statistics()
+        return MetricsOfNode.collect(workers, streamSnapshots())
+            + [MetricsOfNode.joins(workers, published: published, played: played)]
+    }
 }

@@ -80,7 +80,9 @@ final class FakeService: SessionService {
 
     var isReady: Bool { get async { state.withLock { $0.isReady } } }
 
-    func metrics() async -> [Metric] { [Metric("fake", .gauge, "A number.", 42)] }
+    func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric] {
+        [Metric("fake", .gauge, "A number.", 42)]
+    }
 }
 
 /// A handler on a fake service, and the requests to put to it.

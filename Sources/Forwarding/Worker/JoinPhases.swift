@@ -1,0 +1,81 @@
+import Base
+
+/// How long clients of one kind took to join, from the request on.
+package struct JoinPhases: Equatable, Sendable {
+    /// The first connectivity check that was valid.
+    package var checked = DurationHistogram(.joins)
+    /// The end of the DTLS handshake.
+    package var connected = DurationHistogram(.joins)
+    /// The first packet of media: from a publisher, or to a viewer.
+    package var firstMedia = DurationHistogram(.joins)
+
+    package init() {}
+
+    package mutating func add(_ other: JoinPhases) {
+        checked.add(other.checked)
+        connected.add(other.connected)
+        firstMedia.add(other.firstMedia)
+    }
+}
+
+/// What the sessions of a worker tell of their joining; one for all of them.
+final class JoinRecorder {
+    enum Phase {
+        case checked, connected, firstMedia
+    }
+
+    private(set) var publishers = JoinPhases()
+    private(set) var viewers = JoinPhases()
+
+    func note(_ phase: Phase, isPublisher: Bool, nanoseconds: Int64) {
+        if isPublisher {
+            Self.add(nanoseconds, phase, &publishers)
+        } else {
+            Self.add(nanoseconds, phase, &viewers)
+        }
+    }
+
+    private static func add(_ nanoseconds: Int64, _ phase: Phase, _ phases: inout JoinPhases) {
+        switch phase {
+        case .checked: phases.checked.add(nanoseconds)
+        case .connected: phases.connected.add(nanoseconds)
+        case .firstMedia: phases.firstMedia.add(nanoseconds)
+        }
+    }
+}
+
+/// How far one session has come.
+struct JoinProgress {
+    /// When its client asked for it.
+    let requested: MonotonicTime
+    private let isPublisher: Bool
+    private let recorder: JoinRecorder
+    private var isChecked = false
+    private var hasMedia = false
+
+    init(requested: MonotonicTime, isPublisher: Bool, recorder: JoinRecorder) {
+        self.requested = requested
+        self.isPublisher = isPublisher
+        self.recorder = recorder
+    }
+
+    mutating func checked(at now: MonotonicTime) {
+        guard !isChecked else { return }
+        isChecked = true
+        note(.checked, now)
+    }
+
+    func connected(at now: MonotonicTime) {
+        note(.connected, now)
+    }
+
+    mutating func media(at now: MonotonicTime) {
+        guard !hasMedia else { return }
+        hasMedia = true
+        note(.firstMedia, now)
+    }
+
+    private func note(_ phase: JoinRecorder.Phase, _ now: MonotonicTime) {
+        recorder.note(phase, isPublisher: isPublisher, nanoseconds: now.nanoseconds(since: requested))
+    }
+}
