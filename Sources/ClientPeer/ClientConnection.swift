@@ -4,7 +4,7 @@ import Peer
 import SCTP
 import Wire
 
-/// The browser's end of one peer connection: controlling ICE, DTLS client and SRTP.
+/// The browser's end of one peer connection: controlling ICE, DTLS in the role the server leaves, and SRTP.
 ///
 /// The mirror of `PeerConnection`, for `sfu-bench` and simulations: takes datagrams and the time, sends through a
 /// sink from its one socket, tells what happened through `takeEvents()`.
@@ -30,6 +30,7 @@ package final class ClientConnection {
     package let localAddress: TransportAddress
     private var ice: ICEControllingAgent
     private let dtls: DTLSEndpoint
+    private let dtlsRole: DTLSRole
     private var inbound: SRTPInbound?
     private var outbound: SRTPOutbound?
     private let engine: SRTPEngine
@@ -37,6 +38,8 @@ package final class ClientConnection {
     private let channelPlan: DataChannelPlan?
     private let timeline: SCTPTimeline
     private var channels: DataChannelEndpoint?
+    /// Where the server's last authentic check came from: it may begin with DTLS before a pair is selected here.
+    private var checkedFrom: TransportAddress?
     private var events: [Event] = []
 
     /// - Parameters:
@@ -60,8 +63,9 @@ package final class ClientConnection {
             guard let address = candidate.transportAddress else { continue }
             ice.addRemote(.init(address: address, priority: candidate.priority))
         }
+        dtlsRole = plan.dtlsRole
         self.dtls = DTLSEndpoint(
-            context: dtls, role: .client,
+            context: dtls, role: plan.dtlsRole,
             expectedFingerprints: plan.fingerprints.compactMap {
                 CertificateFingerprint(algorithm: $0.algorithm, bytes: $0.bytes)
             })
@@ -86,6 +90,12 @@ package final class ClientConnection {
     ) {
         guard !isClosed else { return }
         switch DatagramKind(datagram) {
+        case .stun where (try? datagram.uint16(at: 0)) == STUNKind.bindingRequest.rawValue:
+            let answer = try? ice.answer(
+                datagram, to: localAddress, from: source, authenticator: Self.authenticator)
+            guard let answer else { return }
+            checkedFrom = source
+            perform([answer], at: now, into: &sink)
         case .stun:
             let effects = try? ice.receive(
                 datagram, to: localAddress, from: source, at: now, authenticator: Self.authenticator,
@@ -121,11 +131,11 @@ package final class ClientConnection {
         for effect in effects {
             switch effect {
             case .send(let bytes):
-                guard let remoteAddress else { continue }
-                sink.append(bytes, to: remoteAddress)
+                guard let destination = remoteAddress ?? checkedFrom else { continue }
+                sink.append(bytes, to: destination)
             case .connected(let keys):
-                inbound = try? SRTPInbound(engine, keys.inbound(as: .client))
-                outbound = try? SRTPOutbound(engine, keys.outbound(as: .client))
+                inbound = try? SRTPInbound(engine, keys.inbound(as: dtlsRole))
+                outbound = try? SRTPOutbound(engine, keys.outbound(as: dtlsRole))
                 isConnected = true
                 events.append(.connected(keys.profile))
                 beginChannels(at: now, into: &sink)
@@ -138,7 +148,7 @@ package final class ClientConnection {
 
     private func beginChannels(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard let channelPlan else { return dtls.releaseHandshake() }
-        channels = try? DataChannelEndpoint(plan: channelPlan, role: .client, timeline: timeline, at: now)
+        channels = try? DataChannelEndpoint(plan: channelPlan, role: dtlsRole, timeline: timeline, at: now)
         withChannels(into: &sink) { _ in }
     }
 

@@ -88,6 +88,8 @@ import Wire
         let own = [try #require(IPAddress("192.0.2.7"))]
         #expect(try Entrance.usable([lan, loopback], isOwned: false, own: own) == [loopback])
         #expect(try Entrance.usable([lan], isOwned: false, own: own) == [lan])
+        let others = [try candidate("192.0.2.7:7001"), try candidate("198.51.100.1:7000")]
+        #expect(try Entrance.usable([lan] + others, isOwned: false, own: own) == [lan, others[0]])
     }
 
     @Test func `are refused elsewhere, even behind a tunnel`() throws {

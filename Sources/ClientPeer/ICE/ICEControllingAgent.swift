@@ -3,8 +3,8 @@ import Wire
 
 /// The browser's half of ICE: it checks the server's candidates, nominates one and asks for consent.
 ///
-/// For simulations and `sfu-bench`, against a lite server: it never answers checks, because such a server sends
-/// none, and it gathers no candidates. Deterministic: time and random numbers are parameters.
+/// For simulations and `sfu-bench`, against lite servers and full ones, whose checks it answers; it gathers no
+/// candidates. Deterministic: time and random numbers are parameters.
 /// - Source: RFC 8445 §6, §7.2, §8; RFC 8489 §6.2.1; RFC 7675.
 package struct ICEControllingAgent: Sendable {
     /// Which browser's habits to follow.

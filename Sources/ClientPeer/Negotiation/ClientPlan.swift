@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Peer
 import Wire
 
@@ -8,7 +9,9 @@ package struct ClientPlan: Equatable, Sendable {
     package var remoteCredentials: ICECredentials
     /// One of these must be the fingerprint of the server's certificate.
     package var fingerprints: [SDPFingerprint]
-    /// The server's, best first.
+    /// The client's: a server that answers `active` begins the handshake itself, as full agents like to.
+    package var dtlsRole: DTLSRole
+    /// The server's, best first, each once though every m-line may repeat them.
     package var candidates: [ICECandidate]
     /// m-lines that were accepted, in order.
     package var lines: [Line]
@@ -47,11 +50,14 @@ package struct ClientPlan: Equatable, Sendable {
         case mismatch
         /// It lacks ICE credentials, a fingerprint or candidates.
         case noTransport
-        /// The client can only begin the DTLS handshake, not wait for it.
-        case notPassive
+        /// It does not say who begins the DTLS handshake (RFC 8842 §5.3).
+        case noRole
         /// Every m-line was rejected.
         case rejected
     }
+
+    /// More candidates than these are not looked at.
+    private static let candidateLimit = 64
 
     /// UDP addresses of the server, best first.
     package var addresses: [TransportAddress] {
@@ -64,7 +70,11 @@ package struct ClientPlan: Equatable, Sendable {
         guard answer.media.count == offer.lines.count else { throw .mismatch }
         let accepted = zip(offer.lines, answer.media).filter { $0.1.port != 0 }
         guard let first = accepted.first?.1 else { throw .rejected }
-        candidates = accepted.flatMap { $0.1.candidates }.sorted { $0.priority > $1.priority }
+        candidates = []
+        for candidate in accepted.flatMap({ $0.1.candidates }) where candidates.count < Self.candidateLimit {
+            if !candidates.contains(candidate) { candidates.append(candidate) }
+        }
+        candidates.sort { $0.priority > $1.priority }
         allowsMixedExtensions = answer.allowsMixedExtensions
         guard let credentials = first.iceCredentials ?? answer.iceCredentials, credentials.isValid,
             !candidates.isEmpty
@@ -79,7 +89,11 @@ package struct ClientPlan: Equatable, Sendable {
         } catch {
             throw .malformed(error)
         }
-        guard role == .passive else { throw .notPassive }
+        switch role {
+        case .passive: dtlsRole = .client
+        case .active: dtlsRole = .server
+        default: throw .noRole
+        }
         guard !fingerprints.isEmpty else { throw .noTransport }
         for (offered, section) in accepted {
             guard section.mid == offered.mid, section.kind == offered.kind else { throw .mismatch }

@@ -55,7 +55,8 @@ extension Slot {
         let form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence, timestamp: timestamp,
             pictures: packet.pictures.adding(segment.pictures), originalSequence: nil)
-        guard let length = try? write(packet, storage.extracting(packet.place), as: form, into: &buffer) else {
+        guard let length = try? write(packet, storage.extracting(packet.place), as: form, into: &buffer)
+        else {
             counters.drops.oversize &+= 1
             return 0
         }

@@ -22,6 +22,8 @@ final class Entrance: Sendable {
     private let log: JoinLog
     private let recordings: Recordings
     private let nextID = Atomic(0)
+    /// Of this machine.
+    private let ownAddresses = LocalAddresses.advertised(for: .any, includeLoopback: true)
 
     init(
         _ options: Options, client: SignallingClient, tokens: TokenSource, generator: Generator, log: JoinLog,
@@ -71,9 +73,13 @@ final class Entrance: Sendable {
         do {
             let endpoint = try options.server.endpoint(path, stream: ticket.stream)
             var random = SystemRandomNumberGenerator()
+            let coalesces = isViewer && options.audience.coalesces
+            let socket = try Self.socket(on: .any, coalesces: coalesces)
             let offer = ClientOffer(
-                requests, credentials: ICECredentials(using: &random),
-                fingerprint: generator.fingerprint, using: &random)
+                requests, credentials: ICECredentials(using: &random), fingerprint: generator.fingerprint,
+                candidates: ownAddresses.filter { $0.ipv4 != nil }.prefix(Self.offeredCandidates).map {
+                    TransportAddress(ip: $0, port: socket.localAddress.port)
+                }, using: &random)
             let answer = try await client.post(
                 offer: offer.description.text, to: endpoint, token: ticket.token)
             log.answered(ticket.id, requested: answer.requested, at: answer.answered)
@@ -83,7 +89,8 @@ final class Entrance: Sendable {
             generator.add(
                 ClientSetup(
                     id: ticket.id, credentials: offer.credentials, plan: plan,
-                    socket: try Self.socket(for: plan, coalesces: isViewer && options.audience.coalesces),
+                    socket: try Self.isIPv6(plan)
+                        ? Self.socket(on: IPAddress(high: 0, low: 0), coalesces: coalesces) : socket,
                     purpose: purpose, isEarlier: isEarlier))
             return Participant(id: ticket.id, session: answer.session, token: ticket.token)
         } catch {
@@ -113,44 +120,51 @@ final class Entrance: Sendable {
         } catch {
             throw SignallingError.unusable("\(error)")
         }
-        plan.candidates = try Self.usable(plan.candidates, isOwned: options.target.isOwned)
+        plan.candidates = try Self.usable(
+            plan.candidates, isOwned: options.target.isOwned, own: ownAddresses)
         return plan
     }
 
-    /// The candidates to try: a loopback one if there is, else one of this machine's addresses.
+    /// The candidates to try: those on loopback if there are any, else those at this machine's addresses.
+    ///
+    /// All of one IP version, because a client has one socket.
     ///
     /// Others only if the user owns the server: an HTTP endpoint on loopback may be a tunnel to somewhere else.
     static func usable(
-        _ candidates: [ICECandidate], isOwned: Bool,
-        own: [IPAddress] = LocalAddresses.advertised(for: .any, includeLoopback: true)
+        _ candidates: [ICECandidate], isOwned: Bool, own: [IPAddress]
     ) throws(SignallingError) -> [ICECandidate] {
-        let udp = candidates.filter { $0.transport == .udp && $0.transportAddress != nil }
-        if let loopback = udp.first(where: { $0.transportAddress?.ip.isLoopback == true }) {
-            return [loopback]
+        let udp = candidates.filter {
+            $0.transport == .udp && $0.component == 1 && $0.transportAddress != nil
         }
-        if let local = udp.first(where: { candidate in
-            candidate.transportAddress.map { own.contains($0.ip) } ?? false
-        }) {
-            return [local]
+        func those(_ isWanted: (IPAddress) -> Bool) -> [ICECandidate] {
+            let wanted = udp.filter { $0.transportAddress.map { isWanted($0.ip) } ?? false }
+            let isIPv4 = wanted.first?.transportAddress?.ip.ipv4 != nil
+            return Array(
+                wanted.filter { ($0.transportAddress?.ip.ipv4 != nil) == isIPv4 }.prefix(checkedCandidates))
         }
+        let loopback = those { $0.isLoopback }
+        guard loopback.isEmpty else { return loopback }
+        let local = those { own.contains($0) }
+        guard local.isEmpty else { return local }
         guard !udp.isEmpty else { throw .unusable("no UDP candidate") }
         guard isOwned else {
             let address = udp.first?.transportAddress.map { "\($0)" } ?? ""
             throw .unusable("\(address) is not this machine: if the server is yours, say --i-own-this-server")
         }
-        return udp
+        return those { _ in true }
     }
 
-    private static func socket(for plan: ClientPlan, coalesces: Bool) throws -> DatagramSocket {
-        let remote = plan.candidates.first?.transportAddress?.ip ?? .loopback
-        let local: IPAddress
-        if remote.ipv4 != nil {
-            local = remote.isLoopback ? .loopback : .any
-        } else {
-            local = IPAddress(high: 0, low: remote.isLoopback ? 1 : 0)
-        }
-        return try DatagramSocket(
-            bind: TransportAddress(ip: local, port: 0), bufferBytes: 1 << 20, coalescing: coalesces)
+    /// Of the server's, those that are tried; of our own, those that a full agent is told.
+    private static let checkedCandidates = 8
+    private static let offeredCandidates = 4
+
+    private static func isIPv6(_ plan: ClientPlan) -> Bool {
+        plan.candidates.first?.transportAddress.map { $0.ip.ipv4 == nil } ?? false
+    }
+
+    private static func socket(on ip: IPAddress, coalesces: Bool) throws -> DatagramSocket {
+        try DatagramSocket(
+            bind: TransportAddress(ip: ip, port: 0), bufferBytes: 1 << 20, coalescing: coalesces)
     }
 
     /// Leaves: closes the connection, and ends the session at the server.

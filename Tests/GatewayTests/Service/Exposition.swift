@@ -67,7 +67,9 @@ struct Exposition {
     /// Buckets grow to the count, for each set of labels.
     private func checkHistogram(_ name: String) throws {
         let sums = values.keys.filter { $0.hasPrefix(name + "_sum") }
-        guard !sums.isEmpty else { throw Complaint("\(name) has no sum") }
+        guard !sums.isEmpty || !values.keys.contains(where: { $0.hasPrefix(name + "_") }) else {
+            throw Complaint("\(name) has no sum")
+        }
         for sum in sums {
             let labels = sum.dropFirst(name.count + 4).dropFirst().dropLast()
             let start = name + "_bucket{" + labels + (labels.isEmpty ? "" : ",") + "le=\""

@@ -126,9 +126,10 @@ private struct Negotiation {
         expect(.noTransport) { $0.media[0].removeAll(.candidate) }
         expect(.noTransport) { $0.media[0].removeAll(.icePassword) }
         expect(.noTransport) { $0.media[0].removeAll(.fingerprint) }
-        expect(.notPassive) { answer in
+        expect(.noRole) { $0.media[0].removeAll(.setup) }
+        expect(.noRole) { answer in
             answer.media[0].removeAll(.setup)
-            answer.media[0].append(.setup, "active")
+            answer.media[0].append(.setup, "actpass")
         }
         expect(.malformed(.invalid(.sdpRTPMap))) { $0.media[1].append(.rtpmap, "96") }
     }
