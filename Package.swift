@@ -59,7 +59,8 @@ let package = Package(
 
         // Programs.
         .executableTarget(
-            name: "rostrum", dependencies: ["Base", "Crypto", "Node", "Gateway"], swiftSettings: common),
+            name: "rostrum", dependencies: ["Base", "Crypto", "Node", "Gateway", "Store", "Webhooks"],
+            swiftSettings: common),
         .executableTarget(
             name: "sfu-bench", dependencies: ["Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net"],
             swiftSettings: common),

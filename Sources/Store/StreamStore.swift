@@ -66,6 +66,17 @@ package enum StoreError: Error, Equatable, Sendable {
     case closed
 }
 
+extension StoreError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .busy: "too much waits to be written"
+        case .unavailable(let reason): "nothing can be written: \(reason)"
+        case .conflict(let current): "the stream is at version \(current)"
+        case .closed: "the store is closed"
+        }
+    }
+}
+
 /// What happens to one stream at once: all of it becomes durable, or none.
 package struct StreamCommit: Sendable, Equatable {
     package let stream: StreamID

@@ -13,7 +13,7 @@ package enum WebhookURL {
     }
 
     /// Without what may be secret: user, password and query.
-    static func shown(_ text: String) -> String {
+    package static func shown(_ text: String) -> String {
         guard var url = URLComponents(string: text) else { return "?" }
         url.user = nil
         url.password = nil

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Gateway
+import Webhooks
 
 /// All that can be said about how the server shall run, checked as far as that goes without trying.
 struct Configuration: Sendable {
@@ -15,12 +16,19 @@ struct Configuration: Sendable {
         let secret: Secret<String>?
     }
 
+    struct Webhooks: Sendable {
+        let urls: [String]
+        let secret: Secret<String>
+    }
+
     var http = TransportAddress(ip: .loopback, port: 8080)
     var udp = TransportAddress(ip: .any, port: 7000)
     var publicAddresses: [IPAddress] = []
     var workers: Int
     var maximumSessions = 20_000
-    var dataDirectory = "data"
+    /// Nil to remember as long as the process lives.
+    var dataDirectory: String?
+    var webhooks: Webhooks?
     var key: SigningKey
     var viewers: GatewaySettings.Viewers
     var tls: HTTPServerSettings.TLSFiles?
@@ -45,7 +53,8 @@ struct Configuration: Sendable {
         }
         publicAddresses = try Self.publicAddresses(values)
         if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
-        if let directory = values["data"]?.texts.first { dataDirectory = directory }
+        dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
+        webhooks = try Self.webhooks(values)
         tls = try Self.tls(values)
         iceServers = try Self.iceServers(values)
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
@@ -98,6 +107,33 @@ struct Configuration: Sendable {
         case (nil, _): throw ConfigurationError("--tls-key needs its certificate: give --tls-certificate too")
         case (_, nil): throw ConfigurationError("--tls-certificate needs its key: give --tls-key too")
         }
+    }
+
+    private static func webhooks(_ values: OptionValues) throws(ConfigurationError) -> Webhooks? {
+        let secret = values["webhook-secret"]?.texts.first
+        guard let value = values["webhook"] else {
+            guard secret == nil else {
+                throw ConfigurationError("--webhook-secret has nothing to sign: give --webhook too")
+            }
+            return nil
+        }
+        var urls: [String] = []
+        for part in value.texts.flatMap({ $0.split(separator: ",") }) {
+            guard let url = WebhookURL.checked(part.trimmingBlanks) else {
+                throw ConfigurationError(
+                    "\(value.origin): \(part) is no URL; give it as https://example.org/hook")
+            }
+            if !urls.contains(url) { urls.append(url) }
+        }
+        guard let secret, secret.utf8.count >= 16 else {
+            throw ConfigurationError(
+                "webhooks are signed: set ROSTRUM_WEBHOOK_SECRET to at least 16 characters, for example to the output of "
+                    + "`openssl rand -hex 32`")
+        }
+        guard (1...10).contains(urls.count) else {
+            throw ConfigurationError("\(value.origin): give one to ten URLs, not \(urls.count)")
+        }
+        return Webhooks(urls: urls, secret: Secret(secret))
     }
 
     private static func iceServers(
@@ -174,7 +210,8 @@ extension Configuration {
     var summary: String {
         var lines = [
             "http = \(http)", "udp = \(udp)", "workers = \(workers)", "max-sessions = \(maximumSessions)",
-            "data = \(dataDirectory)", "key-id = \(key.id)", "viewers = \(viewers.rawValue)",
+            "data = \(dataDirectory ?? "(none: a restart begins with nothing)")", "key-id = \(key.id)",
+            "viewers = \(viewers.rawValue)",
             "srtp-engine = \(srtpEngine.rawValue)", "dev = \(isDevelopment)",
             "log-level = \(logLevel.rawValue)", "log-format = \(logFormat.rawValue)",
         ]
@@ -182,6 +219,7 @@ extension Configuration {
             lines.append("public-address = " + publicAddresses.map(\.description).joined(separator: ","))
         }
         if let tls { lines += ["tls-certificate = \(tls.certificate)", "tls-key = \(tls.key)"] }
+        for url in webhooks?.urls ?? [] { lines.append("webhook = \(WebhookURL.shown(url))") }
         for server in iceServers { lines.append("ice-server = \(server.url)") }
         return lines.joined(separator: "\n") + "\n"
     }

@@ -40,7 +40,17 @@ struct Option: Sendable {
             "behind a NAT; advertised before its own."),
         Option("workers", .text, "N", "Threads that carry media. Default: one for each processor."),
         Option("max-sessions", .text, "N", "Refuse more peer connections than this. Default 20000."),
-        Option("data", .text, "DIRECTORY", "Where to keep what must outlive a restart. Default: data."),
+        Option(
+            "data", .text, "DIRECTORY",
+            "Where to keep what must outlive a restart. Default: data; with --dev",
+            "nowhere: a restart begins with nothing."),
+        Option(
+            "webhook", .list, "URL[,URL]",
+            "Where to post what happens to streams and participants."),
+        Option(
+            "webhook-secret", .text, "SECRET",
+            "What webhooks are signed with, at least 16 characters. Better in",
+            "ROSTRUM_WEBHOOK_SECRET or in the file: other users can see flags."),
         Option("key-id", .text, "ID", "The name of the key that signs tokens; their claim iss."),
         Option(
             "secret", .text, "SECRET",

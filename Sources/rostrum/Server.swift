@@ -6,6 +6,7 @@ import Node
 
 /// The node and its HTTP face, running.
 struct Server: Sendable {
+    private let data: DataService
     private let node: Node
     private let http: HTTPServer
 
@@ -15,19 +16,27 @@ struct Server: Sendable {
     static func start(_ configuration: Configuration, log: Log) async throws -> Server {
         let pages = try WebPages.load()
         let authority = TokenAuthority(keys: [try key(configuration.key, log)])
-        let node = try Node(configuration: nodeConfiguration(configuration), log: log)
+        let data = try await DataService.open(configuration, log: log)
+        let node: Node
+        do {
+            node = try Node(configuration: nodeConfiguration(configuration), log: log)
+        } catch {
+            await data.stop()
+            throw error
+        }
         await node.start()
         let counters = HTTPCounters()
         let handler = GatewayHandler(
-            service: node, authority: authority, settings: gatewaySettings(configuration), pages: pages,
+            service: node, authority: authority, settings: gatewaySettings(configuration, data), pages: pages,
             counters: counters, now: { Int(Date().timeIntervalSince1970) })
         do throws(HTTPServerError) {
             let settings = HTTPServerSettings(address: configuration.http, tls: configuration.tls)
             let http = try await HTTPServer.start(settings, handler: handler, counters: counters, log: log)
             warn(configuration, log)
-            return Server(node: node, http: http)
+            return Server(data: data, node: node, http: http)
         } catch {
             await node.stop()
+            await data.stop()
             throw error
         }
     }
@@ -47,6 +56,7 @@ struct Server: Sendable {
     func stop() async {
         await node.stop()
         await http.stop(grace: Self.grace)
+        await data.stop()
     }
 
     private static func key(_ key: Configuration.SigningKey, _ log: Log) throws -> TokenAuthority.Key {
@@ -72,11 +82,14 @@ struct Server: Sendable {
         return result
     }
 
-    private static func gatewaySettings(_ configuration: Configuration) -> GatewaySettings {
+    private static func gatewaySettings(
+        _ configuration: Configuration, _ data: DataService
+    ) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.viewers = configuration.viewers
         settings.isDevelopment = configuration.isDevelopment
         settings.iceServers = configuration.iceServers
+        settings.furtherMetrics = { data.metrics }
         return settings
     }
 

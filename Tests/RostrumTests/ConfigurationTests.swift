@@ -100,6 +100,25 @@ import Testing
         }
     }
 
+    @Test func `knows where to post webhooks, and shows it without passwords`() throws {
+        let configuration = try configure([
+            "--dev", "--webhook", "https://u:p@a.example/h?k=1,http://b:81", "--webhook", "http://b:81",
+            "--webhook-secret", "0123456789abcdef",
+        ])
+        #expect(configuration.webhooks?.urls == ["https://u:p@a.example/h?k=1", "http://b:81"])
+        #expect(configuration.webhooks?.secret.exposed == "0123456789abcdef")
+        #expect(configuration.summary.contains("webhook = https://a.example/h\nwebhook = http://b:81\n"))
+        #expect(!configuration.summary.contains("0123456789abcdef"))
+        #expect(try configure(["--dev"]).webhooks == nil)
+    }
+
+    @Test func `keeps data in a directory, but not while trying things out`() throws {
+        let key = ["--key-id", "k", "--secret", "0123456789abcdef0123456789abcdef"]
+        #expect(try configure(key).dataDirectory == "data")
+        #expect(try configure(["--dev"]).dataDirectory == nil)
+        #expect(try configure(["--dev", "--data", "/tmp/x"]).dataDirectory == "/tmp/x")
+    }
+
     @Test func `lets flags win over the environment, and that over the file`() throws {
         let file = "http = 127.0.0.1:1\nudp = 127.0.0.1:1\nlog-level = error\ndev = true"
         let environment = ["ROSTRUM_HTTP": "127.0.0.1:2", "ROSTRUM_UDP": "127.0.0.1:2"]
@@ -147,6 +166,13 @@ import Testing
         (["--dev", "--srtp-engine", "nss"], "libsrtp2"),
         ([], "--dev"), (["--key-id", "k"], "ROSTRUM_SECRET"), (["--secret", "s"], "--key-id"),
         (["--dev", "--max-sessions", "-1"], "1 to 1000000"),
+        (["--dev", "--webhook", "http://a/"], "ROSTRUM_WEBHOOK_SECRET"),
+        (["--dev", "--webhook", "http://a/", "--webhook-secret", "short"], "16 characters"),
+        (
+            ["--dev", "--webhook", "a.example", "--webhook-secret", "0123456789abcdef"],
+            "https://example.org/hook"
+        ),
+        (["--dev", "--webhook-secret", "0123456789abcdef"], "--webhook"),
     ])
     func `says how to mend what makes no sense`(_ flags: [String], _ hint: String) {
         let text = complaint(flags)

@@ -115,7 +115,7 @@ package struct GatewayHandler: HTTPHandler {
         let answered = answerTimes.copy
         let metrics =
             await service.metrics(published: answered.published, played: answered.played) + counters.metrics
-            + ProcessMetrics.collect()
+            + ProcessMetrics.collect() + (settings.furtherMetrics?() ?? [])
         return HTTPResponse(
             status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
             body: Array(metrics.text.utf8))

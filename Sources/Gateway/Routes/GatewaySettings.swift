@@ -38,6 +38,9 @@ package struct GatewaySettings: Sendable {
     /// The least time between two messages to one follower of a stream.
     package var changeInterval = Duration.milliseconds(200)
 
+    /// Of what the routes do not know.
+    package var furtherMetrics: (@Sendable () -> [Metric])?
+
     package init() {}
 
     /// The `Link` fields of a new session.
