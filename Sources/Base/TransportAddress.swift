@@ -39,12 +39,25 @@ package struct IPAddress: Hashable, Sendable {
 }
 
 /// An IP address and a port: one end of a UDP or TCP flow.
+///
+/// The transport is part of it, because one client may use the same port of both; its text form leaves it out.
 package struct TransportAddress: Hashable, Sendable {
+    package enum Transport: UInt8, Sendable {
+        case udp, tcp
+    }
+
     package let ip: IPAddress
     package let port: UInt16
+    package let transport: Transport
 
-    package init(ip: IPAddress, port: UInt16) {
+    package init(ip: IPAddress, port: UInt16, transport: Transport = .udp) {
         self.ip = ip
         self.port = port
+        self.transport = transport
+    }
+
+    /// The same address and port of another transport.
+    package func over(_ transport: Transport) -> TransportAddress {
+        TransportAddress(ip: ip, port: port, transport: transport)
     }
 }

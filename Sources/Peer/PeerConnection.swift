@@ -143,6 +143,16 @@ package final class PeerConnection {
         perform(dtls.receive(datagram, at: now), at: now, into: &sink)
     }
 
+    /// Forgets an address whose TCP connection was closed; consent says later whether the client is gone too.
+    package func lose(
+        _ address: TransportAddress, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard !isClosed else { return }
+        perform(ice.lose(address, at: now), at: now, into: &sink)
+        // DTLS may have begun there before a pair was nominated.
+        if remoteAddress == address { remoteAddress = ice.selected }
+    }
+
     /// New credentials from both sides; the addresses and keys stay (RFC 8445 §2.4).
     package func restartICE(
         _ credentials: ICECredentials, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -162,6 +172,7 @@ package final class PeerConnection {
             case .dismiss(let address): events.append(.dismissed(address))
             case .retire(let ufrag): events.append(.retired(ufrag: ufrag))
             case .nominate(let address): remoteAddress = address
+            case .abandon: remoteAddress = nil
             case .consentLost: end(because: .consentLost)
             }
         }

@@ -12,6 +12,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "DTLS", run: fuzzDTLS),
         FuzzEntry(name: "DataChannel", run: fuzzDataChannel),
         FuzzEntry(name: "DataChannelTable", run: fuzzDataChannelTable),
+        FuzzEntry(name: "Framing", run: fuzzFraming),
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),
         FuzzEntry(name: "RTP", run: fuzzRTP),

@@ -181,6 +181,18 @@ package final class Worker {
         byAddress[address] = session
     }
 
+    /// Whether somebody's datagrams come from this address.
+    package func knows(_ address: TransportAddress) -> Bool { byAddress[address] != nil }
+
+    /// Acts on the end of a TCP connection: its address leads nowhere any more.
+    package func lose(
+        _ address: TransportAddress, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard let session = byAddress.removeValue(forKey: address) else { return }
+        session.connection.lose(address, at: now, into: &sink)
+        settle(session, at: now, into: &sink)
+    }
+
     private func dismiss(_ address: TransportAddress, from session: Session) {
         if byAddress[address] === session { byAddress[address] = nil }
     }

@@ -29,6 +29,8 @@ package struct ICELiteAgent: Sendable {
         case dismiss(TransportAddress)
         /// Media may now flow to this address; replaces any earlier one.
         case nominate(TransportAddress)
+        /// No way to the client is left; nothing may be sent until the next `nominate`.
+        case abandon
         /// Checks with this ufrag of ours are no longer answered (after an ICE restart).
         case retire(ufrag: String)
         /// The client is gone. Comes once; the agent refuses everything afterwards.
@@ -61,6 +63,8 @@ package struct ICELiteAgent: Sendable {
     /// When the client last proved to be there, or when the agent was made.
     package private(set) var lastConsent: MonotonicTime
     private var isConsentLost = false
+    /// Whether a valid check ever came.
+    private var wasReached = false
     private var strangers = (since: MonotonicTime.zero, answered: 0)
 
     /// - Parameter credentials: ours, as the answer says them; see `ICECredentials(using:)`.
@@ -105,6 +109,7 @@ package struct ICELiteAgent: Sendable {
             generation &+= 1
         }
         lastConsent = now
+        wasReached = true
         let forgotten = pairs.heardCheck(
             from: source, generation: generation, nominating: check.useCandidate ? check.priority : nil,
             at: now)
@@ -124,6 +129,15 @@ package struct ICELiteAgent: Sendable {
         lastConsent = now
         guard source != pairs.selected else { return nil }
         return follow(at: now).first
+    }
+
+    /// Forgets an address whose TCP connection was closed: media goes elsewhere, if the client left another way.
+    package mutating func lose(_ address: TransportAddress, at now: MonotonicTime) -> [Effect] {
+        guard !isConsentLost else { return [] }
+        let before = pairs.selected
+        guard pairs.remove(address, at: now) else { return [] }
+        guard pairs.selected != before else { return [.dismiss(address)] }
+        return [pairs.selected.map(Effect.nominate) ?? .abandon, .dismiss(address)]
     }
 
     /// Begins an ICE restart: from now on checks with these credentials are answered too.
@@ -157,7 +171,7 @@ package struct ICELiteAgent: Sendable {
     }
 
     private var consentDeadline: MonotonicTime {
-        lastConsent + (pairs.all.isEmpty ? configuration.connectTimeout : configuration.consentTimeout)
+        lastConsent + (wasReached ? configuration.consentTimeout : configuration.connectTimeout)
     }
 
     private mutating func follow(at now: MonotonicTime) -> [Effect] {

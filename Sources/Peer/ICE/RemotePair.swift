@@ -125,6 +125,25 @@ struct RemotePairs: Equatable, Sendable {
         all.first { $0.address == address }
     }
 
+    /// Forgets a pair whose connection is gone.
+    ///
+    /// If it was the selected one, the pair that the client used last takes its place: one that was nominated, or
+    /// else one that it keeps in reserve.
+    /// - Returns: false if there was no such pair.
+    mutating func remove(_ address: TransportAddress, at now: MonotonicTime) -> Bool {
+        guard let index = all.firstIndex(where: { $0.address == address }) else { return false }
+        all.remove(at: index)
+        guard selected == address else { return true }
+        let used = all.filter { $0.lastUsed != nil }
+        let next = (used.isEmpty ? all : used).max { first, second in
+            (first.generation, first.lastUsed ?? first.lastHeard)
+                < (second.generation, second.lastUsed ?? second.lastHeard)
+        }
+        selected = next?.address
+        selectedAt = now
+        return true
+    }
+
     private mutating func forgetQuietest() -> TransportAddress? {
         let spare = all.indices.filter { all[$0].address != selected }
         guard let index = spare.min(by: { all[$0].lastHeard < all[$1].lastHeard }) else { return nil }

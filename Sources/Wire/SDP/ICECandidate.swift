@@ -89,7 +89,9 @@ package struct ICECandidate: SDPValue {
 
     /// Nil for a candidate given by name.
     package var transportAddress: TransportAddress? {
-        IPAddress(address).map { TransportAddress(ip: $0, port: port) }
+        IPAddress(address).map {
+            TransportAddress(ip: $0, port: port, transport: transport == .tcp ? .tcp : .udp)
+        }
     }
 
     package var text: String {

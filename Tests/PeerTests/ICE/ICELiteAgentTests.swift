@@ -196,6 +196,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
                     #expect(known.contains(address))
                     #expect(address != selected)
                     selected = address
+                case .abandon: selected = nil
                 case .send, .retire, .consentLost: Issue.record("not expected here: \(effect)")
                 }
             }
@@ -203,7 +204,8 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         for _ in 0..<300 {
             now += Int64.random(in: 0...400, using: &random)
             let port = UInt16.random(in: 1...12, using: &random)
-            switch Int.random(in: 0..<4, using: &random) {
+            switch Int.random(in: 0..<5, using: &random) {
+            case 2: follow(client.agent.lose(Client.address(port), at: Client.time(now)))
             case 0: follow(client.traffic(from: port, at: now).map { [$0] } ?? [])
             case 1:
                 follow(client.advance(to: now))
