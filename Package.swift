@@ -40,7 +40,7 @@ let package = Package(
         .target(name: "Stage", dependencies: ["Base"], swiftSettings: pure),
 
         // Edges: threads, sockets, disks, clocks.
-        .target(name: "Net", dependencies: ["Base", "Peer", "CLinux"], swiftSettings: common),
+        .target(name: "Net", dependencies: ["Base", "Wire", "Peer", "CLinux"], swiftSettings: common),
         .target(
             name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
             swiftSettings: common),
@@ -103,7 +103,7 @@ let package = Package(
             name: "StageTests", dependencies: ["Base", "Stage", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "NetTests",
-            dependencies: ["Base", "Peer", "Net", "CLinux", "TestSupport", "MallocCounter"],
+            dependencies: ["Base", "Wire", "Peer", "Net", "CLinux", "TestSupport", "MallocCounter"],
             swiftSettings: common),
         .testTarget(
             name: "NodeTests",

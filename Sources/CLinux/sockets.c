@@ -5,7 +5,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <linux/sock_diag.h>
+#include <netinet/tcp.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <stddef.h>
 #include <string.h>
 #include <unistd.h>
@@ -42,6 +44,95 @@ failed:;
     int error = errno;
     close(descriptor);
     return -error;
+}
+
+enum { unsent_in_kernel = 64 << 10, give_up_milliseconds = 30000 };
+
+/// None of these is worth failing for.
+static void tune_stream(int descriptor) {
+    const int on = 1, unsent = unsent_in_kernel, patience = give_up_milliseconds;
+    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+    // What waits in the kernel can no longer be dropped; what is under way may grow with the path.
+    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &patience, sizeof patience);
+}
+
+static int open_stream(int ipv4) {
+    const int off = 0;
+    int descriptor = socket(ipv4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (descriptor < 0) return -errno;
+    if (!ipv4 && setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) < 0) {
+        int error = errno;
+        close(descriptor);
+        return -error;
+    }
+    return descriptor;
+}
+
+int clinux_tcp_listen(struct clinux_address address, int backlog) {
+    const int ipv4 = is_ipv4(address), on = 1;
+    struct sockaddr_in6 storage;
+    int descriptor = open_stream(ipv4);
+    if (descriptor < 0) return descriptor;
+    // A port whose last connections linger may be bound again; one that somebody listens on may not.
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    socklen_t length = clinux_store_address(&storage, address, ipv4);
+    if (bind(descriptor, (struct sockaddr *)&storage, length) == 0 && listen(descriptor, backlog) == 0)
+        return descriptor;
+    int error = errno;
+    close(descriptor);
+    return -error;
+}
+
+int clinux_tcp_accept(int descriptor, struct clinux_address *remote) {
+    struct sockaddr_in6 storage;
+    socklen_t length = sizeof storage;
+    int accepted;
+    do accepted = accept4(descriptor, (struct sockaddr *)&storage, &length, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    while (accepted < 0 && errno == EINTR);
+    if (accepted < 0) return -errno;
+    *remote = clinux_load_address(&storage);
+    tune_stream(accepted);
+    return accepted;
+}
+
+int clinux_tcp_connect(struct clinux_address address) {
+    const int ipv4 = is_ipv4(address);
+    struct sockaddr_in6 storage;
+    int descriptor = open_stream(ipv4);
+    if (descriptor < 0) return descriptor;
+    tune_stream(descriptor);
+    socklen_t length = clinux_store_address(&storage, address, ipv4);
+    if (connect(descriptor, (struct sockaddr *)&storage, length) == 0 || errno == EINPROGRESS) return descriptor;
+    int error = errno;
+    close(descriptor);
+    return -error;
+}
+
+int clinux_tcp_finish(int descriptor, int milliseconds) {
+    struct pollfd entry = {.fd = descriptor, .events = POLLOUT};
+    int error = 0;
+    socklen_t length = sizeof error;
+    int count = poll(&entry, 1, milliseconds);
+    if (count < 0) return -errno;
+    if (count == 0) return -ETIMEDOUT;
+    if (getsockopt(descriptor, SOL_SOCKET, SO_ERROR, &error, &length) < 0) return -errno;
+    return -error;
+}
+
+int clinux_stream_receive(int descriptor, void *bytes, int count) {
+    ssize_t received;
+    do received = recv(descriptor, bytes, (size_t)count, MSG_DONTWAIT);
+    while (received < 0 && errno == EINTR);
+    if (received == 0) return -ECONNRESET;
+    return received < 0 ? -errno : (int)received;
+}
+
+int clinux_stream_send(int descriptor, const void *bytes, int count) {
+    ssize_t sent;
+    do sent = send(descriptor, bytes, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    while (sent < 0 && errno == EINTR);
+    return sent < 0 ? -errno : (int)sent;
 }
 
 int clinux_local_address(int descriptor, struct clinux_address *address) {

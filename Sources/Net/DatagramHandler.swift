@@ -26,8 +26,22 @@ package protocol DatagramHandler: ~Copyable, SendableMetatype {
     /// When `advance` has to be called next; nil if nothing waits. Read once per batch: keep it cheap.
     var deadline: MonotonicTime? { get }
 
+    /// Whether datagrams from here belong to somebody; asked now and then about TCP connections, which are closed if not.
+    func knows(_ address: TransportAddress) -> Bool
+
+    /// The TCP connection that this address stands for is closed.
+    mutating func lose(_ address: TransportAddress, at now: MonotonicTime, into sink: inout SendBatch)
+
     /// Comes once, last: says goodbye to peers.
     mutating func stop(at now: MonotonicTime, into sink: inout SendBatch)
+}
+
+extension DatagramHandler where Self: ~Copyable {
+    package func knows(_ address: TransportAddress) -> Bool { true }
+
+    package mutating func lose(
+        _ address: TransportAddress, at now: MonotonicTime, into sink: inout SendBatch
+    ) {}
 }
 
 /// What a handler is told when it is made, on its own thread.

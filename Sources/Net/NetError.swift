@@ -20,24 +20,30 @@ package enum NetError: Error, Equatable, CustomStringConvertible {
         case EACCES, EPERM: self = .notPermitted(address)
         case EAFNOSUPPORT: self = .noIPv6(address)
         case EMFILE, ENFILE: self = .tooManyOpenFiles
-        default: self = .system(operation: "bind UDP \(address)", code: code)
+        default: self = .system(operation: "bind \(address.named)", code: code)
         }
     }
 
     package var description: String {
         switch self {
         case .addressInUse(let address):
-            "UDP address \(address) is in use by another program: stop it, or choose another port"
+            "\(address.named) is in use by another program: stop it, or choose another port"
+                + (address.transport == .tcp ? " with --tcp; --tcp off does without" : "")
         case .addressNotLocal(let address):
-            "UDP address \(address) is not an address of this machine: bind 0.0.0.0 or one that is"
+            "\(address.named) is not an address of this machine: bind 0.0.0.0 or one that is"
         case .notPermitted(let address):
-            "not permitted to bind UDP address \(address): choose a port above 1023"
+            "not permitted to bind \(address.named): choose a port above 1023"
         case .noIPv6(let address):
-            "this machine has no IPv6, cannot bind UDP address \(address): bind 0.0.0.0"
+            "this machine has no IPv6, cannot bind \(address.named): bind 0.0.0.0"
         case .tooManyOpenFiles:
             "too many open files: raise the limit (ulimit -n)"
         case .system(let operation, let code):
             "cannot \(operation): \(String(cString: strerror(code)))"
         }
     }
+}
+
+extension TransportAddress {
+    /// With its transport, as in `UDP address 192.0.2.1:7000`.
+    fileprivate var named: String { "\(transport == .tcp ? "TCP" : "UDP") address \(self)" }
 }

@@ -2,14 +2,17 @@ import Base
 import CLinux
 import Glibc
 
-/// An epoll instance that watches one waker and one socket; closed when its last owner is gone.
+/// An epoll instance that watches one waker, one socket and the TCP connections; closed when its last owner is gone.
 final class EventQueue: Sendable {
     fileprivate let descriptor: Int32
 
-    init(waker: Waker, socket: DatagramSocket) throws(NetError) {
+    init(waker: Waker, socket: DatagramSocket, streams: TCPEvents) throws(NetError) {
         descriptor = clinux_poll_open()
         guard descriptor >= 0 else { throw .system(operation: "open an epoll instance", code: -descriptor) }
-        for (token, watched) in [(Poller.Token.waker, waker.descriptor), (.socket, socket.descriptor)] {
+        for (token, watched) in [
+            (Poller.Token.waker, waker.descriptor), (.socket, socket.descriptor),
+            (.streams, streams.descriptor),
+        ] {
             let result = clinux_poll_set(descriptor, watched, token.rawValue, 0, 1)
             guard result == 0 else { throw .system(operation: "watch a descriptor", code: -result) }
         }
@@ -26,12 +29,14 @@ struct Poller: ~Copyable {
     enum Token: UInt32 {
         case waker = 1
         case socket = 2
+        case streams = 3
     }
 
     struct Ready {
         var waker = false
         var readable = false
         var writable = false
+        var streams = false
     }
 
     private let queue: EventQueue
@@ -60,6 +65,7 @@ struct Poller: ~Copyable {
             case .socket:
                 ready.readable = event.is_readable != 0
                 ready.writable = event.is_writable != 0
+            case .streams: ready.streams = true
             case nil: continue
             }
         }

@@ -9,6 +9,8 @@ import Peer
 ///
 /// It never blocks. While the socket's buffer is full, a bounded amount waits for room; what is beyond is dropped and
 /// counted, large datagrams first, because small ones are audio, RTCP and STUN.
+///
+/// Datagrams for the address of a TCP connection go to that connection's own queue.
 package struct SendBatch: ~Copyable, DatagramSink {
     package struct Capacity: Sendable {
         /// Room for one batch; when it is full, the batch leaves early.
@@ -28,6 +30,8 @@ package struct SendBatch: ~Copyable, DatagramSink {
     /// Large datagrams may take this share of the backlog.
     static let largeShare = 0.5
 
+    /// Nil where there is no TCP.
+    private let streams: TCPConnections?
     private var queue: SendQueue
     private var backlog: SendQueue
     private var transmitter: Transmitter
@@ -42,6 +46,14 @@ package struct SendBatch: ~Copyable, DatagramSink {
         socket: DatagramSocket, capacity: Capacity = Capacity(), hashKey: UInt64,
         refuse: ((OutgoingMessage) -> Int32?)? = nil
     ) {
+        self.init(socket: socket, streams: nil, capacity: capacity, hashKey: hashKey, refuse: refuse)
+    }
+
+    init(
+        socket: DatagramSocket, streams: TCPConnections?, capacity: Capacity = Capacity(), hashKey: UInt64,
+        refuse: ((OutgoingMessage) -> Int32?)? = nil
+    ) {
+        self.streams = streams
         queue = SendQueue(
             .init(bytes: capacity.bytes, datagrams: capacity.datagrams), isIPv4: socket.isIPv4,
             hashKey: hashKey)
@@ -59,6 +71,10 @@ package struct SendBatch: ~Copyable, DatagramSink {
         to destination: TransportAddress, capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
     ) throws(Failure) {
+        if destination.transport == .tcp {
+            try streams?.append(to: destination, capacity: capacity, write)
+            return
+        }
         if !queue.hasRoom(for: capacity) {
             flush(at: now)
             guard queue.hasRoom(for: capacity) else {

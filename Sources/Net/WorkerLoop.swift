@@ -7,6 +7,8 @@ final class WorkerShared<Command: Sendable>: Sendable {
     let socket: DatagramSocket
     let waker: Waker
     let mailbox: Mailbox<Command>
+    /// TCP connections on their way to the worker.
+    let handovers = Mailbox<ConnectionHandover>(capacity: 1_024)
     let statistics = Mutex(WorkerStatistics())
 
     init(socket: DatagramSocket, waker: Waker, mailbox: Mailbox<Command>) {
@@ -29,6 +31,8 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
     private let shared: WorkerShared<Handler.Command>
     private var handler: Handler
     private var poller: Poller
+    private let streams: TCPConnections
+    private var handovers: [ConnectionHandover] = []
     private var sink: SendBatch
     private var arrivals: ReceiveBatch
     private var received = TrafficCounters()
@@ -38,11 +42,12 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
     private var hasNews = false
 
     init(
-        shared: WorkerShared<Handler.Command>, poller: consuming Poller, sink: consuming SendBatch,
-        handler: consuming Handler, now: MonotonicTime
+        shared: WorkerShared<Handler.Command>, poller: consuming Poller, streams: TCPConnections,
+        sink: consuming SendBatch, handler: consuming Handler, now: MonotonicTime
     ) {
         self.shared = shared
         self.poller = poller
+        self.streams = streams
         self.sink = sink
         self.handler = handler
         arrivals = ReceiveBatch(coalesces: shared.socket.coalesces)
@@ -59,13 +64,17 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
             now = MonotonicClock.now()
             let sentBefore = sink.counters.datagramsOut
             sink.begin(at: now)
+            streams.begin(at: now)
+            if streams.deadline.map({ $0 <= now }) ?? false { tendStreams(at: now) }
             if ready.writable { sink.becameWritable(at: now) }
             let isOpen = ready.waker ? takeCommands(at: now) : true
             if ready.readable { takeDatagrams(at: now) }
+            if ready.streams { takeFrames(at: now) }
             guard isOpen else { break }
             handler.endOfBatch(at: now, into: &sink)
             if let deadline = handler.deadline, deadline <= now { handler.advance(to: now, into: &sink) }
             sink.flush(at: now)
+            streams.flush()
             poller.watchWritable(sink.isBlocked, of: shared.socket)
             let end = MonotonicClock.now()
             statistics.noteBatch(from: now, to: end, sent: sink.counters.datagramsOut &- sentBefore)
@@ -83,6 +92,10 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
             let left = deadline.nanoseconds(since: now)
             wait = left > 0 ? left : Self.stalledDeadline
         }
+        if let deadline = streams.deadline {
+            let left = max(deadline.nanoseconds(since: now), 0)
+            wait = min(wait ?? left, left)
+        }
         if hasNews {
             let left = max(Self.statisticsInterval - now.nanoseconds(since: copied), 0)
             wait = min(wait ?? left, left)
@@ -97,6 +110,8 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
         statistics.commands &+= UInt64(commands.count)
         for index in commands.indices { handler.perform(commands[index], at: now, into: &sink) }
         commands.removeAll(keepingCapacity: true)
+        _ = shared.handovers.swap(into: &handovers)
+        if !handovers.isEmpty { takeConnections(at: now) }
         return isOpen
     }
 
@@ -110,6 +125,39 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
         }
     }
 
+    // MARK: TCP
+
+    /// Commands come before: the session of a connection may be among them.
+    private mutating func takeConnections(at now: MonotonicTime) {
+        for index in handovers.indices {
+            let connection = streams.adopt(handovers[index])
+            tellLosses(at: now)
+            guard let connection else { continue }
+            streams.take(handovers[index].firstBytes[...], from: connection) { datagram, source in
+                handler.receive(&datagram, from: source, at: now, into: &sink)
+            }
+        }
+        handovers.removeAll(keepingCapacity: true)
+    }
+
+    private mutating func takeFrames(at now: MonotonicTime) {
+        tellLosses(at: now)
+        streams.receive { datagram, source in
+            handler.receive(&datagram, from: source, at: now, into: &sink)
+        }
+        tellLosses(at: now)
+    }
+
+    /// Comes before the batch's work, so that what a session said last has left.
+    private mutating func tendStreams(at now: MonotonicTime) {
+        streams.sweep { handler.knows($0) }
+        tellLosses(at: now)
+    }
+
+    private mutating func tellLosses(at now: MonotonicTime) {
+        for address in streams.takeLost() { handler.lose(address, at: now, into: &sink) }
+    }
+
     /// Copies the counters to where others can read them.
     private mutating func copyStatistics(at now: MonotonicTime) {
         var traffic = sink.counters
@@ -119,6 +167,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
         traffic.coalescedMessagesIn = received.coalescedMessagesIn
         traffic.droppedTruncated = received.droppedTruncated
         traffic.droppedByKernel = shared.socket.droppedByKernel
+        statistics.tcp = streams.counters
         statistics.update(traffic: traffic, processorNanoseconds: ProcessorClock.threadNanoseconds(), at: now)
         shared.statistics.withLock { [statistics] in $0 = statistics }
         copied = now
@@ -127,8 +176,10 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
 
     private mutating func sayGoodbye() {
         let now = MonotonicClock.now()
+        streams.begin(at: now)
         handler.stop(at: now, into: &sink)
         sink.flush(at: now)
+        streams.flush()
         if sink.isBlocked, clinux_wait_writable(shared.socket.descriptor, Self.farewellMilliseconds) > 0 {
             sink.becameWritable(at: now)
         }

@@ -3,6 +3,7 @@ import Base
 /// What a worker tells about itself, about once a second.
 package struct WorkerStatistics: Equatable, Sendable {
     package var traffic = TrafficCounters()
+    package var tcp = TCPCounters()
     /// Turns of the loop.
     package var batches: UInt64 = 0
     package var commands: UInt64 = 0

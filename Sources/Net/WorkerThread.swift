@@ -13,6 +13,8 @@ package struct WorkerConfiguration: Sendable {
     package var mailboxCapacity = 16_384
     package var socketBufferBytes = 4 << 20
     package var sendCapacity = SendBatch.Capacity()
+    /// What may wait for the reader of a TCP connection.
+    var frameLimits = FrameQueue.Limits()
     /// Answers in the kernel's place about what is sent, on the worker's thread; for tests.
     package var refuse: (@Sendable (OutgoingMessage) -> Int32?)?
 
@@ -49,10 +51,11 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
         let shared = WorkerShared<Command>(
             socket: socket, waker: try Waker(), mailbox: Mailbox(capacity: configuration.mailboxCapacity))
         // Opened here, where errors can be thrown.
-        let events = try EventQueue(waker: shared.waker, socket: socket)
+        let streams = try TCPEvents()
+        let events = try EventQueue(waker: shared.waker, socket: socket, streams: streams)
         self.shared = shared
         thread = try NativeThread(name: "rostrum-w\(configuration.index)", cpu: configuration.cpu) {
-            Self.live(shared, events, configuration, makeHandler)
+            Self.live(shared, events, streams, configuration, makeHandler)
         }
     }
 
@@ -62,14 +65,16 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
 
     /// What the thread does from its first to its last moment.
     private static func live(
-        _ shared: WorkerShared<Command>, _ events: EventQueue, _ configuration: WorkerConfiguration,
+        _ shared: WorkerShared<Command>, _ events: EventQueue, _ streamEvents: TCPEvents,
+        _ configuration: WorkerConfiguration,
         _ makeHandler: @Sendable (WorkerStart) -> Handler
     ) {
         let now = MonotonicClock.now()
+        let streams = TCPConnections(events: streamEvents, limits: configuration.frameLimits)
         var loop = WorkerLoop<Handler>(
-            shared: shared, poller: Poller(events),
+            shared: shared, poller: Poller(events), streams: streams,
             sink: SendBatch(
-                socket: shared.socket, capacity: configuration.sendCapacity,
+                socket: shared.socket, streams: streams, capacity: configuration.sendCapacity,
                 hashKey: UInt64.random(in: .min ... .max), refuse: configuration.refuse),
             handler: makeHandler(WorkerStart(localAddress: shared.socket.localAddress, now: now)),
             now: now)
@@ -89,6 +94,17 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
         }
     }
 
+    /// Gives the worker a TCP connection: each of its frames is a datagram from its address.
+    /// - Returns: false if too many wait already or the worker has been told to stop.
+    package func adopt(_ handover: ConnectionHandover) -> Bool {
+        switch shared.handovers.post(handover) {
+        case .first, .queued:
+            shared.waker.wake()
+            return true
+        case .full, .closed: return false
+        }
+    }
+
     /// The counters as of the last second in which something happened; final after `stop`.
     package var statistics: WorkerStatistics {
         shared.statistics.withLock { $0 }
@@ -100,6 +116,7 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
     /// Tells the worker to carry out what is in its mailbox, say goodbye and end, without waiting for it.
     package func requestStop() {
         shared.mailbox.close()
+        shared.handovers.close()
         shared.waker.wake()
     }
 

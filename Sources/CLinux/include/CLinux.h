@@ -42,6 +42,21 @@ int clinux_supports_segmentation(int descriptor);
 int64_t clinux_receive_drops(int descriptor);
 void clinux_close(int descriptor);
 
+// Streams
+
+/// Opens a non-blocking TCP socket that listens, with the families of `clinux_udp_open`.
+int clinux_tcp_listen(struct clinux_address address, int backlog);
+/// Takes a connection that waits; it does not block, and says where it comes from.
+/// What is unsent in the kernel is bounded, and a peer that acknowledges nothing for half a minute is given up.
+int clinux_tcp_accept(int descriptor, struct clinux_address *remote);
+/// Begins to connect, without waiting for it.
+int clinux_tcp_connect(struct clinux_address address);
+/// Waits at most `milliseconds` for a connection that begins; 0 once it stands.
+int clinux_tcp_finish(int descriptor, int milliseconds);
+/// @return the number of bytes, or a negative errno; `-ECONNRESET` also for a stream that was ended in order.
+int clinux_stream_receive(int descriptor, void *bytes, int count);
+int clinux_stream_send(int descriptor, const void *bytes, int count);
+
 // Messages
 
 /// Writes `address` for a socket of the same family.

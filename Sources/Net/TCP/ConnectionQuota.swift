@@ -1,0 +1,93 @@
+import Base
+import CLinux
+import Synchronization
+
+/// How many TCP connections there may be.
+package struct ConnectionLimits: Sendable {
+    package var total = 8_192
+    /// From one IPv4 address, or from one IPv6 network of 64 bits; an office may share one.
+    package var perAddress = 1_024
+    /// Connections that have not said yet which session they belong to, in all and from one address.
+    package var waiting = 1_024
+    package var waitingPerAddress = 128
+    /// How long they may take to.
+    package var patience = Duration.seconds(5)
+
+    package init() {}
+}
+
+/// Counts the connections there are, by where they come from.
+final class ConnectionQuota: Sendable {
+    private struct State {
+        var total = 0
+        var counts: [IPAddress: Int] = [:]
+    }
+
+    private let state = Mutex(State())
+    private let total: Int
+    private let perAddress: Int
+
+    init(total: Int, perAddress: Int) {
+        self.total = total
+        self.perAddress = perAddress
+    }
+
+    var count: Int { state.withLock { $0.total } }
+
+    /// - Returns: false if there are too many.
+    func take(_ address: IPAddress) -> Bool {
+        state.withLock { state in
+            guard state.total < total, state.counts[address.network, default: 0] < perAddress else {
+                return false
+            }
+            state.total += 1
+            state.counts[address.network, default: 0] += 1
+            return true
+        }
+    }
+
+    func giveBack(_ address: IPAddress) {
+        state.withLock { state in
+            state.total -= 1
+            guard let count = state.counts[address.network], count > 1 else {
+                state.counts[address.network] = nil
+                return
+            }
+            state.counts[address.network] = count - 1
+        }
+    }
+}
+
+extension IPAddress {
+    /// What one customer usually has: an IPv4 address, or 64 bits of IPv6.
+    var network: IPAddress { ipv4 == nil ? IPAddress(high: high, low: 0) : self }
+}
+
+/// The descriptor of a TCP connection; closed when its last owner lets it go.
+package final class AcceptedConnection: Sendable {
+    /// Where its other end is.
+    package let remote: TransportAddress
+    let descriptor: Int32
+    private let quotas: [ConnectionQuota]
+
+    /// - Parameter quotas: in which it was counted.
+    init(descriptor: Int32, remote: TransportAddress, quotas: [ConnectionQuota]) {
+        self.descriptor = descriptor
+        self.remote = remote
+        self.quotas = quotas
+    }
+
+    deinit {
+        clinux_close(descriptor)
+        for quota in quotas { quota.giveBack(remote.ip) }
+    }
+}
+
+/// A connection on its way to the worker that it belongs to.
+package struct ConnectionHandover: Sendable {
+    let connection: AcceptedConnection
+    /// What was read from it already.
+    let firstBytes: [UInt8]
+    /// Until when its session must be known.
+    let deadline: MonotonicTime
+}

@@ -1,0 +1,246 @@
+import Base
+import CLinux
+import Glibc
+import Wire
+
+/// An epoll instance for a worker's TCP connections; closed when its last owner is gone.
+///
+/// The worker's own instance watches this one, so that a turn without TCP costs nothing.
+final class TCPEvents: Sendable {
+    let descriptor: Int32
+
+    init() throws(NetError) {
+        descriptor = clinux_poll_open()
+        guard descriptor >= 0 else { throw .system(operation: "open an epoll instance", code: -descriptor) }
+    }
+
+    deinit {
+        clinux_close(descriptor)
+    }
+}
+
+/// The TCP connections of one worker: each stands for an address, as if its frames were datagrams.
+///
+/// Belongs to the worker's thread and never blocks. A connection is closed when its client closes it, when it breaks
+/// the framing, when its reader is gone, and when no session knows its address (any more): the worker's handler is
+/// asked about that once a second.
+package final class TCPConnections {
+    /// Datagrams are written here before they are queued.
+    private static let longestDatagram = 2_048
+    /// A burst leaves early at this size, so that it does not count as a queue.
+    private static let earlyFlush = 64 << 10
+    /// Connections served in one batch; the others come next.
+    private static let readsPerBatch = 64
+    private static let sweepInterval = Duration.seconds(1)
+    private static let stall = Duration.seconds(30)
+
+    private let events: TCPEvents
+    private let limits: FrameQueue.Limits
+    /// Bytes that all queues together may hold before each gets little room.
+    private let budget: Int
+    private var connections: [UInt32: TCPConnection] = [:]
+    private var byAddress: [TransportAddress: TCPConnection] = [:]
+    private var tokens = [UInt32](repeating: 0, count: readsPerBatch)
+    private var dirty: [TCPConnection] = []
+    private var lost: [TransportAddress] = []
+    private var nextToken: UInt32 = 0
+    private var nextSweep = MonotonicTime.zero
+    private var input = [UInt8](repeating: 0, count: 64 << 10)
+    private var output = MessageMemory(
+        .init(bytes: longestDatagram, messages: 0, vectors: 0, names: 0), isIPv4: true)
+    private var waiting = 0
+    private var now = MonotonicTime.zero
+    private var totals = TCPCounters()
+
+    init(events: TCPEvents, limits: FrameQueue.Limits = .init(), budget: Int = 64 << 20) {
+        self.events = events
+        self.limits = limits
+        self.budget = budget
+    }
+
+    var count: Int { connections.count }
+    /// Bytes that wait in all queues.
+    var waitingBytes: Int { waiting }
+    /// When `sweep` and `takeLost` want to be called; nil without connections.
+    var deadline: MonotonicTime? {
+        guard lost.isEmpty else { return .zero }
+        return connections.isEmpty ? nil : nextSweep
+    }
+
+    var counters: TCPCounters {
+        var counters = totals
+        counters.connections = connections.count
+        return counters
+    }
+
+    func begin(at now: MonotonicTime) {
+        self.now = now
+    }
+
+    // MARK: Coming and going
+
+    /// Takes a connection over; the bytes that it brings are read by `receive(from:)`.
+    func adopt(_ handover: ConnectionHandover) -> TCPConnection? {
+        // An older connection from the same port is over, though nobody said so.
+        if let older = byAddress[handover.connection.remote] { close(older, because: \.closedByPeer) }
+        guard let token = freeToken() else { return nil }
+        let connection = TCPConnection(
+            handover.connection, token: token, deadline: handover.deadline, limits: limits, at: now)
+        guard clinux_poll_set(events.descriptor, connection.descriptor, token, 0, 1) == 0 else { return nil }
+        if connections.isEmpty { nextSweep = now + Self.sweepInterval }
+        connections[token] = connection
+        byAddress[connection.address] = connection
+        totals.adopted &+= 1
+        return connection
+    }
+
+    private func freeToken() -> UInt32? {
+        for _ in 0...connections.count {
+            nextToken &+= 1
+            if connections[nextToken] == nil { return nextToken }
+        }
+        return nil
+    }
+
+    private func close(_ connection: TCPConnection, because reason: WritableKeyPath<TCPCounters, UInt64>) {
+        guard connections.removeValue(forKey: connection.token) != nil else { return }
+        byAddress[connection.address] = nil
+        _ = clinux_poll_forget(events.descriptor, connection.descriptor)
+        waiting -= connection.queue.waiting
+        totals[keyPath: reason] &+= 1
+        lost.append(connection.address)
+    }
+
+    /// The addresses of connections that were closed since the last call.
+    func takeLost() -> [TransportAddress] {
+        guard !lost.isEmpty else { return [] }
+        defer { lost.removeAll() }
+        return lost
+    }
+
+    /// Closes what nobody needs.
+    /// - Parameter isKnown: whether a session has this address.
+    func sweep(_ isKnown: (TransportAddress) -> Bool) {
+        guard nextSweep <= now else { return }
+        nextSweep = now + Self.sweepInterval
+        for connection in Array(connections.values) {
+            if isKnown(connection.address) {
+                connection.deadline = nil
+            } else if connection.deadline.map({ $0 <= now }) ?? true {
+                // What was said last, as a goodbye, has had its second.
+                close(connection, because: \.closedStrange)
+                continue
+            }
+            if !connection.queue.isEmpty, now - connection.lastProgress > Self.stall {
+                close(connection, because: \.closedStalled)
+            }
+        }
+    }
+
+    // MARK: Reading
+
+    /// Reads from connections that have something, each once; hands every datagram over.
+    func receive(_ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void) {
+        let ready = clinux_poll_wait_many(
+            events.descriptor, &tokens, Int32(clamping: Self.readsPerBatch), 0)
+        for index in 0..<Int(max(ready, 0)) {
+            guard let connection = connections[tokens[index]] else { continue }
+            if connection.isBlocked { markDirty(connection) }
+            read(connection, visit)
+        }
+    }
+
+    private func read(
+        _ connection: TCPConnection, _ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void
+    ) {
+        let count = input.withUnsafeMutableBytes { buffer in
+            Int(
+                clinux_stream_receive(
+                    connection.descriptor, buffer.baseAddress, Int32(clamping: buffer.count)))
+        }
+        if count > 0 {
+            take(input[..<count], from: connection, visit)
+        } else if count != -Int(EAGAIN) {
+            close(connection, because: \.closedByPeer)
+        }
+    }
+
+    /// Takes bytes that came over a connection.
+    func take(
+        _ bytes: ArraySlice<UInt8>, from connection: TCPConnection,
+        _ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void
+    ) {
+        var frames: UInt64 = 0
+        let isFraming = connection.take(bytes) { datagram in
+            frames &+= 1
+            visit(&datagram, connection.address)
+        }
+        totals.bytesIn &+= UInt64(bytes.count)
+        totals.framesIn &+= frames
+        if !isFraming { close(connection, because: \.closedMalformed) }
+    }
+
+    // MARK: Sending
+
+    /// Queues a datagram for a connection; drops it if that is gone or its reader is too slow.
+    func append<Failure: Error>(
+        to destination: TransportAddress, capacity: Int,
+        _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) {
+        guard let connection = byAddress[destination], capacity <= Self.longestDatagram else {
+            totals.droppedClosed &+= 1
+            return
+        }
+        let length = try output.withBytes(at: 0, count: capacity, write)
+        guard length > 0, length <= capacity else { return }
+        let before = connection.queue.waiting
+        let drops = connection.queue.drops
+        output.withBytes(at: 0, count: length) { datagram in
+            connection.queue.append(datagram.span, isTight: waiting > budget, at: now)
+        }
+        count(connection, before: before, drops: drops)
+        if !connection.isBlocked {
+            markDirty(connection)
+            if connection.queue.waiting >= Self.earlyFlush { flush(connection) }
+        }
+    }
+
+    private func markDirty(_ connection: TCPConnection) {
+        guard !connection.isDirty else { return }
+        connection.isDirty = true
+        dirty.append(connection)
+    }
+
+    /// Sends what waits, as far as readers take it.
+    func flush() {
+        guard !dirty.isEmpty else { return }
+        for connection in dirty {
+            connection.isDirty = false
+            if connections[connection.token] === connection { flush(connection) }
+        }
+        dirty.removeAll(keepingCapacity: true)
+    }
+
+    private func flush(_ connection: TCPConnection) {
+        let before = connection.queue.waiting
+        let drops = connection.queue.drops
+        let framesBefore = connection.queue.framesSent
+        let isAlive = connection.flush(at: now)
+        totals.framesOut &+= connection.queue.framesSent &- framesBefore
+        count(connection, before: before, drops: drops)
+        guard isAlive else { return close(connection, because: \.closedByPeer) }
+        if connection.isBlocked != connection.watchesWritable {
+            connection.watchesWritable = connection.isBlocked
+            _ = clinux_poll_set(
+                events.descriptor, connection.descriptor, connection.token, connection.isBlocked ? 1 : 0, 0)
+        }
+    }
+
+    /// Keeps the totals after a change of one queue.
+    private func count(_ connection: TCPConnection, before: Int, drops: FrameQueue.Drops) {
+        let now = connection.queue.drops
+        waiting += connection.queue.waiting - before
+        totals.droppedVideo &+= now.video &- drops.video
+        totals.droppedOther &+= now.other &- drops.other
+    }
+}

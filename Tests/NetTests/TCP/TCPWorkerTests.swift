@@ -1,0 +1,264 @@
+import Base
+import Net
+import Synchronization
+import Testing
+
+/// What a worker's handler saw, for the test's thread.
+private final class Diary: Sendable {
+    struct Entries {
+        var received: [(bytes: [UInt8], source: TransportAddress)] = []
+        var lost: [TransportAddress] = []
+        /// Connections that no session knows.
+        var strangers: Set<TransportAddress> = []
+    }
+
+    let entries = Mutex(Entries())
+
+    var lost: [TransportAddress] { entries.withLock { $0.lost } }
+    var received: Int { entries.withLock { $0.received.count } }
+
+    /// Turns until `condition` holds, as long as messages between threads may take.
+    func wait(_ condition: () -> Bool) -> Bool {
+        let end = MonotonicClock.now().advanced(byNanoseconds: 3_000_000_000)
+        while !condition() {
+            guard MonotonicClock.now() < end else { return false }
+        }
+        return true
+    }
+}
+
+/// Sends back what it gets, and sends bursts of video.
+private struct Speaker: DatagramHandler {
+    enum Command: Sendable {
+        case say([[UInt8]], to: TransportAddress)
+    }
+
+    let diary: Diary
+    var deadline: MonotonicTime? { nil }
+
+    mutating func perform(_ command: Command, at now: MonotonicTime, into sink: inout SendBatch) {
+        switch command {
+        case .say(let datagrams, let destination):
+            for datagram in datagrams { sink.append(datagram, to: destination) }
+        }
+    }
+
+    mutating func receive(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout SendBatch
+    ) {
+        let bytes = datagram.withUnsafeBytes { Array($0) }
+        diary.entries.withLock { $0.received.append((bytes, source)) }
+        sink.append(bytes, to: source)
+    }
+
+    mutating func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch) {}
+    mutating func advance(to now: MonotonicTime, into sink: inout SendBatch) {}
+    mutating func stop(at now: MonotonicTime, into sink: inout SendBatch) {}
+
+    func knows(_ address: TransportAddress) -> Bool {
+        diary.entries.withLock { !$0.strangers.contains(address) }
+    }
+
+    mutating func lose(_ address: TransportAddress, at now: MonotonicTime, into sink: inout SendBatch) {
+        diary.entries.withLock { $0.lost.append(address) }
+    }
+}
+
+/// A worker, and a TCP port that leads to it.
+private struct Station {
+    let diary = Diary()
+    let worker: WorkerThread<Speaker>
+    let listener: ConnectionListener
+
+    init(_ change: (inout ConnectionLimits) -> Void = { _ in }) throws {
+        var limits = ConnectionLimits()
+        change(&limits)
+        let worker = try WorkerThread<Speaker>(
+            WorkerConfiguration(address: TransportAddress(ip: .loopback, port: 0))
+        ) { [diary] _ in Speaker(diary: diary) }
+        self.worker = worker
+        // A first frame that begins with 9 is nobody's.
+        listener = try ConnectionListener(
+            bind: TransportAddress(ip: .loopback, port: 0), limits: limits
+        ) { handover, frame in
+            frame.first != 9 && worker.adopt(handover)
+        }
+    }
+
+    func connect() throws -> RemoteStream {
+        try RemoteStream(to: listener.localAddress)
+    }
+
+    func stop() {
+        listener.stop()
+        worker.stop()
+    }
+}
+
+@Suite(.serialized) struct `A worker's TCP connection` {
+    @Test func `carries datagrams both ways`() throws {
+        let station = try Station()
+        let remote = try station.connect()
+        let sent: [[UInt8]] = [[1, 2, 3], Array(repeating: 4, count: 1_200), [5]]
+        for datagram in sent { remote.send(datagram) }
+        #expect(remote.receive(3) == sent)
+        let sources = station.diary.entries.withLock { $0.received.map(\.source) }
+        #expect(sources.allSatisfy { $0 == remote.localAddress && $0.transport == .tcp })
+        station.stop()
+        #expect(station.worker.statistics.tcp.framesIn == 3)
+        #expect(station.worker.statistics.tcp.framesOut == 3)
+        #expect(station.listener.counters.placed == 1)
+    }
+
+    @Test func `may bring its first frames in any pieces`() throws {
+        let station = try Station()
+        let remote = try station.connect()
+        for byte in [0, 2, 7] as [UInt8] { remote.send(raw: [byte]) }
+        #expect(remote.receiveWaiting().isEmpty)
+        remote.send(raw: [8, 0, 1, 6, 0])
+        #expect(remote.receive(2) == [[7, 8], [6]])
+        remote.send(raw: [1, 5])
+        #expect(remote.receive(1) == [[5]])
+        station.stop()
+    }
+
+    @Test func `that is closed is a lost address`() throws {
+        let station = try Station()
+        var remote: RemoteStream? = try station.connect()
+        let address = try #require(remote?.localAddress)
+        remote?.send([1])
+        #expect(remote?.receive(1).count == 1)
+        remote = nil
+        #expect(station.diary.wait { station.diary.lost == [address] })
+        // Sending there is no fault.
+        #expect(station.worker.post(.say([[1], [2]], to: address)))
+        station.stop()
+        let counters = station.worker.statistics.tcp
+        #expect(counters.connections == 0 && counters.closedByPeer == 1 && counters.droppedClosed == 2)
+    }
+
+    @Test func `is closed when it breaks the framing`() throws {
+        let station = try Station()
+        let remote = try station.connect()
+        remote.send([1])
+        #expect(remote.receive(1).count == 1)
+        remote.send(raw: [0xFF, 0xFF, 1])
+        #expect(remote.waitForClose())
+        #expect(station.diary.wait { station.diary.lost.count == 1 })
+        station.stop()
+        #expect(station.worker.statistics.tcp.closedMalformed == 1)
+    }
+
+    @Test func `is closed when no session knows it in time`() throws {
+        let station = try Station { $0.patience = .milliseconds(50) }
+        let remote = try station.connect()
+        station.diary.entries.withLock { _ = $0.strangers.insert(remote.localAddress) }
+        remote.send([1])
+        #expect(remote.waitForClose())
+        station.stop()
+        #expect(station.worker.statistics.tcp.closedStrange == 1)
+    }
+
+    @Test func `whose reader is slow loses pictures, never parts of frames, and holds nobody up`() throws {
+        let station = try Station()
+        let slow = try station.connect()
+        slow.shrinkWindow()
+        let quick = try station.connect()
+        for remote in [slow, quick] {
+            remote.send([1])
+            #expect(remote.receive(1).count == 1)
+        }
+        let pictures = 2_000
+        for timestamp in 0..<UInt32(pictures) {
+            let picture = (0..<5 as Range<UInt8>).map {
+                rtp(ssrc: 7, timestamp: timestamp, size: 1_200, number: $0)
+            }
+            #expect(station.worker.post(.say(picture, to: slow.localAddress)))
+            #expect(
+                station.worker.post(
+                    .say([rtp(ssrc: 8, timestamp: timestamp, size: 100)], to: quick.localAddress)))
+            if timestamp % 50 == 49 { #expect(quick.receive(50).count == 50) }
+        }
+        // Reads again, and finds whole frames.
+        let left = slow.receive(1) + slow.receive(200)
+        #expect(left.allSatisfy { $0.count == 1_200 })
+        station.stop()
+        let counters = station.worker.statistics.tcp
+        #expect(counters.droppedVideo > 1_000 && counters.droppedOther == 0)
+        #expect(counters.framesOut + counters.droppedVideo <= UInt64(pictures * 6 + 2))
+    }
+}
+
+@Suite(.serialized) struct `A TCP port` {
+    @Test func `in use is said to be`() throws {
+        let station = try Station()
+        let address = station.listener.localAddress
+        #expect(throws: NetError.addressInUse(address)) {
+            _ = try ConnectionListener(bind: address) { _, _ in false }
+        }
+        #expect(NetError.addressInUse(address).description.contains("TCP address \(address)"))
+        #expect(NetError.addressInUse(address).description.contains("--tcp off"))
+        station.stop()
+    }
+
+    @Test func `closes a connection that says nothing, or only half of something`() throws {
+        let station = try Station { $0.patience = .milliseconds(100) }
+        let silent = try station.connect()
+        let slow = try station.connect()
+        slow.send(raw: [0, 20, 1])
+        #expect(silent.waitForClose() && slow.waitForClose())
+        #expect(station.listener.counters.expired == 2)
+        station.stop()
+    }
+
+    @Test(arguments: [Array("GET / HTTP/1.1\r\n\r\n".utf8), [0, 1, 9], [UInt8](repeating: 0, count: 3_000)])
+    func `closes a connection whose first frame is nobody's`(bytes: [UInt8]) throws {
+        let station = try Station()
+        let remote = try station.connect()
+        remote.send(raw: bytes)
+        #expect(remote.waitForClose())
+        #expect(station.listener.counters.strange == 1)
+        #expect(station.diary.received == 0)
+        station.stop()
+    }
+
+    @Test func `serves only so many from one address`() throws {
+        let station = try Station { $0.perAddress = 2 }
+        let remotes = try (0..<3).map { _ in try station.connect() }
+        #expect(remotes[2].waitForClose())
+        for remote in remotes.prefix(2) {
+            remote.send([1])
+            #expect(remote.receive(1) == [[1]])
+        }
+        #expect(station.listener.counters.refused == 1)
+        station.stop()
+    }
+
+    @Test func `gives back the place of a connection that is closed`() throws {
+        let station = try Station { $0.perAddress = 1 }
+        for _ in 0..<5 {
+            let remote = try station.connect()
+            remote.send([1])
+            let isServed = remote.receive(1) == [[1]]
+            #expect(isServed)
+            // Its end has to be noticed first.
+            remote.send(raw: [0xFF, 0xFF])
+            #expect(remote.waitForClose())
+        }
+        station.stop()
+    }
+
+    @Test func `prefers new connections to old ones that say nothing`() throws {
+        let station = try Station { $0.waiting = 2 }
+        let first = try station.connect()
+        let others = try (0..<2).map { _ in try station.connect() }
+        #expect(first.waitForClose())
+        for remote in others {
+            remote.send([1])
+            #expect(remote.receive(1) == [[1]])
+        }
+        #expect(station.listener.counters.displaced == 1)
+        station.stop()
+    }
+}
