@@ -17,7 +17,7 @@ extension Node {
         let offer = try Self.read(request.offer, for: request.purpose)
         let worker = leastLoadedWorker
         let id = SessionID(using: &random)
-        let credentials = ICECredentials(using: &random)
+        let credentials = ICECredentials(worker: worker, using: &random)
         let plan: SessionPlan
         let answer: SessionDescription
         do throws(SessionOffer.Refusal) {
@@ -92,7 +92,7 @@ extension Node {
         guard case .restart(let remote) = try Self.readUpdate(text, of: record) else {
             throw .malformedOffer("An ICE restart needs an a=ice-ufrag and an a=ice-pwd that are new.")
         }
-        let local = ICECredentials(using: &random)
+        let local = ICECredentials(worker: record.worker, using: &random)
         guard workers[record.worker].post(.restartICE(id, local)) else { throw .overloaded }
         record.entityTag = local.ufrag
         record.plan.remoteCredentials = remote

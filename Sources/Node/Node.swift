@@ -15,6 +15,8 @@ package actor Node {
     let workers: [WorkerHandle]
     /// Nil where there is only one worker.
     let exchange: RelayExchange?
+    /// Nil without ICE-TCP.
+    let entrance: TCPEntrance?
     private let fingerprint: SDPFingerprint
     private let events: AsyncStream<WorkerEvent>
     var sessions: [SessionID: SessionRecord] = [:]
@@ -33,7 +35,7 @@ package actor Node {
     /// Seconds for which an ended stream can still be asked about.
     static let memory: Double = 600
 
-    /// Opens the UDP ports and starts the workers.
+    /// Opens the ports and starts the workers.
     /// - Throws: what stands in the way, in words for an operator.
     package init(configuration: NodeConfiguration, log: Log) throws {
         self.configuration = configuration
@@ -54,6 +56,9 @@ package actor Node {
                         index: index, configuration: configuration, identity: identity, exchange: exchange,
                         events: continuation))
             }
+            entrance = try configuration.tcp.map {
+                try TCPEntrance(at: $0, of: started, configuration: configuration)
+            }
         } catch {
             for worker in started { worker.stop() }
             throw error
@@ -63,6 +68,9 @@ package actor Node {
 
     /// Where each worker receives.
     package nonisolated var addresses: [TransportAddress] { workers.map(\.address) }
+
+    /// Where connections over TCP are taken; nil if they are not.
+    package nonisolated var tcpAddress: TransportAddress? { entrance?.address }
 
     /// Begins to act on what the workers tell.
     package func start() {
@@ -84,6 +92,7 @@ package actor Node {
         isStopping = true
         housekeeping?.cancel()
         listener?.cancel()
+        entrance?.stop()
         for worker in workers { worker.stop() }
         for watchers in watchers.values { for watcher in watchers.values { watcher.finish() } }
         watchers.removeAll()
@@ -95,7 +104,9 @@ package actor Node {
 
     /// Our end of a session on `worker`, as its answer describes it.
     func transport(of worker: Int, credentials: ICECredentials) -> LocalTransport {
-        LocalTransport(credentials: credentials, fingerprint: fingerprint, udp: workers[worker].advertised)
+        LocalTransport(
+            credentials: credentials, fingerprint: fingerprint, udp: workers[worker].advertised,
+            tcp: entrance?.advertised ?? [])
     }
 
     /// The worker with the fewest sessions.

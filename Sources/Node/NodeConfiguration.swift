@@ -6,6 +6,8 @@ import Peer
 package struct NodeConfiguration: Sendable {
     /// Worker *n* binds this port + *n*; port 0 lets the system choose each.
     package var udp: TransportAddress
+    /// Where ICE-TCP is served, by one port for all workers; nil for not at all.
+    package var tcp: TransportAddress?
     /// What candidates advertise; empty for the local addresses.
     package var publicAddresses: [IPAddress] = []
     package var workers = 1

@@ -43,6 +43,12 @@ struct WorkerHost: DatagramHandler, ~Copyable {
 
     var deadline: MonotonicTime? { worker.deadline }
 
+    func knows(_ address: TransportAddress) -> Bool { worker.knows(address) }
+
+    mutating func lose(_ address: TransportAddress, at now: MonotonicTime, into sink: inout SendBatch) {
+        worker.lose(address, at: now, into: &sink)
+    }
+
     mutating func stop(at now: MonotonicTime, into sink: inout SendBatch) {
         worker.closeAll(at: now, into: &sink)
         nextReport = now
@@ -107,10 +113,9 @@ struct WorkerHandle: Sendable {
         exchange?.setWaker(of: index) { [waker = thread.waker] in waker.wake() }
         self.report = report
         let local = thread.localAddress
-        let addresses =
-            configuration.publicAddresses
-            + LocalAddresses.advertised(for: local.ip, includeLoopback: configuration.advertisesLoopback)
-        advertised = addresses.uniqued().map { TransportAddress(ip: $0, port: local.port) }
+        advertised = configuration.advertised(for: local.ip).map {
+            TransportAddress(ip: $0, port: local.port)
+        }
     }
 
     /// The CPU that a worker is pinned to: of those that this process may use, which need not begin with 0.
@@ -124,6 +129,11 @@ struct WorkerHandle: Sendable {
     /// Queues a command; false if so many wait already that the worker must be stuck.
     func post(_ command: WorkerCommand) -> Bool {
         thread.post(command, isEssential: command.isEssential)
+    }
+
+    /// Gives it a TCP connection of one of its sessions.
+    func adopt(_ handover: ConnectionHandover) -> Bool {
+        thread.adopt(handover)
     }
 
     /// Ends every session of the worker with a DTLS close, and waits for its thread.
@@ -146,6 +156,14 @@ extension TransportAddress {
     /// Worker *n* has port + *n*; port 0 stays "any".
     fileprivate func forWorker(_ index: Int) -> TransportAddress {
         TransportAddress(ip: ip, port: port == 0 ? 0 : port &+ UInt16(truncatingIfNeeded: index))
+    }
+}
+
+extension NodeConfiguration {
+    /// The addresses at which a socket bound to `bound` can be reached, the public ones first.
+    func advertised(for bound: IPAddress) -> [IPAddress] {
+        (publicAddresses + LocalAddresses.advertised(for: bound, includeLoopback: advertisesLoopback))
+            .uniqued()
     }
 }
 

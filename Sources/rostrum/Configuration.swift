@@ -23,6 +23,8 @@ struct Configuration: Sendable {
 
     var http = TransportAddress(ip: .loopback, port: 8080)
     var udp = TransportAddress(ip: .any, port: 7000)
+    /// Nil for off.
+    var tcp: TransportAddress?
     var publicAddresses: [IPAddress] = []
     var workers: Int
     var maximumSessions = 20_000
@@ -50,6 +52,11 @@ struct Configuration: Sendable {
             throw ConfigurationError(
                 "\(workers) workers from UDP port \(udp.port) on would go beyond port 65535; choose a lower --udp port"
             )
+        }
+        if values["tcp"]?.texts.first == "off" {
+            tcp = nil
+        } else {
+            tcp = try values.address("tcp") ?? udp
         }
         publicAddresses = try Self.publicAddresses(values)
         if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
@@ -209,7 +216,8 @@ extension Configuration {
     /// What was understood, for `--check-config`; without secrets.
     var summary: String {
         var lines = [
-            "http = \(http)", "udp = \(udp)", "workers = \(workers)", "max-sessions = \(maximumSessions)",
+            "http = \(http)", "udp = \(udp)", "tcp = \(tcp?.description ?? "off")", "workers = \(workers)",
+            "max-sessions = \(maximumSessions)",
             "data = \(dataDirectory ?? "(none: a restart begins with nothing)")", "key-id = \(key.id)",
             "viewers = \(viewers.rawValue)",
             "srtp-engine = \(srtpEngine.rawValue)", "dev = \(isDevelopment)",

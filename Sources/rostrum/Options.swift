@@ -35,6 +35,10 @@ struct Option: Sendable {
             "udp", .text, "ADDRESS:PORT",
             "Where to receive media; worker n uses PORT+n. Default 0.0.0.0:7000."),
         Option(
+            "tcp", .text, "ADDRESS:PORT|off",
+            "Where to receive media from clients whose network blocks UDP; one port for all",
+            "workers. Default: address and first port of --udp."),
+        Option(
             "public-address", .list, "IP[,IP]",
             "Addresses that clients reach this machine by, when it stands",
             "behind a NAT; advertised before its own."),
@@ -111,9 +115,10 @@ enum Help {
         return text
             + """
 
-            Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT`, on standard output; its log
-            goes to standard error. SIGTERM and SIGINT end it in good order, with status 0. A start that cannot work
-            ends with status 2 when what it was told makes no sense, and with 1 for other reasons.
+            Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT tcp=ADDRESS:PORT`, on
+            standard output; its log goes to standard error. SIGTERM and SIGINT end it in good order, with
+            status 0. A start that cannot work ends with status 2 when what it was told makes no sense, and
+            with 1 for other reasons.
 
             """
     }

@@ -41,7 +41,7 @@ struct Server: Sendable {
         }
     }
 
-    /// `ready http=… udp=…`, with the ports that were chosen; of several workers the first, when the others follow.
+    /// `ready http=… udp=… tcp=…`, with the ports that were chosen; of several workers the first, when the others follow.
     var readyLine: String {
         let addresses = node.addresses
         let first = addresses.first
@@ -49,7 +49,8 @@ struct Server: Sendable {
             first.map { Int($0.port) + index == Int(address.port) } ?? false
         }
         let shown = isSequence ? Array(addresses.prefix(1)) : addresses
-        return "ready http=\(http.address) udp=\(shown.map(\.description).joined(separator: ","))"
+        let tcp = node.tcpAddress.map { " tcp=\($0)" } ?? ""
+        return "ready http=\(http.address) udp=\(shown.map(\.description).joined(separator: ","))\(tcp)"
     }
 
     /// Says goodbye to every peer, then lets requests finish.
@@ -71,6 +72,7 @@ struct Server: Sendable {
 
     private static func nodeConfiguration(_ configuration: Configuration) -> NodeConfiguration {
         var result = NodeConfiguration(udp: configuration.udp)
+        result.tcp = configuration.tcp
         result.publicAddresses = configuration.publicAddresses
         result.workers = configuration.workers
         // In development a browser and a compiler run beside it, and the system knows better where there is room.

@@ -54,6 +54,34 @@ private func withNode(
         }
     }
 
+    @Test(arguments: 1...3) func `have a TCP address too, which ranks below`(workers: Int) async throws {
+        try await withNode { configuration in
+            configuration.workers = workers
+            configuration.tcp = TransportAddress(ip: .loopback, port: 0)
+        } _: { node in
+            let address = try #require(node.tcpAddress)
+            #expect(address.transport == .tcp)
+            for worker in 0..<workers {
+                let session = try await node.createSession(request(.publish))
+                let answer = try SessionDescription(parsing: session.answer)
+                let candidates = answer.media.flatMap(\.candidates)
+                #expect(candidates.compactMap(\.transportAddress) == [node.addresses[worker], address])
+                #expect(candidates.last?.tcpType == .passive)
+                #expect(candidates[0].priority > candidates[1].priority)
+                #expect(WorkerTag.worker(ofUfrag: session.entityTag) == worker)
+            }
+        }
+    }
+
+    @Test func `are told apart by their worker`() {
+        for worker in 0..<256 {
+            #expect(WorkerTag.worker(ofUfrag: WorkerTag.text(worker) + "Ab12") == worker)
+        }
+        for ufrag in ["", "1", "+1ab", "-0ab", "zzab", "é1ab"] {
+            #expect(WorkerTag.worker(ofUfrag: ufrag) == nil)
+        }
+    }
+
     @Test func `of viewers need a publisher, or patience`() async throws {
         try await withNode { node in
             await #expect(throws: SessionRefusal.noPublisher) {

@@ -31,6 +31,7 @@ import Testing
         let configuration = try configure(["--dev"])
         #expect(configuration.http.description == "127.0.0.1:8080")
         #expect(configuration.udp.description == "0.0.0.0:7000")
+        #expect(configuration.tcp == configuration.udp)
         #expect(configuration.workers == 4)
         #expect(configuration.isDevelopment)
         #expect(configuration.key.id == "dev")
@@ -40,6 +41,14 @@ import Testing
         #expect(configuration.logFormat == .text)
         #expect(configuration.tls == nil)
         #expect(configuration.publicAddresses.isEmpty)
+    }
+
+    @Test func `has TCP where it is told, or not at all`() throws {
+        #expect(try configure(["--dev", "--udp", ":9"]).tcp?.description == "0.0.0.0:9")
+        #expect(try configure(["--dev", "--tcp", "10.0.0.1:443"]).tcp?.description == "10.0.0.1:443")
+        let off = try configure(["--dev", "--tcp", "off"])
+        #expect(off.tcp == nil)
+        #expect(off.summary.contains("tcp = off\n"))
     }
 
     @Test func `takes everything from flags`() throws {
@@ -154,6 +163,7 @@ import Testing
         (["--http="], "empty"),
         (["--dev", "--workers", "0"], "1 to 256"), (["--dev", "--workers", "x"], "1 to 256"),
         (["--dev", "--udp", ":65534", "--workers", "4"], "65535"), (["--dev=perhaps"], "true or false"),
+        (["--dev", "--tcp", "no"], "--tcp"),
         (["--dev", "--log-level", "loud"], "debug, info, warning, error"),
         (["--dev", "--viewers", "x"], "public, token"),
         (["--dev", "--public-address", "0.0.0.0"], "203.0.113.7"),
