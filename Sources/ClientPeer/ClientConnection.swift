@@ -59,7 +59,7 @@ package final class ClientConnection {
             local: credentials, remote: plan.remoteCredentials, configuration: configuration, at: now,
             using: &random)
         ice.addLocal(.init(host: localAddress))
-        for candidate in plan.candidates where candidate.transport == .udp {
+        for candidate in plan.candidates where candidate.tcpType ?? .passive == .passive {
             guard let address = candidate.transportAddress else { continue }
             ice.addRemote(.init(address: address, priority: candidate.priority))
         }

@@ -64,7 +64,8 @@ extension Report.GeneratorUse {
             command: "load", server: "http://127.0.0.1:8080/<&>", startedAt: "2026-01-01T00:00:00Z",
             setup: .init(
                 streams: 1, viewersPerStream: 300, videoBitrate: 1_500_000, framesPerSecond: 30,
-                audioBitrate: 48_000, burstMilliseconds: 5, srtp: "gcm", decryptEvery: 20, coalesces: false,
+                audioBitrate: 48_000, burstMilliseconds: 5, transport: "udp", srtp: "gcm", decryptEvery: 20,
+                coalesces: false,
                 asksForRepair: false, threads: 1, warmUpSeconds: 3, durationSeconds: 10))
         report.clients = .init(publishers: 1, viewers: 300, joined: 299, gotFirstFrame: 298, failed: 1)
         report.verdict.failures = ["1 of 301 clients failed; the first: HTTP 503"]

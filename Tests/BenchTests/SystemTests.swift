@@ -97,6 +97,9 @@ import Wire
         #expect(throws: SignallingError.self) { try Entrance.usable([remote], isOwned: false, own: []) }
         #expect(try Entrance.usable([remote], isOwned: true, own: []) == [remote])
         #expect(throws: SignallingError.self) { try Entrance.usable([], isOwned: true, own: []) }
+        #expect(throws: SignallingError.self) {
+            try Entrance.usable([remote], of: .tcp, isOwned: true, own: [])
+        }
     }
 }
 

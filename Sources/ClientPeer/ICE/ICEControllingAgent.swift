@@ -44,7 +44,9 @@ package struct ICEControllingAgent: Sendable {
 
         /// A host candidate; those with a lower index are preferred (RFC 8445 §5.1.2.1).
         package init(host address: TransportAddress, index: UInt16 = 0) {
-            self.init(address: address, priority: 126 << 24 | UInt32(0xFFFF - index) << 8 | 255)
+            // RFC 6544 §4.2: TCP ranks below, as do the server's candidates.
+            let preference: UInt32 = address.transport == .tcp ? 90 : 126
+            self.init(address: address, priority: preference << 24 | UInt32(0xFFFF - index) << 8 | 255)
         }
     }
 
@@ -151,8 +153,10 @@ package struct ICEControllingAgent: Sendable {
     }
 
     private mutating func addPair(_ local: Candidate, _ remote: Candidate) {
-        // Both of one IP version (RFC 8445 §6.1.2.2).
-        guard (local.address.ip.ipv4 == nil) == (remote.address.ip.ipv4 == nil) else { return }
+        // Both of one transport and one IP version (RFC 8445 §6.1.2.2).
+        guard local.address.transport == remote.address.transport,
+            (local.address.ip.ipv4 == nil) == (remote.address.ip.ipv4 == nil)
+        else { return }
         hasFailed = false
         pairs.append(CheckPair(local: local, remote: remote, isControlling: isControlling))
         pairs.sort { $0.priority > $1.priority }

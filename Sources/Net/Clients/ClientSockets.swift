@@ -9,6 +9,8 @@ import CLinux
 package final class ClientSockets {
     private let poll: Int32
     private var sockets: [Int: DatagramSocket] = [:]
+    private var streams: [Int: TCPConnection] = [:]
+    private var input = [UInt8](repeating: 0, count: 64 << 10)
     private var tokens = [UInt32](repeating: 0, count: 128)
 
     init(waker: Waker) throws(NetError) {
@@ -27,23 +29,44 @@ package final class ClientSockets {
 
     private static let wakerToken = UInt32.max
 
-    package var count: Int { sockets.count }
+    package var count: Int { sockets.count + streams.count }
 
     /// Begins to listen.
     /// - Parameter token: not in use, and below 2^31.
     /// - Returns: false if the kernel refuses.
-    package func add(_ socket: DatagramSocket, token: Int) -> Bool {
+    package func add(_ socket: ClientSocket, token: Int) -> Bool {
         guard let number = UInt32(exactly: token), number < UInt32(Int32.max), sockets[token] == nil,
-            clinux_poll_watch_edges(poll, socket.descriptor, number) == 0
+            streams[token] == nil
         else { return false }
-        sockets[token] = socket
+        switch socket {
+        case .datagram(let socket):
+            guard clinux_poll_watch_edges(poll, socket.descriptor, number) == 0 else { return false }
+            sockets[token] = socket
+        case .stream(let socket):
+            guard clinux_poll_watch_edges(poll, socket.connection.descriptor, number) == 0 else {
+                return false
+            }
+            streams[token] = TCPConnection(
+                socket.connection, token: number, deadline: nil, limits: FrameQueue.Limits(),
+                at: MonotonicClock.now())
+        }
         return true
+    }
+
+    /// What sends through the socket of this token; nil if there is none.
+    package func sink(of token: Int, buffer: DirectSinkBuffer) -> DirectSink? {
+        if let socket = sockets[token] { return DirectSink(socket: socket, buffer: buffer) }
+        return streams[token].map { DirectSink(connection: $0, buffer: buffer) }
     }
 
     /// Stops listening; the socket closes when its last owner lets it go.
     /// - Returns: datagrams that the kernel dropped because it was not read in time.
     @discardableResult
     package func remove(token: Int) -> UInt64 {
+        if let stream = streams.removeValue(forKey: token) {
+            _ = clinux_poll_forget(poll, stream.descriptor)
+            return 0
+        }
         guard let socket = sockets.removeValue(forKey: token) else { return 0 }
         _ = clinux_poll_forget(poll, socket.descriptor)
         return socket.droppedByKernel
@@ -55,6 +78,21 @@ package final class ClientSockets {
     }
 
     subscript(token: Int) -> DatagramSocket? { sockets[token] }
+
+    /// Reads all that has come over the TCP connection of this token, and sends what still waits there.
+    func readStream(_ token: Int, _ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void) {
+        guard let stream = streams[token] else { return }
+        _ = stream.flush(at: MonotonicClock.now())
+        while true {
+            let count = input.withUnsafeMutableBytes { buffer in
+                Int(
+                    clinux_stream_receive(
+                        stream.descriptor, buffer.baseAddress, Int32(clamping: buffer.count)))
+            }
+            // What is closed stays silent, as a network that is down; ICE notices.
+            guard count > 0, stream.take(input[..<count], { visit(&$0, stream.address) }) else { return }
+        }
+    }
 
     /// Waits for something to read.
     /// - Parameter visit: called with each socket's token; it must read until nothing is left.

@@ -136,7 +136,11 @@ private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
     }
 
     private mutating func read(_ token: Int) {
-        guard let socket = sockets[token] else { return }
+        guard let socket = sockets[token] else {
+            return sockets.readStream(token) { datagram, source in
+                handler.receive(&datagram, token: token, from: source, at: MonotonicClock.now())
+            }
+        }
         var mayHaveMore = true
         while mayHaveMore {
             mayHaveMore = arrivals.fill(from: socket, counting: &received)

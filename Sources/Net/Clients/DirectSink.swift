@@ -23,11 +23,21 @@ package final class DirectSinkBuffer {
 ///
 /// What the kernel does not take at once is dropped and counted.
 package struct DirectSink: DatagramSink {
-    private let socket: DatagramSocket
+    private enum Way {
+        case datagrams(DatagramSocket)
+        case stream(TCPConnection)
+    }
+
+    private let way: Way
     private let buffer: DirectSinkBuffer
 
     package init(socket: DatagramSocket, buffer: DirectSinkBuffer) {
-        self.socket = socket
+        way = .datagrams(socket)
+        self.buffer = buffer
+    }
+
+    init(connection: TCPConnection, buffer: DirectSinkBuffer) {
+        way = .stream(connection)
         self.buffer = buffer
     }
 
@@ -39,6 +49,16 @@ package struct DirectSink: DatagramSink {
             buffer.counters.droppedTooLarge &+= 1
             return
         }
+        switch way {
+        case .datagrams(let socket): try send(through: socket, to: destination, capacity, write)
+        case .stream(let connection): try send(over: connection, capacity, write)
+        }
+    }
+
+    private func send<Failure: Error>(
+        through socket: DatagramSocket, to destination: TransportAddress, _ capacity: Int,
+        _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) {
         let result: Int
         let length: Int
         if socket.isIPv4 {
@@ -51,6 +71,25 @@ package struct DirectSink: DatagramSink {
         guard result == 1 else {
             let isFull = result == -Int(EAGAIN) || result == -Int(ENOBUFS) || result == 0
             if isFull { buffer.counters.droppedBufferFull &+= 1 } else { buffer.counters.droppedOther &+= 1 }
+            return
+        }
+        buffer.counters.datagramsOut &+= 1
+        buffer.counters.bytesOut &+= UInt64(length)
+    }
+
+    /// A connection keeps what the kernel does not take at once, and sends it with what comes next.
+    private func send<Failure: Error>(
+        over connection: TCPConnection, _ capacity: Int,
+        _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) {
+        let length = try buffer.ipv4.withBytes(at: 0, count: capacity, write)
+        guard length > 0, length <= capacity else { return }
+        let now = MonotonicClock.now()
+        let before = connection.queue.drops
+        buffer.ipv4.withBytes(at: 0, count: length) { connection.queue.append($0.span, at: now) }
+        buffer.counters.sendCalls &+= 1
+        guard connection.flush(at: now), connection.queue.drops == before else {
+            buffer.counters.droppedBufferFull &+= 1
             return
         }
         buffer.counters.datagramsOut &+= 1

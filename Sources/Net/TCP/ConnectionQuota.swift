@@ -78,8 +78,9 @@ package final class AcceptedConnection: Sendable {
     }
 
     deinit {
-        clinux_close(descriptor)
+        // First, so that a client that sees the end finds its place free.
         for quota in quotas { quota.giveBack(remote.ip) }
+        clinux_close(descriptor)
     }
 }
 

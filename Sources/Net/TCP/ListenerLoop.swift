@@ -21,6 +21,8 @@ struct ListenerLoop: ~Copyable {
     private struct Waiting {
         let connection: AcceptedConnection
         let deadline: MonotonicTime
+        /// In the order in which they came.
+        let number: UInt64
         var reader = FrameReader(limit: longestCheck)
         var bytes: [UInt8] = []
     }
@@ -33,6 +35,7 @@ struct ListenerLoop: ~Copyable {
     private let strangers: ConnectionQuota
     private var waiting: [UInt32: Waiting] = [:]
     private var nextToken = firstToken
+    private var nextNumber: UInt64 = 0
     private var tokens = [UInt32](repeating: 0, count: 64)
     private var input = [UInt8](repeating: 0, count: 4_096)
     private var pausedUntil: MonotonicTime?
@@ -98,7 +101,7 @@ struct ListenerLoop: ~Copyable {
         }
         let connection = AcceptedConnection(descriptor: descriptor, remote: remote, quotas: [all])
         if waiting.count >= limits.waiting,
-            let oldest = waiting.min(by: { $0.value.deadline < $1.value.deadline })?.key
+            let oldest = waiting.min(by: { $0.value.number < $1.value.number })?.key
         {
             forget(oldest, \.displaced)
         }
@@ -107,7 +110,9 @@ struct ListenerLoop: ~Copyable {
             strangers.giveBack(remote.ip)
             return count(\.refused)
         }
-        waiting[token] = Waiting(connection: connection, deadline: now + limits.patience)
+        nextNumber &+= 1
+        waiting[token] = Waiting(
+            connection: connection, deadline: now + limits.patience, number: nextNumber)
         count(\.accepted)
     }
 

@@ -1,3 +1,5 @@
+import Wire
+
 /// One option: its name, what it says in `--help`, and what it does.
 struct OptionDefinition: Sendable {
     enum Group: String, CaseIterable, Sendable {
@@ -69,6 +71,14 @@ extension OptionDefinition {
         OptionDefinition(
             "--secret", "SECRET", .target, "make tokens with this secret (or SFU_BENCH_SECRET)"
         ) { options, text in options.target.secret = text },
+        OptionDefinition(
+            "--transport", "NAME", .target, "connect by udp or tcp (ICE-TCP, RFC 6544) (default udp)"
+        ) { options, text throws(UsageError) in
+            guard let transport = ICECandidate.Transport(rawValue: text) else {
+                throw UsageError("--transport wants udp or tcp, not \"\(text)\"")
+            }
+            options.target.transport = transport
+        },
         OptionDefinition(
             "--i-own-this-server", nil, .target, "allow a server that is not on this machine"
         ) { options, _ in options.target.isOwned = true },

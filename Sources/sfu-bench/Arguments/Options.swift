@@ -1,4 +1,5 @@
 import Crypto
+import Wire
 
 /// What `sfu-bench` is asked to do.
 enum Command: String, CaseIterable, Sendable {
@@ -56,6 +57,8 @@ struct TargetOptions: Equatable, Sendable {
     var token: String?
     var keyID: String?
     var secret: String?
+    /// What clients connect to: the server's UDP or its TCP candidates.
+    var transport = ICECandidate.Transport.udp
     /// Allows targets that are not this machine.
     var isOwned = false
 

@@ -99,11 +99,12 @@ struct ClientHost: ClientHandler {
     }
 
     private mutating func add(_ setup: ClientSetup, at now: MonotonicTime) {
-        guard entries[setup.id] == nil, sockets.add(setup.socket, token: setup.id) else {
+        guard entries[setup.id] == nil, sockets.add(setup.socket, token: setup.id),
+            let sink = sockets.sink(of: setup.id, buffer: buffer)
+        else {
             notices.append(Notice(id: setup.id, milestone: .failed, time: now))
             return
         }
-        let sink = DirectSink(socket: setup.socket, buffer: buffer)
         let client: Client
         switch setup.purpose {
         case .view(let settings):

@@ -14,7 +14,7 @@ struct ClientSetup: Sendable {
     let id: Int
     let credentials: ICECredentials
     let plan: ClientPlan
-    let socket: DatagramSocket
+    let socket: ClientSocket
     let purpose: Purpose
     /// Counts among those who play before a storm.
     var isEarlier = false

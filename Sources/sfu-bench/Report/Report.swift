@@ -33,6 +33,7 @@ struct Report: Codable, Equatable, Sendable {
         var framesPerSecond: Int
         var audioBitrate: Int
         var burstMilliseconds: Int
+        var transport: String
         var srtp: String
         var decryptEvery: Int
         var coalesces: Bool

@@ -38,6 +38,7 @@ enum TextReport {
                 + "in bursts of \(setup.burstMilliseconds) ms",
             "audio \(setup.audioBitrate / 1_000) kbit/s", "SRTP \(setup.srtp)",
         ]
+        if setup.transport != "udp" { parts.append("over \(setup.transport.uppercased())") }
         if setup.coalesces { parts.append("with GRO") }
         return parts.joined(separator: ", ")
     }

@@ -1,3 +1,4 @@
+import Wire
 import Base
 import Foundation
 import Net
@@ -211,7 +212,8 @@ final class Bench: Sendable {
                 streams: options.target.streams, viewersPerStream: audience.viewers,
                 videoBitrate: media.bitrate, framesPerSecond: media.framesPerSecond,
                 audioBitrate: media.audioBitrate, burstMilliseconds: media.burstMilliseconds,
-                srtp: audience.srtp.rawValue, decryptEvery: audience.decryptEvery,
+                transport: options.target.transport.rawValue, srtp: audience.srtp.rawValue,
+                decryptEvery: audience.decryptEvery,
                 coalesces: audience.coalesces, asksForRepair: audience.asksForRepair,
                 threads: options.machine.threads, warmUpSeconds: options.timing.warmUp,
                 durationSeconds: options.timing.duration))

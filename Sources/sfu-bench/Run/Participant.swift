@@ -77,7 +77,7 @@ final class Entrance: Sendable {
             let socket = try Self.socket(on: .any, coalesces: coalesces)
             let offer = ClientOffer(
                 requests, credentials: ICECredentials(using: &random), fingerprint: generator.fingerprint,
-                candidates: ownAddresses.filter { $0.ipv4 != nil }.prefix(Self.offeredCandidates).map {
+                candidates: offeredAddresses.filter { $0.ipv4 != nil }.prefix(Self.offeredCandidates).map {
                     TransportAddress(ip: $0, port: socket.localAddress.port)
                 }, using: &random)
             let answer = try await client.post(
@@ -89,8 +89,7 @@ final class Entrance: Sendable {
             generator.add(
                 ClientSetup(
                     id: ticket.id, credentials: offer.credentials, plan: plan,
-                    socket: try Self.isIPv6(plan)
-                        ? Self.socket(on: IPAddress(high: 0, low: 0), coalesces: coalesces) : socket,
+                    socket: try Self.socket(for: plan, instead: socket, coalesces: coalesces),
                     purpose: purpose, isEarlier: isEarlier))
             return Participant(id: ticket.id, session: answer.session, token: ticket.token)
         } catch {
@@ -98,6 +97,9 @@ final class Entrance: Sendable {
             return nil
         }
     }
+
+    /// None to a server that shall be reached over TCP: it would check ours over UDP.
+    private var offeredAddresses: [IPAddress] { options.target.transport == .udp ? ownAddresses : [] }
 
     private var viewerSettings: ViewerSettings {
         ViewerSettings(
@@ -121,7 +123,8 @@ final class Entrance: Sendable {
             throw SignallingError.unusable("\(error)")
         }
         plan.candidates = try Self.usable(
-            plan.candidates, isOwned: options.target.isOwned, own: ownAddresses)
+            plan.candidates, of: options.target.transport, isOwned: options.target.isOwned,
+            own: ownAddresses)
         return plan
     }
 
@@ -131,24 +134,29 @@ final class Entrance: Sendable {
     ///
     /// Others only if the user owns the server: an HTTP endpoint on loopback may be a tunnel to somewhere else.
     static func usable(
-        _ candidates: [ICECandidate], isOwned: Bool, own: [IPAddress]
+        _ candidates: [ICECandidate], of transport: ICECandidate.Transport = .udp, isOwned: Bool,
+        own: [IPAddress]
     ) throws(SignallingError) -> [ICECandidate] {
-        let udp = candidates.filter {
-            $0.transport == .udp && $0.component == 1 && $0.transportAddress != nil
+        // A TCP connection leads to one of them.
+        let limit = transport == .tcp ? 1 : checkedCandidates
+        let fitting = candidates.filter {
+            $0.transport == transport && $0.component == 1 && $0.transportAddress != nil
         }
         func those(_ isWanted: (IPAddress) -> Bool) -> [ICECandidate] {
-            let wanted = udp.filter { $0.transportAddress.map { isWanted($0.ip) } ?? false }
+            let wanted = fitting.filter { $0.transportAddress.map { isWanted($0.ip) } ?? false }
             let isIPv4 = wanted.first?.transportAddress?.ip.ipv4 != nil
             return Array(
-                wanted.filter { ($0.transportAddress?.ip.ipv4 != nil) == isIPv4 }.prefix(checkedCandidates))
+                wanted.filter { ($0.transportAddress?.ip.ipv4 != nil) == isIPv4 }.prefix(limit))
         }
         let loopback = those { $0.isLoopback }
         guard loopback.isEmpty else { return loopback }
         let local = those { own.contains($0) }
         guard local.isEmpty else { return local }
-        guard !udp.isEmpty else { throw .unusable("no UDP candidate") }
+        guard !fitting.isEmpty else {
+            throw .unusable("no \(transport.rawValue.uppercased()) candidate")
+        }
         guard isOwned else {
-            let address = udp.first?.transportAddress.map { "\($0)" } ?? ""
+            let address = fitting.first?.transportAddress.map { "\($0)" } ?? ""
             throw .unusable("\(address) is not this machine: if the server is yours, say --i-own-this-server")
         }
         return those { _ in true }
@@ -160,6 +168,17 @@ final class Entrance: Sendable {
 
     private static func isIPv6(_ plan: ClientPlan) -> Bool {
         plan.candidates.first?.transportAddress.map { $0.ip.ipv4 == nil } ?? false
+    }
+
+    /// The socket that fits the server's candidates: the one that the offer told of, if that does.
+    private static func socket(
+        for plan: ClientPlan, instead offered: DatagramSocket, coalesces: Bool
+    ) throws -> ClientSocket {
+        if let remote = plan.candidates.first?.transportAddress, remote.transport == .tcp {
+            return .stream(try StreamSocket(connect: remote))
+        }
+        guard isIPv6(plan) else { return .datagram(offered) }
+        return .datagram(try socket(on: IPAddress(high: 0, low: 0), coalesces: coalesces))
     }
 
     private static func socket(on ip: IPAddress, coalesces: Bool) throws -> DatagramSocket {

@@ -1,0 +1,38 @@
+import Base
+import CLinux
+
+/// A TCP connection that a client made; closed when its last owner is gone.
+package final class StreamSocket: Sendable {
+    /// Both of transport `tcp`.
+    package let localAddress: TransportAddress
+    package let remoteAddress: TransportAddress
+    let connection: AcceptedConnection
+
+    /// Connects, and waits for it.
+    package init(connect remote: TransportAddress, milliseconds: Int32 = 3_000) throws(NetError) {
+        let descriptor = clinux_tcp_connect(clinux_address(remote))
+        guard descriptor >= 0 else {
+            throw .system(operation: "connect to TCP \(remote)", code: -descriptor)
+        }
+        remoteAddress = remote.over(.tcp)
+        connection = AcceptedConnection(descriptor: descriptor, remote: remoteAddress, quotas: [])
+        let result = clinux_tcp_finish(descriptor, milliseconds)
+        guard result == 0 else { throw .system(operation: "connect to TCP \(remote)", code: -result) }
+        var local = clinux_address()
+        _ = clinux_local_address(descriptor, &local)
+        localAddress = TransportAddress(local).over(.tcp)
+    }
+}
+
+/// What a client of a load test talks through: a socket of its own.
+package enum ClientSocket: Sendable {
+    case datagram(DatagramSocket)
+    case stream(StreamSocket)
+
+    package var localAddress: TransportAddress {
+        switch self {
+        case .datagram(let socket): socket.localAddress
+        case .stream(let socket): socket.localAddress
+        }
+    }
+}
