@@ -91,7 +91,7 @@ package struct SendBatch: ~Copyable, DatagramSink {
         _ write: (Int, inout MutableSpan<UInt8>) -> Int
     ) {
         if !queue.hasRoom(for: capacity, times: count) { flush(at: now) }
-        guard queue.hasRoom(for: capacity, times: count) else {
+        guard destination.transport == .udp, queue.hasRoom(for: capacity, times: count) else {
             for number in 0..<count { append(to: destination, capacity: capacity) { write(number, &$0) } }
             return
         }

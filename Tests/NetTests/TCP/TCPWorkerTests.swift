@@ -39,7 +39,10 @@ private struct Speaker: DatagramHandler {
     mutating func perform(_ command: Command, at now: MonotonicTime, into sink: inout SendBatch) {
         switch command {
         case .say(let datagrams, let destination):
-            for datagram in datagrams { sink.append(datagram, to: destination) }
+            sink.append(datagrams.count, to: destination, capacity: 1_500) { number, buffer in
+                for (index, byte) in datagrams[number].enumerated() { buffer[index] = byte }
+                return datagrams[number].count
+            }
         }
     }
 
