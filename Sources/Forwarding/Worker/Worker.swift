@@ -58,6 +58,11 @@ package final class Worker {
             } ?? []
     }
 
+    /// Slots and the tracks they show hold each other: whoever is still here when the worker goes must let go.
+    deinit {
+        for session in sessions.values { session.detachAll() }
+    }
+
     // MARK: Datagrams
 
     /// Takes one datagram in, decrypting it where it lies.
