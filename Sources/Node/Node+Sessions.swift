@@ -14,6 +14,7 @@ extension Node {
         let isLive = streams[request.stream]?.snapshot.state == .live
         if request.purpose == .play, !isLive, request.patience == nil { throw .noPublisher }
 
+        if request.purpose == .stage { try checkRoom(for: request) }
         let offer = try Self.read(request.offer, for: request.purpose)
         let worker = leastLoadedWorker
         let id = SessionID(using: &random)
@@ -28,9 +29,10 @@ extension Node {
         }
         let opening = SessionOpening(
             id: id, plan: plan, localCredentials: credentials,
-            publishes: request.purpose == .publish ? request.stream : nil,
-            follows: request.purpose == .play ? request.stream : nil, order: nextOrder,
-            requested: request.received)
+            publishes: request.isSource ? request.stream : nil,
+            follows: request.purpose == .play ? request.stream : nil,
+            stage: request.purpose == .stage ? request.stream : nil, participant: request.participant,
+            order: nextOrder, requested: request.received)
         guard workers[worker].post(.open(opening)) else { throw .overloaded }
         nextOrder += 1
 
@@ -41,8 +43,10 @@ extension Node {
         switch request.purpose {
         case .publish: stream.add(publisher: id)
         case .play: stream.add(viewer: id)
+        case .stage: stream.add(speaker: id, isSource: request.isHost)
         }
         streams[request.stream] = stream
+        if request.purpose == .stage { enterRoom(id, request, worker: worker, plan: plan) }
         log.info(
             "session.created",
             ["session": id, "purpose": request.purpose.rawValue, "stream": request.stream, "worker": worker])
@@ -59,7 +63,7 @@ extension Node {
             throw .malformedOffer(SessionOffer.Refusal.malformed(error).description)
         }
         do throws(SessionOffer.Refusal) {
-            return try SessionOffer(description, for: purpose == .publish ? .publish : .play)
+            return try SessionOffer(description, for: purpose.ofOffers)
         } catch {
             throw SessionRefusal(error)
         }
@@ -124,6 +128,16 @@ extension Node {
         _ = workers[record.worker].post(.close(id))
         forget(id, because: "deleted")
         return true
+    }
+}
+
+extension SessionRequest.Purpose {
+    fileprivate var ofOffers: SessionOffer.Purpose {
+        switch self {
+        case .publish: .publish
+        case .play: .play
+        case .stage: .stage
+        }
     }
 }
 

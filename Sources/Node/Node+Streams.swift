@@ -59,26 +59,31 @@ extension Node {
         case .connected(let id, let profile):
             guard let record = sessions[id] else { return }
             log.info("session.connected", ["session": id, "stream": record.stream, "srtp": "\(profile)"])
+            if record.purpose == .stage { replaceEarlierSessions(than: record) }
             guard record.purpose == .play else { return }
             streams[record.stream]?.noteConnected(viewer: id)
             announce(record.stream)
         case .mediaStarted(let id):
-            guard let record = sessions[id], record.purpose == .publish else { return }
+            guard let record = sessions[id], record.request.isSource else { return }
             streams[record.stream]?.goLive(record, at: now)
             log.info("stream.live", ["stream": record.stream, "session": id])
             for viewer in streams[record.stream]?.audience ?? [] { sessions[viewer]?.waitsUntil = nil }
             announce(record.stream)
         case .closed(let id, let reason):
             forget(id, because: "\(reason)")
+        case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
+            tellRoom(event, of: id)
+        case .controlMessage(let id, let message): takeControl(message, from: id)
         }
     }
 
     /// Removes a session that has ended from its stream.
     func forget(_ id: SessionID, because reason: String) {
         guard let record = sessions.removeValue(forKey: id) else { return }
+        if record.purpose == .stage { leaveRoom(record) }
         log.info("session.closed", ["session": id, "stream": record.stream, "reason": reason])
         guard streams[record.stream]?.remove(id, at: now) == true else { return }
-        if streams[record.stream]?.snapshot.state == .ended, record.purpose == .publish {
+        if streams[record.stream]?.snapshot.state == .ended, record.request.isSource {
             log.info("stream.ended", ["stream": record.stream, "reason": reason])
         }
         announce(record.stream)

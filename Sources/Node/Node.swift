@@ -21,6 +21,8 @@ package actor Node {
     private let events: AsyncStream<WorkerEvent>
     var sessions: [SessionID: SessionRecord] = [:]
     var streams: [StreamID: StreamRecord] = [:]
+    /// Stages that have sessions.
+    var rooms: [StreamID: StageRoom] = [:]
     var watchers: [StreamID: [UInt64: AsyncStream<StreamSnapshot>.Continuation]] = [:]
     var nextWatcher: UInt64 = 0
     /// Numbers sessions in the order in which they were made.
@@ -29,6 +31,7 @@ package actor Node {
     private(set) var isStopping = false
     private var listener: Task<Void, Never>?
     private var housekeeping: Task<Void, Never>?
+    private var conducting: Task<Void, Never>?
 
     /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
     static let streamLimit = 10_000
@@ -84,6 +87,12 @@ package actor Node {
                 await self?.keepHouse()
             }
         }
+        conducting = Task { [weak self] in
+            while !Task.isCancelled {
+                do { try await Task.sleep(for: StageRoom.interval) } catch { return }
+                await self?.conductRooms()
+            }
+        }
     }
 
     /// Ends every session with a DTLS close, and the workers.
@@ -91,6 +100,7 @@ package actor Node {
         guard !isStopping else { return }
         isStopping = true
         housekeeping?.cancel()
+        conducting?.cancel()
         listener?.cancel()
         entrance?.stop()
         for worker in workers { worker.stop() }

@@ -7,6 +7,8 @@ package struct SessionRequest: Sendable {
         case publish
         /// Get the stream (WHEP, draft-ietf-wish-whep).
         case play
+        /// Publish and get others in slots.
+        case stage
     }
 
     package let purpose: Purpose
@@ -15,6 +17,8 @@ package struct SessionRequest: Sendable {
     package let participant: ParticipantID?
     /// What others see; nil to be called by the identity.
     package let name: String?
+    /// On a stage, whether what it sends is the stream's programme.
+    package let isHost: Bool
     /// The SDP offer, as it came.
     package let offer: String
     /// How long a viewer may wait for a publisher; nil not to wait at all.
@@ -22,11 +26,15 @@ package struct SessionRequest: Sendable {
     /// When the request was there, for join times; nil to count from now.
     package let received: MonotonicTime?
 
+    /// Whether the stream's programme is what this session sends.
+    package var isSource: Bool { purpose == .publish || purpose == .stage && isHost }
+
     package init(
-        purpose: Purpose, stream: StreamID, participant: ParticipantID?, name: String? = nil, offer: String,
-        patience: Duration? = nil, received: MonotonicTime? = nil
+        purpose: Purpose, stream: StreamID, participant: ParticipantID?, name: String? = nil,
+        isHost: Bool = false, offer: String, patience: Duration? = nil, received: MonotonicTime? = nil
     ) {
         self.received = received
+        self.isHost = isHost
         self.purpose = purpose
         self.stream = stream
         self.participant = participant

@@ -12,6 +12,8 @@ struct StreamRecord {
     /// Sessions that watch or wait, connected or not.
     private(set) var audience: Set<SessionID> = []
     private var connected: Set<SessionID> = []
+    /// Sessions on the stage that are not the source.
+    private var speakers: Set<SessionID> = []
 
     init(id: StreamID) {
         snapshot = StreamSnapshot(
@@ -21,7 +23,9 @@ struct StreamRecord {
     }
 
     /// Whether nothing would be lost by forgetting the stream.
-    var isUnused: Bool { candidates.isEmpty && audience.isEmpty && snapshot.state != .live }
+    var isUnused: Bool {
+        candidates.isEmpty && audience.isEmpty && speakers.isEmpty && snapshot.state != .live
+    }
 
     /// Makes `session` the source; one that takes over from another does not start the stream anew.
     mutating func goLive(_ session: SessionRecord, at time: Double) {
@@ -39,6 +43,10 @@ struct StreamRecord {
     /// Notes a session that will be the source once its media flows.
     mutating func add(publisher: SessionID) {
         candidates.insert(publisher)
+    }
+
+    mutating func add(speaker: SessionID, isSource: Bool) {
+        if isSource { candidates.insert(speaker) } else { speakers.insert(speaker) }
     }
 
     mutating func add(viewer: SessionID) {
@@ -61,6 +69,7 @@ struct StreamRecord {
             return true
         }
         candidates.remove(session)
+        speakers.remove(session)
         guard publisher == session else { return false }
         publisher = nil
         snapshot.state = .ended

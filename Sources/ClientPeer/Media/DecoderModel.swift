@@ -38,6 +38,8 @@ package struct DecoderModel {
     /// The latest key frame of which the first packet came.
     private var keyFrame: (start: Int64, timestamp: UInt32)?
     private var last: Frame?
+    /// Between the last frame shown and the next.
+    private var framesCut: UInt16 = 0
     private var needsKeyFrame = true
 
     /// Packets further behind are given up.
@@ -110,7 +112,12 @@ package struct DecoderModel {
         var end = first
         while let packet = packets[end] {
             guard packet.timestamp == header.timestamp else {
-                complaints.append(.mixedFrame)
+                // A change of the source may cut a frame off; the key frame that follows makes up for it.
+                if startsKeyFrame(packet, payloads[end] ?? []) {
+                    framesCut += 1
+                } else {
+                    complaints.append(.mixedFrame)
+                }
                 forget(first...(end - 1))
                 return true
             }
@@ -137,12 +144,13 @@ package struct DecoderModel {
                 complaints.append(.timestampBackwards)
             }
             if !needsKeyFrame, let before = last.pictureID, let now = descriptor.pictureID,
-                now != (before + 1) & 0x7FFF
+                now != (before &+ 1 &+ framesCut) & 0x7FFF
             {
                 complaints.append(.pictureIDJump(from: before, to: now))
             }
         }
         needsKeyFrame = false
+        framesCut = 0
         framesDecoded += 1
         if info.isKeyFrame { keyFramesDecoded += 1 }
         last = Frame(

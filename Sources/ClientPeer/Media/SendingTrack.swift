@@ -45,10 +45,14 @@ package struct SendingTrack {
     package var packetsSent: UInt64 { stream.packetCount }
 
     /// Sends one packet.
-    /// - Parameter transport: the connection's transport-wide counter (RFC draft-holmer-rmcat-transport-wide-cc).
+    ///
+    /// - Parameters:
+    ///   - transport: the connection's transport-wide counter (RFC draft-holmer-rmcat-transport-wide-cc).
+    ///   - audioLevel: -dBov of RFC 6464; nil to say nothing.
     package mutating func send(
-        _ payload: [UInt8], timestamp: UInt32, marker: Bool, transport: inout UInt16, at now: MonotonicTime,
-        over connection: ClientConnection, into sink: inout some DatagramSink & ~Copyable
+        _ payload: [UInt8], timestamp: UInt32, marker: Bool, audioLevel: UInt8? = nil,
+        transport: inout UInt16, at now: MonotonicTime, over connection: ClientConnection,
+        into sink: inout some DatagramSink & ~Copyable
     ) throws(SRTPError) {
         let index = nextIndex
         nextIndex += 1
@@ -58,7 +62,7 @@ package struct SendingTrack {
         let introduces = stream.packetCount <= UInt64(Self.introductions)
         try write(
             payload, index: index, payloadType: format.payloadType, ssrc: ssrc, timestamp: timestamp,
-            marker: marker,
+            marker: marker, audioLevel: audioLevel,
             rid: introduces ? (line.extensions.rtpStreamID, encoding.rid) : nil, introduces: introduces,
             transport: &transport, over: connection, into: &sink)
     }
@@ -91,7 +95,8 @@ package struct SendingTrack {
 
     private func write(
         _ payload: [UInt8], index: UInt64, payloadType: UInt8, ssrc: UInt32, timestamp: UInt32, marker: Bool,
-        rid: (id: UInt8?, name: String?)?, introduces: Bool, transport: inout UInt16,
+        audioLevel: UInt8? = nil, rid: (id: UInt8?, name: String?)?, introduces: Bool,
+        transport: inout UInt16,
         over connection: ClientConnection, into sink: inout some DatagramSink & ~Copyable
     ) throws(SRTPError) {
         let number = transport
@@ -102,6 +107,9 @@ package struct SendingTrack {
                 timestamp: timestamp, ssrc: ssrc, into: &buffer)
             if let id = line.extensions.transportSequenceNumber {
                 try writer.append(id: id, UInt64(number), length: 2, into: &buffer)
+            }
+            if let audioLevel, let id = line.extensions.audioLevel {
+                try writer.append(id: id, UInt64(audioLevel & 0x7F), length: 1, into: &buffer)
             }
             if introduces, let id = line.extensions.mid {
                 let mid = Array(line.mid.utf8)

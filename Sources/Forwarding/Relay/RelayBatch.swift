@@ -15,20 +15,32 @@ package struct RelayBatch: Sendable {
         /// The publisher that came as number `order` is gone.
         case withdraw(StreamID, order: UInt64)
         case packet(RelayedPacket)
+        /// Whether the sender has slots that carry this track of the receiver.
+        case subscribe(TrackID, Bool)
+        case data(DataTrackItem)
         /// Viewers of the sender need a key frame of this track of the receiver.
         case demandKeyFrame(TrackID, layer: Int)
     }
 
     var items: [Item] = []
     var bytes: [UInt8] = []
+    /// Of messages in `items`.
+    private(set) var messageBytes = 0
 
     var isEmpty: Bool { items.isEmpty }
 
     /// The same without media, for a receiver that does not keep up; what was said must still be heard.
     var withoutPackets: RelayBatch {
         var rest = RelayBatch()
-        rest.items = items.filter { if case .packet = $0 { false } else { true } }
+        rest.items = items.filter { !$0.isDroppable }
         return rest
+    }
+
+    mutating func append(_ item: Item) {
+        if case .data(let data) = item, case .message(let message) = data.event {
+            messageBytes += message.bytes.count
+        }
+        items.append(item)
     }
 
     mutating func append(_ packet: RelayedPacket, _ contents: Span<UInt8>) {
@@ -38,6 +50,17 @@ package struct RelayBatch: Sendable {
         for index in contents.indices { bytes.append(contents[index]) }
         packet.range = start..<bytes.count
         items.append(.packet(packet))
+    }
+}
+
+extension RelayBatch.Item {
+    /// Whether it may get lost on the way to a worker that does not keep up.
+    fileprivate var isDroppable: Bool {
+        switch self {
+        case .packet: true
+        case .data(let item): if case .message = item.event { true } else { false }
+        case .want, .present, .withdraw, .subscribe, .demandKeyFrame: false
+        }
     }
 }
 

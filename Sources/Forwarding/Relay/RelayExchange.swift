@@ -36,8 +36,9 @@ package final class RelayExchange: Sendable {
     func post(_ batch: RelayBatch, from sender: Int, to receiver: Int) {
         let wake = inboxes[receiver].mutex.withLock { inbox -> (@Sendable () -> Void)? in
             let isFirst = inbox.batches.isEmpty
-            if inbox.bytes + batch.bytes.count <= Self.capacity {
-                inbox.bytes += batch.bytes.count
+            let size = batch.bytes.count + batch.messageBytes
+            if inbox.bytes + size <= Self.capacity {
+                inbox.bytes += size
                 inbox.batches.append((sender, batch))
             } else {
                 let rest = batch.withoutPackets

@@ -19,7 +19,7 @@ final class WorkerLinks {
     var others: some Sequence<Int> { (0..<outgoing.count).lazy.filter { [index] in $0 != index } }
 
     func tell(_ item: RelayBatch.Item, to worker: Int) {
-        outgoing[worker].items.append(item)
+        outgoing[worker].append(item)
         hasOutgoing = true
     }
 

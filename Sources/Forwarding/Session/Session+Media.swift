@@ -55,6 +55,7 @@ extension Session {
                 at: now)
         else { return }
         noteAccepted(route.track.kind, size: bytes.count, isRepair: isRepair)
+        if monitor != nil { watch(packet, bytes, of: route.track, at: now) }
         route.track.relay(packet, bytes, of: layer, over: links)
         layer.forward(packet, at: now, into: &sink)
         route.track.retargetIfDue(at: now)
@@ -63,6 +64,15 @@ extension Session {
     private func noteAccepted(_ kind: MediaKind, size: Int, isRepair: Bool) {
         if kind == .audio { counters.audioReceived.add(size) } else { counters.videoReceived.add(size) }
         if isRepair { counters.packetsRepaired &+= 1 }
+    }
+
+    /// Notes for control that a source is alive, and how loud it is.
+    private func watch(
+        _ packet: MediaPacket, _ bytes: Span<UInt8>, of track: Track, at now: MonotonicTime
+    ) {
+        guard let index = sources.firstIndex(where: { $0.track === track }) else { return }
+        let level = packet.passedOn.audioLevel.flatMap { try? bytes.uint8(at: $0.lowerBound) }
+        monitor?.note(source: index, level: level, at: now)
     }
 
     /// Turns an RTX packet back into the packet it repeats, in place.

@@ -7,6 +7,7 @@ extension Session {
     var controlDeadline: MonotonicTime {
         var earliest = min(scheduler.deadline, feedback?.deadline ?? .distantFuture)
         earliest = min(earliest, estimator?.deadline ?? .distantFuture)
+        earliest = min(earliest, monitor?.deadline ?? .distantFuture)
         for source in sources {
             for layer in source.track.layers { earliest = min(earliest, layer.feedbackDeadline) }
         }

@@ -13,6 +13,12 @@ package final class Session {
     package let follows: StreamID?
     /// The stream that the sources are the programme of.
     package let publishes: StreamID?
+    /// The stage that it takes part in, and as whom.
+    package let stage: StreamID?
+    package let participant: ParticipantID?
+    var channels: SessionChannels
+    /// Of what the client publishes; nil where control need not know.
+    var monitor: SourceMonitor?
     /// What the client publishes, one per sending m-line.
     package private(set) var sources: [Source] = []
     /// What the client receives, one per receiving m-line.
@@ -60,6 +66,10 @@ package final class Session {
         publishes = opening.publishes
         follows = opening.follows
         order = opening.order
+        stage = opening.stage
+        participant = opening.participant
+        channels = SessionChannels(at: now)
+        monitor = opening.stage == nil ? nil : SourceMonitor(sources: opening.plan.sources.count)
         self.wakeList = wakeList
         progress = JoinProgress(
             requested: opening.requested ?? now, isPublisher: opening.publishes != nil, recorder: recorder)
@@ -99,6 +109,13 @@ package final class Session {
                 RelayedTrack(
                     id: source.track.key.track, plan: source.plan, extensions: plan.publishedExtensions)
             })
+    }
+
+    /// What slots of any worker need to carry what it publishes.
+    var published: [PublishedTrack] {
+        sources.map {
+            PublishedTrack(key: $0.track.key, plan: $0.plan, extensions: plan.publishedExtensions)
+        }
     }
 
     /// Has this session looked at when the batch is done.

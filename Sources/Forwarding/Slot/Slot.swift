@@ -15,6 +15,10 @@ package final class Slot {
     package private(set) var track: Track?
     /// The layer that the slot changes to at that layer's next entry point.
     package internal(set) var awaited: TrackLayer?
+    /// The track that control gave it; nil for a slot that follows a programme.
+    var assigned: TrackKey?
+    /// Of the picture, in pixels; nil for the best there is.
+    private(set) var maximumHeight: Int?
 
     var timeline: RTPTimeline<TrackLayer>
     var stream: SendStream
@@ -53,6 +57,13 @@ package final class Slot {
         leaveTrack()
         self.track = track
         track.attach(self, at: now)
+    }
+
+    /// Takes the best layer up to a height from now on.
+    func limit(to height: Int?, at now: MonotonicTime) {
+        guard maximumHeight != height else { return }
+        maximumHeight = height
+        track?.retarget(self, at: now)
     }
 
     /// Stops sending; the next `attach` continues where this stream stood.

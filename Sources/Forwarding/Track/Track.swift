@@ -2,13 +2,6 @@ import Base
 import Peer
 import Wire
 
-/// Names a track among those of all workers.
-struct TrackKey: Hashable {
-    /// The worker that receives it from its publisher.
-    let worker: Int
-    let track: TrackID
-}
-
 /// Whoever can ask a track's publisher for a key frame.
 protocol KeyFrameSource: AnyObject {
     func keyFrameDemanded(of layer: Int, of track: TrackID, at now: MonotonicTime)
@@ -27,8 +20,10 @@ package final class Track {
     package private(set) var layers: [TrackLayer] = []
     /// Slots that carry this track or shall do so as soon as there is something to send.
     private var subscribers: [Slot] = []
-    /// Other workers that get each packet once.
+    /// Other workers that get each packet once: those with viewers of its programme, and with slots of a stage.
     private var relays: [Int] = []
+    private var programmeWorkers: Set<Int> = []
+    private var subscribedWorkers: Set<Int> = []
     private var nextRetarget = MonotonicTime.zero
     private let fanOut: FanOut
 
@@ -74,7 +69,12 @@ package final class Track {
 
     func attach(_ slot: Slot, at now: MonotonicTime) {
         subscribers.append(slot)
-        aim(slot, at: bestLayer(at: now), now)
+        aim(slot, at: bestLayer(for: slot, at: now), now)
+    }
+
+    /// The slot takes other layers than before.
+    func retarget(_ slot: Slot, at now: MonotonicTime) {
+        aim(slot, at: bestLayer(for: slot, at: now), now)
     }
 
     /// Forgets `slot`, which may go on with what it is being sent until its next source begins.
@@ -89,21 +89,33 @@ package final class Track {
         retarget(at: now)
     }
 
-    /// Points every slot at the best layer.
+    /// Points every slot at the best layer that it may have.
     private func retarget(at now: MonotonicTime) {
-        guard let best = bestLayer(at: now) else { return }
-        for slot in subscribers { aim(slot, at: best, now) }
+        guard !subscribers.isEmpty else { return }
+        let active = activeLayers(at: now)
+        for slot in subscribers { aim(slot, at: Self.best(of: active, for: slot, at: now), now) }
     }
 
-    /// The best picture that is coming in: the largest where sizes are known, else the one with most bits.
-    private func bestLayer(at now: MonotonicTime) -> TrackLayer? {
+    private func bestLayer(for slot: Slot, at now: MonotonicTime) -> TrackLayer? {
+        Self.best(of: activeLayers(at: now), for: slot, at: now)
+    }
+
+    private func activeLayers(at now: MonotonicTime) -> [TrackLayer] {
+        layers.count > 1 ? layers.filter { $0.isActive(at: now) } : layers
+    }
+
+    /// The best picture that is not higher than the slot shows; where all are, the least.
+    private static func best(
+        of layers: [TrackLayer], for slot: Slot, at now: MonotonicTime
+    ) -> TrackLayer? {
         guard layers.count > 1 else { return layers.first }
-        let active = layers.filter { $0.isActive(at: now) }
-        return active.max { left, right in
-            let heights = (left.resolution?.height, right.resolution?.height)
-            if let small = heights.0, let large = heights.1, small != large { return small < large }
-            return left.bitrate(at: now) < right.bitrate(at: now)
+        let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
+        guard let maximum = slot.maximumHeight else { return layers.max(by: isLess) }
+        // A picture on its side is as high as it is wide.
+        let fitting = layers.filter { layer in
+            layer.resolution.map { Int(min($0.width, $0.height)) <= maximum } ?? false
         }
+        return fitting.max(by: isLess) ?? layers.min(by: isLess)
     }
 
     private func aim(_ slot: Slot, at layer: TrackLayer?, _ now: MonotonicTime) {
@@ -119,7 +131,14 @@ package final class Track {
 
     /// Sends each packet to these workers from now on.
     func relayTo(_ workers: Set<Int>) {
-        relays = workers.sorted()
+        programmeWorkers = workers
+        relays = programmeWorkers.union(subscribedWorkers).sorted()
+    }
+
+    /// Notes whether another worker has slots of a stage that carry it.
+    func setSubscribed(_ isSubscribed: Bool, by worker: Int) {
+        if isSubscribed { subscribedWorkers.insert(worker) } else { subscribedWorkers.remove(worker) }
+        relays = programmeWorkers.union(subscribedWorkers).sorted()
     }
 
     /// Hands a packet to the other workers that want it, once each.

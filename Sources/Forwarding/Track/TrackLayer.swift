@@ -82,6 +82,14 @@ package final class TrackLayer {
         rate.bitrate(at: now)
     }
 
+    /// Whether its picture is worse: smaller where sizes are known, else with fewer bits.
+    func isLess(than other: TrackLayer, at now: MonotonicTime) -> Bool {
+        if let small = resolution?.height, let large = other.resolution?.height, small != large {
+            return small < large
+        }
+        return bitrate(at: now) < other.bitrate(at: now)
+    }
+
     /// The source starts anew under another SSRC: what was stored is no longer what its numbers mean.
     func restart(ssrc: UInt32, at now: MonotonicTime) {
         let repair: ReceiveStream.Repair =

@@ -18,6 +18,9 @@ extension Worker {
         case .close(let id):
             guard let session = sessions[id] else { return }
             close(session, because: .ended, at: now, into: &sink)
+        case .attach(let id, let mid, let track, let maximumHeight):
+            attach(id, mid: mid, track, maximumHeight: maximumHeight, at: now)
+        case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
         case .dismissFollowers(let stream):
             guard let programme = programmes[stream] else { return }
             for follower in programme.followers { close(follower, because: .ended, at: now, into: &sink) }
@@ -50,12 +53,16 @@ extension Worker {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         session.connection.close(because: reason, at: now, into: &sink)
-        remove(session, because: reason)
+        remove(session, because: reason, at: now, into: &sink)
     }
 
     /// Forgets a session whose connection has ended.
-    func remove(_ session: Session, because reason: PeerConnection.CloseReason) {
+    func remove(
+        _ session: Session, because reason: PeerConnection.CloseReason, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
         forget(session)
+        leaveStage(session, at: now, into: &sink)
         session.detachAll()
         leaveProgrammes(session)
         for source in session.sources { published[source.track.key.track] = nil }

@@ -11,7 +11,22 @@ extension Worker {
             if programme.followers.isEmpty { links?.tellAll(.want(stream, true)) }
             programme.follow(session, at: now)
         }
+        if let stage = session.stage {
+            stages[stage, default: []].append(session.id)
+            tell(.published(session.id, session.published))
+        }
         if session.publishes != nil { present(session, at: now, into: &sink) }
+    }
+
+    /// Takes a session that has ended off its stage.
+    func leaveStage(
+        _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        giveBackTracks(of: session)
+        guard let stage = session.stage else { return }
+        endDataTracks(of: session, at: now, into: &sink)
+        stages[stage]?.removeAll { $0 == session.id }
+        if stages[stage]?.isEmpty == true { stages[stage] = nil }
     }
 
     /// Makes `session` the source of its stream, here and on the other workers.
@@ -35,7 +50,7 @@ extension Worker {
     ) {
         switch source.origin {
         case .local(let session): close(session, because: .replaced, at: now, into: &sink)
-        case .remote: for track in source.tracks { relayed[track.key] = nil }
+        case .remote: forget(source.tracks)
         }
     }
 
@@ -112,13 +127,23 @@ extension Worker {
             guard let programme = programmes[stream], let source = programme.source, source.order == order,
                 source.session == nil
             else { return }
-            for track in source.tracks { relayed[track.key] = nil }
             programme.loseSource()
+            forget(source.tracks)
             forgetIfEmpty(stream)
         case .demandKeyFrame(let id, let layer):
             guard let track = published[id], track.layers.indices.contains(layer) else { return }
             track.layers[layer].demandKeyFrame(at: now)
+        case .subscribe(let id, let isSubscribed): published[id]?.setSubscribed(isSubscribed, by: sender)
+        case .data(let item): deliver(item, at: now, into: &sink)
         case .packet: break
+        }
+    }
+
+    /// Forgets the copies that a programme had, unless slots of a stage have them too.
+    private func forget(_ tracks: [Track]) {
+        for track in tracks {
+            programmeTracks.remove(track.key)
+            forgetRelayedIfUnused(track.key)
         }
     }
 
@@ -130,12 +155,9 @@ extension Worker {
         guard let programme = programmes[stream], (programme.source?.order ?? 0) < new.order else { return }
         let tracks = new.tracks.map { description in
             let key = TrackKey(worker: sender, track: description.id)
-            let track = Track(
-                key: key, plan: description.plan,
-                reader: PacketReader(formats: description.plan.formats, ids: description.extensions),
-                owner: remoteOwners[sender], fanOut: fanOut)
-            relayed[key] = track
-            return track
+            programmeTracks.insert(key)
+            return relayedTrack(
+                PublishedTrack(key: key, plan: description.plan, extensions: description.extensions))
         }
         let source = Programme.Source(origin: .remote(worker: sender), order: new.order, tracks: tracks)
         if let previous = programme.change(to: source, at: now) { retire(previous, at: now, into: &sink) }

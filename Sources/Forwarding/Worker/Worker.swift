@@ -33,6 +33,12 @@ package final class Worker {
     var published: [TrackID: Track] = [:]
     /// Copies of tracks that other workers receive.
     var relayed: [TrackKey: Track] = [:]
+    /// How many slots control filled with each of those.
+    var slotUses: [TrackKey: Int] = [:]
+    /// Those that are programmes.
+    var programmeTracks: Set<TrackKey> = []
+    /// Connected sessions of each stage.
+    var stages: [StreamID: [SessionID]] = [:]
     /// Nil for a worker that is alone.
     let links: WorkerLinks?
     let remoteOwners: [RemoteKeyFrameSource]
@@ -78,6 +84,7 @@ package final class Worker {
             counters.mediaDatagrams &+= 1
             session.receiveMedia(&datagram, from: source, at: now, into: &sink)
             noteFirstMedia(of: session, at: now)
+            if session.monitor?.hasNotices == true { tellNotices(of: session) }
         case .rtcp:
             counters.controlDatagrams &+= 1
             session.receiveControl(&datagram, from: source, clock: environment.clock, at: now, into: &sink)
@@ -106,6 +113,17 @@ package final class Worker {
         session.hasMedia = true
         session.progress.media(at: now)
         events.append(.mediaStarted(session.id))
+    }
+
+    private func tellNotices(of session: Session) {
+        for notice in session.monitor?.takeNotices() ?? [] {
+            switch notice {
+            case .voice(let level): tell(.voice(session.id, level: level))
+            case .changed(let source, let isActive):
+                guard session.sources.indices.contains(source) else { continue }
+                tell(.sourceChanged(session.id, mid: session.sources[source].plan.mid, isActive: isActive))
+            }
+        }
     }
 
     /// Takes in what other workers sent, and looks at the sessions that the batch made due.
@@ -148,6 +166,8 @@ package final class Worker {
         _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         session.connection.advance(to: now, into: &sink)
+        session.monitor?.advance(to: now)
+        if session.monitor?.hasNotices == true { tellNotices(of: session) }
         session.sendControl(clock: environment.clock, using: &environment.random, at: now, into: &sink)
         settle(session, at: now, into: &sink)
     }
@@ -165,9 +185,9 @@ package final class Worker {
                 session.progress.connected(at: now)
                 events.append(.connected(session.id, profile))
                 begin(session, at: now, into: &sink)
-            case .dataChannel: break
+            case .dataChannel(let event): take(event, of: session, at: now, into: &sink)
             case .closed(let reason):
-                return remove(session, because: reason)
+                return remove(session, because: reason, at: now, into: &sink)
             }
         }
         schedule(session, at: now)

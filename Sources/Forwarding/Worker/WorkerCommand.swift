@@ -10,6 +10,10 @@ package enum WorkerCommand: Sendable {
     case restartICE(SessionID, ICECredentials)
     /// Ends a session with a DTLS close.
     case close(SessionID)
+    /// Lets a slot, named by its m-line, carry a track of any worker; nil for nothing.
+    case attach(SessionID, mid: String, PublishedTrack?, maximumHeight: Int?)
+    /// Sends a message on the control channel; dropped while there is none.
+    case sendControl(SessionID, DataChannelMessage)
     /// Ends all that watch a stream, because it will not come back.
     case dismissFollowers(StreamID)
 }
@@ -23,6 +27,9 @@ package struct SessionOpening: Sendable {
     package let publishes: StreamID?
     /// The stream whose programme this session gets.
     package let follows: StreamID?
+    /// The stage that this session takes part in: control fills its slots, and hears of its sources.
+    package let stage: StreamID?
+    package let participant: ParticipantID?
     /// Later sessions of the node have higher numbers; of two publishers of a stream the later one counts.
     package let order: UInt64
     /// When the client's request came; nil to count from the moment the worker hears of it.
@@ -30,9 +37,12 @@ package struct SessionOpening: Sendable {
 
     package init(
         id: SessionID, plan: SessionPlan, localCredentials: ICECredentials, publishes: StreamID? = nil,
-        follows: StreamID? = nil, order: UInt64, requested: MonotonicTime? = nil
+        follows: StreamID? = nil, stage: StreamID? = nil, participant: ParticipantID? = nil, order: UInt64,
+        requested: MonotonicTime? = nil
     ) {
         self.requested = requested
+        self.stage = stage
+        self.participant = participant
         self.id = id
         self.plan = plan
         self.localCredentials = localCredentials
@@ -49,6 +59,15 @@ package enum WorkerEvent: Equatable, Sendable {
     /// The first media packet of a publisher came.
     case mediaStarted(SessionID)
     case closed(SessionID, PeerConnection.CloseReason)
+    /// A session of a stage is connected, and will send these.
+    case published(SessionID, [PublishedTrack])
+    /// Media of a stage's session began or ceased to come on an m-line.
+    case sourceChanged(SessionID, mid: String, isActive: Bool)
+    /// How loud a stage's session is, 0 to 127, until the next of these.
+    case voice(SessionID, level: UInt8)
+    /// The control channel can be used.
+    case controlOpened(SessionID)
+    case controlMessage(SessionID, DataChannelMessage)
 }
 
 /// What a worker counted since it was made.
@@ -74,6 +93,11 @@ package struct WorkerCounters: Equatable, Sendable {
     package var waits = DurationHistogram(.packets)
     package var publishers = JoinPhases()
     package var viewers = JoinPhases()
+    /// On data channels.
+    package var messagesReceived: UInt64 = 0
+    package var messagesSent: UInt64 = 0
+    /// Too many, too long, or for a client that reads too slowly.
+    package var messagesDropped: UInt64 = 0
     /// That live now.
     package var sessions = 0
     /// Slots of sessions that live now, and those among them that carry a track.

@@ -21,7 +21,7 @@ package struct HTTPServerSettings: Sendable {
     /// Request line and headers, in bytes; more gets 431, twice as much a closed connection.
     package var maximumHeaderBytes = 16 * 1024
     /// Request body, in bytes; more gets 413.
-    package var maximumBodyBytes = 64 * 1024
+    package var maximumBodyBytes = 192 * 1024
     /// For a request to arrive, counted from the connection or its previous answer; in whole seconds for the head.
     package var receiveTimeout = Duration.seconds(10)
     /// For a handler to answer; then the client gets 503.

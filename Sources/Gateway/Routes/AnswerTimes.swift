@@ -12,7 +12,7 @@ final class AnswerTimes: Sendable {
         let duration = MonotonicClock.now().nanoseconds(since: start)
         times.withLock { times in
             switch purpose {
-            case .publish: times.published.add(duration)
+            case .publish, .stage: times.published.add(duration)
             case .play: times.played.add(duration)
             }
         }

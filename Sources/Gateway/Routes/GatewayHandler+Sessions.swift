@@ -13,7 +13,7 @@ extension GatewayHandler {
         let stream = try Self.stream(parameters)
         let token: Token? =
             switch purpose {
-            case .publish: try access.requirePublisher(request, of: stream)
+            case .publish, .stage: try access.requirePublisher(request, of: stream)
             case .play: try access.requireViewer(request, of: stream)
             }
         guard MediaType.isContent(of: request, MediaType.sdp) else {
@@ -27,7 +27,8 @@ extension GatewayHandler {
             created = try await service.createSession(
                 SessionRequest(
                     purpose: purpose, stream: stream, participant: token?.subject, name: token?.name,
-                    offer: offer, patience: patience, received: start))
+                    isHost: token?.role == .host || token?.role == .admin, offer: offer, patience: patience,
+                    received: start))
         } catch {
             throw Problem(error)
         }
@@ -39,7 +40,7 @@ extension GatewayHandler {
         var response = HTTPResponse(
             status: 201, headers: ["Content-Type": MediaType.sdp], body: Array(created.answer.utf8))
         answerTimes.note(purpose, since: start)
-        response.headers.add("Location", "/\(purpose.endpoint)/\(stream)/\(created.id)")
+        response.headers.add("Location", "\(purpose.endpoint(of: stream))/\(created.id)")
         response.headers.add("ETag", Self.quoted(created.entityTag))
         response.headers.add("Accept-Patch", MediaType.fragment)
         response.headers.add("Cache-Control", "no-store")
@@ -135,7 +136,8 @@ extension GatewayHandler {
     ) async throws(Problem) -> SessionID {
         let stream = try Self.stream(parameters)
         switch purpose {
-        case .publish: _ = try access.requirePublisher(request, of: stream, acceptsExpired: true)
+        case .publish, .stage:
+            _ = try access.requirePublisher(request, of: stream, acceptsExpired: true)
         case .play: _ = try access.requireViewer(request, of: stream, acceptsExpired: true)
         }
         guard let id = parameters["session"].flatMap({ SessionID($0) }),
@@ -157,11 +159,12 @@ extension GatewayHandler {
 }
 
 extension SessionRequest.Purpose {
-    /// The first part of its paths.
-    var endpoint: String {
+    /// Where its sessions are made; their own paths begin with that.
+    func endpoint(of stream: StreamID) -> String {
         switch self {
-        case .publish: "whip"
-        case .play: "whep"
+        case .publish: "/whip/\(stream)"
+        case .play: "/whep/\(stream)"
+        case .stage: "/v1/streams/\(stream)/sessions"
         }
     }
 }

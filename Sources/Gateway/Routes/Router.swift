@@ -4,6 +4,7 @@ import Base
 enum Operation: String, CaseIterable, Sendable {
     case publish, publishPreview, publishSession, publishTrickle, publishEnd
     case play, playPreview, playSession, playTrickle, playEnd
+    case join, joinSession, joinTrickle, joinEnd
     case makeToken
     case listStreams, showStream, followStream
     case health, readiness, metrics, openAPI
@@ -79,6 +80,10 @@ enum Router {
         Route(.get, "/v1/streams", .listStreams),
         Route(.get, "/v1/streams/{stream}", .showStream),
         Route(.get, "/v1/streams/{stream}/sync", .followStream),
+        Route(.post, "/v1/streams/{stream}/sessions", .join),
+        Route(.get, "/v1/streams/{stream}/sessions/{session}", .joinSession),
+        Route(.patch, "/v1/streams/{stream}/sessions/{session}", .joinTrickle),
+        Route(.delete, "/v1/streams/{stream}/sessions/{session}", .joinEnd),
         Route(.get, "/healthz", .health),
         Route(.get, "/readyz", .readiness),
         Route(.get, "/metrics", .metrics),

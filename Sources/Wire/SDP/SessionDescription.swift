@@ -5,8 +5,8 @@
 /// - Source: RFC 8866; RFC 9429 §5 (what browsers put in).
 package struct SessionDescription: Equatable, Sendable, SDPSection {
     /// Longest description accepted, in bytes; Chrome's offers take about 5 kB for each pair of audio and video.
-    package static let maximumLength = 65_536
-    package static let maximumLineCount = 2_000
+    package static let maximumLength = 196_608
+    package static let maximumLineCount = 6_000
     package static let maximumMediaCount = 64
 
     /// The value of `o=`.

@@ -1,0 +1,146 @@
+import Base
+import Peer
+
+/// One stream's stage as control sees it: its sessions, who of them speaks, and what their slots carry.
+///
+/// Pure: takes what workers tell and clients wish, and gives out commands for the workers.
+package struct StageRoom: Sendable {
+    package enum Effect: Sendable {
+        case command(WorkerCommand, worker: Int)
+        /// What the session's slots carry has changed: tell its client.
+        case announce(SessionID)
+    }
+
+    private struct Member: Sendable {
+        let worker: Int
+        var tracks: [String: PublishedTrack] = [:]
+    }
+
+    /// Between two choices.
+    package static let interval = Duration.milliseconds(100)
+    /// Sessions of one stage; a stage has 50 speakers, and some come back before they have left.
+    package static let maximumSessions = 64
+
+    private var members: [SessionID: Member] = [:]
+    private var ranking = SpeakerRanking()
+    package private(set) var layout = StageLayout()
+    /// As they say themselves.
+    private var mutes: [ParticipantID: Mute] = [:]
+
+    package init() {}
+
+    package var isEmpty: Bool { members.isEmpty }
+    package var isFull: Bool { members.count >= Self.maximumSessions }
+
+    /// A session that has been made, connected or not.
+    package mutating func join(
+        _ session: SessionID, of participant: ParticipantID, on worker: Int, with plan: SessionPlan
+    ) {
+        guard !isFull, members[session] == nil else { return }
+        members[session] = Member(worker: worker)
+        layout.add(session, of: participant, with: plan)
+        ranking.add(session)
+    }
+
+    package mutating func leave(_ session: SessionID) -> [Effect] {
+        guard members.removeValue(forKey: session) != nil else { return [] }
+        if let participant = layout.participant(of: session), sessions(of: participant).count == 1 {
+            mutes[participant] = nil
+        }
+        layout.remove(session)
+        ranking.remove(session)
+        return choose()
+    }
+
+    /// Sessions of a participant, earlier ones first.
+    package func sessions(of participant: ParticipantID) -> [SessionID] {
+        layout.sessions.filter { layout.participant(of: $0) == participant }
+    }
+
+    package func worker(of session: SessionID) -> Int? { members[session]?.worker }
+
+    // MARK: What workers tell
+
+    package mutating func receive(_ event: WorkerEvent) -> [Effect] {
+        switch event {
+        case .published(let session, let tracks):
+            for track in tracks { members[session]?.tracks[track.plan.mid] = track }
+        case .sourceChanged(let session, let mid, let isActive):
+            layout.setActive(isActive, .init(session: session, mid: mid))
+            return choose()
+        case .voice(let session, let level): ranking.note(level, of: session)
+        case .controlOpened(let session):
+            if members[session] != nil { return [.announce(session)] }
+        case .connected, .mediaStarted, .closed, .controlMessage: break
+        }
+        return []
+    }
+
+    // MARK: What clients wish
+
+    package mutating func pin(_ participant: ParticipantID?, in mid: String, of session: SessionID)
+        -> [Effect]
+    {
+        layout.pin(participant, in: mid, of: session)
+        return choose()
+    }
+
+    package mutating func limit(_ mid: String, of session: SessionID, to height: Int?) -> [Effect] {
+        layout.limit(mid, of: session, to: height)
+        return choose()
+    }
+
+    package mutating func setVisible(_ isVisible: Bool, _ mid: String, of session: SessionID) -> [Effect] {
+        layout.setVisible(isVisible, mid, of: session)
+        return choose()
+    }
+
+    // MARK: Mute states
+
+    package struct Mute: Equatable, Sendable {
+        package var audio = false
+        package var video = false
+
+        package init(audio: Bool = false, video: Bool = false) {
+            self.audio = audio
+            self.video = video
+        }
+    }
+
+    package func mute(of participant: ParticipantID) -> Mute { mutes[participant] ?? Mute() }
+
+    /// Notes that somebody switched microphone or camera, and tells whoever has them in a slot.
+    package mutating func setMute(_ mute: Mute, of participant: ParticipantID) -> [Effect] {
+        guard self.mute(of: participant) != mute, !sessions(of: participant).isEmpty else { return [] }
+        mutes[participant] = mute
+        let sources = Set(sessions(of: participant))
+        return layout.sessions.filter { session in
+            layout.slots(of: session).contains { $0.source.map { sources.contains($0.session) } ?? false }
+        }.map { .announce($0) }
+    }
+
+    // MARK: Time
+
+    /// Looks who speaks; every `interval`.
+    package mutating func advance(to now: MonotonicTime) -> [Effect] {
+        ranking.advance(to: now)
+        return choose()
+    }
+
+    private mutating func choose() -> [Effect] {
+        var effects: [Effect] = []
+        var announced: [SessionID] = []
+        for change in layout.takeChanges(ranking) {
+            guard let member = members[change.session] else { continue }
+            let wanted = change.assignment.isVisible ? change.assignment.source : nil
+            let track = wanted.flatMap { members[$0.session]?.tracks[$0.mid] }
+            effects.append(
+                .command(
+                    .attach(
+                        change.session, mid: change.mid, track,
+                        maximumHeight: change.assignment.maximumHeight), worker: member.worker))
+            if announced.last != change.session { announced.append(change.session) }
+        }
+        return effects + announced.map { .announce($0) }
+    }
+}

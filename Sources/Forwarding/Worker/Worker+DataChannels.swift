@@ -1,0 +1,150 @@
+import Base
+import Peer
+import Wire
+
+/// The control channel of a session, and data tracks: channels `data:NAME` that are passed on to all on the stage.
+extension Worker {
+    func take(
+        _ event: DataChannelEvent, of session: Session, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        switch event {
+        case .opened(let stream, let open):
+            if open.label == DataChannelTable.controlLabel, session.channels.control == nil {
+                session.channels.control = stream
+                tell(.controlOpened(session.id))
+            } else if session.stage != nil, open.label.hasPrefix(SessionChannels.dataPrefix),
+                session.channels.sends(open.label, on: stream, at: now)
+            {
+                broadcast(.opened(open), of: session, label: open.label, at: now, into: &sink)
+            } else {
+                session.connection.closeDataChannel(stream, at: now, into: &sink)
+            }
+        case .message(let stream, let message):
+            receive(message, on: stream, of: session, at: now, into: &sink)
+        case .closed(let stream):
+            if session.channels.control == stream { session.channels.control = nil }
+            if let label = session.channels.closed(stream) {
+                broadcast(.closed, of: session, label: label, at: now, into: &sink)
+            }
+        }
+    }
+
+    private func receive(
+        _ message: DataChannelMessage, on stream: UInt16, of session: Session, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        let size = message.bytes.count
+        if stream == session.channels.control {
+            guard size <= SessionChannels.maximumControlMessage,
+                session.channels.controlGate.admit(bytes: size, at: now)
+            else { return counters.messagesDropped &+= 1 }
+            counters.messagesReceived &+= 1
+            return tell(.controlMessage(session.id, message))
+        }
+        guard let label = session.channels.label(of: stream) else { return counters.messagesDropped &+= 1 }
+        guard session.channels.dataGate.admit(bytes: size, at: now) else {
+            counters.messagesDropped &+= 1
+            // What may be lost is; a channel that promised to lose nothing cannot go on.
+            guard session.connection.dataChannel(stream)?.delivery.reliability == .reliable else { return }
+            session.connection.closeDataChannel(stream, at: now, into: &sink)
+            return take(.closed(stream), of: session, at: now, into: &sink)
+        }
+        counters.messagesReceived &+= 1
+        broadcast(.message(message), of: session, label: label, at: now, into: &sink)
+    }
+
+    /// Sends a message on the control channel of a session.
+    func sendControl(
+        _ message: DataChannelMessage, to id: SessionID, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard let session = sessions[id], let stream = session.channels.control else { return }
+        send(message, on: stream, of: session, at: now, into: &sink)
+        settle(session, at: now, into: &sink)
+    }
+
+    private func send(
+        _ message: DataChannelMessage, on stream: UInt16, of session: Session, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        do {
+            try session.connection.send(message, on: stream, at: now, into: &sink)
+            counters.messagesSent &+= 1
+        } catch {
+            counters.messagesDropped &+= 1
+            guard error == .bufferFull,
+                session.connection.dataChannel(stream)?.delivery.reliability == .reliable,
+                stream != session.channels.control
+            else { return }
+            // Too slow for a channel that may not lose anything.
+            session.connection.closeDataChannel(stream, at: now, into: &sink)
+            session.channels.forgetIncoming(stream)
+        }
+    }
+
+    // MARK: Data tracks
+
+    private func broadcast(
+        _ event: DataTrackEvent, of session: Session, label: String, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard let stage = session.stage, let sender = session.participant else { return }
+        let item = DataTrackItem(
+            stage: stage, sender: sender, session: session.id, label: label,
+            delivery: session.channels.delivery(of: label, in: session.connection), event: event)
+        links?.tellAll(.data(item))
+        deliver(item, at: now, into: &sink)
+    }
+
+    /// Passes on what somebody on the stage did with a data track to everybody else there.
+    func deliver(
+        _ item: DataTrackItem, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        for id in stages[item.stage] ?? [] {
+            guard let session = sessions[id], session.id != item.session,
+                session.channels.control != nil
+            else { continue }
+            let key = SessionChannels.Incoming(session: item.session, label: item.label)
+            switch item.event {
+            case .opened: _ = incoming(key, item, of: session, at: now, into: &sink)
+            case .message(let message):
+                guard let stream = incoming(key, item, of: session, at: now, into: &sink) else { continue }
+                send(message, on: stream, of: session, at: now, into: &sink)
+            case .closed:
+                guard let stream = session.channels.incoming.removeValue(forKey: key) else { continue }
+                session.connection.closeDataChannel(stream, at: now, into: &sink)
+            }
+            settle(session, at: now, into: &sink)
+        }
+    }
+
+    /// The channel to `session` for somebody's data track, opened if there is none.
+    private func incoming(
+        _ key: SessionChannels.Incoming, _ item: DataTrackItem, of session: Session, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) -> UInt16? {
+        if let known = session.channels.incoming[key] {
+            return session.channels.isRefused(known) ? nil : known
+        }
+        let open = DataChannelOpen(
+            label: item.label, subprotocol: item.sender.description, delivery: item.delivery)
+        do {
+            let stream = try session.connection.openDataChannel(open, at: now, into: &sink)
+            session.channels.incoming[key] = stream
+            return stream
+        } catch {
+            counters.messagesDropped &+= 1
+            return nil
+        }
+    }
+
+    /// Ends the data tracks of a session that is gone.
+    func endDataTracks(
+        of session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        for label in session.channels.takeLabels() {
+            broadcast(.closed, of: session, label: label, at: now, into: &sink)
+        }
+    }
+}

@@ -1,0 +1,94 @@
+import Base
+import Foundation
+import Wire
+
+/// What a client asks for on its control channel, in JSON.
+enum ControlRequest: Equatable {
+    case ping
+    /// Shows a participant, or whoever speaks, in a video slot.
+    case pin(ParticipantID?, mid: String, maximumHeight: Int?)
+    /// Takes a picture of at most that height.
+    case slot(mid: String, maximumHeight: Int?)
+    case visible(Bool, mid: String)
+    case mute(ParticipantID, kind: String)
+
+    private struct Form: Decodable {
+        var type: String?
+        var messageType: String?
+        var target: String?
+        var participant: String?
+        var mid: String?
+        var maxHeight: Int?
+        var visible: Bool?
+        var kind: String?
+
+        enum CodingKeys: String, CodingKey {
+            case type, participant, mid, maxHeight, visible, kind
+            case messageType = "message_type"
+            case target = "to_participant_identity"
+        }
+    }
+
+    /// - Returns: nil for what is no JSON, or means nothing.
+    init?(parsing message: DataChannelMessage) {
+        guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
+        if form.messageType == "mute" {
+            let kind = form.kind ?? "audio"
+            guard let target = form.target.flatMap({ ParticipantID($0) }), kind == "audio" || kind == "video"
+            else { return nil }
+            self = .mute(target, kind: kind)
+            return
+        }
+        switch (form.type, form.mid) {
+        case ("ping", _): self = .ping
+        case ("pin", let mid?):
+            self = .pin(
+                form.participant.flatMap { ParticipantID($0) }, mid: mid, maximumHeight: form.maxHeight)
+        case ("slot", let mid?): self = .slot(mid: mid, maximumHeight: form.maxHeight)
+        case ("visible", let mid?): self = .visible(form.visible ?? true, mid: mid)
+        default: return nil
+        }
+    }
+}
+
+/// What a client is told on its control channel, in JSON; absent values are left out.
+struct ControlReply: Encodable {
+    struct Slot: Encodable {
+        var mid: String
+        var kind: String
+        var stream: String?
+        var participant: String?
+        var name: String?
+        var muted: Bool
+        var screen: Bool
+    }
+
+    var type: String?
+    var messageType: String?
+    var target: String?
+    var kind: String?
+    var by: String?
+    var slots: [Slot]?
+    var rule: String?
+    var detail: String?
+
+    enum CodingKeys: String, CodingKey {
+        case type, kind, by, slots, rule, detail
+        case messageType = "message_type"
+        case target = "to_participant_identity"
+    }
+
+    static func error(_ rule: String, _ detail: String) -> ControlReply {
+        ControlReply(type: "error", rule: rule, detail: detail)
+    }
+
+    var bytes: [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        guard let data = try? encoder.encode(self) else {
+            assertionFailure("strings, numbers and Booleans can be encoded")
+            return Array("{}".utf8)
+        }
+        return Array(data)
+    }
+}

@@ -1,0 +1,131 @@
+import Base
+import Forwarding
+import Net
+import Peer
+import Wire
+
+/// Stages: who is in which slot, and what clients say on their control channels.
+extension Node {
+    func checkRoom(for request: SessionRequest) throws(SessionRefusal) {
+        guard request.participant != nil, rooms[request.stream]?.isFull != true else { throw .overloaded }
+    }
+
+    func enterRoom(_ id: SessionID, _ request: SessionRequest, worker: Int, plan: SessionPlan) {
+        guard let participant = request.participant else { return }
+        rooms[request.stream, default: StageRoom()].join(id, of: participant, on: worker, with: plan)
+    }
+
+    /// Somebody who comes back has no use for the session from before.
+    func replaceEarlierSessions(than record: SessionRecord) {
+        guard let participant = record.request.participant else { return }
+        let all = rooms[record.stream]?.sessions(of: participant) ?? []
+        for earlier in all.prefix(while: { $0 != record.id }) { _ = endSession(earlier) }
+    }
+
+    func leaveRoom(_ record: SessionRecord) {
+        guard let effects = rooms[record.stream]?.leave(record.id) else { return }
+        perform(effects, in: record.stream)
+        if rooms[record.stream]?.isEmpty == true { rooms[record.stream] = nil }
+    }
+
+    func tellRoom(_ event: WorkerEvent, of id: SessionID) {
+        guard let stream = sessions[id]?.stream, let effects = rooms[stream]?.receive(event) else { return }
+        perform(effects, in: stream)
+    }
+
+    /// Looks who speaks, on every stage.
+    func conductRooms() {
+        guard !rooms.isEmpty else { return }
+        let now = MonotonicClock.now()
+        for stream in Array(rooms.keys) {
+            guard let effects = rooms[stream]?.advance(to: now) else { continue }
+            perform(effects, in: stream)
+        }
+    }
+
+    private func perform(_ effects: [StageRoom.Effect], in stream: StreamID) {
+        for effect in effects {
+            switch effect {
+            case .command(let command, let worker):
+                guard !workers[worker].post(command) else { continue }
+                log.error("worker.full", ["worker": worker, "stream": stream])
+            case .announce(let session): announceSlots(to: session)
+            }
+        }
+    }
+
+    private func announceSlots(to id: SessionID) {
+        guard let record = sessions[id], let room = rooms[record.stream] else { return }
+        let slots = room.layout.slots(of: id).map { slot in
+            let source = slot.source.flatMap { sessions[$0.session] }
+            let mute = source?.request.participant.map { room.mute(of: $0) } ?? StageRoom.Mute()
+            return ControlReply.Slot(
+                mid: slot.mid, kind: slot.kind.rawValue,
+                stream: source.map { _ in record.stream.description },
+                participant: source?.request.participant?.description, name: source?.request.name,
+                muted: slot.kind == .audio ? mute.audio : mute.video,
+                screen: slot.source.map { room.layout.isScreen($0) } ?? false)
+        }
+        tell(ControlReply(type: "slots", slots: slots), to: record)
+    }
+
+    // MARK: Control channels
+
+    func takeControl(_ message: DataChannelMessage, from id: SessionID) {
+        guard let record = sessions[id] else { return }
+        guard let request = ControlRequest(parsing: message) else {
+            return tell(.error("malformed", "This is no message that this server knows."), to: record)
+        }
+        switch request {
+        case .ping: tell(ControlReply(type: "pong"), to: record)
+        case .pin(let participant, let mid, let height):
+            wish(record) { $0.pin(participant, in: mid, of: id) + $0.limit(mid, of: id, to: height) }
+        case .slot(let mid, let height): wish(record) { $0.limit(mid, of: id, to: height) }
+        case .visible(let isVisible, let mid): wish(record) { $0.setVisible(isVisible, mid, of: id) }
+        case .mute(let participant, let kind): mute(participant, kind, by: record)
+        }
+    }
+
+    private func wish(_ record: SessionRecord, _ change: (inout StageRoom) -> [StageRoom.Effect]) {
+        guard var room = rooms[record.stream] else { return }
+        let effects = change(&room)
+        rooms[record.stream] = room
+        perform(effects, in: record.stream)
+    }
+
+    /// The host asks somebody to mute.
+    private func mute(_ participant: ParticipantID, _ kind: String, by record: SessionRecord) {
+        guard record.request.isHost else {
+            return tell(.error("not-host", "Only the host may mute others."), to: record)
+        }
+        guard let sender = record.request.participant,
+            deliverMute(kind, to: participant, by: sender, in: record.stream)
+        else { return tell(.error("target-not-on-stage", "Nobody of that name is on stage."), to: record) }
+    }
+
+    /// Sends a request to mute on a participant's control channels.
+    /// - Returns: whether there is anybody to hear it.
+    @discardableResult
+    func deliverMute(
+        _ kind: String, to participant: ParticipantID, by sender: ParticipantID, in stream: StreamID
+    ) -> Bool {
+        let targets = rooms[stream]?.sessions(of: participant).compactMap { sessions[$0] } ?? []
+        for target in targets {
+            tell(
+                ControlReply(
+                    messageType: "mute", target: participant.description, kind: kind,
+                    by: sender.description), to: target)
+        }
+        return !targets.isEmpty
+    }
+
+    /// Notes that somebody switched microphone or camera.
+    package func setMute(_ mute: StageRoom.Mute, of participant: ParticipantID, in stream: StreamID) {
+        guard let effects = rooms[stream]?.setMute(mute, of: participant) else { return }
+        perform(effects, in: stream)
+    }
+
+    private func tell(_ reply: ControlReply, to record: SessionRecord) {
+        _ = workers[record.worker].post(.sendControl(record.id, .string(reply.bytes)))
+    }
+}

@@ -1,0 +1,144 @@
+import Base
+import ClientPeer
+import Forwarding
+import Peer
+import TestSupport
+import Testing
+import Wire
+
+@Suite struct OnStage {
+    private let bad = SimulatedNetwork.Conditions(
+        loss: 0.02, duplication: 0.01, delay: .milliseconds(20), jitter: .milliseconds(10))
+
+    /// What has to hold all the time.
+    private func check(_ simulation: StageSimulation, _ when: String) {
+        for id in simulation.order {
+            guard let client = simulation.clients[id] else { continue }
+            #expect(!client.sawItself, "\(client.name) got itself \(when)")
+            for slot in client.slots {
+                #expect(slot.decoder.complaints.isEmpty, "\(client.name) \(slot.mid) \(when)")
+            }
+        }
+    }
+
+    private func settles(_ simulation: StageSimulation, within limit: Duration) -> Bool {
+        simulation.run(for: limit) {
+            simulation.order.allSatisfy { simulation.wrongSlots(of: $0).isEmpty }
+        }
+    }
+
+    @Test func `50 speakers see nine others each and hear the loudest three, over a bad network`() throws {
+        let simulation = try StageSimulation(seed: 50, conditions: bad)
+        for _ in 0..<50 {
+            _ = try simulation.add()
+            simulation.run(for: .milliseconds(20))
+        }
+        #expect(simulation.run(for: .seconds(10)) { simulation.clients.values.allSatisfy(\.isConnected) })
+        simulation.run(for: .seconds(1))
+        #expect(settles(simulation, within: .seconds(6)))
+        for id in simulation.order {
+            #expect(simulation.shown(to: id, .video).count == 9)
+            #expect(simulation.shown(to: id, .audio).count == 3)
+        }
+        check(simulation, "in silence")
+
+        // Somebody from the last row speaks: everybody sees and hears them.
+        let speaker = simulation.order[44]
+        simulation.clients[speaker]?.audioLevel = 25
+        simulation.run(for: .milliseconds(1_200))
+        for id in simulation.order where id != speaker {
+            #expect(simulation.shown(to: id, .video).contains(speaker))
+            #expect(simulation.shown(to: id, .audio).contains(speaker))
+        }
+        #expect(settles(simulation, within: .seconds(4)))
+        check(simulation, "while one speaks")
+
+        // They leave, another comes; nobody offers anything anew.
+        simulation.leave(speaker)
+        let newcomer = try simulation.add()
+        #expect(
+            simulation.run(for: .seconds(3)) {
+                simulation.clients[newcomer]?.isConnected == true
+                    && simulation.order.allSatisfy { !simulation.shown(to: $0, .video).contains(speaker) }
+            })
+        simulation.clients[newcomer]?.audioLevel = 20
+        simulation.run(for: .milliseconds(1_500))
+        for id in simulation.order where id != newcomer {
+            #expect(simulation.shown(to: id, .audio).contains(newcomer))
+        }
+        #expect(settles(simulation, within: .seconds(4)))
+        for id in simulation.order { #expect(simulation.shown(to: id, .video).count == 9) }
+        check(simulation, "in the end")
+    }
+
+    @Test func `a pin brings its picture, and a slot out of sight gets nothing`() throws {
+        let simulation = try StageSimulation(seed: 3)
+        let ids = try (0..<4).map { _ in try simulation.add(audio: 1, video: 1) }
+        #expect(simulation.run(for: .seconds(5)) { simulation.clients.values.allSatisfy(\.isConnected) })
+        simulation.run(for: .seconds(1))
+        let slot = try #require(simulation.clients[ids[0]]?.slots.first { $0.kind == .video })
+        simulation.change { $0.pin(simulation.clients[ids[3]]?.name, in: slot.mid, of: ids[0]) }
+        #expect(simulation.shown(to: ids[0], .video) == [ids[3]])
+        #expect(settles(simulation, within: .seconds(3)))
+        simulation.change { $0.setVisible(false, slot.mid, of: ids[0]) }
+        simulation.run(for: .seconds(2))
+        let last = try #require(simulation.clients[ids[0]]?.slots.first { $0.mid == slot.mid })
+        #expect(last.source == 3)
+        #expect(last.heard + .seconds(1) < simulation.now)
+        simulation.change { $0.setVisible(true, slot.mid, of: ids[0]) }
+        #expect(settles(simulation, within: .seconds(3)))
+        check(simulation, "with a pin")
+    }
+
+    @Test(arguments: [1, 2])
+    func `a data track reaches everybody else, late ones too`(workers: Int) throws {
+        let simulation = try StageSimulation(seed: 9, conditions: bad, workers: workers)
+        let ids = try (0..<3).map { _ in try simulation.add(audio: 1, video: 0) }
+        #expect(simulation.run(for: .seconds(20)) { simulation.clients.values.allSatisfy(\.hasControl) })
+        let stream = try #require(
+            try simulation.with(ids[0]) { try $0.open("data:chat", at: simulation.now, into: &$1) } ?? nil)
+        let long = DataChannelMessage.binary([UInt8](repeating: 7, count: 100_000))
+        try simulation.with(ids[0]) { try $0.send(long, on: stream, at: simulation.now, into: &$1) }
+        #expect(
+            simulation.run(for: .seconds(60)) {
+                ids[1...].allSatisfy { simulation.clients[$0]?.messages("data:chat") == [long] }
+            })
+        let late = try simulation.add(audio: 1, video: 0)
+        #expect(simulation.run(for: .seconds(20)) { simulation.clients[late]?.hasControl == true })
+        let word = DataChannelMessage("hello")
+        try simulation.with(ids[0]) { try $0.send(word, on: stream, at: simulation.now, into: &$1) }
+        #expect(
+            simulation.run(for: .seconds(20)) {
+                simulation.clients[late]?.messages("data:chat") == [word]
+                    && ids[1...].allSatisfy { simulation.clients[$0]?.messages("data:chat") == [long, word] }
+            })
+        #expect(simulation.clients[ids[0]]?.messages("data:chat") == [])
+        simulation.leave(ids[0])
+        #expect(
+            simulation.run(for: .seconds(20)) {
+                ids[1...].allSatisfy { id in
+                    simulation.clients[id]?.dataEvents.contains {
+                        if case .closed = $0 { true } else { false }
+                    }
+                        ?? false
+                }
+            })
+    }
+
+    @Test func `a client that floods its control channel is heard within its limit`() throws {
+        let simulation = try StageSimulation(seed: 11, workers: 1)
+        let id = try simulation.add(audio: 0, video: 0)
+        #expect(simulation.run(for: .seconds(20)) { simulation.clients[id]?.hasControl == true })
+        for _ in 0..<100 {
+            for _ in 0..<10 {
+                try? simulation.with(id) {
+                    try $0.send(DataChannelMessage("{}"), on: 0, at: simulation.now, into: &$1)
+                }
+            }
+            simulation.run(for: .milliseconds(50))
+        }
+        // Five seconds: two of them in hand, and what the last messages took to arrive.
+        #expect((100...200).contains(simulation.controlMessages.count))
+        #expect(simulation.workers[0].statistics.messagesDropped > 500)
+    }
+}
