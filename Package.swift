@@ -125,6 +125,7 @@ let package = Package(
             name: "SimulationTests",
             dependencies: [
                 "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "ClientPeer", "TestSupport",
+                "MallocCounter",
             ],
             swiftSettings: common),
     ]

@@ -32,6 +32,9 @@ package struct SendBatch: ~Copyable, DatagramSink {
 
     /// Nil where there is no TCP.
     private let streams: TCPConnections?
+    /// When so much is written it leaves before more is added: the kernel then reads it out of the CPU's cache.
+    static let sliceBytes = 192 << 10
+
     private var queue: SendQueue
     private var backlog: SendQueue
     private var transmitter: Transmitter
@@ -90,7 +93,9 @@ package struct SendBatch: ~Copyable, DatagramSink {
         _ count: Int, to destination: TransportAddress, capacity: Int,
         _ write: (Int, inout MutableSpan<UInt8>) -> Int
     ) {
-        if !queue.hasRoom(for: capacity, times: count) { flush(at: now) }
+        if queue.usedBytes >= Self.sliceBytes || !queue.hasRoom(for: capacity, times: count) {
+            flush(at: now)
+        }
         guard destination.transport == .udp, queue.hasRoom(for: capacity, times: count) else {
             for number in 0..<count { append(to: destination, capacity: capacity) { write(number, &$0) } }
             return

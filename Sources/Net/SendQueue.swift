@@ -44,7 +44,7 @@ struct SendQueue: ~Copyable {
 
     let capacity: Capacity
     private var memory: MessageMemory
-    private var usedBytes = 0
+    private(set) var usedBytes = 0
     private var entries: [Entry] = []
     private var destinations: [Destination] = []
     /// Open addressing: index of a destination plus one; 0 is free.

@@ -21,51 +21,44 @@ extension Slot {
         guard let address = connection.remoteAddress else {
             return counters.drops.noAddress &+= UInt64(packets.count)
         }
-        var sent = SentRun()
+        var run = SentRun()
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
             let packet = packets[index]
-            let length = write(packet, storage, in: segment, as: format, into: &buffer)
-            guard length > 0 else { return 0 }
-            sent.packets &+= 1
-            sent.bytes &+= length
-            sent.payloadBytes &+= packet.payload.count
+            guard format.codec == packet.codec else {
+                counters.drops.codecNotNegotiated &+= 1
+                return 0
+            }
+            guard let sequence = segment.outgoing(packet.sequenceNumber) else {
+                counters.drops.beforeStart &+= 1
+                return 0
+            }
+            let form = OutgoingForm(
+                ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence,
+                timestamp: packet.timestamp &+ segment.timestampOffset, offsets: segment.pictures,
+                originalSequence: nil)
+            let bytes = storage.extracting(packet.place)
+            guard let length = try? write(packet, bytes, as: form, into: &buffer) else {
+                counters.drops.oversize &+= 1
+                return 0
+            }
+            run.note(packet, as: form, length: length)
             return length
         }
-        stream.sent(packets: sent.packets, payloadSize: sent.payloadBytes, at: now)
-        retransmissions.sent(bytes: sent.bytes, at: now)
-        counters.packetsSent &+= UInt64(sent.packets)
-        counters.bytesSent &+= UInt64(sent.bytes)
+        note(run, at: now)
     }
 
-    /// Writes one packet as the viewer gets it, and notes where its stream stands then.
-    /// - Returns: the length of the SRTP packet; 0 if it is dropped, which is counted.
-    private func write(
-        _ packet: ForwardedPacket, _ storage: Span<UInt8>, in segment: RTPTimeline<TrackLayer>.Segment,
-        as format: MediaFormat, into buffer: inout MutableSpan<UInt8>
-    ) -> Int {
-        guard format.codec == packet.codec else {
-            counters.drops.codecNotNegotiated &+= 1
-            return 0
+    /// Notes where the stream stands after packets that left together.
+    private func note(_ run: SentRun, at now: MonotonicTime) {
+        guard run.packets > 0 else { return }
+        if timeline.sent(run.highest, timestamp: run.timestamp, at: run.arrival) {
+            lastPictures.update(with: run.pictures)
         }
-        guard let sequence = segment.outgoing(packet.sequenceNumber) else {
-            counters.drops.beforeStart &+= 1
-            return 0
-        }
-        let timestamp = packet.timestamp &+ segment.timestampOffset
-        let form = OutgoingForm(
-            ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence, timestamp: timestamp,
-            pictures: packet.pictures.adding(segment.pictures), originalSequence: nil)
-        guard let length = try? write(packet, storage.extracting(packet.place), as: form, into: &buffer)
-        else {
-            counters.drops.oversize &+= 1
-            return 0
-        }
-        if timeline.sent(sequence, timestamp: timestamp, at: packet.arrival) {
-            lastPictures.update(with: form.pictures)
-        }
-        stream.mark(timestamp: timestamp, captured: packet.captured, at: packet.arrival)
-        retransmissions.note(sequence, startsKeyFrame: packet.startsKeyFrame)
-        return length
+        stream.sent(packets: run.packets, payloadSize: run.payloadBytes, at: now)
+        stream.mark(timestamp: run.timestamp, captured: run.captured, at: run.arrival)
+        retransmissions.sent(
+            from: run.lowest, through: run.highest, keyFrame: run.keyFrame, size: run.bytes, at: now)
+        counters.packetsSent &+= UInt64(run.packets)
+        counters.bytesSent &+= UInt64(run.bytes)
     }
 
     /// Answers a NACK: sends the packets again that are still in the history, as RTX where it was negotiated.
@@ -96,7 +89,7 @@ extension Slot {
         let timestamp = packet.timestamp &+ segment.timestampOffset
         var form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
-            pictures: packet.pictures.adding(segment.pictures), originalSequence: nil)
+            offsets: segment.pictures, originalSequence: nil)
         if let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
             form.ssrc = repairSSRC
             form.payloadType = repairPayloadType
@@ -129,8 +122,12 @@ extension Slot {
             }
             let payload = packet.payload
             try bytes.require(payload)
-            let replaced = try packet.descriptor.write(
-                form.pictures, copying: bytes.extracting(payload), into: &buffer, at: &prefixEnd)
+            let replaced =
+                packet.isVerbatim && form.offsets == PictureOffsets()
+                ? 0
+                : try packet.descriptor.write(
+                    packet.pictures.adding(form.offsets), copying: bytes.extracting(payload), into: &buffer,
+                    at: &prefixEnd)
             let body = min(payload.lowerBound + replaced, payload.upperBound)..<payload.upperBound
             return try connection.protect(
                 &buffer, headerLength: headerLength, prefixLength: prefixEnd - headerLength,
@@ -156,7 +153,7 @@ extension Slot {
             range.count <= 16 || plan.allowsMixedExtensions
         {
             try writer.append(id: id, copying: bytes, range, into: &buffer)
-            if let number = form.pictures.frameNumber {
+            if let number = packet.pictures.adding(form.offsets).frameNumber {
                 // The first element's value is the last thing written so far.
                 let value = writer.position - range.count
                 try buffer.store(number, at: value + DependencyDescriptor.frameNumberOffset)
@@ -182,6 +179,32 @@ private struct SentRun {
     var packets = 0
     var bytes = 0
     var payloadBytes = 0
+    /// In the viewer's numbers.
+    var lowest = Int64.max
+    var highest = Int64.min
+    var keyFrame: Int64?
+    /// Of the packet that is furthest on the time line.
+    var timestamp: UInt32 = 0
+    var arrival = MonotonicTime.zero
+    var captured: MonotonicTime?
+    /// Of the packet with the highest number.
+    var pictures = PictureNumbers()
+
+    mutating func note(_ packet: ForwardedPacket, as form: OutgoingForm, length: Int) {
+        if packets == 0 || Int32(bitPattern: form.timestamp &- timestamp) >= 0 {
+            timestamp = form.timestamp
+            arrival = packet.arrival
+            captured = packet.captured
+        }
+        packets &+= 1
+        bytes &+= length
+        payloadBytes &+= packet.payload.count
+        lowest = min(lowest, form.index)
+        if packet.startsKeyFrame { keyFrame = max(keyFrame ?? .min, form.index) }
+        guard form.index > highest else { return }
+        highest = form.index
+        pictures = packet.pictures.adding(form.offsets)
+    }
 }
 
 /// In whose name a packet is sent on.
@@ -191,7 +214,8 @@ private struct OutgoingForm {
     /// 48-bit packet index of SRTP; its low 16 bits are the sequence number (RFC 3711 §3.3.1).
     var index: Int64
     var timestamp: UInt32
-    var pictures: PictureNumbers
+    /// Added to the packet's picture numbers.
+    var offsets: PictureOffsets
     /// For RTX: the sequence number of the packet that is repeated.
     var originalSequence: UInt16?
 }

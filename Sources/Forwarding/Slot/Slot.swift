@@ -37,6 +37,8 @@ package final class Slot {
     /// same byte for byte.
     private(set) var firstIndexWithoutMID = Int64.max
     var counters = MediaCounters()
+    /// The last turn of `FanOut` in which packets were sent here.
+    var round: UInt64 = 0
 
     init(plan: SlotPlan, session: Session, using random: inout some RandomNumberGenerator) {
         self.plan = plan

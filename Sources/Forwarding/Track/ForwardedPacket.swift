@@ -17,6 +17,8 @@ struct ForwardedPacket {
     let passedOn: PassedExtensions
     let descriptor: PayloadDescriptor
     let pictures: PictureNumbers
+    /// Whether the payload can be sent as it is where picture numbers stay as they are.
+    let isVerbatim: Bool
     /// When the media was captured, on our clock, if that is known.
     let captured: MonotonicTime?
     /// When the packet came.
@@ -34,6 +36,7 @@ struct ForwardedPacket {
         passedOn = packet.passedOn
         descriptor = packet.descriptor
         pictures = packet.pictures
+        isVerbatim = !packet.descriptor.hasShortPictureID
         captured = packet.captured
         arrival = now
     }

@@ -38,6 +38,8 @@ package final class TrackLayer {
     private var awaiting: [Slot] = []
     /// Packets to be sent on; see `FanOut`.
     private var waiting: [ForwardedPacket] = []
+    /// Those that are being sent right now.
+    private var leaving: [ForwardedPacket] = []
     private var waitingBytes = 0
     /// When the first of them came.
     private(set) var waitingSince = MonotonicTime.zero
@@ -222,16 +224,16 @@ package final class TrackLayer {
         }
         waiting.append(ForwardedPacket(packet, at: now))
         waitingBytes += packet.header.payloadRange.upperBound
-        if waitingBytes >= Self.waitingLimit { _ = sendWaiting(at: now, into: &sink) }
+        if waitingBytes >= Self.waitingLimit { sendWaiting(at: now, into: &sink) }
     }
 
     private func admit(
         _ packet: MediaPacket, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         // What came before belongs to those who were here before.
-        _ = sendWaiting(at: now, into: &sink)
+        sendWaiting(at: now, into: &sink)
         for slot in awaiting {
-            _ = slot.current?.sendWaiting(at: now, into: &sink)
+            slot.current?.sendWaiting(at: now, into: &sink)
             if slot.begin(self, with: packet, at: now) { slots.append(slot) }
         }
         awaiting.removeAll()
@@ -244,23 +246,53 @@ package final class TrackLayer {
         return isUrgent || isVideo && last.marker || now.nanoseconds(since: waitingSince) >= longestWait
     }
 
-    /// Sends what waits to every slot, viewer by viewer.
-    /// - Returns: how many packets that were.
-    func sendWaiting(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) -> Int {
-        guard !waiting.isEmpty else { return 0 }
+    /// Sends what waits to every slot, without company.
+    private func sendWaiting(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        guard beginSending() else { return }
+        _ = send(hasCompany: false, round: fanOut.nextRound(), at: now, into: &sink)
+        endSending()
+    }
+
+    /// Lets what waits leave; `send` and `endSending` have to follow.
+    /// - Returns: whether there is anything.
+    func beginSending() -> Bool {
+        guard !waiting.isEmpty else { return false }
         isUrgent = false
-        // Swapped out, not copied, so that the array keeps its room.
-        var packets: [ForwardedPacket] = []
-        swap(&packets, &waiting)
-        for index in packets.indices {
-            packets[index].place = history.range(of: packets[index].sequenceNumber) ?? 0..<0
+        // Swapped, not copied, so that both arrays keep their room.
+        swap(&leaving, &waiting)
+        for index in leaving.indices {
+            leaving[index].place = history.range(of: leaving[index].sequenceNumber) ?? 0..<0
         }
+        return true
+    }
+
+    /// Sends what leaves to every slot that did not get it in this round, viewer by viewer.
+    ///
+    /// - Parameter hasCompany: whether other layers are about to send too: viewers of both get that right behind.
+    /// - Returns: how many packets that were.
+    func send(
+        hasCompany: Bool, round: UInt64, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) -> Int {
         let storage = history.storage
-        for slot in slots { slot.send(packets.span, from: storage.span, at: now, into: &sink) }
-        let count = packets.count * slots.count
-        packets.removeAll(keepingCapacity: true)
-        swap(&packets, &waiting)
-        return count
+        var sent = 0
+        for slot in slots where slot.round != round {
+            slot.round = round
+            slot.send(leaving.span, from: storage.span, at: now, into: &sink)
+            sent += leaving.count
+            guard hasCompany else { continue }
+            for other in slot.session.slots where other.round != round {
+                guard let layer = other.current, !layer.leaving.isEmpty else { continue }
+                other.round = round
+                other.send(layer.leaving.span, from: layer.history.storage.span, at: now, into: &sink)
+                sent += layer.leaving.count
+            }
+        }
+        return sent
+    }
+
+    func endSending() {
+        leaving.removeAll(keepingCapacity: true)
     }
 
     /// Whether packets wait; asked once all that are due have left.

@@ -10,7 +10,11 @@ import Peer
 final class FanOut {
     /// Layers with packets that wait.
     private var layers: [TrackLayer] = []
+    /// What is being sent right now.
+    private var video: [TrackLayer] = []
+    private var audio: [TrackLayer] = []
     private var patience = Patience()
+    private var round: UInt64 = 0
     /// How long the first packet of what was sent together had waited, for each packet sent.
     private(set) var waits = DurationHistogram(.packets)
     /// When `sendDue` wants to be called; nil if nothing waits.
@@ -21,32 +25,45 @@ final class FanOut {
         layers.append(layer)
     }
 
+    /// Numbers a turn in which each slot is served once.
+    func nextRound() -> UInt64 {
+        round &+= 1
+        return round
+    }
+
     /// Sends what need not wait longer.
     ///
-    /// Video first: the smaller packets of audio can then end a viewer's message.
+    /// Audio goes along with the video of its source, right behind it, so that its smaller packets can end a
+    /// viewer's message.
     func sendDue(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard !layers.isEmpty else { return }
         let longestWait = patience.longestWait(at: now)
+        for layer in layers where layer.isDue(after: longestWait, at: now) { begin(layer) }
+        if !video.isEmpty { for layer in layers where !layer.isVideo { begin(layer) } }
+        let round = nextRound()
         var sent = 0
-        for layer in layers where layer.isVideo && layer.isDue(after: longestWait, at: now) {
-            sent += send(layer, at: now, into: &sink)
-        }
-        let hasCompany = sent > 0
-        for layer in layers where !layer.isVideo {
-            guard hasCompany || layer.isDue(after: longestWait, at: now) else { continue }
-            sent += send(layer, at: now, into: &sink)
-        }
+        for layer in video { sent += send(layer, hasCompany: !audio.isEmpty, round, at: now, into: &sink) }
+        for layer in audio { sent += send(layer, hasCompany: false, round, at: now, into: &sink) }
+        for layer in video { layer.endSending() }
+        for layer in audio { layer.endSending() }
+        video.removeAll(keepingCapacity: true)
+        audio.removeAll(keepingCapacity: true)
         patience.add(sent, at: now)
         layers.removeAll { !$0.stayListed() }
         deadline = layers.lazy.map { $0.waitingSince.advanced(byNanoseconds: longestWait) }.min()
     }
 
+    private func begin(_ layer: TrackLayer) {
+        guard layer.beginSending() else { return }
+        if layer.isVideo { video.append(layer) } else { audio.append(layer) }
+    }
+
     private func send(
-        _ layer: TrackLayer, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+        _ layer: TrackLayer, hasCompany: Bool, _ round: UInt64, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
     ) -> Int {
-        let since = layer.waitingSince
-        let sent = layer.sendWaiting(at: now, into: &sink)
-        waits.add(now.nanoseconds(since: since), times: UInt64(max(sent, 0)))
+        let sent = layer.send(hasCompany: hasCompany, round: round, at: now, into: &sink)
+        waits.add(now.nanoseconds(since: layer.waitingSince), times: UInt64(max(sent, 0)))
         return sent
     }
 }

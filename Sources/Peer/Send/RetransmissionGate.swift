@@ -56,20 +56,19 @@ package struct RetransmissionGate: Sendable {
     ///   - sequence: the extended sequence number the viewer sees; its low 16 bits are on the wire.
     ///   - startsKeyFrame: the first packet of a key frame a decoder can start at.
     package mutating func sent(_ sequence: Int64, size: Int, startsKeyFrame: Bool, at now: MonotonicTime) {
-        note(sequence, startsKeyFrame: startsKeyFrame)
+        sent(
+            from: sequence, through: sequence, keyFrame: startsKeyFrame ? sequence : nil, size: size, at: now)
+    }
+
+    /// Notes packets that left together for the first time.
+    /// - Parameter keyFrame: the number of the last among them that starts a key frame.
+    package mutating func sent(
+        from first: Int64, through last: Int64, keyFrame start: Int64?, size: Int, at now: MonotonicTime
+    ) {
         sent.add(size, at: now)
-    }
-
-    /// Counts the bytes of packets that left together; each must have been given to `note`.
-    package mutating func sent(bytes: Int, at now: MonotonicTime) {
-        sent.add(bytes, at: now)
-    }
-
-    /// Notes the number of a packet sent for the first time.
-    package mutating func note(_ sequence: Int64, startsKeyFrame: Bool) {
-        lowest = min(lowest, sequence)
-        highest = max(highest, sequence)
-        if startsKeyFrame { keyFrame = max(keyFrame, sequence) }
+        lowest = min(lowest, first)
+        highest = max(highest, last)
+        if let start { keyFrame = max(keyFrame, start) }
     }
 
     /// Answers for one requested packet; `.admitted` counts as sent.
