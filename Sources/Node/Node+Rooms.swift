@@ -19,7 +19,9 @@ extension Node {
     func replaceEarlierSessions(than record: SessionRecord) {
         guard let participant = record.request.participant else { return }
         let all = rooms[record.stream]?.sessions(of: participant) ?? []
-        for earlier in all.prefix(while: { $0 != record.id }) { _ = endSession(earlier) }
+        for earlier in all.prefix(while: { $0 != record.id }) where sessions[earlier]?.purpose == .stage {
+            _ = endSession(earlier)
+        }
     }
 
     func leaveRoom(_ record: SessionRecord) {
@@ -50,6 +52,8 @@ extension Node {
                 guard !workers[worker].post(command) else { continue }
                 log.error("worker.full", ["worker": worker, "stream": stream])
             case .announce(let session): announceSlots(to: session)
+            case .programme(let tracks):
+                for worker in workers { _ = worker.post(.setProgramme(stream, tracks)) }
             }
         }
     }
@@ -122,6 +126,12 @@ extension Node {
     /// Notes that somebody switched microphone or camera.
     package func setMute(_ mute: StageRoom.Mute, of participant: ParticipantID, in stream: StreamID) {
         guard let effects = rooms[stream]?.setMute(mute, of: participant) else { return }
+        perform(effects, in: stream)
+    }
+
+    /// Chooses whose picture the viewers of a stream get, for as long as somebody is on its stage.
+    package func setProgramme(_ programme: StageRoom.Programme, of stream: StreamID) {
+        guard let effects = rooms[stream]?.setProgramme(programme) else { return }
         perform(effects, in: stream)
     }
 

@@ -31,7 +31,7 @@ extension Node {
             id: id, plan: plan, localCredentials: credentials,
             publishes: request.isSource ? request.stream : nil,
             follows: request.purpose == .play ? request.stream : nil,
-            stage: request.purpose == .stage ? request.stream : nil, participant: request.participant,
+            stage: request.isOnStage ? request.stream : nil, participant: request.participant,
             order: nextOrder, requested: request.received)
         guard workers[worker].post(.open(opening)) else { throw .overloaded }
         nextOrder += 1
@@ -46,7 +46,7 @@ extension Node {
         case .stage: stream.add(speaker: id, isSource: request.isHost)
         }
         streams[request.stream] = stream
-        if request.purpose == .stage { enterRoom(id, request, worker: worker, plan: plan) }
+        if request.isOnStage { enterRoom(id, request, worker: worker, plan: plan) }
         log.info(
             "session.created",
             ["session": id, "purpose": request.purpose.rawValue, "stream": request.stream, "worker": worker])

@@ -80,7 +80,7 @@ extension Node {
     /// Removes a session that has ended from its stream.
     func forget(_ id: SessionID, because reason: String) {
         guard let record = sessions.removeValue(forKey: id) else { return }
-        if record.purpose == .stage { leaveRoom(record) }
+        if record.request.isOnStage { leaveRoom(record) }
         log.info("session.closed", ["session": id, "stream": record.stream, "reason": reason])
         guard streams[record.stream]?.remove(id, at: now) == true else { return }
         if streams[record.stream]?.snapshot.state == .ended, record.request.isSource {

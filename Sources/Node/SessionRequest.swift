@@ -29,6 +29,9 @@ package struct SessionRequest: Sendable {
     /// Whether the stream's programme is what this session sends.
     package var isSource: Bool { purpose == .publish || purpose == .stage && isHost }
 
+    /// Whether others on the stage see and hear it; an encoder by WHIP has no slots, but is there.
+    package var isOnStage: Bool { purpose != .play && participant != nil }
+
     package init(
         purpose: Purpose, stream: StreamID, participant: ParticipantID?, name: String? = nil,
         isHost: Bool = false, offer: String, patience: Duration? = nil, received: MonotonicTime? = nil

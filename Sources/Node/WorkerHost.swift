@@ -147,7 +147,7 @@ extension WorkerCommand {
     fileprivate var isEssential: Bool {
         switch self {
         case .close, .dismissFollowers: true
-        case .open, .restartICE, .attach, .sendControl: false
+        case .open, .restartICE, .attach, .setProgramme, .sendControl: false
         }
     }
 }

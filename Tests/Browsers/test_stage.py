@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import pytest
+import asyncio
+import json
 
-from drivers import Browser
+import pytest
+from aiortc import RTCConfiguration, RTCDataChannel, RTCPeerConnection, RTCSessionDescription
+
+from aiortc_client import Aiortc
+from drivers import Browser, wait_until
 from server import Server
 from stage import join, slots, wait_for_colour, wait_for_people
 
@@ -110,3 +115,67 @@ def test_mute_is_quick(chromium: Browser, server: Server, stream: str) -> None:
     median = sorted(after - before for before, after in zip(sent, come))[len(sent) // 2]
     print(f"mute, host's browser to speaker's browser: {median} ms median")
     assert median <= 30
+
+
+class Listener:
+    """An aiortc peer on a stage that has data channels alone."""
+
+    def __init__(self, home: Aiortc, server: Server, stream: str, name: str) -> None:
+        self._home = home
+        self._path = f"/v1/streams/{stream}/sessions"
+        self._token = server.token(stream, "speaker", name)
+        self._server = server
+        self.control: list[dict[str, object]] = []
+        self.tracks: dict[str, list[str | bytes]] = {}
+        home.run(self._open())
+
+    async def _open(self) -> None:
+        self._connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+        self._control = self._connection.createDataChannel("control", negotiated=True, id=0)
+        self._control.on("message", lambda text: self.control.append(json.loads(text)))
+        self._connection.on("datachannel", self._take)
+        await self._connection.setLocalDescription(await self._connection.createOffer())
+        status, _, body = await asyncio.to_thread(
+            self._server.request, "POST", self._path, self._connection.localDescription.sdp.encode(),
+            {"Content-Type": "application/sdp", "Authorization": f"Bearer {self._token}"})
+        assert status == 201, body
+        await self._connection.setRemoteDescription(RTCSessionDescription(body.decode(), "answer"))
+
+    def _take(self, channel: RTCDataChannel) -> None:
+        messages = self.tracks.setdefault(f"{channel.protocol}/{channel.label}", [])
+        channel.on("message", messages.append)
+
+    @property
+    def is_open(self) -> bool:
+        return self._control.readyState == "open"
+
+    def say(self, message: dict[str, object]) -> None:
+        async def send() -> None:
+            self._control.send(json.dumps(message))
+        self._home.run(send())
+
+    def send(self, label: str, messages: list[str | bytes]) -> None:
+        async def send() -> None:
+            channel = self._connection.createDataChannel(label)
+            channel.on("open", lambda: [channel.send(message) for message in messages])
+        self._home.run(send())
+
+    def close(self) -> None:
+        self._home.run(self._connection.close())
+
+
+def test_aiortc_speaks_on_data_channels(server: Server, stream: str) -> None:
+    home = Aiortc()
+    ann, bob = (Listener(home, server, stream, name) for name in ("Ann", "Bob"))
+    wait_until(lambda: ann.is_open and bob.is_open, 15, "the control channels are open")
+    ann.say({"type": "ping"})
+    wait_until(lambda: {"type": "pong"} in ann.control, 5, "the server answers")
+    # aiortc says that it takes 64 KiB.
+    sent = ["hello", "", b"", bytes(range(256)) * 240]
+    ann.send("data:chat", sent)
+    wait_until(lambda: len(bob.tracks.get("ann/data:chat", [])) == 4, 15, "Bob gets the messages")
+    assert bob.tracks["ann/data:chat"] == sent
+    assert ann.tracks == {}
+    for peer in (ann, bob):
+        peer.close()
+    home.close()

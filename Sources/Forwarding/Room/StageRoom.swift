@@ -1,5 +1,6 @@
 import Base
 import Peer
+import Wire
 
 /// One stream's stage as control sees it: its sessions, who of them speaks, and what their slots carry.
 ///
@@ -9,6 +10,14 @@ package struct StageRoom: Sendable {
         case command(WorkerCommand, worker: Int)
         /// What the session's slots carry has changed: tell its client.
         case announce(SessionID)
+        /// What viewers get instead of what the stream's source sends; nothing of a kind leaves it at that.
+        case programme([PublishedTrack])
+    }
+
+    /// Whose picture viewers see; they hear who speaks in any case.
+    package enum Programme: String, Sendable {
+        case host
+        case activeSpeaker = "active-speaker"
     }
 
     private struct Member: Sendable {
@@ -24,6 +33,8 @@ package struct StageRoom: Sendable {
     private var members: [SessionID: Member] = [:]
     private var ranking = SpeakerRanking()
     package private(set) var layout = StageLayout()
+    private var programme = Programme.host
+    private var toldProgramme: [PublishedTrack] = []
     /// As they say themselves.
     private var mutes: [ParticipantID: Mute] = [:]
 
@@ -124,11 +135,40 @@ package struct StageRoom: Sendable {
     /// Looks who speaks; every `interval`.
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         ranking.advance(to: now)
+        // Most streams are one person's.
+        return members.count > 1 ? choose() : []
+    }
+
+    package mutating func setProgramme(_ new: Programme) -> [Effect] {
+        programme = new
         return choose()
+    }
+
+    /// Who speaks, for as long as nobody else does; nothing while only one person could.
+    private func chosenTracks() -> [PublishedTrack] {
+        let voices = layout.activeSources(.audio)
+        guard Set(voices.map(\.session)).count > 1 || programme == .activeSpeaker else { return [] }
+        var chosen: [PublishedTrack] = []
+        let speaker = ranking.loudest.first { id in voices.contains { $0.session == id } }
+        if let voice = voices.first(where: { $0.session == speaker }) {
+            chosen += [members[voice.session]?.tracks[voice.mid]].compactMap(\.self)
+        }
+        guard programme == .activeSpeaker else { return chosen }
+        let pictures = layout.activeSources(.video).filter { !layout.isScreen($0) }
+        let seen = ranking.latest.first { id in pictures.contains { $0.session == id } }
+        if let picture = pictures.first(where: { $0.session == seen }) {
+            chosen += [members[picture.session]?.tracks[picture.mid]].compactMap(\.self)
+        }
+        return chosen
     }
 
     private mutating func choose() -> [Effect] {
         var effects: [Effect] = []
+        let tracks = chosenTracks()
+        if tracks != toldProgramme {
+            toldProgramme = tracks
+            effects.append(.programme(tracks))
+        }
         var announced: [SessionID] = []
         for change in layout.takeChanges(ranking) {
             guard let member = members[change.session] else { continue }

@@ -20,6 +20,8 @@ struct SessionChannels {
 
     /// The stream of the control channel, once it can be used.
     var control: UInt16?
+    /// Whether a message to the client did not fit, because it reads too slowly.
+    var hasMissed = false
     var controlGate: MessageGate
     var dataGate: MessageGate
     /// Data tracks that the client sends: their labels by stream.

@@ -29,7 +29,19 @@ final class Programme {
     /// Other workers that have viewers of this stream.
     private(set) var wanters: Set<Int> = []
 
-    var isEmpty: Bool { source == nil && followers.isEmpty && wanters.isEmpty }
+    /// What control chose for the viewers, by kind; where it chose nothing they get what the source sends.
+    private(set) var chosen: [PublishedTrack] = []
+
+    var isEmpty: Bool { source == nil && followers.isEmpty && wanters.isEmpty && chosen.isEmpty }
+
+    func choose(_ tracks: [PublishedTrack]) {
+        chosen = tracks
+    }
+
+    /// The first slot of each kind carries the programme.
+    static func slot(_ kind: MediaKind, of follower: Session) -> Slot? {
+        follower.slots.first { $0.plan.kind == kind }
+    }
 
     /// Changes to `new`, at each track's next entry point.
     /// - Returns: the source that `new` takes over from.
@@ -45,7 +57,9 @@ final class Programme {
     /// The publisher is gone; its viewers wait for the next one.
     func loseSource() {
         source = nil
-        for follower in followers { follower.detachAll() }
+        for follower in followers {
+            for slot in follower.slots where slot.assigned == nil { slot.detach() }
+        }
     }
 
     func follow(_ session: Session, at now: MonotonicTime) {
@@ -64,11 +78,11 @@ final class Programme {
         source.tracks.forEach { $0.relayTo(wanters) }
     }
 
-    /// The first slot of each kind carries the programme.
-    private func connect(_ follower: Session, at now: MonotonicTime) {
+    /// Lets slots that control does not fill carry what the source sends.
+    func connect(_ follower: Session, at now: MonotonicTime) {
         guard let source else { return }
-        for kind in [MediaKind.audio, .video] {
-            guard let slot = follower.slots.first(where: { $0.plan.kind == kind }),
+        for kind in [MediaKind.audio, .video] where !chosen.contains(where: { $0.plan.kind == kind }) {
+            guard let slot = Self.slot(kind, of: follower), slot.assigned == nil,
                 let track = source.tracks.first(where: { $0.kind == kind })
             else { continue }
             slot.attach(track, at: now)

@@ -20,6 +20,7 @@ extension Worker {
             close(session, because: .ended, at: now, into: &sink)
         case .attach(let id, let mid, let track, let maximumHeight):
             attach(id, mid: mid, track, maximumHeight: maximumHeight, at: now)
+        case .setProgramme(let stream, let tracks): setProgramme(stream, tracks, at: now)
         case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
         case .dismissFollowers(let stream):
             guard let programme = programmes[stream] else { return }

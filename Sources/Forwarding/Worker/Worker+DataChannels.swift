@@ -54,6 +54,15 @@ extension Worker {
         broadcast(.message(message), of: session, label: label, at: now, into: &sink)
     }
 
+    /// Lets control tell a client anew that reads again after it missed something.
+    func retellIfMissed(_ session: Session) {
+        guard session.channels.hasMissed, let control = session.channels.control,
+            session.connection.buffered(control) == 0
+        else { return }
+        session.channels.hasMissed = false
+        tell(.controlOpened(session.id))
+    }
+
     /// Sends a message on the control channel of a session.
     func sendControl(
         _ message: DataChannelMessage, to id: SessionID, at now: MonotonicTime,
@@ -73,10 +82,9 @@ extension Worker {
             counters.messagesSent &+= 1
         } catch {
             counters.messagesDropped &+= 1
-            guard error == .bufferFull,
-                session.connection.dataChannel(stream)?.delivery.reliability == .reliable,
-                stream != session.channels.control
-            else { return }
+            guard error == .bufferFull else { return }
+            guard stream != session.channels.control else { return session.channels.hasMissed = true }
+            guard session.connection.dataChannel(stream)?.delivery.reliability == .reliable else { return }
             // Too slow for a channel that may not lose anything.
             session.connection.closeDataChannel(stream, at: now, into: &sink)
             session.channels.forgetIncoming(stream)

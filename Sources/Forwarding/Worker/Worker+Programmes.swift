@@ -10,12 +10,31 @@ extension Worker {
             let programme = programme(of: stream)
             if programme.followers.isEmpty { links?.tellAll(.want(stream, true)) }
             programme.follow(session, at: now)
+            fill(session, from: programme, at: now)
         }
         if let stage = session.stage {
             stages[stage, default: []].append(session.id)
             tell(.published(session.id, session.published))
         }
         if session.publishes != nil { present(session, at: now, into: &sink) }
+    }
+
+    /// Gives viewers tracks of control's choice, at each one's next entry point.
+    func setProgramme(_ stream: StreamID, _ tracks: [PublishedTrack], at now: MonotonicTime) {
+        let programme = programme(of: stream)
+        programme.choose(tracks)
+        for follower in programme.followers { fill(follower, from: programme, at: now) }
+        forgetIfEmpty(stream)
+    }
+
+    private func fill(_ follower: Session, from programme: Programme, at now: MonotonicTime) {
+        for kind in [MediaKind.audio, .video] {
+            guard let slot = Programme.slot(kind, of: follower) else { continue }
+            let track = programme.chosen.first { $0.plan.kind == kind }
+            guard track != nil || slot.assigned != nil else { continue }
+            attach(follower.id, mid: slot.plan.mid, track, maximumHeight: nil, at: now)
+        }
+        programme.connect(follower, at: now)
     }
 
     /// Takes a session that has ended off its stage.

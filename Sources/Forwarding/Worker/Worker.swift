@@ -167,6 +167,7 @@ package final class Worker {
     ) {
         session.connection.advance(to: now, into: &sink)
         session.monitor?.advance(to: now)
+        retellIfMissed(session)
         if session.monitor?.hasNotices == true { tellNotices(of: session) }
         session.sendControl(clock: environment.clock, using: &environment.random, at: now, into: &sink)
         settle(session, at: now, into: &sink)

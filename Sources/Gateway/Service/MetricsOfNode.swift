@@ -49,6 +49,16 @@ enum MetricsOfNode {
             perWorker(workers, "rostrum_slots_attached", .gauge, "Slots that have a track attached.") {
                 Double($0.counters.slotsAttached)
             },
+            labelled(
+                workers, "rostrum_messages_total",
+                "Messages on data channels: received, sent, or dropped (too many, too long, or for a client that reads "
+                    + "too slowly).",
+                "outcome",
+                [
+                    ("received", { Double($0.counters.messagesReceived) }),
+                    ("sent", { Double($0.counters.messagesSent) }),
+                    ("dropped", { Double($0.counters.messagesDropped) }),
+                ]),
         ]
     }
 

@@ -45,14 +45,15 @@ final class StageClient {
 
     init(
         number: Int, name: ParticipantID, address: TransportAddress, identity: DTLSIdentity, seed: UInt64,
-        audio: Int, video slots: Int
+        audio: Int, video slots: Int, publishes: Bool = true
     ) throws {
         (self.number, self.name, self.address) = (number, name, address)
         var random = SeededGenerator(seed: seed)
         dtls = try DTLSContext(identity: identity)
         let requests: [ClientOffer.Request] =
-            [.publishAudio, .publishVideo(.vp8)] + Array(repeating: .playAudio, count: audio)
-            + Array(repeating: .playVideo, count: slots) + [.dataChannels]
+            (publishes ? [.publishAudio, .publishVideo(.vp8)] : [])
+            + Array(repeating: .playAudio, count: audio) + Array(repeating: .playVideo, count: slots)
+            + (publishes ? [.dataChannels] : [])
         offer = ClientOffer(
             requests, credentials: ICECredentials(using: &random),
             fingerprint: SDPFingerprint(
@@ -63,6 +64,11 @@ final class StageClient {
         (settings.width, settings.height) = (320, 180)
         video = SyntheticVideo(settings, using: &random)
         self.random = random
+    }
+
+    /// Whose sound or picture comes now.
+    func source(_ kind: MediaKind, at now: MonotonicTime) -> Int? {
+        slots.first { $0.kind == kind && $0.heard + .milliseconds(900) >= now }?.source
     }
 
     var isConnected: Bool { connection?.isConnected ?? false }

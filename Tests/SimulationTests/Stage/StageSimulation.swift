@@ -28,7 +28,6 @@ final class StageSimulation {
     private var network: SimulatedNetwork
     private var sinks: [CollectingSink] = []
     private var sessionsByAddress: [TransportAddress: SessionID] = [:]
-    private var workerOf: [SessionID: Int] = [:]
     private var random: SeededGenerator
     private let timeline = SCTPTimeline()
     private let serverIdentity: DTLSIdentity
@@ -63,17 +62,27 @@ final class StageSimulation {
 
     // MARK: Speakers
 
-    func add(audio: Int = 3, video: Int = 9) throws -> SessionID {
+    /// A speaker; the host's tracks are the programme.
+    func add(audio: Int = 3, video: Int = 9, isHost: Bool = false) throws -> SessionID {
+        try add(audio: audio, video: video, publishes: true, isHost: isHost)
+    }
+
+    /// Somebody who watches the programme.
+    func addViewer() throws -> SessionID {
+        try add(audio: 1, video: 1, publishes: false, isHost: false)
+    }
+
+    private func add(audio: Int, video: Int, publishes: Bool, isHost: Bool) throws -> SessionID {
         let number = count
         count += 1
         guard let name = ParticipantID("p\(number)") else { throw NotPossible() }
         let address = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 10_000 + UInt16(number))
         let client = try StageClient(
             number: number, name: name, address: address, identity: clientIdentity, seed: random.next(),
-            audio: audio, video: video)
+            audio: audio, video: video, publishes: publishes)
         let worker = number % workers.count
         let offer = try SessionOffer(
-            SessionDescription(parsing: client.offer.description.text), for: .stage)
+            SessionDescription(parsing: client.offer.description.text), for: publishes ? .stage : .play)
         let credentials = ICECredentials(using: &random)
         let fingerprint = serverIdentity.fingerprint
         let transport = LocalTransport(
@@ -85,10 +94,10 @@ final class StageSimulation {
         workers[worker].perform(
             .open(
                 SessionOpening(
-                    id: id, plan: plan, localCredentials: credentials, stage: stream, participant: name,
+                    id: id, plan: plan, localCredentials: credentials, publishes: isHost ? stream : nil,
+                    follows: publishes ? nil : stream, stage: publishes ? stream : nil, participant: name,
                     order: UInt64(number + 1))), at: now, into: &sinks[worker])
-        workerOf[id] = worker
-        room.join(id, of: name, on: worker, with: plan)
+        if publishes { room.join(id, of: name, on: worker, with: plan) }
         try client.start(SessionDescription(parsing: answer.text), timeline: timeline, at: now)
         clients[id] = client
         order.append(id)
@@ -171,6 +180,10 @@ final class StageSimulation {
             case .command(let command, let worker):
                 workers[worker].perform(command, at: now, into: &sinks[worker])
             case .announce(let id): announced.append(id)
+            case .programme(let tracks):
+                for index in workers.indices {
+                    workers[index].perform(.setProgramme(stream, tracks), at: now, into: &sinks[index])
+                }
             }
         }
     }

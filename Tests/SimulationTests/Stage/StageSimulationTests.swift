@@ -125,6 +125,50 @@ import Wire
             })
     }
 
+    @Test(arguments: [1, 2])
+    func `viewers see the host and hear who speaks, or see who speaks too`(workers: Int) throws {
+        let simulation = try StageSimulation(seed: 12, workers: workers)
+        let host = try simulation.add(audio: 2, video: 2, isHost: true)
+        let viewers = [try simulation.addViewer(), try simulation.addViewer()]
+        func viewersGet(_ audio: Int?, _ video: Int?) -> Bool {
+            simulation.run(for: .seconds(4)) {
+                viewers.allSatisfy { viewer in
+                    simulation.clients[viewer]?.source(.audio, at: simulation.now) == audio
+                        && simulation.clients[viewer]?.source(.video, at: simulation.now) == video
+                }
+            }
+        }
+        #expect(viewersGet(0, 0))
+        let bob = try simulation.add(audio: 2, video: 2)
+        #expect(simulation.run(for: .seconds(5)) { simulation.clients[bob]?.isConnected == true })
+        simulation.run(for: .seconds(1))
+        #expect(viewersGet(0, 0))
+        simulation.clients[bob]?.audioLevel = 20
+        #expect(viewersGet(3, 0))
+        simulation.change { $0.setProgramme(.activeSpeaker) }
+        #expect(viewersGet(3, 3))
+        // Who comes later gets the same.
+        let late = try simulation.addViewer()
+        #expect(
+            simulation.run(for: .seconds(5)) {
+                simulation.clients[late]?.source(.video, at: simulation.now) == 3
+            })
+        simulation.clients[bob]?.audioLevel = 127
+        simulation.clients[host]?.audioLevel = 20
+        #expect(viewersGet(0, 0))
+        simulation.clients[host]?.audioLevel = 127
+        simulation.clients[bob]?.audioLevel = 20
+        #expect(viewersGet(3, 3))
+        simulation.leave(bob)
+        #expect(viewersGet(0, 0))
+        for viewer in viewers {
+            #expect(simulation.clients[viewer]?.slots.allSatisfy(\.decoder.complaints.isEmpty) == true)
+        }
+        #expect(simulation.workers.allSatisfy { $0.sessions.count <= 5 })
+        simulation.leave(host)
+        #expect(viewersGet(nil, nil))
+    }
+
     @Test func `a client that floods its control channel is heard within its limit`() throws {
         let simulation = try StageSimulation(seed: 11, workers: 1)
         let id = try simulation.add(audio: 0, video: 0)
