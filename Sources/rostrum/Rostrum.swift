@@ -11,6 +11,8 @@ import Node
 
     static func main() async {
         signal(SIGPIPE, SIG_IGN)
+        // A limit on the size of files is an error of the store, not the end of everything.
+        signal(SIGXFSZ, SIG_IGN)
         var arguments = Array(CommandLine.arguments.dropFirst())
         switch arguments.first {
         case "serve":

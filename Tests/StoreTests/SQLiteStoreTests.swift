@@ -174,7 +174,15 @@ import Testing
             await #expect(throws: StoreError.self) {
                 try await store.commit(StreamCommit(stream: stream("a"), basis: 1, records: [[1]]))
             }
+            let refused = Mutex(0)
+            for basis in 1..<50 as Range<UInt64> {
+                store.submit(StreamCommit(stream: stream("a"), basis: basis, records: [[1]])) { outcome in
+                    if case .failure = outcome { refused.withLock { $0 += 1 } }
+                }
+            }
+            // Questions are answered meanwhile.
             #expect(try await store.load(.all).first?.version == 1)
+            #expect(refused.withLock { $0 } == 49)
             try other.execute("ROLLBACK")
             try await store.commit(StreamCommit(stream: stream("a"), basis: 1, records: [[1]]))
             await store.close()

@@ -17,6 +17,11 @@ struct DatabaseError: Error, Equatable, CustomStringConvertible {
     /// The connection itself is as good as before: only this transaction could not be.
     var leavesConnectionUsable: Bool { primary == SQLITE_FULL || primary == SQLITE_BUSY }
 
+    /// What was wanted may be too much, while less can be done.
+    var mayConcernOneJob: Bool {
+        primary == SQLITE_FULL || primary == SQLITE_TOOBIG || primary == SQLITE_CONSTRAINT
+    }
+
     /// For those who asked for something.
     var storeError: StoreError {
         switch primary {

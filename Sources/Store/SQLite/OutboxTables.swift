@@ -86,12 +86,19 @@ struct OutboxTables: ~Copyable {
         deleteReceiverLanes = Statement("DELETE FROM lanes WHERE receiver = ?", in: database)
     }
 
-    /// Reads the count anew, after a transaction that came to nothing.
+    /// Takes back what a transaction did that came to nothing.
+    mutating func restore(_ counts: Counts, receivers: [String]) {
+        self.counts = counts
+        self.receivers = receivers
+    }
+
+    /// Counts what the file holds.
     mutating func recount() throws(DatabaseError) {
         counts.waiting = Int(
             try countEvents.rows { row throws(DatabaseError) in row.integer(0) }.first ?? 0)
     }
 
+    /// Goes on counting where another connection ended.
     mutating func forgetDrops(since dropped: UInt64) {
         counts.dropped = dropped
     }

@@ -12,9 +12,9 @@ struct Writer: ~Copyable {
     private var tables: Tables?
     /// After `tables`: its lock is let go when the file is closed.
     private let directory: DataDirectory
-    /// Outlive the connection.
+    /// As of the last transaction; they outlive the connection.
     private var receivers: [String] = []
-    private var dropped: UInt64 = 0
+    private var counts = OutboxTables.Counts()
 
     private static let fileName = "rostrum.db"
 
@@ -22,7 +22,8 @@ struct Writer: ~Copyable {
     init(settings: SQLiteSettings, figures: WriterFigures, log: Log) throws(StoreOpenError) {
         let directory = try DataDirectory(path: settings.directory)
         let tables = try Self.open(directory.path + "/" + Self.fileName, settings)
-        figures.noteOutbox(tables.outbox.counts)
+        counts = tables.outbox.counts
+        figures.noteOutbox(counts)
         self.directory = directory
         self.tables = consume tables
         self.settings = settings
@@ -71,18 +72,23 @@ struct Writer: ~Copyable {
 
     private mutating func perform(_ jobs: [WriterQueue.Job]) {
         do throws(DatabaseError) {
-            try transact(jobs[...])
-        } catch  where jobs.count > 1 {
-            // One of them may be at fault, and questions need no disk: each for itself.
-            for index in jobs.indices {
-                do throws(DatabaseError) {
-                    try transact(jobs[index...index])
-                } catch {
-                    fail(jobs[index], error)
-                }
-            }
+            try transact(jobs)
         } catch {
-            for job in jobs { fail(job, error) }
+            guard jobs.count > 1 else { return jobs.forEach { fail($0, error) } }
+            for job in jobs { performAlone(job, after: error) }
+        }
+    }
+
+    /// Does one of several jobs that could not be done together.
+    ///
+    /// One of them may have been at fault, and questions need no room. But where each would wait for the same thing in
+    /// vain, they are refused together.
+    private mutating func performAlone(_ job: WriterQueue.Job, after error: DatabaseError) {
+        guard !job.isWrite || error.mayConcernOneJob else { return fail(job, error) }
+        do throws(DatabaseError) {
+            try transact([job])
+        } catch {
+            fail(job, error)
         }
     }
 
@@ -92,7 +98,7 @@ struct Writer: ~Copyable {
     }
 
     /// Does all jobs and makes them durable, then tells of them.
-    private mutating func transact(_ jobs: ArraySlice<WriterQueue.Job>) throws(DatabaseError) {
+    private mutating func transact(_ jobs: [WriterQueue.Job]) throws(DatabaseError) {
         if tables == nil { try reopen() }
         let isWrite = jobs.contains(where: \.isWrite)
         var notices: [@Sendable () -> Void] = []
@@ -121,8 +127,7 @@ struct Writer: ~Copyable {
         }
         do throws(DatabaseError) {
             if tables?.database.isInTransaction == true { try tables?.database.execute("ROLLBACK") }
-            tables?.outbox.forgetDrops(since: dropped)
-            try tables?.outbox.recount()
+            tables?.outbox.restore(counts, receivers: receivers)
         } catch {
             tables = nil
         }
@@ -132,7 +137,7 @@ struct Writer: ~Copyable {
         do throws(Tables.OpeningError) {
             tables = try Tables(
                 path: directory.path + "/" + Self.fileName, settings: settings, receivers: receivers)
-            tables?.outbox.forgetDrops(since: dropped)
+            tables?.outbox.forgetDrops(since: counts.dropped)
         } catch {
             switch error {
             case .database(let error), .migration(.database(let error)): throw error
@@ -145,8 +150,8 @@ struct Writer: ~Copyable {
     private mutating func count() {
         guard let outbox = tables?.summary else { return }
         receivers = outbox.receivers
-        dropped = outbox.counts.dropped
-        figures.noteOutbox(outbox.counts)
+        counts = outbox.counts
+        figures.noteOutbox(counts)
     }
 }
 
