@@ -28,7 +28,7 @@ def churned_server(logs: Path) -> Iterator[Server]:
 def churn(server: Server, stream: str, count: int) -> None:
     for number in range(count):
         viewer = LightViewer(server.http_port, f"/whep/{stream}")
-        viewer.join(wants_media=number % 50 == 0)
+        viewer.join(wants_media=number % 5 == 0)
         viewer.leave()
 
 

@@ -87,4 +87,66 @@ import TestSupport
         history.store(bytes.span, 0..<100, sequenceNumber: 1, at: time(0))
         #expect(history.range(of: 1) == nil)
     }
+
+    @Test func `keeps what it is told to, however old, within a limit of its own`() {
+        var history = PacketHistory(maximumCapacity: 1 << 16, maximumPackets: 1_024)
+        for number in Int64(0)..<50 {
+            let bytes = packet(number)
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(number * 100))
+        }
+        #expect(stored(10, in: history) == nil)
+        history.keep(from: 45, upTo: 1 << 18)
+        var number: Int64 = 50
+        while history.isKeeping, number < 1_000 {
+            let bytes = packet(number)
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(number * 100))
+            if history.isKeeping { #expect(stored(45, in: history) == packet(45)) }
+            number += 1
+        }
+        #expect((250...262).contains(number - 45), "\(number)")
+        #expect(history.storage.count == 1 << 18)
+        history.stopKeeping(at: time(number * 100))
+        // Ten packets a second.
+        #expect(history.storage.count == 1 << 15)
+        for number in (number - 9)..<number { #expect(stored(number, in: history) == packet(number)) }
+    }
+
+    @Test func `says since when something is missing`() {
+        var history = PacketHistory(maximumCapacity: 1 << 16, maximumPackets: 128)
+        for number in Int64(1)...20 where number != 7 && number != 8 && number != 15 {
+            history.store(packet(number).span, 0..<100, sequenceNumber: number, at: time(number * 10))
+        }
+        #expect(history.firstGapFound(from: 1) == time(90))
+        #expect(history.firstGapFound(from: 9) == time(160))
+        #expect(history.firstGapFound(from: 16) == nil)
+        #expect(history.count(from: 5) == 13)
+        #expect(history.firstGapFound(from: -1_000_000) != nil)
+    }
+
+    @Test(arguments: UInt64(0)..<20) func `loses nothing that it keeps, in whatever order it comes`(
+        seed: UInt64
+    ) {
+        var random = SeededGenerator(seed: seed)
+        var history = PacketHistory(
+            maximumCapacity: 1 << 15, maximumPackets: 512, retention: .milliseconds(50))
+        var newest: Int64 = 0
+        var known: [Int64: [UInt8]] = [:]
+        var start: Int64?
+        for step in Int64(0)..<4_000 {
+            newest += 1
+            let number = newest - (Int.random(in: 0..<10, using: &random) == 0 ? 3 : 0)
+            let bytes = packet(number, length: Int.random(in: 20...1_200, using: &random))
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(step * 5))
+            known[number] = bytes
+            if step % 300 == 100 {
+                start = number
+                history.keep(from: number, upTo: 1 << 17)
+            }
+            if step % 300 == 290 { history.stopKeeping(at: time(step * 5)) }
+            guard let start, history.isKeeping else { continue }
+            for number in start...newest where known[number] != nil {
+                #expect(stored(number, in: history) == known[number])
+            }
+        }
+    }
 }

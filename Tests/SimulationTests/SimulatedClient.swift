@@ -36,7 +36,19 @@ final class SimulatedClient {
 
     // Watching.
     private(set) var received: [ReceivingTrack] = []
-    private(set) var decoder = DecoderModel()
+    var decoder = DecoderModel()
+    private(set) var connectedAt: MonotonicTime?
+    private(set) var firstFrameAt: MonotonicTime?
+    private var lastFrameAt: MonotonicTime?
+    /// By time stamp of the viewer's video; what the packets wished for.
+    private(set) var playoutDelays: [(sequenceNumber: Int64, delay: PlayoutDelay?)] = []
+    /// The video as it came, by SSRC and sequence number: one number must never stand for two packets.
+    private var seen: [UInt64: [UInt8]] = [:]
+    private(set) var ambiguousPackets = 0
+    private(set) var repeatedPackets = 0
+    /// Leaves video packets out that would have come, and so has them sent again.
+    var dropsVideo: (@Sendable (Int) -> Bool)?
+    private var videoDatagrams = 0
     private(set) var audioPackets = 0
     private(set) var audioGaps = 0
     private var lastAudio: Int64?
@@ -93,7 +105,7 @@ final class SimulatedClient {
         guard !isClosed else { return .distantFuture }
         let media = isSendingMedia ? min(nextVideo, nextAudio) : .distantFuture
         let feedback = received.compactMap(\.deadline).min() ?? .distantFuture
-        let request = role == .viewer && decoder.isWaitingForKeyFrame ? nextKeyFrameRequest : .distantFuture
+        let request = role == .viewer ? nextKeyFrameRequest : .distantFuture
         return min(connection?.deadline ?? .distantFuture, media, nextReport, feedback, request)
     }
 
@@ -116,15 +128,28 @@ final class SimulatedClient {
         askForKeyFrame(at: now, over: connection, into: &sink)
     }
 
+    /// Whether there was a picture lately.
+    private func isPlaying(at now: MonotonicTime) -> Bool {
+        guard !decoder.isWaitingForKeyFrame, let lastFrameAt else { return false }
+        return now < lastFrameAt + .milliseconds(1_200)
+    }
+
     /// As browsers do while they have nothing to show.
     private func askForKeyFrame(
         at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
     ) {
-        guard role == .viewer, decoder.isWaitingForKeyFrame, now >= nextKeyFrameRequest,
-            let track = received.first(where: { $0.line.kind == .video })
-        else { return }
+        guard role == .viewer, now >= nextKeyFrameRequest else { return }
         nextKeyFrameRequest = now + .milliseconds(300)
-        guard track.stream.counters.packets > 0 else { return }
+        guard !isPlaying(at: now), let track = received.first(where: { $0.line.kind == .video }),
+            track.stream.counters.packets > 0
+        else { return }
+        send(
+            [.pictureLossIndication(.init(senderSSRC: 1, mediaSSRC: track.source.ssrc))], over: connection,
+            into: &sink)
+    }
+
+    func askForKeyFrame(into sink: inout CollectingSink) {
+        guard let connection, let track = received.first(where: { $0.line.kind == .video }) else { return }
         send(
             [.pictureLossIndication(.init(senderSSRC: 1, mediaSSRC: track.source.ssrc))], over: connection,
             into: &sink)
@@ -134,6 +159,7 @@ final class SimulatedClient {
         for event in connection?.takeEvents() ?? [] {
             events.append(event)
             guard case .connected = event else { continue }
+            connectedAt = now
             nextReport = now + .milliseconds(300)
             nextKeyFrameRequest = now + .milliseconds(300)
             guard role == .publisher else { continue }
@@ -212,6 +238,7 @@ final class SimulatedClient {
     private func receiveMedia(_ datagram: [UInt8], over connection: ClientConnection, at now: MonotonicTime) {
         var bytes = datagram
         var span = bytes.mutableSpan
+        guard !drops(datagram) else { return }
         guard let length = try? connection.unprotect(&span) else { return }
         let plain = Array(bytes[..<length])
         guard let header = try? RTPHeader(parsing: plain.span),
@@ -219,7 +246,13 @@ final class SimulatedClient {
             let packet = (try? received[index].receive(plain.span, at: now)) ?? nil
         else { return }
         if packet.codec.isVideo {
+            let before = decoder.framesDecoded
             decoder.receive(packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
+            if decoder.framesDecoded > before { lastFrameAt = now }
+            if decoder.framesDecoded > 0 { firstFrameAt = firstFrameAt ?? now }
+            let id = received[index].line.extensions.playoutDelay
+            playoutDelays.append(
+                (packet.sequenceNumber, header.extensionValue(PlayoutDelay.self, id: id, in: plain.span)))
             if let mark = try? SyntheticMark(reading: packet.payload.span) {
                 frameMarks.insert(mark.frameNumber)
             }
@@ -228,6 +261,28 @@ final class SimulatedClient {
             if let lastAudio, packet.sequenceNumber > lastAudio + 1 { audioGaps += 1 }
             lastAudio = max(lastAudio ?? .min, packet.sequenceNumber)
         }
+    }
+
+    /// Before it is decrypted, so that it may come again.
+    private func drops(_ datagram: [UInt8]) -> Bool {
+        guard let header = try? RTPHeader(parsing: datagram.span),
+            let track = received.first(where: { $0.takes(ssrc: header.ssrc) }), track.line.kind == .video
+        else { return false }
+        noteRepetition(of: datagram)
+        videoDatagrams += 1
+        return dropsVideo?(videoDatagrams - 1) ?? false
+    }
+
+    private func noteRepetition(of datagram: [UInt8]) {
+        guard datagram.count > 12 else { return }
+        let key =
+            datagram[2..<4].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+            | datagram[8..<12].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } << 16
+        if let before = seen[key] {
+            repeatedPackets += 1
+            if before != datagram { ambiguousPackets += 1 }
+        }
+        seen[key] = datagram
     }
 
     private func receiveControl(

@@ -61,14 +61,15 @@ final class Simulation {
 
     /// A client whose offer the server has answered; it connects as time goes on.
     func add(
-        _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = []
+        _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true
     ) throws -> (client: SimulatedClient, session: SessionID) {
         nextPort += 1
         let address = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: nextPort)
         let client = try SimulatedClient(
             role: role, address: address, identity: clientIdentity, seed: random.next(), rids: rids)
+        let text = client.offer.description.text
         let offer = try SessionOffer(
-            SessionDescription(parsing: client.offer.description.text),
+            SessionDescription(parsing: hasRTX ? text : Self.withoutRTX(text)),
             for: role == .publisher ? .publish : .play)
         let credentials = ICECredentials(using: &random)
         let fingerprint = serverIdentity.fingerprint
@@ -85,14 +86,29 @@ final class Simulation {
         nextOrder += 1
         workers[worker].perform(.open(opening), at: now, into: &sinks[worker])
         try client.start(SessionDescription(parsing: answer.text), at: now)
+        let slots = workers[worker].sessions[id]?.slots ?? []
+        client.decoder.firstSent = slots.first { $0.plan.kind == .video }?.nextSequence
         clients.append(client)
         return (client, id)
+    }
+
+    /// An offer of a client that has packets repeated under their own numbers.
+    private static func withoutRTX(_ offer: String) -> String {
+        offer.split(separator: "\r\n").filter { !$0.contains(" rtx/90000") && !$0.contains("apt=") }
+            .map { $0 + "\r\n" }.joined()
     }
 
     /// Sends a command to a worker, as control would.
     func perform(_ command: WorkerCommand, worker: Int = 0) {
         workers[worker].perform(command, at: now, into: &sinks[worker])
         settle(worker)
+    }
+
+    /// Makes a viewer say that its decoder cannot go on.
+    func askForKeyFrame(_ client: SimulatedClient) {
+        var sink = CollectingSink(source: client.outerAddress)
+        client.askForKeyFrame(into: &sink)
+        send(sink.takeAll())
     }
 
     /// Makes a client say goodbye.

@@ -15,6 +15,8 @@ package struct DecoderModel {
         case timestampBackwards
         /// Packets of one frame disagree.
         case mixedFrame
+        /// The very first frame that was sent is none that a decoder can begin with.
+        case startsWithoutKeyFrame
         case unreadable
     }
 
@@ -30,6 +32,14 @@ package struct DecoderModel {
     package private(set) var framesDecoded = 0
     package private(set) var keyFramesDecoded = 0
     package private(set) var complaints: [Complaint] = []
+    /// From the first frame shown to the last one, in ticks of 90 kHz; nil before the second.
+    package var shownTicks: UInt32? {
+        guard let firstShown, let last, framesDecoded > 1 else { return nil }
+        return last.timestamp &- firstShown
+    }
+    private var firstShown: UInt32?
+    /// The first packet that was sent, if that is known: what is received first may follow on a loss.
+    package var firstSent: Int64?
     private var packets: [Int64: RTPHeader] = [:]
     private var payloads: [Int64: [UInt8]] = [:]
     /// The first packet of the next frame to show.
@@ -138,7 +148,10 @@ package struct DecoderModel {
             return
         }
         // What comes before the first key frame, or after a gap, is of no use: a decoder asks for a key frame.
-        if needsKeyFrame, !info.isKeyFrame || !info.startsFrame { return }
+        if needsKeyFrame, !info.isKeyFrame || !info.startsFrame {
+            if range.lowerBound == firstSent { complaints.append(.startsWithoutKeyFrame) }
+            return
+        }
         if let last {
             if Int32(bitPattern: header.timestamp &- last.timestamp) <= 0 {
                 complaints.append(.timestampBackwards)
@@ -152,6 +165,7 @@ package struct DecoderModel {
         needsKeyFrame = false
         framesCut = 0
         framesDecoded += 1
+        firstShown = firstShown ?? header.timestamp
         if info.isKeyFrame { keyFramesDecoded += 1 }
         last = Frame(
             timestamp: header.timestamp, pictureID: descriptor.pictureID, isKeyFrame: info.isKeyFrame,

@@ -11,6 +11,7 @@ extension Session {
         for source in sources {
             for layer in source.track.layers { earliest = min(earliest, layer.feedbackDeadline) }
         }
+        for slot in slots { earliest = min(earliest, slot.replay?.deadline ?? .distantFuture) }
         return estimator == nil ? earliest : min(earliest, nextLossLook)
     }
 
@@ -20,6 +21,7 @@ extension Session {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         guard connection.state == .connected else { return }
+        for slot in slots where slot.isReplaying { slot.advanceReplay(at: now, into: &sink) }
         observeLoss(at: now)
         let packets = feedbackDue(at: now)
         if !packets.isEmpty {

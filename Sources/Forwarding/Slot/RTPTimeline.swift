@@ -20,9 +20,48 @@ package struct RTPTimeline<Source: AnyObject> {
         package let timestampOffset: UInt32
         /// Added to the picture numbers of the payload.
         package let pictures: PictureOffsets
+        /// Where the live edge was when the segment began, if it began before that.
+        package var edge: Edge?
+        /// The receiver's number of the first packet that it got when it came; everything before is to be shown at
+        /// once.
+        package fileprivate(set) var caughtUp = Int64.min
 
         package func outgoing(_ sequence: Int64) -> Int64? {
             sequence >= firstSourceSequence ? sequence &+ sequenceOffset : nil
+        }
+
+        /// The receiver's time stamp for a packet of the source.
+        ///
+        /// What came before the live edge is moved close to it, so that a decoder which shows frames at their time
+        /// arrives there with what comes next. It depends on the packet alone: a packet that is sent again under
+        /// the same index is the same.
+        package func outgoing(timestamp: UInt32, of sequence: Int64) -> UInt32 {
+            guard let edge, sequence <= edge.sequence else { return timestamp &+ timestampOffset }
+            return edge.timestamp &+ timestampOffset &- edge.distance(to: timestamp)
+        }
+
+        /// What the packet with the receiver's number `index` says of when it is to be shown.
+        package func playout(of index: Int64) -> PlayoutHint {
+            guard caughtUp != .min else { return .asPublished }
+            if index < caughtUp { return .atOnce }
+            return index < caughtUp &+ PlayoutHint.repetitions ? .asUsual : .asPublished
+        }
+    }
+
+    /// The newest packet of a source at the moment a segment began.
+    package struct Edge {
+        package let sequence: Int64
+        package let timestamp: UInt32
+
+        package init(sequence: Int64, timestamp: UInt32) {
+            self.sequence = sequence
+            self.timestamp = timestamp
+        }
+
+        /// Ticks of the receiver between an earlier time stamp and the edge: a 32nd, so that a frame of 30 a second
+        /// takes one millisecond.
+        func distance(to timestamp: UInt32) -> UInt32 {
+            UInt32(max(Int32(bitPattern: self.timestamp &- timestamp), 0)) >> 5
         }
     }
 
@@ -36,6 +75,8 @@ package struct RTPTimeline<Source: AnyObject> {
     package private(set) var nextSequence: Int64
     private var lastTimestamp: UInt32
     private var lastSent: MonotonicTime?
+    /// Ticks by which time stamps run ahead of the time that passed: earlier replays needed room.
+    private var lead: Int64 = 0
 
     /// - Parameter random: the first sequence number is below 2^15, so that loss of the first packets cannot make
     ///   the receiver guess a wrong roll-over counter (RFC 3711 §3.3.1); the first time stamp is arbitrary.
@@ -48,15 +89,30 @@ package struct RTPTimeline<Source: AnyObject> {
     package var current: Segment? { segments.last }
 
     /// Starts a new segment with the source's packet `sequence`, which is the next to be sent.
+    ///
+    /// - Parameter edge: the source's newest packet if that is a later one; it is the one whose time stamp follows
+    ///   the time that passed, as far as those before it leave room for that.
     package mutating func begin(
-        _ source: Source, at sequence: Int64, timestamp: UInt32, pictures: PictureOffsets, now: MonotonicTime
+        _ source: Source, at sequence: Int64, timestamp: UInt32, pictures: PictureOffsets, edge: Edge? = nil,
+        now: MonotonicTime
     ) {
-        let outgoing = lastTimestamp &+ elapsedTicks(to: now)
+        let replayed = Int64(edge?.distance(to: timestamp) ?? 0)
+        let due = elapsedTicks(to: now) &- lead
+        let step = max(due, replayed &+ 1)
+        lead = lastSent == nil ? 0 : step &- due
+        let outgoing = lastTimestamp &+ UInt32(truncatingIfNeeded: step)
         if segments.count == Self.segmentLimit { segments.removeFirst() }
         segments.append(
             Segment(
                 source: source, firstSourceSequence: sequence, sequenceOffset: nextSequence &- sequence,
-                timestampOffset: outgoing &- timestamp, pictures: pictures))
+                timestampOffset: outgoing &- (edge?.timestamp ?? timestamp), pictures: pictures, edge: edge,
+                caughtUp: edge == nil ? .min : .max))
+    }
+
+    /// The current segment has arrived at the live edge: what is sent next comes from the publisher right now.
+    package mutating func catchUp() {
+        guard !segments.isEmpty else { return }
+        segments[segments.count - 1].caughtUp = nextSequence
     }
 
     /// Notes that a packet left, in the numbers of the receiver.
@@ -95,11 +151,10 @@ package struct RTPTimeline<Source: AnyObject> {
     }
 
     /// Real time since the last packet in ticks, at least one, so that time never stands still or goes back.
-    private func elapsedTicks(to now: MonotonicTime) -> UInt32 {
+    private func elapsedTicks(to now: MonotonicTime) -> Int64 {
         guard let lastSent else { return 1 }
         let elapsed = max(now.nanoseconds(since: lastSent), 0)
         let (seconds, rest) = elapsed.quotientAndRemainder(dividingBy: 1_000_000_000)
-        let ticks = seconds &* clockRate &+ rest &* clockRate / 1_000_000_000
-        return UInt32(truncatingIfNeeded: max(ticks, 1))
+        return max(seconds &* clockRate &+ rest &* clockRate / 1_000_000_000, 1)
     }
 }

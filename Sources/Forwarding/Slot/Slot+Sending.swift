@@ -9,10 +9,18 @@ extension Slot {
 
     /// Hot path: sends packets of the current layer, which leave together.
     ///
-    /// No `await`, no lock, no allocation, no log line.
+    /// No `await`, no lock, no allocation, no log line. A slot that is shown the past gets them when their turn comes.
     /// - Parameter storage: the layer's history, in which the packets lie.
     func send(
         _ packets: Span<ForwardedPacket>, from storage: Span<UInt8>, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        transmit(packets, from: storage, before: replay?.next ?? .max, at: now, into: &sink)
+    }
+
+    /// - Parameter end: the first sequence number of the source that is not to be sent yet.
+    func transmit(
+        _ packets: Span<ForwardedPacket>, from storage: Span<UInt8>, before end: Int64, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
         guard let segment = timeline.current, let format else {
@@ -24,6 +32,7 @@ extension Slot {
         var run = SentRun()
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
             let packet = packets[index]
+            guard packet.sequenceNumber < end else { return 0 }
             guard format.codec == packet.codec else {
                 counters.drops.codecNotNegotiated &+= 1
                 return 0
@@ -34,8 +43,8 @@ extension Slot {
             }
             let form = OutgoingForm(
                 ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence,
-                timestamp: packet.timestamp &+ segment.timestampOffset, offsets: segment.pictures,
-                originalSequence: nil)
+                timestamp: segment.outgoing(timestamp: packet.timestamp, of: packet.sequenceNumber),
+                offsets: segment.pictures, playout: segment.playout(of: sequence), originalSequence: nil)
             let bytes = storage.extracting(packet.place)
             guard let length = try? write(packet, bytes, as: form, into: &buffer) else {
                 counters.drops.oversize &+= 1
@@ -68,6 +77,7 @@ extension Slot {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         counters.resendsRequested &+= UInt64(lost.count)
+        replay?.noteLoss(at: now)
         for sequenceNumber in lost {
             guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber),
                 let range = segment.source.history.range(of: sequence)
@@ -86,10 +96,10 @@ extension Slot {
             let packet = segment.source.packet(at: range, sequenceNumber: sequence),
             let format = plan.format(for: packet.codec)
         else { return }
-        let timestamp = packet.timestamp &+ segment.timestampOffset
+        let timestamp = segment.outgoing(timestamp: packet.timestamp, of: sequence)
         var form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
-            offsets: segment.pictures, originalSequence: nil)
+            offsets: segment.pictures, playout: segment.playout(of: outgoing), originalSequence: nil)
         if let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
             form.ssrc = repairSSRC
             form.payloadType = repairPayloadType
@@ -160,7 +170,11 @@ extension Slot {
             }
         }
         try writer.pass(passedOn.absoluteCaptureTime, as: ids.absoluteCaptureTime, from: bytes, into: &buffer)
-        try writer.pass(passedOn.playoutDelay, as: ids.playoutDelay, from: bytes, into: &buffer)
+        if let hint = form.playout.delay(replacing: passedOn.playoutDelay), let id = ids.playoutDelay {
+            try writer.append(id: id, hint, length: 3, into: &buffer)
+        } else {
+            try writer.pass(passedOn.playoutDelay, as: ids.playoutDelay, from: bytes, into: &buffer)
+        }
         try writer.pass(passedOn.videoOrientation, as: ids.videoOrientation, from: bytes, into: &buffer)
         try writer.pass(passedOn.audioLevel, as: ids.audioLevel, from: bytes, into: &buffer)
         if form.index < firstIndexWithoutMID, let id = ids.mid {
@@ -216,6 +230,7 @@ private struct OutgoingForm {
     var timestamp: UInt32
     /// Added to the packet's picture numbers.
     var offsets: PictureOffsets
+    var playout: PlayoutHint
     /// For RTX: the sequence number of the packet that is repeated.
     var originalSequence: UInt16?
 }

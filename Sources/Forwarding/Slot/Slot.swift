@@ -39,6 +39,9 @@ package final class Slot {
     var counters = MediaCounters()
     /// The last turn of `FanOut` in which packets were sent here.
     var round: UInt64 = 0
+    /// What is still to be sent of a cached group of pictures; nil once the slot is at the live edge.
+    var replay: Replay?
+    var replayGate = ReplayGate()
 
     init(plan: SlotPlan, session: Session, using random: inout some RandomNumberGenerator) {
         self.plan = plan
@@ -52,6 +55,9 @@ package final class Slot {
 
     /// The layer that is being sent.
     package var current: TrackLayer? { timeline.current?.source }
+
+    /// The sequence number that the next new packet gets, extended.
+    package var nextSequence: Int64 { timeline.nextSequence }
 
     /// Changes to `track` at its next entry point; what is being sent goes on until then.
     package func attach(_ track: Track, at now: MonotonicTime) {
@@ -71,14 +77,10 @@ package final class Slot {
     /// Stops sending; the next `attach` continues where this stream stood.
     package func detach() {
         leaveTrack()
+        endReplay()
         current?.remove(self)
         timeline.end()
         format = nil
-    }
-
-    /// The receiver cannot go on, or cannot begin.
-    func demandKeyFrame(at now: MonotonicTime) {
-        (awaited ?? current)?.demandKeyFrame(at: now)
     }
 
     /// The receiver has reported: it knows whose packets these are.
@@ -96,17 +98,23 @@ package final class Slot {
 
     /// Changes to `layer`, whose next packet is `packet`.
     ///
+    /// - Parameter edge: the layer's newest packet, if those up to it have come before.
     /// - Returns: whether the change was made; not if the receiver cannot take the codec.
-    func begin(_ layer: TrackLayer, with packet: MediaPacket, at now: MonotonicTime) -> Bool {
+    func begin(
+        _ layer: TrackLayer, with packet: ForwardedPacket, upTo edge: GOPCache.Edge? = nil,
+        at now: MonotonicTime
+    ) -> Bool {
         guard let format = plan.format(for: packet.codec) else {
             counters.drops.codecNotNegotiated &+= 1
             awaited = nil
             return false
         }
+        endReplay()
         current?.remove(self)
         timeline.begin(
-            layer, at: packet.sequenceNumber, timestamp: packet.header.timestamp,
-            pictures: packet.pictures.offsets(after: lastPictures), now: now)
+            layer, at: packet.sequenceNumber, timestamp: packet.timestamp,
+            pictures: packet.pictures.offsets(after: lastPictures),
+            edge: edge.map { .init(sequence: $0.sequenceNumber, timestamp: $0.timestamp) }, now: now)
         self.format = format
         awaited = nil
         session.noteSwitch(at: now)

@@ -20,9 +20,9 @@ struct ForwardedPacket {
     /// Whether the payload can be sent as it is where picture numbers stay as they are.
     let isVerbatim: Bool
     /// When the media was captured, on our clock, if that is known.
-    let captured: MonotonicTime?
+    var captured: MonotonicTime?
     /// When the packet came.
-    let arrival: MonotonicTime
+    var arrival: MonotonicTime
     /// Where it lies in the layer's history, which may move it; empty if it is no longer there.
     var place = 0..<0
 

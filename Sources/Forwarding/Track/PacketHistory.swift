@@ -3,23 +3,28 @@ import Wire
 
 /// The last packets of one RTP stream, decrypted, in one block of memory.
 ///
-/// Every slot's retransmissions come out of this one copy. Packets lie one behind the other in a ring of bytes,
-/// so that storing one is a copy and an index entry. The ring starts small and doubles while it would overwrite
-/// packets younger than `retention`, up to a limit: a quiet track costs little, a busy one is never without an
-/// answer to a NACK.
+/// Every slot's retransmissions come out of this one copy, and so do the pictures that a new viewer begins with
+/// (`GOPCache`). Packets lie one behind the other in a ring of bytes, so that storing one is a copy and an index
+/// entry. The ring starts small and doubles while it would overwrite packets younger than `retention`, or packets
+/// that are to be kept, up to a limit: a quiet track costs little, a busy one is never without an answer to a NACK.
 package struct PacketHistory: ~Copyable {
     private struct Entry {
         var sequenceNumber: Int64 = .min
         /// Counts every byte ever claimed; the place in `storage` is this modulo the capacity.
         var position: Int64 = 0
-        var length = 0
         var arrival = MonotonicTime.zero
+        var length: Int32 = 0
+        var pictureID: UInt16 = 0
     }
 
     /// How long a packet should be kept where the memory limit allows it.
     package let retention: Duration
-    /// The ring never grows beyond this many bytes.
+    /// The ring grows no further than this for the sake of `retention`.
     package let maximumCapacity: Int
+    /// The ring grows no further than this for packets that are to be kept; at least `maximumCapacity`.
+    package private(set) var keptCapacity: Int
+    /// The index never grows beyond this; a power of two.
+    private let maximumPackets: Int
     /// Where the packets lie; read it through the ranges that `range(of:)` gives.
     package private(set) var storage: [UInt8] = []
     /// By sequence number modulo its count, which is a power of two.
@@ -29,45 +34,49 @@ package struct PacketHistory: ~Copyable {
     private var oldest: Int64 = .max
     /// The highest sequence number stored; nil while empty.
     package private(set) var newest: Int64?
+    /// From where on nothing is overwritten: the lowest number, and the first byte of those from it on.
+    private var kept: (sequenceNumber: Int64, position: Int64)?
 
     private static let initialCapacity = 16 * 1024
+    private static let initialPackets = 64
 
     /// - Parameter maximumPackets: rounded up to a power of two.
     package init(maximumCapacity: Int, maximumPackets: Int, retention: Duration = .milliseconds(1_000)) {
         self.maximumCapacity = maximumCapacity
+        keptCapacity = maximumCapacity
         self.retention = retention
-        var count = 64
+        var count = Self.initialPackets
         while count < maximumPackets { count *= 2 }
-        entries = Array(repeating: Entry(), count: count)
+        self.maximumPackets = count
+        entries = Array(repeating: Entry(), count: Self.initialPackets)
     }
+
+    // MARK: Storing
 
     /// Copies `packet[range]` in.
     ///
-    /// - Parameter sequenceNumber: extended, as the source counts. A packet far older than the newest is ignored.
+    /// - Parameters:
+    ///   - sequenceNumber: extended, as the source counts. A packet far older than the newest is ignored.
+    ///   - pictureID: kept with it; see `pictureID(of:)`.
     package mutating func store(
-        _ packet: Span<UInt8>, _ range: Range<Int>, sequenceNumber: Int64, at now: MonotonicTime
+        _ packet: Span<UInt8>, _ range: Range<Int>, sequenceNumber: Int64, pictureID: UInt16 = 0,
+        at now: MonotonicTime
     ) {
         guard range.lowerBound >= 0, range.upperBound <= packet.count, range.count <= Self.initialCapacity / 2
         else {
             return
         }
         if let newest, sequenceNumber <= newest &- Int64(entries.count) { return }
+        makeEntry(for: sequenceNumber, at: now)
         let position = claim(range.count, at: now)
         let offset = Int(position % Int64(storage.count))
         var bytes = storage.mutableSpan
         for index in 0..<range.count { bytes[offset &+ index] = packet[range.lowerBound &+ index] }
         entries[slot(of: sequenceNumber)] = Entry(
-            sequenceNumber: sequenceNumber, position: position, length: range.count, arrival: now)
+            sequenceNumber: sequenceNumber, position: position, arrival: now,
+            length: Int32(truncatingIfNeeded: range.count), pictureID: pictureID)
         newest = max(newest ?? .min, sequenceNumber)
         oldest = min(oldest, sequenceNumber)
-    }
-
-    /// Where the packet lies in `storage`; nil if it never came or is no longer there.
-    package func range(of sequenceNumber: Int64) -> Range<Int>? {
-        let entry = entries[slot(of: sequenceNumber)]
-        guard entry.sequenceNumber == sequenceNumber, isIntact(entry) else { return nil }
-        let offset = Int(entry.position % Int64(storage.count))
-        return offset..<(offset + entry.length)
     }
 
     /// Forgets everything, as when the source starts its sequence numbers anew.
@@ -75,7 +84,81 @@ package struct PacketHistory: ~Copyable {
         for index in entries.indices { entries[index] = Entry() }
         newest = nil
         oldest = .max
+        kept = nil
     }
+
+    // MARK: Reading
+
+    /// Where the packet lies in `storage`; nil if it never came or is no longer there.
+    package func range(of sequenceNumber: Int64) -> Range<Int>? {
+        let entry = entries[slot(of: sequenceNumber)]
+        guard entry.sequenceNumber == sequenceNumber, isIntact(entry) else { return nil }
+        let offset = Int(entry.position % Int64(storage.count))
+        return offset..<(offset + Int(entry.length))
+    }
+
+    /// What was stored with the packet; 0 for one that is not there.
+    package func pictureID(of sequenceNumber: Int64) -> UInt16 {
+        let entry = entries[slot(of: sequenceNumber)]
+        return entry.sequenceNumber == sequenceNumber ? entry.pictureID : 0
+    }
+
+    /// How many packets are there from `sequenceNumber` on.
+    package func count(from sequenceNumber: Int64) -> Int {
+        guard let newest, newest >= sequenceNumber else { return 0 }
+        return numbers(from: sequenceNumber, through: newest).count { range(of: $0) != nil }
+    }
+
+    /// When the packet came that follows the first missing one from `sequenceNumber` on; nil if none is missing.
+    package func firstGapFound(from sequenceNumber: Int64) -> MonotonicTime? {
+        guard let newest, newest >= sequenceNumber else { return nil }
+        var isMissing = false
+        for number in numbers(from: sequenceNumber, through: newest) {
+            if range(of: number) == nil {
+                isMissing = true
+            } else if isMissing {
+                return entries[slot(of: number)].arrival
+            }
+        }
+        return nil
+    }
+
+    /// No more numbers than the index can hold, so that a jump of the source costs nothing.
+    private func numbers(from first: Int64, through last: Int64) -> ClosedRange<Int64> {
+        max(first, last &- Int64(entries.count) &+ 1)...last
+    }
+
+    // MARK: Keeping
+
+    /// Whether everything from the number given to `keep(from:)` on is still there.
+    package var isKeeping: Bool { kept != nil }
+
+    /// Keeps what there is from `sequenceNumber` on, however old it gets, until it no longer fits.
+    package mutating func keep(from sequenceNumber: Int64, upTo capacity: Int) {
+        guard let newest, range(of: sequenceNumber) != nil else { return }
+        keptCapacity = max(capacity, maximumCapacity)
+        var position = Int64.max
+        // What comes in another order than it was sent lies in another order, too.
+        for number in numbers(from: sequenceNumber, through: newest) where range(of: number) != nil {
+            position = min(position, entries[slot(of: number)].position)
+        }
+        kept = (sequenceNumber, position)
+    }
+
+    /// Goes back to what `retention` demands, and gives memory back that it does not need.
+    package mutating func stopKeeping(at now: MonotonicTime) {
+        kept = nil
+        var needed = 0
+        for entry in entries where isIntact(entry) && entry.arrival > now - retention {
+            needed += Int(entry.length)
+        }
+        var capacity = Self.initialCapacity
+        while capacity < needed * 2 { capacity *= 2 }
+        capacity = min(capacity, maximumCapacity)
+        if capacity < storage.count { resize(to: capacity) }
+    }
+
+    // MARK: Room
 
     private func slot(of sequenceNumber: Int64) -> Int {
         Int(truncatingIfNeeded: sequenceNumber) & (entries.count - 1)
@@ -85,12 +168,37 @@ package struct PacketHistory: ~Copyable {
         entry.sequenceNumber != .min && head - entry.position <= Int64(storage.count)
     }
 
+    /// Lets the index grow rather than forget a packet that is young or to be kept.
+    private mutating func makeEntry(for sequenceNumber: Int64, at now: MonotonicTime) {
+        while true {
+            let entry = entries[slot(of: sequenceNumber)]
+            guard entry.sequenceNumber != sequenceNumber, isIntact(entry) else { return }
+            let isKept = kept.map { entry.sequenceNumber >= $0.sequenceNumber } ?? false
+            guard isKept || entry.arrival > now - retention else { return }
+            guard entries.count < maximumPackets else {
+                if isKept { kept = nil }
+                return
+            }
+            let old = entries
+            entries = Array(repeating: Entry(), count: old.count * 2)
+            for entry in old where entry.sequenceNumber != .min {
+                entries[slot(of: entry.sequenceNumber)] = entry
+            }
+        }
+    }
+
     /// Makes room for `length` bytes in one piece and returns their position.
     private mutating func claim(_ length: Int, at now: MonotonicTime) -> Int64 {
         if storage.isEmpty {
             storage = Array(repeating: 0, count: min(Self.initialCapacity, maximumCapacity))
         }
-        while storage.count < maximumCapacity, overwritesYoungPacket(length, at: now) { grow() }
+        while overwritesKeptPacket(length), storage.count < keptCapacity {
+            resize(to: min(storage.count * 2, keptCapacity))
+        }
+        while storage.count < maximumCapacity, overwritesYoungPacket(length, at: now) {
+            resize(to: min(storage.count * 2, maximumCapacity))
+        }
+        if overwritesKeptPacket(length) { kept = nil }
         var position = head
         let remainder = Int64(storage.count) - position % Int64(storage.count)
         if remainder < Int64(length) { position += remainder }
@@ -98,8 +206,18 @@ package struct PacketHistory: ~Copyable {
         return position
     }
 
+    /// What the next `length` bytes may overwrite lies below this.
+    private func overwritten(by length: Int) -> Int64 {
+        head + Int64(2 * length) - Int64(storage.count)
+    }
+
+    private func overwritesKeptPacket(_ length: Int) -> Bool {
+        guard let kept else { return false }
+        return kept.position < overwritten(by: length)
+    }
+
     private mutating func overwritesYoungPacket(_ length: Int, at now: MonotonicTime) -> Bool {
-        let limit = head + Int64(2 * length) - Int64(storage.count)
+        let limit = overwritten(by: length)
         guard limit > 0, let newest else { return false }
         // Only ever moves forward, so that finding the oldest packet costs one step per packet stored.
         while oldest <= newest {
@@ -112,21 +230,37 @@ package struct PacketHistory: ~Copyable {
         return false
     }
 
-    private mutating func grow() {
-        var larger: [UInt8] = []
-        let capacity = min(storage.count * 2, maximumCapacity)
-        larger.reserveCapacity(capacity)
+    /// Moves what is there to a ring of another size; if it is too small for all, the newest remain.
+    private mutating func resize(to capacity: Int) {
         let old = entries
         entries = Array(repeating: Entry(), count: old.count)
-        let intact = old.indices.filter { isIntact(old[$0]) }.sorted { old[$0].position < old[$1].position }
-        for index in intact {
-            let offset = Int(old[index].position % Int64(storage.count))
-            entries[index] = old[index]
-            entries[index].position = Int64(larger.count)
-            larger += storage[offset..<(offset + old[index].length)]
+        var remaining: [Int] = []
+        var total = 0
+        for index in old.indices.filter({ isIntact(old[$0]) })
+            .sorted(by: { old[$0].position > old[$1].position })
+        {
+            total += Int(old[index].length)
+            guard total <= capacity else { break }
+            remaining.append(index)
         }
-        head = Int64(larger.count)
-        larger += repeatElement(0, count: capacity - larger.count)
-        storage = larger
+        var resized: [UInt8] = []
+        resized.reserveCapacity(capacity)
+        var keptPosition: Int64?
+        for index in remaining.reversed() {
+            let position = Int64(resized.count)
+            if let kept, old[index].position >= kept.position { keptPosition = keptPosition ?? position }
+            let offset = Int(old[index].position % Int64(storage.count))
+            resized += storage[offset..<(offset + Int(old[index].length))]
+            entries[index] = old[index]
+            entries[index].position = position
+        }
+        if let kept, let keptPosition {
+            self.kept = (kept.sequenceNumber, keptPosition)
+        } else {
+            kept = nil
+        }
+        head = Int64(resized.count)
+        resized += repeatElement(0, count: capacity - resized.count)
+        storage = resized
     }
 }

@@ -61,6 +61,18 @@ package final class Track {
         return layer
     }
 
+    /// Bytes that the history of `layer` may grow to, so that all layers together keep to the limit.
+    func cacheCapacity(of layer: TrackLayer) -> Int {
+        var others = 0
+        for other in layers where other !== layer { others += other.history.storage.count }
+        return max(GOPCache.maximumBytes - others, 0)
+    }
+
+    /// Forgets the pictures of the past; whoever comes now begins with the next key frame.
+    package func flush(at now: MonotonicTime) {
+        for layer in layers { layer.flush(at: now) }
+    }
+
     func keyFrameDemanded(of layer: Int, at now: MonotonicTime) {
         owner?.keyFrameDemanded(of: layer, of: key.track, at: now)
     }

@@ -18,6 +18,8 @@ package final class TrackLayer {
     /// Reception state; nil until the first packet, and on workers that the track is relayed to.
     package private(set) var stream: ReceiveStream?
     package private(set) var history: PacketHistory
+    /// Where in the history a new viewer begins.
+    private var cache = GOPCache()
     package private(set) var keyFrames: KeyFrameRequester
     /// Of the latest key frame that told its size, in pixels.
     package private(set) var resolution: VideoResolution?
@@ -61,10 +63,10 @@ package final class TrackLayer {
         self.reader = reader
         keyFrames = KeyFrameRequester(
             pictureLossIndication: plan.supportsPLI, fullIntraRequest: plan.supportsFIR)
-        // Video: a second of 8 Mbit/s. Audio: a second of Opus at its highest rate.
+        // Video: a second of 8 Mbit/s, or what the cache keeps. Audio: a second of Opus at its highest rate.
         history =
             plan.kind == .video
-            ? PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 1_024)
+            ? PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 4_096)
             : PacketHistory(maximumCapacity: 1 << 16, maximumPackets: 128)
     }
 
@@ -106,23 +108,65 @@ package final class TrackLayer {
     private func startAnew() {
         history.removeAll()
         waiting.removeAll(keepingCapacity: true)
-        for slot in slots { slot.awaited = self }
-        awaiting += slots
+        cache.reset()
+        for slot in slots { letWait(slot) }
         slots.removeAll()
+    }
+
+    /// Lets go of the pictures of the past, and of replays that show them: nobody is to begin with them any more.
+    package func flush(at now: MonotonicTime) {
+        cache.flush(&history, at: now)
+        let replaying = slots.filter(\.isReplaying)
+        guard !replaying.isEmpty else { return }
+        slots.removeAll { $0.isReplaying }
+        for slot in replaying { letWait(slot) }
+        demandKeyFrame(at: now)
+    }
+
+    /// Has `slot`, which this layer was being sent to, go on with its next entry point, unless it waits for another's.
+    private func letWait(_ slot: Slot) {
+        slot.endReplay()
+        guard slot.awaited == nil else { return }
+        slot.awaited = self
+        awaiting.append(slot)
     }
 
     // MARK: Slots
 
-    /// Lets `slot` change to this layer at the next entry point, and asks for one.
+    /// Lets `slot` change to this layer: at once if the cache has where to begin, else at the next entry point, and
+    /// asks for one.
     func await(_ slot: Slot, at now: MonotonicTime) {
-        guard !awaiting.contains(where: { $0 === slot }) else { return }
+        guard !awaiting.contains(where: { $0 === slot }), !replay(to: slot, at: now) else { return }
         awaiting.append(slot)
         demandKeyFrame(at: now)
     }
 
-    func demandKeyFrame(at now: MonotonicTime) {
+    /// Begins to send `slot` what the cache holds, if that is of use to it.
+    func replay(to slot: Slot, at now: MonotonicTime) -> Bool {
+        guard isVideo, let edge = cache.edge,
+            let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now),
+            let range = history.range(of: start), let packet = packet(at: range, sequenceNumber: start),
+            packet.startsKeyFrame, slot.beginReplay(of: self, with: packet, to: edge, at: now)
+        else { return false }
+        awaiting.removeAll { $0 === slot }
+        slots.append(slot)
+        return true
+    }
+
+    /// A replay can no longer go on: `slot` waits for the next entry point.
+    func abandonReplay(to slot: Slot, at now: MonotonicTime) {
+        remove(slot)
+        letWait(slot)
+        demandKeyFrame(at: now)
+    }
+
+    /// The first packet of the group of pictures that the cache holds.
+    var cachedStart: Int64? { cache.start }
+
+    /// - Parameter isForAll: packets were lost between publisher and server.
+    func demandKeyFrame(isForAll: Bool = false, at now: MonotonicTime) {
         guard isVideo else { return }
-        keyFrames.demand(at: now)
+        keyFrames.demand(isForAll: isForAll, at: now)
         if let lastDemand, now.nanoseconds(since: lastDemand) < 50_000_000 { return }
         lastDemand = now
         track?.keyFrameDemanded(of: index, at: now)
@@ -155,7 +199,7 @@ package final class TrackLayer {
         case .duplicate, .tooOld, nil: return nil
         }
         packet.captured = clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
-        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(at: now) }
+        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(isForAll: true, at: now) }
         note(&packet, bytes, at: now)
         return packet
     }
@@ -188,7 +232,13 @@ package final class TrackLayer {
             // Whoever asks from now on came too late for this one, however soon it is.
             lastDemand = nil
         }
-        history.store(bytes, 0..<bytes.count, sequenceNumber: packet.sequenceNumber, at: now)
+        history.store(
+            bytes, 0..<bytes.count, sequenceNumber: packet.sequenceNumber,
+            pictureID: packet.pictures.pictureID ?? 0, at: now)
+        guard isVideo else { return }
+        let capacity = packet.isEntryPoint ? track?.cacheCapacity(of: self) ?? 0 : 0
+        let keyFrameSize = cache.note(packet, size: bytes.count, in: &history, upTo: capacity, at: now)
+        if let keyFrameSize { keyFrames.measured(keyFrameSize, ofBitrate: rate.bitrate(at: now)) }
     }
 
     private func extendPictureID(of packet: inout MediaPacket) {
@@ -204,7 +254,10 @@ package final class TrackLayer {
             var packet = try? reader.read(bytes, header, structure: structure)
         else { return nil }
         packet.sequenceNumber = sequenceNumber
-        extendPictureID(of: &packet)
+        // As it was extended when it came: closest to the latest one now could be another.
+        if packet.descriptor.hasShortPictureID {
+            packet.pictures.pictureID = history.pictureID(of: sequenceNumber)
+        }
         return ForwardedPacket(packet, at: .zero)
     }
 
@@ -234,7 +287,7 @@ package final class TrackLayer {
         sendWaiting(at: now, into: &sink)
         for slot in awaiting {
             slot.current?.sendWaiting(at: now, into: &sink)
-            if slot.begin(self, with: packet, at: now) { slots.append(slot) }
+            if slot.begin(self, with: ForwardedPacket(packet, at: now), at: now) { slots.append(slot) }
         }
         awaiting.removeAll()
         isUrgent = true
@@ -247,7 +300,7 @@ package final class TrackLayer {
     }
 
     /// Sends what waits to every slot, without company.
-    private func sendWaiting(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+    func sendWaiting(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard beginSending() else { return }
         _ = send(hasCompany: false, round: fanOut.nextRound(), at: now, into: &sink)
         endSending()
@@ -334,7 +387,7 @@ package final class TrackLayer {
             packets.append(
                 .nack(NegativeAcknowledgement(senderSSRC: sender, mediaSSRC: ssrc, lost: lost)))
         }
-        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(at: now) }
+        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(isForAll: true, at: now) }
         if let request = keyFrames.requestDue(at: now, rtt: rtt) {
             packets.append(request.packet(senderSSRC: sender, mediaSSRC: ssrc))
         }

@@ -75,6 +75,8 @@ package struct MediaCounters: Equatable, Sendable {
     package var packetsResent: UInt64 = 0
 
     package var drops = Drops()
+    /// Times that a viewer began with pictures out of the cache.
+    package var replays: UInt64 = 0
     package var keyFrameDemands: UInt64 = 0
     package var keyFrameRequests: UInt64 = 0
     package var keyFrames: UInt64 = 0
@@ -94,6 +96,7 @@ package struct MediaCounters: Equatable, Sendable {
         resendsRequested &+= other.resendsRequested
         packetsResent &+= other.packetsResent
         drops.add(other.drops)
+        replays &+= other.replays
         keyFrameDemands &+= other.keyFrameDemands
         keyFrameRequests &+= other.keyFrameRequests
         keyFrames &+= other.keyFrames

@@ -66,7 +66,10 @@ extension Worker {
         leaveStage(session, at: now, into: &sink)
         session.detachAll()
         leaveProgrammes(session)
-        for source in session.sources { published[source.track.key.track] = nil }
+        for source in session.sources {
+            published[source.track.key.track] = nil
+            source.track.flush(at: now)
+        }
         counters.media.add(session.totals)
         tell(.closed(session.id, reason))
     }

@@ -69,7 +69,7 @@ extension Worker {
     ) {
         switch source.origin {
         case .local(let session): close(session, because: .replaced, at: now, into: &sink)
-        case .remote: forget(source.tracks)
+        case .remote: forget(source.tracks, at: now)
         }
     }
 
@@ -147,7 +147,7 @@ extension Worker {
                 source.session == nil
             else { return }
             programme.loseSource()
-            forget(source.tracks)
+            forget(source.tracks, at: now)
             forgetIfEmpty(stream)
         case .demandKeyFrame(let id, let layer):
             guard let track = published[id], track.layers.indices.contains(layer) else { return }
@@ -159,10 +159,11 @@ extension Worker {
     }
 
     /// Forgets the copies that a programme had, unless slots of a stage have them too.
-    private func forget(_ tracks: [Track]) {
+    private func forget(_ tracks: [Track], at now: MonotonicTime) {
         for track in tracks {
             programmeTracks.remove(track.key)
             forgetRelayedIfUnused(track.key)
+            track.flush(at: now)
         }
     }
 

@@ -147,6 +147,7 @@ enum MetricsOfNode {
                 "key_frame_demands", "Occasions on which a viewer needed a key frame: joins, PLI, FIR.",
                 \.keyFrameDemands
             ),
+            ("replays", "Times that a viewer was sent cached pictures.", \.replays),
             ("key_frame_requests", "Key-frame requests sent to publishers.", \.keyFrameRequests),
             ("key_frames", "Key frames received.", \.keyFrames),
         ]

@@ -6,7 +6,8 @@ import Wire
 /// One per track layer. At most one request is outstanding, at most one leaves in a second, and a key frame
 /// that arrives satisfies every demand made so far: a thousand joins cost the publisher no more than one. While
 /// demands keep coming faster than that, requests move further apart, because key frames take their bits from the
-/// pictures between them: one a second for an hour makes a picture visibly worse.
+/// pictures between them: one a second for an hour makes a picture visibly worse. For the same reason what viewers
+/// cause is bounded by what key frames of this source cost, as far as nobody has to wait for long.
 /// - Source: RFC 4585 §6.3.1 (PLI), RFC 5104 §4.3.1 (FIR; §4.3.1.2 for its sequence number).
 package struct KeyFrameRequester: Sendable {
     /// What to send to the publisher.
@@ -36,6 +37,11 @@ package struct KeyFrameRequester: Sendable {
         /// Retries double their wait up to this.
         package var maximumRetry = Duration.seconds(8)
 
+        /// Percent of the source's bitrate that key frames may take which viewers asked for.
+        package var viewersShare = 2
+        /// No viewer waits longer than this for the sake of `viewersShare`.
+        package var maximumWait = Duration.seconds(4)
+
         package init() {}
     }
 
@@ -48,6 +54,10 @@ package struct KeyFrameRequester: Sendable {
     private var isWanted = false
     /// The demand came before another request was allowed.
     private var isDeferred = false
+    /// It is not for a viewer's sake: packets were lost on the way here, and everybody waits.
+    private var isForAll = false
+    /// Between two key frames for viewers, by what the latest one cost.
+    private var costInterval = Duration.zero
     private var interval: Duration
     /// Requests sent since the last key frame.
     private var unanswered = 0
@@ -69,8 +79,10 @@ package struct KeyFrameRequester: Sendable {
     }
 
     /// A viewer, or the server itself, cannot go on without a key frame.
-    package mutating func demand(at now: MonotonicTime) {
+    /// - Parameter isForAll: packets were lost on the way here; then the bound by cost is not for it.
+    package mutating func demand(isForAll: Bool = false, at now: MonotonicTime) {
         demandCount &+= 1
+        if isForAll { self.isForAll = true }
         guard kind != .none, !isWanted else { return }
         isWanted = true
         isDeferred = now < notBefore ?? now
@@ -81,30 +93,45 @@ package struct KeyFrameRequester: Sendable {
     package mutating func keyFrameArrived(at now: MonotonicTime) {
         keyFrameCount &+= 1
         isWanted = false
+        isForAll = false
         if let lastRequest { notBefore = lastRequest + interval }
         unanswered = 0
+    }
+
+    /// Takes in what a key frame of this source costs.
+    /// - Parameters:
+    ///   - size: in bytes.
+    ///   - bitrate: of the source, in bits a second.
+    package mutating func measured(_ size: Int, ofBitrate bitrate: Int) {
+        let bits = Int64(min(max(size, 0), 1 << 30)) * 8
+        let allowed = Int64(min(max(bitrate, 1), 1 << 40)) * Int64(limits.viewersShare) / 100
+        let milliseconds = bits * 1_000 / max(allowed, 1)
+        costInterval = min(.milliseconds(milliseconds), limits.maximumWait)
     }
 
     /// Nobody waits any longer: the last viewer left.
     package mutating func cancel() {
         isWanted = false
+        isForAll = false
     }
 
     /// When `requestDue` has to be called next; nil while nobody waits.
     package var deadline: MonotonicTime? {
-        isWanted ? notBefore : nil
+        guard isWanted, let notBefore else { return nil }
+        guard !isForAll, unanswered == 0, let lastRequest else { return notBefore }
+        return max(notBefore, lastRequest + costInterval)
     }
 
     /// The request to send now, if one is due; once returned it counts as sent.
     /// - Parameter rtt: round-trip time to the publisher; nil if not known yet.
     package mutating func requestDue(at now: MonotonicTime, rtt: Duration?) -> Request? {
-        guard isWanted, let notBefore, now >= notBefore else { return nil }
+        guard let deadline, now >= deadline else { return nil }
         if unanswered == 0 {
             fullIntraSequence &+= 1
             let grown = min(interval + interval / 4, limits.maximumInterval)
             interval = isDeferred ? grown : limits.minimumInterval
         }
-        self.notBefore = now + max(limits.minimumInterval, retryInterval(rtt: rtt))
+        notBefore = now + max(limits.minimumInterval, retryInterval(rtt: rtt))
         lastRequest = now
         unanswered += 1
         requestCount &+= 1

@@ -67,6 +67,12 @@ package struct SendStream: Sendable {
         anchor = (timestamp, captured)
     }
 
+    /// The time line is another one from now on: reports measure from this instant, before anything has left.
+    package mutating func begin(timestamp: UInt32, captured: MonotonicTime, at now: MonotonicTime) {
+        let isCredible = captured <= now && now.nanoseconds(since: captured) <= Self.longestDelay
+        anchor = (timestamp, isCredible ? captured : now)
+    }
+
     /// Whether to measure from this packet; a picture that comes out of order does not move the time line.
     private static func isNewer(
         _ timestamp: UInt32, than anchor: (timestamp: UInt32, time: MonotonicTime), at now: MonotonicTime

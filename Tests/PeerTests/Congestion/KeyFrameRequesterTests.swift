@@ -120,6 +120,48 @@ import Wire
         #expect(requester.requestCount == 0)
     }
 
+    /// Demands without end, each answered 50 ms later.
+    private func requestsUnderDemand(for duration: Int64, isForAll: Bool = false) -> [Int64] {
+        var asked: [Int64] = []
+        for time in Int64(0)...duration {
+            requester.demand(isForAll: isForAll, at: at(time))
+            if request(at: time) != nil { asked.append(time) }
+            if time - (asked.last ?? -1_000) == 50 { requester.keyFrameArrived(at: at(time)) }
+        }
+        return asked
+    }
+
+    @Test func `lets viewers cost no more than two percent of the bitrate`() {
+        // 9,375 bytes are 5 percent of a second at 1.5 Mbit/s.
+        requester.measured(9_375, ofBitrate: 1_500_000)
+        let asked = requestsUnderDemand(for: 20_000)
+        for (earlier, later) in zip(asked, asked.dropFirst()) { #expect(later - earlier >= 2_500) }
+        #expect(asked.count == 9)
+    }
+
+    @Test func `lets no viewer wait for long, whatever a key frame costs`() {
+        requester.measured(.max, ofBitrate: 0)
+        #expect(requestsUnderDemand(for: 12_500) == [0, 4_000, 8_000, 12_000])
+        requester.measured(-5, ofBitrate: .max)
+        requester.measured(0, ofBitrate: -1)
+    }
+
+    @Test func `does not count the cost where everybody waits`() {
+        requester.measured(100_000, ofBitrate: 1_500_000)
+        #expect(requestsUnderDemand(for: 4_000, isForAll: true) == [0, 1_000, 2_250, 3_813])
+        requester.keyFrameArrived(at: at(4_001))
+        requester.demand(at: at(4_100))
+        #expect(requester.deadline == at(7_813))
+        requester.demand(isForAll: true, at: at(4_200))
+        #expect(requester.deadline.map { $0 < at(6_000) } == true)
+    }
+
+    @Test func `repeats an unanswered request without regard to cost`() {
+        requester.measured(100_000, ofBitrate: 1_500_000)
+        requester.demand(at: at(0))
+        #expect(requests(from: 0, to: 3_000) == [0, 1_000, 2_000])
+    }
+
     @Test func `becomes the packet it says`() {
         #expect(
             KeyFrameRequester.Request.pictureLossIndication.packet(senderSSRC: 1, mediaSSRC: 2)

@@ -1,0 +1,114 @@
+import Base
+import Peer
+
+/// Where a slot stands that is sent a cached group of pictures, and how much of it may leave now.
+///
+/// Nothing is known of the link of a viewer who has just joined: a first burst, about a key frame, then even steps.
+/// Packets that are asked for again slow the rest down.
+struct Replay {
+    /// The key frame that it began with, as the source counts.
+    let start: Int64
+    /// The next packet to send, as the source counts; live packets from here on wait for their turn.
+    var next: Int64
+    /// Whether the last packet sent was the last of its frame: a later key frame does not cut one in two.
+    var isBetweenFrames = true
+    /// When more may leave.
+    private(set) var deadline: MonotonicTime
+    /// In bytes a second.
+    private(set) var rate: Int
+    private let minimumRate: Int
+    /// One instant of the source on both clocks.
+    private let anchor: (timestamp: UInt32, time: MonotonicTime)
+    /// Bytes that may leave now.
+    private var credit = Self.firstBurst
+    private var refilled: MonotonicTime
+    private var lastLoss: MonotonicTime?
+
+    /// About 40 packets: what access networks buffer without a loss, and most key frames.
+    static let firstBurst = 48 * 1_024
+    /// No more leaves at once, however late the turn comes.
+    static let largestStep = 24 * 1_024
+    static let step = Duration.milliseconds(5)
+    /// 20 Mbit/s.
+    static let usualRate = 2_500_000
+    /// 3 Mbit/s.
+    static let slowestRate = 375_000
+
+    /// - Parameters:
+    ///   - edge: where the live edge is now.
+    ///   - bitrate: of the source, in bits a second: a replay that is no faster never ends.
+    init(from start: Int64, to edge: GOPCache.Edge, bitrate: Int, at now: MonotonicTime) {
+        self.start = start
+        next = start
+        anchor = (edge.timestamp, edge.captured ?? edge.arrival)
+        deadline = now
+        refilled = now
+        let ofSource = min(max(bitrate, 0), 200_000_000) / 8
+        rate = max(Self.usualRate, ofSource * 4)
+        minimumRate = max(Self.slowestRate, ofSource * 2)
+    }
+
+    /// Whether another packet may leave; it may exceed what is left, and the next step pays for it.
+    var mayGoOn: Bool { credit > 0 }
+
+    mutating func refill(at now: MonotonicTime) {
+        let elapsed = min(max(now.nanoseconds(since: refilled), 0), 1_000_000_000)
+        refilled = now
+        credit = min(credit + Int(elapsed) / 1_000 * rate / 1_000_000, max(credit, Self.largestStep))
+        deadline = now + Self.step
+    }
+
+    /// Goes on at the pace of a replay that this one takes the place of.
+    mutating func inherit(_ other: Replay) {
+        rate = max(other.rate, minimumRate)
+        credit = other.credit
+        refilled = other.refilled
+        deadline = other.deadline
+        lastLoss = other.lastLoss
+    }
+
+    /// When the source captured what has this time stamp.
+    func time(of timestamp: UInt32) -> MonotonicTime {
+        let ticks = Int64(Int32(bitPattern: timestamp &- anchor.timestamp))
+        return anchor.time.advanced(byNanoseconds: MediaTicks.nanoseconds(ticks: ticks, clockRate: 90_000))
+    }
+
+    mutating func spend(_ bytes: Int) {
+        credit -= bytes
+    }
+
+    /// The viewer misses packets: it may be that its link does not take so much.
+    mutating func noteLoss(at now: MonotonicTime) {
+        if let lastLoss, now.nanoseconds(since: lastLoss) < 50_000_000 { return }
+        lastLoss = now
+        rate = max(rate / 2, minimumRate)
+    }
+}
+
+/// Decides whether a replay is an answer to a viewer who cannot go on.
+struct ReplayGate {
+    /// At least between the beginnings of two replays, and a round trip if that is longer.
+    static let minimumInterval = Duration.milliseconds(500)
+    /// Replays from one and the same key frame: what did not help twice does not help.
+    static let maximumTries = 2
+
+    private var last: (start: Int64, source: ObjectIdentifier, at: MonotonicTime)?
+    private var tries = 0
+
+    /// Whether what was sent last is still on its way to the viewer.
+    func isUnderWay(rtt: Duration?, at now: MonotonicTime) -> Bool {
+        guard let last else { return false }
+        return now < last.at + max(rtt ?? .zero, Self.minimumInterval)
+    }
+
+    /// Whether the group that begins with `start` may be replayed now; if so, it counts as replayed.
+    mutating func admit(
+        _ start: Int64, of source: ObjectIdentifier, rtt: Duration?, at now: MonotonicTime
+    ) -> Bool {
+        let isSame = last.map { $0.start == start && $0.source == source } ?? false
+        guard !isUnderWay(rtt: rtt, at: now), !isSame || tries < Self.maximumTries else { return false }
+        tries = isSame ? tries + 1 : 1
+        last = (start, source, now)
+        return true
+    }
+}

@@ -1,0 +1,107 @@
+import Base
+import Peer
+import Wire
+
+/// Shows the receiver the past: the cached group of pictures, from its key frame to the live edge.
+///
+/// What is sent this way comes out of the track's history and leaves like any other packet, so that a NACK finds it
+/// there. Packets that arrive meanwhile are in the history, too, and follow in their turn.
+extension Slot {
+    var isReplaying: Bool { replay != nil }
+
+    /// The receiver cannot go on, or cannot begin.
+    ///
+    /// The cache answers if it can; the publisher is asked if it cannot.
+    func demandKeyFrame(at now: MonotonicTime) {
+        guard let layer = awaited ?? current else { return }
+        if awaited == nil, isReplaying || replayGate.isUnderWay(rtt: session.roundTrip.smoothed, at: now) {
+            return
+        }
+        guard !layer.replay(to: self, at: now) else { return }
+        layer.demandKeyFrame(at: now)
+    }
+
+    /// Changes to `layer`, beginning with `packet` out of its past.
+    ///
+    /// - Returns: whether the change was made; not if the receiver cannot take the codec, or had this just now. A
+    ///   replay that is under way may always change to a later key frame.
+    func beginReplay(
+        of layer: TrackLayer, with packet: ForwardedPacket, to edge: GOPCache.Edge, at now: MonotonicTime
+    ) -> Bool {
+        let overtaken = current === layer ? replay : nil
+        guard plan.format(for: packet.codec) != nil,
+            overtaken != nil
+                || replayGate.admit(
+                    packet.sequenceNumber, of: ObjectIdentifier(layer), rtt: session.roundTrip.smoothed,
+                    at: now),
+            begin(layer, with: packet, upTo: edge, at: now)
+        else { return false }
+        replay = Replay(from: packet.sequenceNumber, to: edge, bitrate: layer.bitrate(at: now), at: now)
+        if let overtaken { replay?.inherit(overtaken) }
+        counters.replays &+= 1
+        // Reports speak of the live edge from the beginning on: what is replayed has no time of its own.
+        if let segment = timeline.current {
+            stream.begin(
+                timestamp: segment.outgoing(timestamp: edge.timestamp, of: edge.sequenceNumber),
+                captured: edge.captured ?? edge.arrival, at: now)
+        }
+        return true
+    }
+
+    /// Sends as much of the past as may leave now.
+    func advanceReplay(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        guard let due = replay?.deadline, due <= now, let layer = current else { return }
+        // What waits to be sent to others must not be sent to this one twice.
+        layer.sendWaiting(at: now, into: &sink)
+        // A key frame came meanwhile: the rest of what was before it need not be seen.
+        if let start = layer.cachedStart, start != replay?.start, replay?.isBetweenFrames == true {
+            _ = layer.replay(to: self, at: now)
+        }
+        replay?.refill(at: now)
+        var packets: [ForwardedPacket] = []
+        let outcome = collectReplay(from: layer, into: &packets, at: now)
+        let storage = layer.history.storage
+        transmit(packets.span, from: storage.span, before: .max, at: now, into: &sink)
+        switch outcome {
+        case .goesOn: break
+        case .caughtUp: catchUp()
+        // The rest is gone; a later key frame will do.
+        case .gone: if !layer.replay(to: self, at: now) { layer.abandonReplay(to: self, at: now) }
+        }
+    }
+
+    private enum ReplayOutcome { case goesOn, caughtUp, gone }
+
+    /// Appends the packets that may leave now.
+    private func collectReplay(
+        from layer: TrackLayer, into packets: inout [ForwardedPacket], at now: MonotonicTime
+    ) -> ReplayOutcome {
+        while let next = replay?.next, replay?.mayGoOn == true {
+            guard let newest = layer.history.newest, next <= newest else { return .caughtUp }
+            replay?.next = next &+ 1
+            guard let range = layer.history.range(of: next),
+                var packet = layer.packet(at: range, sequenceNumber: next)
+            else {
+                // Not there yet: it is sent when it comes, like any packet that comes late.
+                if layer.cachedStart == replay?.start { continue }
+                return .gone
+            }
+            packet.captured = replay?.time(of: packet.timestamp)
+            packet.arrival = now
+            packet.place = range
+            packets.append(packet)
+            replay?.spend(range.count)
+            replay?.isBetweenFrames = packet.marker
+        }
+        return .goesOn
+    }
+
+    private func catchUp() {
+        replay = nil
+        timeline.catchUp()
+    }
+
+    func endReplay() {
+        replay = nil
+    }
+}

@@ -1,0 +1,114 @@
+import Base
+import Peer
+import Wire
+
+/// The group of pictures that is coming in: from the latest key frame to the live edge.
+///
+/// Holds no packets. It says from where on the layer's `PacketHistory` keeps them, and whether a decoder could begin
+/// there now: who joins is sent the group at once, and nobody has to ask the publisher for a key frame. A group that
+/// gets too long or too large is let go, because what it takes to catch up with it is worse than one more key frame.
+struct GOPCache {
+    /// The newest packet: what a replay has to arrive at.
+    struct Edge: Equatable {
+        var sequenceNumber: Int64
+        var timestamp: UInt32
+        /// When it was captured, on our clock; nil while that is not known.
+        var captured: MonotonicTime?
+        var arrival: MonotonicTime
+    }
+
+    /// A group that lasts longer is not replayed.
+    static let maximumAge = Duration.seconds(4)
+    /// Bytes that all layers of a track may keep, beyond what retransmission needs.
+    static let maximumBytes = 4 << 20
+    /// What is missing for longer is not expected any more.
+    private static let repairTime = Duration.milliseconds(300)
+
+    /// The first packet of the key frame; nil while there is nothing to begin with.
+    private(set) var start: Int64?
+    private(set) var edge: Edge?
+    private var codec: MediaCodec?
+    private var keyTimestamp: UInt32?
+    private var began = MonotonicTime.zero
+    /// Packets that came from `start` on, each once.
+    private var stored = 0
+    private var keyFrameBytes = 0
+
+    /// Takes notice of a packet that has just been stored, for the first time.
+    ///
+    /// - Parameter capacity: bytes that the history may grow to for this group.
+    /// - Returns: the size of the latest key frame, with the first packet of the frame behind it.
+    mutating func note(
+        _ packet: MediaPacket, size: Int, in history: inout PacketHistory, upTo capacity: Int,
+        at now: MonotonicTime
+    ) -> Int? {
+        let sequence = packet.sequenceNumber
+        let timestamp = packet.header.timestamp
+        if edge.map({ sequence > $0.sequenceNumber }) ?? true {
+            edge = Edge(
+                sequenceNumber: sequence, timestamp: timestamp, captured: packet.captured, arrival: now)
+        }
+        if packet.isEntryPoint, beginsGroup(sequence, timestamp) {
+            begin(with: packet, size: size, in: &history, upTo: capacity, at: now)
+            return nil
+        }
+        if let start, sequence > start { stored += 1 }
+        if start != nil, !history.isKeeping || now > began + Self.maximumAge || codec != packet.codec {
+            flush(&history, at: now)
+        }
+        return keyFrameSize(adding: size, timestamp)
+    }
+
+    /// - Returns: the size of the key frame, once it is known to be over.
+    private mutating func keyFrameSize(adding size: Int, _ timestamp: UInt32) -> Int? {
+        guard keyFrameBytes > 0, let keyTimestamp else { return nil }
+        let step = Int32(bitPattern: timestamp &- keyTimestamp)
+        if step == 0 { keyFrameBytes += size }
+        guard step > 0 else { return nil }
+        defer { keyFrameBytes = 0 }
+        return keyFrameBytes
+    }
+
+    /// Where a decoder can begin now, and reach the live edge from.
+    ///
+    /// - Parameter isRepaired: whether what is missing may still come.
+    func entry(in history: borrowing PacketHistory, isRepaired: Bool, at now: MonotonicTime) -> Int64? {
+        guard let start, let edge, history.isKeeping, now <= began + Self.maximumAge else { return nil }
+        if Int64(stored) > edge.sequenceNumber &- start { return start }
+        guard isRepaired else { return nil }
+        guard let found = history.firstGapFound(from: start) else { return start }
+        return now <= found + Self.repairTime ? start : nil
+    }
+
+    /// Lets the group go; who wants to begin waits for the next key frame.
+    mutating func flush(_ history: inout PacketHistory, at now: MonotonicTime) {
+        start = nil
+        history.stopKeeping(at: now)
+    }
+
+    /// Forgets the source, whose numbers mean nothing any longer.
+    mutating func reset() {
+        self = GOPCache()
+    }
+
+    /// Several packets of one key frame may be entry points (H.264: parameter sets); the first one counts, whenever
+    /// it comes.
+    private func beginsGroup(_ sequence: Int64, _ timestamp: UInt32) -> Bool {
+        guard let keyTimestamp else { return true }
+        guard timestamp == keyTimestamp else { return start.map { sequence > $0 } ?? true }
+        return start.map { sequence < $0 } ?? false
+    }
+
+    private mutating func begin(
+        with packet: MediaPacket, size: Int, in history: inout PacketHistory, upTo capacity: Int,
+        at now: MonotonicTime
+    ) {
+        start = packet.sequenceNumber
+        keyTimestamp = packet.header.timestamp
+        codec = packet.codec
+        began = now
+        keyFrameBytes = size
+        history.keep(from: packet.sequenceNumber, upTo: capacity)
+        stored = history.count(from: packet.sequenceNumber)
+    }
+}

@@ -1,0 +1,161 @@
+import Base
+import ClientPeer
+import Forwarding
+import Peer
+import Testing
+import Wire
+
+/// What the cache of pictures gives to those who come, and saves those who publish.
+@Suite struct Joining {
+    /// From the moment a client knows that it is connected to its first complete picture.
+    private func wait(of viewer: SimulatedClient) -> Duration {
+        guard let connected = viewer.connectedAt, let frame = viewer.firstFrameAt else {
+            return .seconds(999)
+        }
+        return frame - connected
+    }
+
+    private func publishing(
+        seed: UInt64, workers: Int = 1, for time: Duration = .seconds(1)
+    ) throws -> (simulation: Simulation, publisher: SimulatedClient) {
+        let simulation = try Simulation(seed: seed, workers: workers)
+        let (publisher, _) = try simulation.add(.publisher)
+        #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
+        simulation.run(for: time)
+        return (simulation, publisher)
+    }
+
+    @Test(arguments: [1, 2]) func `a hundred times in a row costs two key frames, and nobody waits`(
+        workers: Int
+    )
+        throws
+    {
+        let (simulation, publisher) = try publishing(seed: 31, workers: workers)
+        var viewers: [SimulatedClient] = []
+        for number in 0..<100 {
+            viewers.append(try simulation.add(.viewer, worker: number % workers).client)
+            simulation.run(for: .milliseconds(60))
+        }
+        simulation.run(for: .seconds(1))
+        #expect(publisher.keyFrameRequests <= 2)
+        let waits = viewers.map(wait).sorted()
+        // One way through the network takes 10 ms; who comes when the cache is out of date waits for the publisher.
+        #expect(waits[50] <= .milliseconds(25), "median \(waits[50])")
+        #expect(waits[98] <= .milliseconds(100), "nearly last \(waits[98])")
+        for viewer in viewers {
+            #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
+            #expect(viewer.audioGaps == 0)
+        }
+    }
+
+    @Test func `lands at the live edge, in step with who was there before`() throws {
+        let (simulation, publisher) = try publishing(seed: 32)
+        let (early, _) = try simulation.add(.viewer)
+        simulation.run(for: .seconds(2))
+        let (late, _) = try simulation.add(.viewer)
+        #expect(simulation.run(for: .seconds(1)) { late.firstFrameAt != nil })
+        // The group is nearly three seconds long and is there a moment later.
+        simulation.run(for: .milliseconds(100))
+        #expect(late.decoder.framesDecoded > 80)
+        let frames = (early.decoder.framesDecoded, late.decoder.framesDecoded)
+        simulation.run(for: .seconds(2))
+        #expect(early.decoder.framesDecoded - frames.0 == late.decoder.framesDecoded - frames.1)
+        #expect(publisher.keyFrameRequests == 0)
+        #expect(late.decoder.complaints.isEmpty)
+        // Ninety frames ahead of the edge took a 32nd of their time, the sixty behind it all of theirs.
+        let span = try #require(late.decoder.shownTicks)
+        #expect((190_000..<206_000).contains(span), "\(span)")
+    }
+
+    @Test func `wishes for haste until it has caught up, and takes it back`() throws {
+        let (simulation, _) = try publishing(seed: 33, for: .seconds(2))
+        let (viewer, _) = try simulation.add(.viewer)
+        #expect(simulation.run(for: .seconds(2)) { viewer.decoder.framesDecoded > 90 })
+        let delays = viewer.playoutDelays.sorted { $0.sequenceNumber < $1.sequenceNumber }.map(\.delay)
+        let hasty = delays.prefix { $0 == PlayoutDelay(minimum: 0, maximum: 0) }
+        #expect(hasty.count > 60)
+        let rest = delays.dropFirst(hasty.count)
+        #expect(rest.prefix(16).allSatisfy { $0 == PlayoutDelay(minimum: 0, maximum: 1_000) })
+        #expect(rest.dropFirst(16).allSatisfy { $0 == nil })
+        #expect(rest.count > 16)
+    }
+
+    @Test(arguments: [true, false]) func `repairs what is lost of the past, byte for byte`(hasRTX: Bool)
+        throws
+    {
+        let (simulation, publisher) = try publishing(seed: 34, for: .seconds(2))
+        let (viewer, _) = try simulation.add(.viewer, hasRTX: hasRTX)
+        viewer.dropsVideo = { $0 % 7 == 3 && $0 < 120 }
+        #expect(simulation.run(for: .seconds(2)) { viewer.decoder.framesDecoded > 0 })
+        simulation.run(for: .seconds(1))
+        #expect(viewer.decoder.framesDecoded > 85)
+        #expect(viewer.decoder.complaints.isEmpty)
+        #expect(publisher.keyFrameRequests == 0)
+        #expect(viewer.ambiguousPackets == 0)
+        #expect((viewer.repeatedPackets > 5) == !hasRTX)
+        let repaired = viewer.received.map(\.stream.counters.repaired).reduce(0, +)
+        #expect(repaired > 5)
+    }
+
+    @Test func `again, after a viewer's decoder gave up, does not trouble the publisher`() throws {
+        let (simulation, publisher) = try publishing(seed: 35)
+        let (viewer, _) = try simulation.add(.viewer)
+        simulation.run(for: .seconds(1))
+        let before = viewer.decoder.keyFramesDecoded
+        simulation.askForKeyFrame(viewer)
+        simulation.run(for: .milliseconds(100))
+        #expect(viewer.decoder.keyFramesDecoded == before + 1)
+        #expect(publisher.keyFrameRequests == 0)
+        // What did not help twice does not help; then the publisher is asked.
+        for _ in 0..<3 {
+            simulation.run(for: .milliseconds(510))
+            simulation.askForKeyFrame(viewer)
+        }
+        simulation.run(for: .milliseconds(200))
+        #expect(publisher.keyFrameRequests == 1)
+        #expect(viewer.decoder.complaints.isEmpty)
+    }
+
+    @Test func `over a slow link is slowed down, and arrives`() throws {
+        let (simulation, publisher) = try publishing(seed: 36, for: .seconds(3))
+        let (viewer, _) = try simulation.add(.viewer)
+        viewer.dropsVideo = { $0 < 200 && $0 % 3 == 0 }
+        #expect(simulation.run(for: .seconds(3)) { viewer.decoder.framesDecoded > 100 })
+        simulation.run(for: .seconds(1))
+        #expect(viewer.decoder.complaints.isEmpty)
+        #expect(publisher.keyFrameRequests <= 1)
+    }
+
+    @Test func `does not show what was before a publisher left`() throws {
+        let (simulation, publisher) = try publishing(seed: 37)
+        simulation.close(publisher)
+        simulation.run(for: .milliseconds(200))
+        let (viewer, _) = try simulation.add(.viewer)
+        simulation.run(for: .seconds(1))
+        #expect(viewer.isConnected)
+        #expect(viewer.decoder.framesDecoded == 0)
+        _ = try simulation.add(.publisher)
+        #expect(simulation.run(for: .seconds(2)) { viewer.decoder.framesDecoded > 20 })
+        #expect(viewer.decoder.complaints.isEmpty)
+    }
+
+    @Test(arguments: 0..<40) func `over a bad network begins soon and goes on`(seed: UInt64) throws {
+        let (simulation, publisher) = try publishing(seed: 1_000 + seed)
+        simulation.conditions.loss = 0.04
+        simulation.conditions.jitter = .milliseconds(Int64(seed % 20))
+        simulation.run(for: .seconds(1))
+        let viewers = try (0..<4).map { _ in
+            defer { simulation.run(for: .milliseconds(300)) }
+            return try simulation.add(.viewer, hasRTX: seed % 2 == 0).client
+        }
+        let haveAll = simulation.run(for: .seconds(5)) {
+            viewers.allSatisfy { $0.decoder.framesDecoded > 30 }
+        }
+        #expect(haveAll, "seed \(seed): \(viewers.map(\.decoder.framesDecoded))")
+        for viewer in viewers {
+            #expect(viewer.decoder.complaints.isEmpty, "seed \(seed): \(viewer.decoder.complaints)")
+            #expect(viewer.ambiguousPackets == 0, "seed \(seed)")
+        }
+        #expect(publisher.keyFrameRequests <= 3, "seed \(seed)")
+    }
+}
