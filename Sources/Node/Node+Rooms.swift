@@ -12,7 +12,8 @@ extension Node {
 
     func enterRoom(_ id: SessionID, _ request: SessionRequest, worker: Int, plan: SessionPlan) {
         guard let participant = request.participant else { return }
-        rooms[request.stream, default: StageRoom()].join(id, of: participant, on: worker, with: plan)
+        rooms[request.stream, default: StageRoom()].join(
+            id, of: participant, on: worker, with: plan, isHost: request.isSource)
     }
 
     /// Somebody who comes back has no use for the session from before.
@@ -52,6 +53,9 @@ extension Node {
                 guard !workers[worker].post(command) else { continue }
                 log.error("worker.full", ["worker": worker, "stream": stream])
             case .announce(let session): announceSlots(to: session)
+            case .want(let source, let height):
+                guard let record = sessions[source.session] else { continue }
+                tell(ControlReply(type: "wanted", mid: source.mid, maxHeight: height), to: record)
             case .programme(let tracks):
                 for worker in workers { _ = worker.post(.setProgramme(stream, tracks)) }
             }

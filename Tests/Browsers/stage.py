@@ -25,12 +25,13 @@ JOIN = """async (path, token, options) => {
         speaker.opened.push(track);
     };
     const canvas = document.createElement('canvas');
-    [canvas.width, canvas.height] = [640, 360];
+    // Below 960 × 540 Chromium does not make three layers.
+    [canvas.width, canvas.height] = options.layers ? [960, 540] : [640, 360];
     const paint = canvas.getContext('2d', {willReadFrequently: true});
     let count = 0;
     const draw = () => {
         paint.fillStyle = options.colour;
-        paint.fillRect(0, 0, 640, 360);
+        paint.fillRect(0, 0, canvas.width, canvas.height);
         paint.fillStyle = 'white';
         paint.fillRect(count++ % 640, 0, 8, 8);
     };
@@ -46,7 +47,9 @@ JOIN = """async (path, token, options) => {
     if (options.publishes) {
         const stream = canvas.captureStream(20);
         peer.addTransceiver(output.stream.getAudioTracks()[0], {direction: 'sendonly'});
-        peer.addTransceiver(stream.getVideoTracks()[0], {direction: 'sendonly'});
+        const sendEncodings = options.layers ? [
+            {rid: 'h'}, {rid: 'm', scaleResolutionDownBy: 2}, {rid: 'l', scaleResolutionDownBy: 4}] : [{}];
+        peer.addTransceiver(stream.getVideoTracks()[0], {direction: 'sendonly', sendEncodings});
     }
     for (const kind of ['audio', 'video']) {
         for (let index = 0; index < options[kind]; index++) peer.addTransceiver(kind, {direction: 'recvonly'});
@@ -86,13 +89,13 @@ COLOURS = {"ann": (220, 20, 20), "bob": (20, 180, 20), "cid": (20, 20, 220), "da
 
 def join(
     browser: Browser, server: Server, stream: str, name: str, role: str = "speaker", audio: int = 2, video: int = 2,
-    volume: float = 0.3, publishes: bool = True,
+    volume: float = 0.3, publishes: bool = True, layers: bool = False,
 ) -> Page:
     page = browser.open(server.origin + "/healthz")
     red, green, blue = COLOURS[name]
     options = {
         "colour": f"rgb({red}, {green}, {blue})", "audio": audio, "video": video, "volume": volume,
-        "publishes": publishes,
+        "publishes": publishes, "layers": layers,
     }
     token = server.token(stream, role, name.capitalize())
     page.evaluate(JOIN, f"/v1/streams/{stream}/sessions", token, options)

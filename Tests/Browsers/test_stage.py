@@ -179,3 +179,16 @@ def test_aiortc_speaks_on_data_channels(server: Server, stream: str) -> None:
     for peer in (ann, bob):
         peer.close()
     home.close()
+
+
+def test_a_slot_takes_the_layer_that_fits(chromium: Browser, server: Server, stream: str) -> None:
+    join(chromium, server, stream, "bob", video=0, audio=0, layers=True)
+    ann = join(chromium, server, stream, "ann", role="host", video=1, audio=1)
+    mid = wait_for_people(ann, "video", {"bob"})["bob"]
+    width = "(mid, width) => speaker.videos[mid].videoWidth === width"
+    ann.wait_for(width, mid, 960, seconds=30, what="the largest layer")
+    limit = """(mid, maxHeight) => speaker.control.send(JSON.stringify({type: 'slot', mid, maxHeight}))"""
+    for height, wanted in ((270, 480), (135, 240), (None, 960)):
+        ann.evaluate(limit, mid, height)
+        ann.wait_for(width, mid, wanted, seconds=15, what=f"the layer {wanted} wide")
+    wait_for_colour(ann, mid, "bob")

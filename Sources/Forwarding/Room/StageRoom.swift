@@ -10,6 +10,9 @@ package struct StageRoom: Sendable {
         case command(WorkerCommand, worker: Int)
         /// What the session's slots carry has changed: tell its client.
         case announce(SessionID)
+        /// How high a picture anybody wants of a published m-line; nil for the best, 0 for none: its client may spare
+        /// itself the rest.
+        case want(StageLayout.Source, maximumHeight: Int?)
         /// What viewers get instead of what the stream's source sends; nothing of a kind leaves it at that.
         case programme([PublishedTrack])
     }
@@ -22,9 +25,20 @@ package struct StageRoom: Sendable {
 
     private struct Member: Sendable {
         let worker: Int
+        /// Whether what it sends is the stream's programme.
+        let isHost: Bool
         var tracks: [String: PublishedTrack] = [:]
     }
 
+    /// What a publisher was told of how its picture is wanted.
+    private struct Want: Sendable {
+        var told: Int?
+        /// Since when less would do.
+        var lessSince: MonotonicTime?
+    }
+
+    /// More is asked for at once; less only when it has been enough for a while.
+    private static let patience = Duration.seconds(5)
     /// Between two choices.
     package static let interval = Duration.milliseconds(100)
     /// Sessions of one stage; a stage has 50 speakers, and some come back before they have left.
@@ -35,6 +49,7 @@ package struct StageRoom: Sendable {
     package private(set) var layout = StageLayout()
     private var programme = Programme.host
     private var toldProgramme: [PublishedTrack] = []
+    private var wants: [StageLayout.Source: Want] = [:]
     /// As they say themselves.
     private var mutes: [ParticipantID: Mute] = [:]
 
@@ -45,10 +60,11 @@ package struct StageRoom: Sendable {
 
     /// A session that has been made, connected or not.
     package mutating func join(
-        _ session: SessionID, of participant: ParticipantID, on worker: Int, with plan: SessionPlan
+        _ session: SessionID, of participant: ParticipantID, on worker: Int, with plan: SessionPlan,
+        isHost: Bool = false
     ) {
         guard !isFull, members[session] == nil else { return }
-        members[session] = Member(worker: worker)
+        members[session] = Member(worker: worker, isHost: isHost)
         layout.add(session, of: participant, with: plan)
         ranking.add(session)
     }
@@ -136,7 +152,36 @@ package struct StageRoom: Sendable {
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         ranking.advance(to: now)
         // Most streams are one person's.
-        return members.count > 1 ? choose() : []
+        guard members.count > 1 || !wants.isEmpty else { return [] }
+        return choose() + changedWants(at: now)
+    }
+
+    /// Tells publishers when more or less of their pictures is wanted; of programmes, all is.
+    private mutating func changedWants(at now: MonotonicTime) -> [Effect] {
+        let sources = layout.activeSources(.video)
+        wants = wants.filter { sources.contains($0.key) }
+        var effects: [Effect] = []
+        for source in sources {
+            let wanted = isProgramme(source) ? nil : layout.wantedHeight(of: source)
+            var want = wants[source] ?? Want(told: nil)
+            defer { wants[source] = want }
+            guard wanted != want.told else {
+                want.lessSince = nil
+                continue
+            }
+            let isLess = want.told.map { told in wanted.map { $0 < told } ?? false } ?? true
+            let since = want.lessSince ?? now
+            want.lessSince = isLess ? since : nil
+            guard !isLess || now >= since + Self.patience else { continue }
+            want = Want(told: wanted)
+            effects.append(.want(source, maximumHeight: wanted))
+        }
+        return effects
+    }
+
+    /// Whether viewers may see it, of whose screens the room knows nothing.
+    private func isProgramme(_ source: StageLayout.Source) -> Bool {
+        programme == .activeSpeaker || members[source.session]?.isHost == true
     }
 
     package mutating func setProgramme(_ new: Programme) -> [Effect] {

@@ -71,7 +71,9 @@ extension Session {
         _ packet: MediaPacket, _ bytes: Span<UInt8>, of track: Track, at now: MonotonicTime
     ) {
         guard let index = sources.firstIndex(where: { $0.track === track }) else { return }
-        let level = packet.passedOn.audioLevel.flatMap { try? bytes.uint8(at: $0.lowerBound) }
+        var level = packet.passedOn.audioLevel.flatMap { try? bytes.uint8(at: $0.lowerBound) }
+        // Encoders that do not tell (OBS, GStreamer) count as a quiet voice: heard unless somebody else is.
+        if level == nil, track.kind == .audio { level = SourceMonitor.unknownLevel }
         monitor?.note(source: index, level: level, at: now)
     }
 

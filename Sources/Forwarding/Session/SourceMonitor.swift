@@ -17,6 +17,9 @@ struct SourceMonitor {
     /// A microphone that sends nothing for as long is silent.
     static let pause = Duration.milliseconds(300)
 
+    /// -dBov of a quiet voice.
+    static let unknownLevel: UInt8 = 42
+
     private var lastArrival: [MonotonicTime?]
     private var sum = 0
     private var count = 0

@@ -23,6 +23,8 @@ final class StageSimulation {
     /// In the order in which they came.
     private(set) var order: [SessionID] = []
     private(set) var announced: [SessionID] = []
+    /// As last told.
+    private(set) var wants: [SessionID: Int] = [:]
     private(set) var controlMessages: [(session: SessionID, message: DataChannelMessage)] = []
     private(set) var workers: [Worker] = []
     private var network: SimulatedNetwork
@@ -97,7 +99,7 @@ final class StageSimulation {
                     id: id, plan: plan, localCredentials: credentials, publishes: isHost ? stream : nil,
                     follows: publishes ? nil : stream, stage: publishes ? stream : nil, participant: name,
                     order: UInt64(number + 1))), at: now, into: &sinks[worker])
-        if publishes { room.join(id, of: name, on: worker, with: plan) }
+        if publishes { room.join(id, of: name, on: worker, with: plan, isHost: isHost) }
         try client.start(SessionDescription(parsing: answer.text), timeline: timeline, at: now)
         clients[id] = client
         order.append(id)
@@ -180,6 +182,7 @@ final class StageSimulation {
             case .command(let command, let worker):
                 workers[worker].perform(command, at: now, into: &sinks[worker])
             case .announce(let id): announced.append(id)
+            case .want(let source, let height): wants[source.session] = height
             case .programme(let tracks):
                 for index in workers.indices {
                     workers[index].perform(.setProgramme(stream, tracks), at: now, into: &sinks[index])

@@ -1,0 +1,59 @@
+import Base
+import TestSupport
+import Testing
+import Wire
+
+@testable import Node
+
+@Suite struct ControlMessages {
+    private func request(_ text: String) -> ControlRequest? {
+        ControlRequest(parsing: DataChannelMessage(text))
+    }
+
+    @Test func `are understood`() throws {
+        let bob = try #require(ParticipantID("Bob"))
+        #expect(request(#"{"type":"ping"}"#) == .ping)
+        #expect(
+            request(#"{"type":"pin","participant":"Bob","mid":"3","maxHeight":720}"#)
+                == .pin(bob, mid: "3", maximumHeight: 720))
+        #expect(request(#"{"type":"pin","mid":"3","more":[1]}"#) == .pin(nil, mid: "3", maximumHeight: nil))
+        #expect(request(#"{"type":"slot","mid":"3"}"#) == .slot(mid: "3", maximumHeight: nil))
+        #expect(request(#"{"type":"visible","mid":"3","visible":false}"#) == .visible(false, mid: "3"))
+        #expect(
+            request(#"{"message_type":"mute","to_participant_identity":"Bob"}"#) == .mute(bob, kind: "audio"))
+        #expect(
+            request(#"{"message_type":"mute","to_participant_identity":"Bob","kind":"video"}"#)
+                == .mute(bob, kind: "video"))
+    }
+
+    @Test(arguments: [
+        "", "{", "null", "[]", "7", #"{"type":"pin"}"#, #"{"type":7}"#, #"{"type":"pin","mid":3}"#,
+        #"{"type":"slot","mid":"3","maxHeight":1e99}"#, #"{"message_type":"mute"}"#,
+        #"{"message_type":"mute","to_participant_identity":""}"#,
+        #"{"message_type":"mute","to_participant_identity":"Bob","kind":"all"}"#, #"{"type":"focus"}"#,
+    ])
+    func `that mean nothing are refused`(text: String) {
+        #expect(request(text) == nil)
+    }
+
+    @Test func `never trap, whatever they hold`() {
+        var random = SeededGenerator(seed: 8_831)
+        let example = Array(#"{"type":"pin","participant":"Bob","mid":"3","maxHeight":720}"#.utf8)
+        for _ in 0..<2_000 {
+            var bytes = example
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+            }
+            _ = ControlRequest(parsing: .binary(bytes))
+        }
+    }
+
+    @Test func `say what slots carry`() {
+        let slot = ControlReply.Slot(
+            mid: "2", kind: "video", stream: "s1", participant: "Bob", muted: false, screen: false)
+        let text = String(decoding: ControlReply(type: "slots", slots: [slot]).bytes, as: UTF8.self)
+        #expect(
+            text == #"{"slots":[{"kind":"video","mid":"2","muted":false,"participant":"Bob","screen":false,"#
+                + #""stream":"s1"}],"type":"slots"}"#)
+    }
+}
