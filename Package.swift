@@ -38,6 +38,7 @@ let package = Package(
         .target(name: "Forwarding", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: pure),
 
         .target(name: "Stage", dependencies: ["Base"], swiftSettings: pure),
+        .target(name: "StoryFeed", dependencies: ["Base"], swiftSettings: pure),
 
         // Edges: threads, sockets, disks, clocks.
         .target(name: "Net", dependencies: ["Base", "Wire", "Peer", "CLinux"], swiftSettings: common),
@@ -101,6 +102,8 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "StageTests", dependencies: ["Base", "Stage", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "StoryFeedTests", dependencies: ["Base", "StoryFeed", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "NetTests",
             dependencies: ["Base", "Wire", "Peer", "Net", "CLinux", "TestSupport", "MallocCounter"],
