@@ -51,11 +51,14 @@ let package = Package(
 
         // Service and entrance.
         .target(
-            name: "Node", dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Net"],
+            name: "Node",
+            dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "Store"],
             swiftSettings: common),
         .target(
             name: "Gateway",
-            dependencies: ["Base", "Wire", "Crypto", "Forwarding", "Net", "Node", "CWebSockets"],
+            dependencies: [
+                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "Store", "Node", "CWebSockets",
+            ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json")], swiftSettings: common),
 
         // Programs.
@@ -110,13 +113,18 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "NodeTests",
-            dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Node", "TestSupport"],
+            dependencies: [
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Stage", "Store", "Node", "TestSupport",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "RostrumTests", dependencies: ["Base", "Crypto", "Gateway", "rostrum", "TestSupport"],
             swiftSettings: common),
         .testTarget(
-            name: "GatewayTests", dependencies: ["Base", "Wire", "Crypto", "Node", "Gateway", "TestSupport"],
+            name: "GatewayTests",
+            dependencies: [
+                "Base", "Wire", "Crypto", "Stage", "Store", "Node", "Gateway", "TestSupport",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "BenchTests",

@@ -52,3 +52,32 @@ package struct Moment: Equatable, Sendable {
         return elapsed.advanced(byNanoseconds: interval)
     }
 }
+
+extension WallTime {
+    /// `2026-11-21T03:40:07.375Z`, for years 0 to 9999; later and earlier ones are shown as the last and the first.
+    /// - Source: RFC 3339 §5.6; the calendar by Howard Hinnant, `civil_from_days`.
+    package var text: String {
+        let shown = min(max(milliseconds, -62_167_219_200_000), 253_402_300_799_999)
+        let days = (shown >= 0 ? shown : shown - 86_399_999) / 86_400_000
+        let rest = shown - days * 86_400_000
+        let shifted = days + 719_468
+        let era = (shifted >= 0 ? shifted : shifted - 146_096) / 146_097
+        let dayOfEra = shifted - era * 146_097
+        let yearOfEra = (dayOfEra - dayOfEra / 1_460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+        let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+        let shiftedMonth = (5 * dayOfYear + 2) / 153
+        let day = dayOfYear - (153 * shiftedMonth + 2) / 5 + 1
+        let month = shiftedMonth < 10 ? shiftedMonth + 3 : shiftedMonth - 9
+        let year = yearOfEra + era * 400 + (month <= 2 ? 1 : 0)
+        let date = "\(Self.padded(year, 4))-\(Self.padded(month, 2))-\(Self.padded(day, 2))"
+        let (hour, minute) = (rest / 3_600_000, rest / 60_000 % 60)
+        let (second, fraction) = (rest / 1_000 % 60, rest % 1_000)
+        let time = "\(Self.padded(hour, 2)):\(Self.padded(minute, 2)):\(Self.padded(second, 2))"
+        return "\(date)T\(time).\(Self.padded(fraction, 3))Z"
+    }
+
+    private static func padded(_ number: Int64, _ width: Int) -> String {
+        let digits = String(number)
+        return String(repeating: "0", count: max(width - digits.utf8.count, 0)) + digits
+    }
+}

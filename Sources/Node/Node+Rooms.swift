@@ -2,6 +2,7 @@ import Base
 import Forwarding
 import Net
 import Peer
+import Stage
 import Wire
 
 /// Stages: who is in which slot, and what clients say on their control channels.
@@ -17,11 +18,11 @@ extension Node {
     }
 
     /// Somebody who comes back has no use for the session from before.
-    func replaceEarlierSessions(than record: SessionRecord) {
+    func replaceEarlierSessions(than record: SessionRecord) async {
         guard let participant = record.request.participant else { return }
         let all = rooms[record.stream]?.sessions(of: participant) ?? []
         for earlier in all.prefix(while: { $0 != record.id }) where sessions[earlier]?.purpose == .stage {
-            _ = endSession(earlier)
+            _ = await endSession(earlier)
         }
     }
 
@@ -90,7 +91,8 @@ extension Node {
             wish(record) { $0.pin(participant, in: mid, of: id) + $0.limit(mid, of: id, to: height) }
         case .slot(let mid, let height): wish(record) { $0.limit(mid, of: id, to: height) }
         case .visible(let isVisible, let mid): wish(record) { $0.setVisible(isVisible, mid, of: id) }
-        case .mute(let participant, let kind): mute(participant, kind, by: record)
+        case .mute(let participant, let kind):
+            mute(participant, kind == "video" ? .video : .audio, by: record)
         }
     }
 
@@ -101,14 +103,24 @@ extension Node {
         perform(effects, in: record.stream)
     }
 
-    /// The host asks somebody to mute.
-    private func mute(_ participant: ParticipantID, _ kind: String, by record: SessionRecord) {
-        guard record.request.isHost else {
-            return tell(.error("not-host", "Only the host may mute others."), to: record)
+    /// Somebody asks another to mute: the stage decides, and delivers it by an effect.
+    private func mute(_ participant: ParticipantID, _ kind: StageChange.MediaKind, by record: SessionRecord) {
+        guard let sender = record.request.sender, let host = hosts[record.stream] else { return }
+        // Not awaited here: other events of the workers must not wait for a disk.
+        Task { [weak self] in
+            do throws(StageRefusal) {
+                _ = try await host.perform(.requestMute(participant, kind), from: sender)
+            } catch {
+                await self?.refuse(error, to: record)
+            }
         }
-        guard let sender = record.request.participant,
-            deliverMute(kind, to: participant, by: sender, in: record.stream)
-        else { return tell(.error("target-not-on-stage", "Nobody of that name is on stage."), to: record) }
+    }
+
+    private func refuse(_ refusal: StageRefusal, to record: SessionRecord) {
+        guard case .rejected(let rejection) = refusal else {
+            return tell(.error("unavailable", "This cannot be done now."), to: record)
+        }
+        tell(.error(rejection.name, rejection.explanation), to: record)
     }
 
     /// Sends a request to mute on a participant's control channels.
@@ -128,13 +140,15 @@ extension Node {
     }
 
     /// Notes that somebody switched microphone or camera.
-    package func setMute(_ mute: StageRoom.Mute, of participant: ParticipantID, in stream: StreamID) {
+    func setMute(_ mute: StageRoom.Mute, of participant: ParticipantID, in stream: StreamID) {
         guard let effects = rooms[stream]?.setMute(mute, of: participant) else { return }
         perform(effects, in: stream)
     }
 
     /// Chooses whose picture the viewers of a stream get, for as long as somebody is on its stage.
-    package func setProgramme(_ programme: StageRoom.Programme, of stream: StreamID) {
+    func setProgramme(_ programme: StageDetails.Programme, of stream: StreamID) {
+        // Until there is a composer, whoever speaks stands for all.
+        let programme: StageRoom.Programme = programme == .host ? .host : .activeSpeaker
         guard let effects = rooms[stream]?.setProgramme(programme) else { return }
         perform(effects, in: stream)
     }

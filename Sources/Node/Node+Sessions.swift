@@ -3,17 +3,16 @@ import Crypto
 import Forwarding
 import Net
 import Peer
+import Stage
 import Wire
 
 extension Node {
     /// Makes a session of an offer and answers it.
     ///
     /// The worker learns of the session before the client has the answer, so the first check finds it.
-    package func createSession(_ request: SessionRequest) throws(SessionRefusal) -> CreatedSession {
+    package func createSession(_ request: SessionRequest) async throws(SessionRefusal) -> CreatedSession {
+        var request = request
         guard !isStopping, sessions.count < configuration.sessionLimit else { throw .overloaded }
-        let isLive = streams[request.stream]?.snapshot.state == .live
-        if request.purpose == .play, !isLive, request.patience == nil { throw .noPublisher }
-
         if request.purpose == .stage { try checkRoom(for: request) }
         let offer = try Self.read(request.offer, for: request.purpose)
         let worker = leastLoadedWorker
@@ -27,6 +26,11 @@ extension Node {
         } catch {
             throw SessionRefusal(error)
         }
+        let host = try await admit(&request)
+        // Something may have happened while the stage was asked.
+        guard !isStopping, sessions.count < configuration.sessionLimit else { throw .overloaded }
+        let isLive = streams[request.stream]?.isLive ?? false
+        if request.purpose == .play, !isLive, request.patience == nil { throw .noPublisher }
         let opening = SessionOpening(
             id: id, plan: plan, localCredentials: credentials,
             publishes: request.isSource ? request.stream : nil,
@@ -39,18 +43,41 @@ extension Node {
         sessions[id] = SessionRecord(
             id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
             waitsUntil: isLive ? nil : request.patience.map { now + $0.seconds })
-        var stream = streams[request.stream] ?? StreamRecord(id: request.stream)
         switch request.purpose {
-        case .publish: stream.add(publisher: id)
-        case .play: stream.add(viewer: id)
-        case .stage: stream.add(speaker: id, isSource: request.isHost)
+        case .publish: streams[request.stream, default: StreamRecord()].add(publisher: id)
+        case .play: streams[request.stream, default: StreamRecord()].add(viewer: id)
+        case .stage:
+            streams[request.stream, default: StreamRecord()].add(speaker: id, isSource: request.isHost)
         }
-        streams[request.stream] = stream
-        if request.isOnStage { enterRoom(id, request, worker: worker, plan: plan) }
+        hosts[request.stream] = hosts[request.stream] ?? host
+        if request.isOnStage {
+            enterRoom(id, request, worker: worker, plan: plan)
+            if let programme = directory[request.stream]?.details.programme {
+                setProgramme(programme, of: request.stream)
+            }
+        }
         log.info(
             "session.created",
             ["session": id, "purpose": request.purpose.rawValue, "stream": request.stream, "worker": worker])
         return CreatedSession(id: id, answer: answer.text, entityTag: credentials.ufrag)
+    }
+
+    /// Asks the stage, which also knows who the host is.
+    private func admit(_ request: inout SessionRequest) async throws(SessionRefusal) -> StreamHost {
+        do throws(StageRefusal) {
+            let host = try await host(of: request.stream)
+            switch request.purpose {
+            case .publish, .stage:
+                guard let sender = request.sender else { throw .rejected(.notOnStage) }
+                let standing = try await host.beginPublishing(
+                    sender, canCreate: configuration.createsStreamsOnPublish)
+                request.isHost = standing == .host
+            case .play: try await host.admit(request.sender)
+            }
+            return host
+        } catch {
+            throw .stage(error)
+        }
     }
 
     private static func read(
@@ -123,10 +150,14 @@ extension Node {
 
     /// Ends a session at its client's wish.
     /// - Returns: false if there is no such session.
-    package func endSession(_ id: SessionID) -> Bool {
+    package func endSession(_ id: SessionID) async -> Bool {
+        await endSession(id, because: "deleted")
+    }
+
+    func endSession(_ id: SessionID, because reason: String) async -> Bool {
         guard let record = sessions[id] else { return false }
         _ = workers[record.worker].post(.close(id))
-        forget(id, because: "deleted")
+        await forget(id, because: reason)
         return true
     }
 }

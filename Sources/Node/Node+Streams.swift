@@ -1,76 +1,26 @@
 import Base
 import Forwarding
 import Peer
+import Stage
 
 extension Node {
-    // MARK: What others may know
-
-    /// Live streams first, then by the time they started, newest first; ties by name.
-    package func streamSnapshots() -> [StreamSnapshot] {
-        streams.values.map(\.snapshot).sorted { left, right in
-            let ranks = (left.state == .live ? 0 : 1, right.state == .live ? 0 : 1)
-            let starts = (left.startedAt ?? 0, right.startedAt ?? 0)
-            if ranks.0 != ranks.1 { return ranks.0 < ranks.1 }
-            if starts.0 != starts.1 { return starts.0 > starts.1 }
-            return left.id.description < right.id.description
-        }
-    }
-
-    package func streamSnapshot(_ id: StreamID) -> StreamSnapshot? {
-        streams[id]?.snapshot
-    }
-
-    /// The stream's state now and after each change, newest last.
-    ///
-    /// A slow reader misses states in between, never the latest. A stream nobody has heard of is `waiting`.
-    package func changes(of id: StreamID) -> AsyncStream<StreamSnapshot> {
-        let number = nextWatcher
-        nextWatcher += 1
-        let (changes, continuation) = AsyncStream.makeStream(
-            of: StreamSnapshot.self, bufferingPolicy: .bufferingNewest(1))
-        continuation.yield(streams[id]?.snapshot ?? StreamRecord(id: id).snapshot)
-        guard !isStopping else {
-            continuation.finish()
-            return changes
-        }
-        watchers[id, default: [:]][number] = continuation
-        continuation.onTermination = { [weak self] _ in
-            // The sequence is gone; forgetting it may take its time.
-            guard let self else { return }
-            Task { await self.removeWatcher(number, of: id) }
-        }
-        return changes
-    }
-
-    private func removeWatcher(_ number: UInt64, of id: StreamID) {
-        watchers[id]?[number] = nil
-        if watchers[id]?.isEmpty == true { watchers[id] = nil }
-    }
-
-    private func announce(_ id: StreamID) {
-        guard let snapshot = streams[id]?.snapshot else { return }
-        for watcher in (watchers[id] ?? [:]).values { watcher.yield(snapshot) }
-    }
-
     // MARK: What workers tell
 
-    func take(_ event: WorkerEvent) {
+    func take(_ event: WorkerEvent) async {
         switch event {
         case .connected(let id, let profile):
             guard let record = sessions[id] else { return }
             log.info("session.connected", ["session": id, "stream": record.stream, "srtp": "\(profile)"])
-            if record.purpose == .stage { replaceEarlierSessions(than: record) }
-            guard record.purpose == .play else { return }
-            streams[record.stream]?.noteConnected(viewer: id)
-            announce(record.stream)
+            if record.purpose == .stage { await replaceEarlierSessions(than: record) }
+            await hosts[record.stream]?.connect(record.request.sender, by: .session(id))
         case .mediaStarted(let id):
             guard let record = sessions[id], record.request.isSource else { return }
-            streams[record.stream]?.goLive(record, at: now)
-            log.info("stream.live", ["stream": record.stream, "session": id])
+            streams[record.stream, default: StreamRecord()].setSource(id)
+            log.info("stream.source", ["stream": record.stream, "session": id])
             for viewer in streams[record.stream]?.audience ?? [] { sessions[viewer]?.waitsUntil = nil }
-            announce(record.stream)
+            await hosts[record.stream]?.setSource(record.source)
         case .closed(let id, let reason):
-            forget(id, because: "\(reason)")
+            await forget(id, because: "\(reason)")
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
             tellRoom(event, of: id)
         case .controlMessage(let id, let message): takeControl(message, from: id)
@@ -78,42 +28,86 @@ extension Node {
     }
 
     /// Removes a session that has ended from its stream.
-    func forget(_ id: SessionID, because reason: String) {
+    func forget(_ id: SessionID, because reason: String) async {
         guard let record = sessions.removeValue(forKey: id) else { return }
         if record.request.isOnStage { leaveRoom(record) }
         log.info("session.closed", ["session": id, "stream": record.stream, "reason": reason])
-        guard streams[record.stream]?.remove(id, at: now) == true else { return }
-        if streams[record.stream]?.snapshot.state == .ended, record.request.isSource {
-            log.info("stream.ended", ["stream": record.stream, "reason": reason])
+        let wasSource = streams[record.stream]?.remove(id, at: now) == true
+        let host = hosts[record.stream]
+        if wasSource {
+            log.info("stream.source-gone", ["stream": record.stream, "reason": reason])
+            await host?.setSource(nil)
         }
-        announce(record.stream)
+        await host?.disconnect(.session(id))
+    }
+
+    // MARK: What stages want
+
+    /// Does what a stage decided, once that is durable.
+    func perform(_ effect: StageEffect, in stream: StreamID) async {
+        switch effect {
+        case .requestMute(let participant, let kind, let sender):
+            deliverMute(kind.rawValue, to: participant, by: sender, in: stream)
+        case .showMute(let participant, let audio, let video):
+            setMute(StageRoom.Mute(audio: audio, video: video), of: participant, in: stream)
+        case .setProgramme(let programme): setProgramme(programme, of: stream)
+        case .retire(let participant):
+            await endSessions(of: stream, because: "off stage") { record in
+                record.purpose != .play && record.request.participant == participant
+            }
+        case .expel(let participant, let reason):
+            await endSessions(of: stream, because: reason?.name ?? "removed") { record in
+                record.request.participant == participant
+            }
+        case .close:
+            // A published stream's viewers are kept for a while, in case it begins anew.
+            let isPublished = directory[stream]?.isPublished == true
+            await endSessions(of: stream, because: "ended") { record in
+                !isPublished || record.purpose != .play
+            }
+        }
+    }
+
+    private func endSessions(
+        of stream: StreamID, because reason: String, where isMeant: (SessionRecord) -> Bool
+    ) async {
+        guard let record = streams[stream] else { return }
+        let meant = record.all.filter { sessions[$0].map(isMeant) ?? false }
+        for id in meant { _ = await endSession(id, because: reason) }
     }
 
     // MARK: Time
 
     /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
-    func keepHouse() {
-        for record in sessions.values {
+    func keepHouse() async {
+        for record in Array(sessions.values) {
             guard let deadline = record.waitsUntil, now >= deadline else { continue }
-            _ = endSession(record.id)
+            _ = await endSession(record.id, because: "waited in vain")
         }
-        for (id, stream) in streams where stream.snapshot.state == .ended {
-            guard let endedAt = stream.snapshot.endedAt else { continue }
-            if now - endedAt >= configuration.returnTime.seconds {
-                for viewer in stream.audience { _ = endSession(viewer) }
+        for (id, stream) in streams {
+            if stream.isUnused {
+                streams[id] = nil
+            } else if let since = stream.emptySince, !stream.isLive, directory[id]?.state == .ended,
+                now - since >= configuration.returnTime.seconds
+            {
+                for viewer in stream.audience { _ = await endSession(viewer, because: "ended") }
             }
-            if stream.isUnused, now - endedAt >= Self.memory { streams[id] = nil }
         }
-        for (id, stream) in streams where stream.snapshot.state == .waiting && stream.isUnused {
-            streams[id] = nil
+        for (id, host) in hosts where streams[id] == nil {
+            guard await host.closeIfIdle(), hosts[id] === host else { continue }
+            hosts[id] = nil
         }
         forgetOldStreams()
     }
 
     private func forgetOldStreams() {
-        guard streams.count > Self.streamLimit else { return }
-        let unused = streams.values.filter(\.isUnused)
-            .sorted { ($0.snapshot.endedAt ?? 0) < ($1.snapshot.endedAt ?? 0) }
-        for stream in unused.prefix(streams.count - Self.streamLimit) { streams[stream.snapshot.id] = nil }
+        var ended = directory.all.filter { $0.state == .ended }
+        let times = ended.filter { $0.isPublished }
+        for stream in times where now - Double(stream.endedAt?.milliseconds ?? 0) / 1_000 >= Self.memory {
+            directory.remove(stream.id)
+        }
+        guard ended.count > Self.streamLimit else { return }
+        ended.sort { ($0.endedAt?.milliseconds ?? 0) < ($1.endedAt?.milliseconds ?? 0) }
+        for stream in ended.prefix(ended.count - Self.streamLimit) { directory.remove(stream.id) }
     }
 }

@@ -4,6 +4,8 @@ import Forwarding
 import Foundation
 import Net
 import Peer
+import Stage
+import Store
 import Wire
 
 /// The server without its HTTP face: streams, sessions, and the workers that carry them.
@@ -23,8 +25,16 @@ package actor Node {
     var streams: [StreamID: StreamRecord] = [:]
     /// Stages that have sessions.
     var rooms: [StreamID: StageRoom] = [:]
-    var watchers: [StreamID: [UInt64: AsyncStream<StreamSnapshot>.Continuation]] = [:]
-    var nextWatcher: UInt64 = 0
+    /// Where streams are remembered.
+    let store: any StreamStore
+    let directory = StreamDirectory()
+    var hosts: [StreamID: StreamHost] = [:]
+    /// Streams that are being looked up in the store.
+    var lookups: [StreamID: Task<StreamHost, any Error>] = [:]
+    var requestsUnderWay: Set<IdempotencyKey> = []
+    let hostEnvironment: StreamHost.Environment
+    private let effects: AsyncStream<(StageEffect, StreamID)>
+    private var performer: Task<Void, Never>?
     /// Numbers sessions in the order in which they were made.
     var nextOrder: UInt64 = 1
     var random = SystemRandomNumberGenerator()
@@ -40,8 +50,17 @@ package actor Node {
 
     /// Opens the ports and starts the workers.
     /// - Throws: what stands in the way, in words for an operator.
-    package init(configuration: NodeConfiguration, log: Log) throws {
+    package init(
+        configuration: NodeConfiguration, log: Log, store: any StreamStore = MemoryStore()
+    ) throws {
         self.configuration = configuration
+        self.store = store
+        let (effects, performing) = AsyncStream.makeStream(of: (StageEffect, StreamID).self)
+        self.effects = effects
+        hostEnvironment = StreamHost.Environment(
+            store: store, log: log.subsystem("stage"), directory: directory, now: { Moment.now() },
+            report: configuration.reportsEvents ? { StageReport.event($0, of: $1, at: $2) } : nil,
+            perform: { performing.yield(($0, $1)) })
         self.log = log.subsystem("node")
         let identity = try DTLSIdentity()
         fingerprint = SDPFingerprint(
@@ -81,6 +100,9 @@ package actor Node {
         listener = Task { [events, weak self] in
             for await event in events { await self?.take(event) }
         }
+        performer = Task { [effects, weak self] in
+            for await (effect, stream) in effects { await self?.perform(effect, in: stream) }
+        }
         housekeeping = Task { [weak self] in
             while !Task.isCancelled {
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
@@ -96,7 +118,7 @@ package actor Node {
     }
 
     /// Ends every session with a DTLS close, and the workers.
-    package func stop() {
+    package func stop() async {
         guard !isStopping else { return }
         isStopping = true
         housekeeping?.cancel()
@@ -104,9 +126,9 @@ package actor Node {
         listener?.cancel()
         entrance?.stop()
         for worker in workers { worker.stop() }
-        for watchers in watchers.values { for watcher in watchers.values { watcher.finish() } }
-        watchers.removeAll()
+        performer?.cancel()
         sessions.removeAll()
+        for host in hosts.values { await host.close(.goingAway) }
     }
 
     /// Seconds since 1970.
@@ -124,6 +146,15 @@ package actor Node {
         var counts = Array(repeating: 0, count: workers.count)
         for record in sessions.values { counts[record.worker] += 1 }
         return counts.indices.min { counts[$0] < counts[$1] } ?? 0
+    }
+}
+
+extension Moment {
+    /// The edge's look at both clocks.
+    static func now() -> Moment {
+        Moment(
+            elapsed: MonotonicClock.now(),
+            wall: WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)))
     }
 }
 

@@ -24,6 +24,10 @@ package struct NodeConfiguration: Sendable {
     package var consentTimeout = Duration.seconds(15)
     /// How long viewers of an ended stream are kept, in case its publisher comes back.
     package var returnTime = Duration.seconds(60)
+    /// Whoever may host a stream makes it by publishing.
+    package var createsStreamsOnPublish = true
+    /// Leave what happens to streams in the store's outbox, for webhooks.
+    package var reportsEvents = false
     /// Advertise 127.0.0.1 too: for development, where the browser is on the same machine.
     package var advertisesLoopback = false
 

@@ -1,4 +1,5 @@
 import Base
+import Stage
 
 /// What somebody who wants a peer connection brings along.
 package struct SessionRequest: Sendable {
@@ -14,11 +15,9 @@ package struct SessionRequest: Sendable {
     package let purpose: Purpose
     package let stream: StreamID
     /// Nil for an anonymous viewer.
-    package let participant: ParticipantID?
-    /// What others see; nil to be called by the identity.
-    package let name: String?
-    /// On a stage, whether what it sends is the stream's programme.
-    package let isHost: Bool
+    package let sender: Stage.Sender?
+    /// On a stage, whether what it sends is the stream's programme; the token's word until the stage was asked.
+    package internal(set) var isHost: Bool
     /// The SDP offer, as it came.
     package let offer: String
     /// How long a viewer may wait for a publisher; nil not to wait at all.
@@ -27,24 +26,26 @@ package struct SessionRequest: Sendable {
     package let received: MonotonicTime?
 
     /// Whether the stream's programme is what this session sends.
-    package var isSource: Bool { purpose == .publish || purpose == .stage && isHost }
+    package var isSource: Bool { purpose != .play && isHost }
 
     /// Whether others on the stage see and hear it; an encoder by WHIP has no slots, but is there.
     package var isOnStage: Bool { purpose != .play && participant != nil }
 
     package init(
-        purpose: Purpose, stream: StreamID, participant: ParticipantID?, name: String? = nil,
-        isHost: Bool = false, offer: String, patience: Duration? = nil, received: MonotonicTime? = nil
+        purpose: Purpose, stream: StreamID, sender: Stage.Sender?, offer: String, patience: Duration? = nil,
+        received: MonotonicTime? = nil
     ) {
         self.received = received
-        self.isHost = isHost
+        isHost = sender?.authority == .host || sender?.authority == .admin
         self.purpose = purpose
         self.stream = stream
-        self.participant = participant
-        self.name = name
+        self.sender = sender
         self.offer = offer
         self.patience = patience
     }
+
+    package var participant: ParticipantID? { sender?.id }
+    package var name: String? { sender?.name }
 }
 
 /// A session that was made: what the client has to know.
@@ -69,5 +70,6 @@ package enum SessionRefusal: Error, Equatable, Sendable {
     /// As many sessions as configured are there already, or the server is about to stop.
     case overloaded
     case unknownSession
-    case unknownStream
+    /// The stream's rules or its store stand against it.
+    case stage(StageRefusal)
 }

@@ -1,80 +1,54 @@
 import Base
 import Peer
+import Stage
 import Wire
 
-/// What the node remembers of a stream.
+/// The sessions of a stream.
 struct StreamRecord {
-    private(set) var snapshot: StreamSnapshot
-    /// The session that is, or is about to be, the source.
+    /// The session that is the source.
     private(set) var publisher: SessionID?
     /// Sessions that publish or have yet to begin.
-    private var candidates: Set<SessionID> = []
+    private(set) var publishers: Set<SessionID> = []
     /// Sessions that watch or wait, connected or not.
     private(set) var audience: Set<SessionID> = []
-    private var connected: Set<SessionID> = []
     /// Sessions on the stage that are not the source.
-    private var speakers: Set<SessionID> = []
-
-    init(id: StreamID) {
-        snapshot = StreamSnapshot(
-            id: id, state: .waiting, version: 1, host: nil, hostName: nil, startedAt: nil, endedAt: nil,
-            viewers: 0,
-            hasAudio: false, hasVideo: false)
-    }
+    private(set) var speakers: Set<SessionID> = []
+    /// Seconds since 1970 at which the last source was gone.
+    private(set) var emptySince: Double?
 
     /// Whether nothing would be lost by forgetting the stream.
-    var isUnused: Bool {
-        candidates.isEmpty && audience.isEmpty && speakers.isEmpty && snapshot.state != .live
-    }
-
-    /// Makes `session` the source; one that takes over from another does not start the stream anew.
-    mutating func goLive(_ session: SessionRecord, at time: Double) {
-        publisher = session.id
-        if snapshot.state != .live { snapshot.startedAt = time }
-        snapshot.state = .live
-        snapshot.endedAt = nil
-        snapshot.host = session.request.participant
-        snapshot.hostName = session.request.name
-        snapshot.hasAudio = session.plan.sources.contains { $0.kind == .audio }
-        snapshot.hasVideo = session.plan.sources.contains { $0.kind == .video }
-        snapshot.version += 1
-    }
+    var isUnused: Bool { publishers.isEmpty && audience.isEmpty && speakers.isEmpty }
+    var isLive: Bool { publisher != nil }
+    var all: Set<SessionID> { publishers.union(audience).union(speakers) }
 
     /// Notes a session that will be the source once its media flows.
     mutating func add(publisher: SessionID) {
-        candidates.insert(publisher)
+        publishers.insert(publisher)
     }
 
     mutating func add(speaker: SessionID, isSource: Bool) {
-        if isSource { candidates.insert(speaker) } else { speakers.insert(speaker) }
+        if isSource { publishers.insert(speaker) } else { speakers.insert(speaker) }
     }
 
     mutating func add(viewer: SessionID) {
         audience.insert(viewer)
     }
 
-    mutating func noteConnected(viewer: SessionID) {
-        guard audience.contains(viewer), connected.insert(viewer).inserted else { return }
-        snapshot.viewers = connected.count
-        snapshot.version += 1
+    /// Makes `session` the source, maybe in the place of another.
+    mutating func setSource(_ session: SessionID) {
+        publisher = session
+        emptySince = nil
     }
 
     /// Takes a session out that has ended, whatever it was.
-    /// - Returns: whether somebody who follows the stream notices.
+    /// - Returns: whether it was the source.
     mutating func remove(_ session: SessionID, at time: Double) -> Bool {
-        if audience.remove(session) != nil {
-            guard connected.remove(session) != nil else { return false }
-            snapshot.viewers = connected.count
-            snapshot.version += 1
-            return true
-        }
-        candidates.remove(session)
+        audience.remove(session)
+        publishers.remove(session)
         speakers.remove(session)
         guard publisher == session else { return false }
         publisher = nil
-        snapshot.state = .ended
-        snapshot.endedAt = time
-        snapshot.version += 1
+        emptySince = time
         return true
     }
 }
@@ -93,4 +67,12 @@ struct SessionRecord {
 
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }
+
+    /// What viewers get of it.
+    var source: Stage.Source {
+        Stage.Source(
+            owner: request.participant, name: request.name,
+            hasAudio: plan.sources.contains { $0.kind == .audio },
+            hasVideo: plan.sources.contains { $0.kind == .video })
+    }
 }

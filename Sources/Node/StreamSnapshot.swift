@@ -1,11 +1,12 @@
 import Base
+import Stage
 
-/// Whether a stream can be watched.
-package enum StreamState: String, Sendable {
-    /// Somebody waits for it; nobody publishes yet.
+/// Where a stream is in its life.
+package enum StreamState: String, Sendable, CaseIterable {
+    /// Nobody made it yet: it begins when somebody publishes under its name.
     case waiting
+    case backstage
     case live
-    /// The publisher is gone; a new one makes it live again.
     case ended
 }
 
@@ -13,16 +14,82 @@ package enum StreamState: String, Sendable {
 package struct StreamSnapshot: Equatable, Sendable {
     package let id: StreamID
     package var state: StreamState
-    /// Grows with every change.
+    /// Grows with every change that is announced.
     package var version: UInt64
-    /// The publisher's identity and what it wants to be called.
     package var host: ParticipantID?
     package var hostName: String?
-    /// Seconds since 1970 at which the stream went live the last time.
-    package var startedAt: Double?
-    package var endedAt: Double?
-    /// Connected viewers, anonymous ones included.
+    package var createdAt: WallTime?
+    /// When the stream went live the last time.
+    package var startedAt: WallTime?
+    package var endedAt: WallTime?
+    package var endReason: StageRecord.EndReason?
+    package var details = StageDetails()
+    package var areDoorsOpen = false
+    /// Connected viewers that were let in, anonymous ones included.
     package var viewers: Int
+    /// Those who are not let in yet.
+    package var waiting = 0
     package var hasAudio: Bool
     package var hasVideo: Bool
+    /// Made by publishing under its name.
+    var isPublished = false
+
+    /// A stream nobody made yet.
+    init(waitingFor id: StreamID) {
+        self.id = id
+        state = .waiting
+        version = 0
+        (viewers, hasAudio, hasVideo) = (0, false, false)
+    }
+
+    init(_ record: StageRecord) {
+        id = record.id
+        state =
+            switch record.phase {
+            case .backstage: record.origin == .published ? .waiting : .backstage
+            case .live: .live
+            case .ended: .ended
+            }
+        version = 0
+        host = record.host
+        hostName = record.hostMember.name
+        createdAt = record.createdAt
+        startedAt = record.startedAt
+        endedAt = record.endedAt
+        endReason = record.endReason
+        details = record.details
+        isPublished = record.origin == .published
+        (viewers, hasAudio, hasVideo) = (0, false, false)
+    }
+
+    /// By which lists are ordered and filtered.
+    package var effectiveStart: WallTime {
+        startedAt ?? details.startsAt ?? createdAt ?? WallTime(milliseconds: 0)
+    }
+
+    /// As clients see it.
+    package var json: JSON {
+        let tracks = (hasAudio ? ["audio"] : []) + (hasVideo ? ["video"] : [])
+        return .object([
+            "id": .string(id.description),
+            "state": .string(state.rawValue),
+            "version": .integer(version),
+            "title": .text(details.title),
+            "host": .text(host?.description),
+            "hostName": .text(hostName ?? host?.description),
+            "createdAt": .time(createdAt),
+            "startsAt": .time(details.startsAt),
+            "joinAheadSeconds": .integer(details.joinAheadSeconds),
+            "hostGraceSeconds": .integer(details.hostGraceSeconds),
+            "startedAt": .time(startedAt),
+            "endedAt": .time(endedAt),
+            "endReason": .text(endReason?.rawValue),
+            "programme": .string(details.programme.rawValue),
+            "layers": .array(details.layers.map { .string($0.rawValue) }),
+            "doorsOpen": .bool(areDoorsOpen),
+            "viewers": .integer(viewers),
+            "waiting": .integer(waiting),
+            "tracks": .array(tracks.map { .object(["kind": .string($0)]) }),
+        ])
+    }
 }

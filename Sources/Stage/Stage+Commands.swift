@@ -46,8 +46,9 @@ extension Stage {
         for change in outcome.changes { record.apply(change) }
         follow(outcome.changes, at: now)
         // Whoever asks for something is here, at least for a while.
+        let isInvolved = record.hands[sender.id] != nil || record.speakers[sender.id] != nil
         if command != .leave, record.banned[sender.id] == nil, !presence.contains(sender.id),
-            sender.authority != .admin
+            sender.authority != .admin || isInvolved
         {
             presence.touch(
                 sender.id, name: sender.name, mayJoinBackstage: sender.mayJoinBackstage,
@@ -88,6 +89,10 @@ extension Stage {
             let member = try requireMember(sender)
             guard (kind == .audio ? member.isAudioMuted : member.isVideoMuted) != isOn else { return }
             outcome.changes.append(.muted(sender.id, kind, isOn))
+            outcome.effects.append(
+                .showMute(
+                    of: sender.id, audio: kind == .audio ? isOn : member.isAudioMuted,
+                    video: kind == .video ? isOn : member.isVideoMuted))
         case .setPaused(let isOn):
             guard try requireMember(sender).isPaused != isOn else { return }
             outcome.changes.append(.paused(sender.id, isOn))
@@ -119,6 +124,9 @@ extension Stage {
         if isRescheduled, record.phase != .backstage { throw .alreadyLive }
         try details.validate(at: now.wall, startsAtIsNew: details.startsAt != record.details.startsAt)
         if details != record.details { outcome.changes.append(.edited(details)) }
+        if details.programme != record.details.programme {
+            outcome.effects.append(.setProgramme(details.programme))
+        }
     }
 
     private func decideGoLive(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
@@ -131,15 +139,19 @@ extension Stage {
     // MARK: Coming and going
 
     private func decideJoin(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
-        guard mayStepUp(sender), !record.isOnStage(sender.id) else { return }
+        guard record.mayStepUp(sender), !record.isOnStage(sender.id) else { return }
         try promote(sender, now, &outcome)
     }
 
     private func decidePublish(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
         guard standing(of: sender) == .viewer else { return }
         // Of a published stream the latest source counts, and whoever it belongs to.
-        if record.origin == .published, sender.authority == .host || sender.authority == .admin { return }
-        guard mayStepUp(sender) else { throw .notOnStage }
+        if record.origin == .published, sender.authority == .host || sender.authority == .admin {
+            outcome.changes.append(
+                .hostReplaced(sender.id, StageRecord.Member(name: sender.name, since: now.wall)))
+            return
+        }
+        guard record.mayStepUp(sender) else { throw .notOnStage }
         try promote(sender, now, &outcome)
     }
 
@@ -151,7 +163,7 @@ extension Stage {
     }
 
     private mutating func decideLeave(_ sender: Sender, _ outcome: inout Outcome) throws(Rejection) {
-        guard standing(of: sender.id) != .host else {
+        guard sender.id != record.host else {
             guard standing(of: sender) == .host else { throw .notHost }
             throw .hostStays
         }

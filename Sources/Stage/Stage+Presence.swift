@@ -56,6 +56,8 @@ extension Stage {
             }
         } else if record.phase == .live, old != nil, old?.owner == nil || old?.owner == record.host {
             outcome.end(at: now, because: .sourceLeft)
+        } else if old != nil {
+            hostDeadline = now.elapsed + Self.sourceGrace
         }
         for change in outcome.changes { record.apply(change) }
         follow(outcome.changes, at: now)
@@ -83,9 +85,14 @@ extension Stage {
     package mutating func advance(to now: Moment) -> Outcome {
         var outcome = Outcome()
         for id in presence.takeDeparted(by: now.elapsed) { depart(id, into: &outcome) }
-        if let hostDeadline, record.phase == .live, hostDeadline <= now.elapsed {
+        if let hostDeadline, record.phase != .ended, hostDeadline <= now.elapsed {
             self.hostDeadline = nil
-            outcome.end(at: now, because: record.origin == .made ? .hostLeft : .sourceLeft)
+            if record.origin == .published, presence.isConnected(record.host) {
+                // On stage without camera and microphone.
+                self.hostDeadline = now.elapsed + Self.sourceGrace
+            } else {
+                outcome.end(at: now, because: record.origin == .made ? .hostLeft : .sourceLeft)
+            }
         }
         for change in outcome.changes { record.apply(change) }
         follow(outcome.changes, at: now)

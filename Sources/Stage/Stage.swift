@@ -15,6 +15,8 @@ package struct Stage: Equatable, Sendable {
     package static let listedViewerLimit = 100
     /// How long somebody without any connection is still here.
     package static let presenceGrace = Duration.seconds(15)
+    /// How long a published stream waits for its source's first packet.
+    package static let sourceGrace = Duration.seconds(60)
 
     package internal(set) var record: StageRecord
     var presence = PresenceTable()
@@ -56,6 +58,7 @@ package struct Stage: Equatable, Sendable {
         outcome.events = [.created]
         var stage = Stage(record: StageRecord(creation))
         stage.openDoors(at: now)
+        if origin == .published { stage.hostDeadline = now.elapsed + Self.sourceGrace }
         return (stage, outcome)
     }
 
@@ -67,19 +70,34 @@ package struct Stage: Equatable, Sendable {
     package init(restoring record: StageRecord, at now: Moment) {
         self.record = record
         guard record.phase != .ended else { return }
-        let members = Array(record.speakers.mapValues(\.name)) + Array(record.hands.mapValues(\.name))
-        for (id, name) in members + Array(record.invitations.mapValues(\.name)) {
-            presence.touch(id, name: name, until: now.elapsed + Self.presenceGrace)
+        awaitMembers(at: now)
+        if record.phase == .live {
+            startHostDeadline(at: now)
+        } else if record.origin == .published {
+            hostDeadline = now.elapsed + Self.sourceGrace
         }
-        if record.phase == .live { startHostDeadline(at: now) }
         openDoors(at: now)
     }
 
     /// Goes back to what was remembered, because the changes since then could not be.
     ///
-    /// Who is there stays.
-    package mutating func revert(to record: StageRecord) {
+    /// Who is there stays; who only was because of those changes gets the usual time.
+    package mutating func revert(to record: StageRecord, at now: Moment) {
         self.record = record
+        awaitMembers(at: now)
+        if record.phase != .live, record.origin == .made {
+            hostDeadline = nil
+        } else if hostDeadline == nil, record.origin == .made, !presence.isConnected(record.host) {
+            startHostDeadline(at: now)
+        }
+        openDoors(at: now)
+    }
+
+    private mutating func awaitMembers(at now: Moment) {
+        let members = Array(record.speakers.mapValues(\.name)) + Array(record.hands.mapValues(\.name))
+        for (id, name) in members + Array(record.invitations.mapValues(\.name)) {
+            presence.touch(id, name: name, until: now.elapsed + Self.presenceGrace)
+        }
     }
 
     // MARK: Who is who
@@ -111,45 +129,15 @@ package struct Stage: Equatable, Sendable {
         case host, speaker, viewer
     }
 
-    /// What an identity is in this stream.
-    package func standing(of id: ParticipantID) -> Standing {
-        id == record.host ? .host : record.speakers[id] != nil ? .speaker : .viewer
-    }
-
-    /// What somebody is in this stream: a viewer's token does not make a host of whoever bears the host's name.
-    package func standing(of sender: Sender) -> Standing {
-        switch standing(of: sender.id) {
-        case .host where sender.authority == .host || sender.authority == .admin: .host
-        case .speaker: .speaker
-        default: .viewer
-        }
-    }
-
-    /// Whether somebody has a host's rights over others.
-    package func isModerator(_ sender: Sender) -> Bool {
-        sender.authority == .admin || standing(of: sender) == .host
-    }
-
-    /// Whether a token alone opens the stage.
-    func mayStepUp(_ sender: Sender) -> Bool {
-        switch sender.authority {
-        case .speaker, .host: sender.id != record.host && !record.demoted.contains(sender.id)
-        case .admin, .viewer: false
-        }
-    }
+    package func standing(of sender: Sender) -> Standing { record.standing(of: sender) }
+    package func isModerator(_ sender: Sender) -> Bool { record.isModerator(sender) }
 
     /// Whether somebody may see and hear the programme now.
     /// - Parameter sender: nil for somebody without a name.
     package func admit(_ sender: Sender?) throws(Rejection) {
         if let sender, record.banned[sender.id] != nil, sender.authority != .admin { throw .banned }
         guard record.phase != .ended else { throw .ended }
-        guard record.phase == .backstage, !areDoorsOpen else { return }
-        if let sender,
-            isModerator(sender) || standing(of: sender) != .viewer || mayStepUp(sender)
-                || sender.mayJoinBackstage
-        {
-            return
-        }
+        guard !record.admits(sender, areDoorsOpen: areDoorsOpen) else { return }
         throw .backstage(startsAt: record.details.startsAt, waiting: counts.waiting)
     }
 
@@ -190,6 +178,8 @@ package struct StageOutcome: Equatable, Sendable {
     /// What others outside the server may want to hear.
     package var events: [StageEvent] = []
 
+    package init() {}
+
     package var isEmpty: Bool { changes.isEmpty && effects.isEmpty && events.isEmpty }
 }
 
@@ -197,6 +187,10 @@ package struct StageOutcome: Equatable, Sendable {
 package enum StageEffect: Equatable, Sendable {
     /// Ask somebody's client to mute; it may unmute.
     case requestMute(of: ParticipantID, StageChange.MediaKind, by: ParticipantID)
+    /// Show everybody on stage what somebody says of their microphone and camera.
+    case showMute(of: ParticipantID, audio: Bool, video: Bool)
+    /// Give viewers something else.
+    case setProgramme(StageDetails.Programme)
     /// End what somebody publishes; they may go on watching.
     case retire(ParticipantID)
     /// End everything somebody has here.

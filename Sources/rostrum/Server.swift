@@ -19,8 +19,15 @@ struct Server: Sendable {
         let data = try await DataService.open(configuration, log: log)
         let node: Node
         do {
-            node = try Node(configuration: nodeConfiguration(configuration), log: log)
+            node = try Node(configuration: nodeConfiguration(configuration), log: log, store: data.store)
         } catch {
+            await data.stop()
+            throw error
+        }
+        do {
+            try await node.load()
+        } catch {
+            await node.stop()
             await data.stop()
             throw error
         }
@@ -81,6 +88,8 @@ struct Server: Sendable {
         result.sessionLimit = configuration.maximumSessions
         // Only a browser on this machine can use it, and only in development there is one.
         result.advertisesLoopback = configuration.isDevelopment
+        result.createsStreamsOnPublish = configuration.isDevelopment
+        result.reportsEvents = configuration.webhooks != nil
         return result
     }
 

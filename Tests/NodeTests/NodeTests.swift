@@ -2,6 +2,7 @@ import Base
 import Forwarding
 import Foundation
 import Peer
+import Stage
 import TestSupport
 import Testing
 import Wire
@@ -37,7 +38,8 @@ private func withNode(
     ) throws -> SessionRequest {
         let name = purpose == .publish ? "chrome-publish" : "chrome-play"
         return SessionRequest(
-            purpose: purpose, stream: show, participant: ParticipantID("ann"),
+            purpose: purpose, stream: show,
+            sender: ParticipantID("ann").map { Stage.Sender(id: $0, authority: .host) },
             offer: try offer ?? Fixtures.text("Offers/\(name).sdp"), patience: patience)
     }
 
@@ -168,19 +170,6 @@ private func withNode(
         }
     }
 }
-
-@Suite struct NodeStreams {
-    @Test func `are followed from the state they have`() async throws {
-        try await withNode { node in
-            let show = try #require(StreamID("show"))
-            var changes = await node.changes(of: show).makeAsyncIterator()
-            #expect(await changes.next()?.state == .waiting)
-            await node.stop()
-            #expect(await changes.next() == nil)
-        }
-    }
-}
-
 @Suite struct `A worker's processor` {
     @Test(arguments: [(0, 2), (1, 5), (2, 2), (7, 5)])
     func `is one of those that the process may use`(worker: Int, processor: Int) {

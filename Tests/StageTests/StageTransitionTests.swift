@@ -322,11 +322,21 @@ import Testing
         #expect(outcome.effects == [.close])
     }
 
+    @Test mutating func `without a source wait for one as long as their host is there`() {
+        let socket = rig.connect(StageRig.ann)
+        rig.wait(600)
+        #expect(rig.stage.record.phase == .backstage)
+        rig.disconnect(StageRig.ann, socket)
+        rig.wait(60)
+        #expect(rig.stage.record.endReason == .sourceLeft)
+    }
+
     @Test mutating func `belong to the latest source`() throws {
         _ = rig.setSource("ann")
         let bob = StageRig.sender("bob", .host)
-        #expect(try rig.apply(.publish, from: bob).changes.isEmpty)
-        _ = rig.setSource("bob")
+        let member = StageRecord.Member(name: bob.name, since: rig.now.wall)
+        #expect(try rig.apply(.publish, from: bob).changes == [.hostReplaced(bob.id, member)])
+        #expect(rig.setSource("bob").changes.isEmpty)
         #expect(rig.stage.record.host == bob.id)
         #expect(rig.stage.standing(of: StageRig.ann) == .viewer)
         _ = rig.setSource(nil)

@@ -44,9 +44,9 @@ package struct HTTPServerSettings: Sendable {
     package var limitsLoopback = false
 
     /// Silence after which a WebSocket is pinged; in whole seconds.
-    package var webSocketPing = Duration.seconds(20)
+    package var webSocketPing = Duration.seconds(5)
     /// Silence after which a WebSocket is given up; longer than `webSocketPing`.
-    package var webSocketHangup = Duration.seconds(40)
+    package var webSocketHangup = Duration.seconds(15)
     /// One incoming WebSocket message, in bytes; more closes with 1009.
     package var maximumMessageBytes = 16 * 1024
     /// Incoming messages nobody has read yet; more closes with 1008.

@@ -92,8 +92,15 @@ struct RequestHead {
             guard let value = wsi.text(token) else { continue }
             headers.add(name, value)
         }
+        for name in customNames {
+            guard let value = wsi.customText(name + ":") else { continue }
+            headers.add(name, value)
+        }
         return headers
     }
+
+    /// What the gateway needs beyond them.
+    private static let customNames = ["idempotency-key"]
 
     /// The header fields libwebsockets knows, which are all that the gateway needs.
     private static let names: [(String, lws_token_indexes)] = (0..<WSI_TOKEN_COUNT.rawValue).compactMap {
@@ -132,6 +139,21 @@ struct RequestHead {
 }
 
 extension OpaquePointer {
+    /// A header libwebsockets has no token for, by its name in lower case with the colon.
+    func customText(_ name: String) -> String? {
+        let length = lws_hdr_custom_length(self, name, CInt(name.utf8.count))
+        guard length > 0 else { return nil }
+        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(length) + 1) { buffer in
+            let copied = lws_hdr_custom_copy(
+                self, buffer.baseAddress, length + 1, name, CInt(name.utf8.count))
+            guard copied > 0 else { return nil }
+            return String(
+                decoding: buffer.prefix(Int(copied)).lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self
+            )
+            .trimmed
+        }
+    }
+
     /// A header of a `struct lws`; nil when it is not there.
     func text(_ token: lws_token_indexes) -> String? {
         let length = lws_hdr_total_length(self, token)

@@ -82,11 +82,14 @@ package final class WebSocketConnection: Sendable {
     }
 
     /// Queues one message.
+    /// - Parameter limit: bytes that may wait already; nil for what the server's settings say.
     @discardableResult
-    package func send(_ message: WebSocketMessage) -> SendResult {
+    package func send(_ message: WebSocketMessage, limit: Int? = nil) -> SendResult {
         let (result, isFirst) = state.withLock { state -> (SendResult, Bool) in
             guard state.closing == nil, state.closed == nil else { return (.closed, false) }
-            guard state.outgoingBytes + message.size <= maximumOutgoingBytes else { return (.full, false) }
+            guard state.outgoingBytes + message.size <= maximumOutgoingBytes,
+                limit.map({ state.outgoingBytes <= $0 }) ?? true
+            else { return (.full, false) }
             state.outgoing.append(message)
             state.outgoingBytes += message.size
             return (.queued, state.outgoing.count - state.head == 1)
@@ -97,6 +100,9 @@ package final class WebSocketConnection: Sendable {
 
     @discardableResult
     package func send(_ text: String) -> SendResult { send(.text(text)) }
+
+    /// Whether nothing waits to be sent.
+    package var isDrained: Bool { state.withLock { $0.outgoingBytes == 0 } }
 
     /// Closes once everything queued has been sent.
     package func close(_ reason: WebSocketClose = .normal) {

@@ -1,4 +1,5 @@
 import Base
+import Stage
 
 /// Who may do what.
 struct Access: Sendable {
@@ -57,6 +58,13 @@ struct Access: Sendable {
         return token
     }
 
+    /// - Returns: somebody by name, who may act in the stream as far as its rules go.
+    func requireParticipant(_ request: HTTPRequest, of stream: StreamID) throws(Problem) -> Token {
+        guard let token = try token(of: request) else { throw Self.unauthorized("This takes a token.") }
+        guard token.mayPlay(stream) else { throw Self.forbidden("This token is not for this stream.") }
+        return token
+    }
+
     /// Development, on this machine, and not from some web page that happens to be open in its browser.
     func isTrustedDeveloper(_ request: HTTPRequest) -> Bool {
         guard settings.isDevelopment, request.remoteAddress.ip.isLoopback else { return false }
@@ -90,5 +98,22 @@ struct Access: Sendable {
         Problem(
             403, nil, detail,
             headers: ["WWW-Authenticate": "Bearer realm=\"rostrum\", error=\"insufficient_scope\""])
+    }
+}
+
+extension Token {
+    /// Its bearer, to the rules of a stream; nil where the token is for another one, and so says nothing here.
+    func sender(in stream: StreamID) -> Stage.Sender? {
+        guard mayPlay(stream) else { return nil }
+        let authority: Stage.Sender.Authority =
+            switch role {
+            case .admin: .admin
+            case .host: .host
+            case .speaker: .speaker
+            case .viewer: .viewer
+            }
+        return Stage.Sender(
+            id: subject, name: name, authority: authority,
+            mayJoinBackstage: capabilities.contains(.joinBackstage))
     }
 }

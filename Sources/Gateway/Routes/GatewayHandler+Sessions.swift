@@ -26,9 +26,8 @@ extension GatewayHandler {
         do throws(SessionRefusal) {
             created = try await service.createSession(
                 SessionRequest(
-                    purpose: purpose, stream: stream, participant: token?.subject, name: token?.name,
-                    isHost: token?.role == .host || token?.role == .admin, offer: offer, patience: patience,
-                    received: start))
+                    purpose: purpose, stream: stream, sender: token?.sender(in: stream), offer: offer,
+                    patience: patience, received: start))
         } catch {
             throw Problem(error)
         }
@@ -185,7 +184,7 @@ extension Problem {
                 503, "overloaded", "The server has no room for another session.",
                 headers: ["Retry-After": "5"])
         case .unknownSession: self.init(404, "unknown-session", "There is no such session.")
-        case .unknownStream: self.init(404, "unknown-stream", "There is no such stream.")
+        case .stage(let refusal): self.init(refusal)
         }
     }
 }

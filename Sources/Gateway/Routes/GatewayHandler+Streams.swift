@@ -1,8 +1,10 @@
 import Base
 import Foundation
 import Node
+import Stage
+import Store
 
-/// Streams, and who follows them.
+/// Streams: made, listed, shown, changed, begun and ended.
 extension GatewayHandler {
     /// `GET /v1/streams`.
     func listStreams(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
@@ -10,12 +12,14 @@ extension GatewayHandler {
         guard token != nil || settings.viewers == .everyone else {
             throw Access.unauthorized("To see streams takes a token.")
         }
+        let query = try StreamListQuery(request)
         let streams = await service.streamSnapshots().filter { stream in
-            settings.viewers == .everyone || token?.mayPlay(stream.id) == true
+            query.matches(stream) && (settings.viewers == .everyone || token?.mayPlay(stream.id) == true)
         }
-        var response = HTTPResponse.json(200, .object(["streams": .array(streams.map(\.json))]))
-        response.headers.set("Cache-Control", "no-store")
-        return response
+        let page = streams.prefix(query.limit)
+        let next = streams.count > page.count ? page.last.map { StreamListQuery.cursor(after: $0) } : nil
+        return Self.fresh(
+            .object(["streams": .array(page.map(\.json)), "next": .text(next)]))
     }
 
     /// `GET /v1/streams/{stream}`.
@@ -25,68 +29,159 @@ extension GatewayHandler {
         let stream = try Self.stream(parameters)
         _ = try access.requireViewer(request, of: stream)
         guard let snapshot = await service.streamSnapshot(stream) else {
-            throw Problem(SessionRefusal.unknownStream)
+            throw Problem(StageRefusal.unknownStream)
         }
-        var response = HTTPResponse.json(200, snapshot.json)
-        response.headers.set("Cache-Control", "no-store")
+        return Self.fresh(snapshot.json)
+    }
+
+    /// `POST /v1/streams`; with `Idempotency-Key` a repetition makes no second one.
+    func createStream(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        guard let token = try access.token(of: request) else {
+            throw Access.unauthorized("To make a stream takes a token.")
+        }
+        guard token.role == .host || token.role == .admin else {
+            throw Access.forbidden("To make a stream takes a host's or an admin's token.")
+        }
+        let body = try JSONBody(request, isOptional: true)
+        let id = try Self.name(of: body, for: token)
+        var (host, name) = (token.subject, token.name)
+        if let other = try body.participant("host"), other != host {
+            guard token.role == .admin else { throw Access.forbidden("Only an admin names another host.") }
+            (host, name) = (other, nil)
+        }
+        if let text = try body.string("hostName") {
+            guard ParticipantID(text) != nil else { throw JSONBody.invalid("hostName") }
+            name = text
+        }
+        var idempotency: (key: IdempotencyKey, request: [UInt8])?
+        if let key = request.headers["idempotency-key"] {
+            guard (1...255).contains(key.utf8.count) else { throw JSONBody.invalid("Idempotency-Key") }
+            idempotency = (IdempotencyKey(scope: "streams/\(token.subject)", key: key), request.body)
+        }
+        let creation = Node.StreamCreation(
+            id: id, host: host, hostName: name, edit: try body.edit(), idempotency: idempotency)
+        let snapshot: StreamSnapshot
+        do throws(StageRefusal) {
+            snapshot = try await service.createStream(creation)
+        } catch {
+            throw Problem(error)
+        }
+        var response = Self.fresh(snapshot.json, status: 201)
+        response.headers.set("Location", "/v1/streams/\(snapshot.id)")
         return response
     }
 
-    /// `GET /v1/streams/{stream}/sync`: first a snapshot, then changes, over a WebSocket.
-    ///
-    /// A change holds the whole stream: with `?since=` there is nothing else a client could have missed.
-    func follow(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
-        let stream = try Self.stream(parameters)
-        _ = try access.requireViewer(request, of: stream)
-        return { [service, settings] connection in
-            let changes = await service.changes(of: stream)
-            await withTaskGroup { group in
-                // Nothing is expected from the client, but its leaving ends this.
-                group.addTask { for await _ in connection.incoming {} }
-                group.addTask {
-                    await Self.send(changes, to: connection, interval: settings.changeInterval)
-                    connection.close(.goingAway)
-                }
-                await group.next()
-                group.cancelAll()
-            }
+    /// The name a new stream shall have; nil to make one up.
+    private static func name(of body: JSONBody, for token: Token) throws(Problem) -> StreamID? {
+        guard let text = try body.string("id") else {
+            if case .one(let stream) = token.scope { return stream }
+            return nil
         }
+        guard let stream = StreamID(text) else { throw JSONBody.invalid("id") }
+        guard token.mayPlay(stream) else { throw Access.forbidden("This token is not for this stream.") }
+        return stream
     }
 
-    private static func send(
-        _ changes: AsyncStream<StreamSnapshot>, to connection: WebSocketConnection, interval: Duration
-    ) async {
-        var type = "snapshot"
-        for await snapshot in changes {
-            let message = JSON.object([
-                "type": .string(type), "version": .number(Double(snapshot.version)), "stream": snapshot.json,
-            ])
-            // When the client reads too slowly it misses this state, and gets a later one.
-            if connection.send(String(decoding: message.bytes, as: UTF8.self)) == .closed { return }
-            type = "change"
-            // Many viewers that come at once are one message to everybody, not many.
-            do { try await Task.sleep(for: interval) } catch { return }
-        }
+    /// `PATCH /v1/streams/{stream}`: a merge patch of what its host decides.
+    func editStream(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let body = try JSONBody(request)
+        return try await stream(.edit(try body.edit()), request, parameters)
+    }
+
+    /// Does something to a stream, and shows it.
+    func stream(
+        _ command: Stage.Command, _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let (answer, _) = try await perform(request, parameters) { _ throws(Problem) in command }
+        return Self.fresh(answer.stream.json)
+    }
+
+    static func fresh(_ json: JSON, status: Int = 200) -> HTTPResponse {
+        var response = HTTPResponse.json(status, json)
+        response.headers.set("Cache-Control", "no-store")
+        return response
     }
 }
 
-extension StreamSnapshot {
-    /// As clients see it.
-    var json: JSON {
-        let tracks = (hasAudio ? ["audio"] : []) + (hasVideo ? ["video"] : [])
-        return .object([
-            "id": .string(id.description),
-            "state": .string(state.rawValue),
-            "version": .number(Double(version)),
-            "viewers": .number(Double(viewers)),
-            "host": host.map { .string($0.description) } ?? .null,
-            "hostName": (hostName ?? host?.description).map { .string($0) } ?? .null,
-            "startedAt": startedAt.map { .string(Timestamp.text($0)) } ?? .null,
-            "endedAt": endedAt.map { .string(Timestamp.text($0)) } ?? .null,
-            "tracks": .array(tracks.map { .object(["kind": .string($0)]) }),
-        ])
+/// Which streams somebody wants to see.
+struct StreamListQuery {
+    private let states: Set<StreamState>
+    private let host: String?
+    private let after: WallTime?
+    private let before: WallTime?
+    private let cursor: StreamSnapshot.ListOrder?
+    let limit: Int
+
+    static let longestPage = 1_000
+
+    init(_ request: HTTPRequest) throws(Problem) {
+        let names = request.query("state")?.split(separator: ",") ?? []
+        var states = Set<StreamState>()
+        for name in names {
+            guard let state = StreamState(rawValue: String(name)) else { throw JSONBody.invalid("state") }
+            states.insert(state)
+        }
+        self.states = states
+        host = request.query("host")
+        after = try Self.time(request, "after")
+        before = try Self.time(request, "before")
+        if let text = request.query("limit") {
+            guard let number = Int(text), (1...Self.longestPage).contains(number) else {
+                throw JSONBody.invalid("limit")
+            }
+            limit = number
+        } else {
+            limit = Self.longestPage
+        }
+        if let text = request.query("cursor") {
+            guard let order = Self.order(text) else { throw JSONBody.invalid("cursor") }
+            cursor = order
+        } else {
+            cursor = nil
+        }
+    }
+
+    private static func time(_ request: HTTPRequest, _ name: String) throws(Problem) -> WallTime? {
+        guard let text = request.query(name) else { return nil }
+        guard let time = WallTime(text) else { throw JSONBody.invalid(name) }
+        return time
+    }
+
+    func matches(_ stream: StreamSnapshot) -> Bool {
+        if let cursor, !(cursor < stream.listOrder) { return false }
+        if let host, stream.host?.description != host { return false }
+        if let after, stream.effectiveStart < after { return false }
+        if let before, stream.effectiveStart >= before { return false }
+        return states.isEmpty || states.contains(stream.state)
+    }
+
+    /// A place in the order of the list, which stays one when the stream there is gone.
+    static func cursor(after stream: StreamSnapshot) -> String {
+        let order = stream.listOrder
+        return "\(order.rank).\(order.start).\(order.id)"
+    }
+
+    private static func order(_ text: String) -> StreamSnapshot.ListOrder? {
+        let parts = text.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 3, let rank = Int(parts[0]), let start = Int64(parts[1]),
+            let id = StreamID(parts[2])
+        else { return nil }
+        return StreamSnapshot.ListOrder(rank: rank, start: start, id: id.description)
+    }
+}
+
+extension WallTime {
+    /// ISO 8601 with a time zone, with or without fractions of seconds.
+    init?(_ text: String) {
+        guard text.utf8.count <= 40 else { return nil }
+        let plain = Date.ISO8601FormatStyle()
+        let fractional = Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+        guard let date = (try? fractional.parse(text)) ?? (try? plain.parse(text)) else { return nil }
+        let milliseconds = (date.timeIntervalSince1970 * 1_000).rounded()
+        guard abs(milliseconds) < 1e15 else { return nil }
+        self.init(milliseconds: Int64(milliseconds))
     }
 }
 
@@ -94,7 +189,6 @@ enum Timestamp {
     /// `2026-11-21T03:40:07.375Z`.
     /// - Parameter seconds: since 1970.
     static func text(_ seconds: Double) -> String {
-        Date(timeIntervalSince1970: seconds).formatted(
-            Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+        WallTime(milliseconds: Int64((seconds * 1_000).rounded())).text
     }
 }

@@ -7,6 +7,7 @@ extension GatewayHandler {
         let name: String?
         let role: String
         let stream: String?
+        let capabilities: [String]?
         /// In seconds.
         let ttl: Double?
     }
@@ -43,6 +44,10 @@ extension GatewayHandler {
         guard let scope = Token.Scope(wanted.stream, for: role) else {
             throw Problem(422, nil, "stream must be * or 1 to 64 of A-Z a-z 0-9 _ -.")
         }
+        let capabilities = (wanted.capabilities ?? []).map { Capability(rawValue: $0) }
+        guard capabilities.allSatisfy({ $0 != nil }) else {
+            throw Problem(422, nil, "capabilities may hold join-backstage.")
+        }
         let lifetime = wanted.ttl ?? Double(Self.usualLifetime)
         guard lifetime.isFinite, (1...Double(Self.longestLifetime)).contains(lifetime) else {
             throw Problem(422, nil, "ttl must be 1 to \(Self.longestLifetime) seconds.")
@@ -51,8 +56,8 @@ extension GatewayHandler {
         let expires = now + Int(lifetime)
         guard
             let token = access.authority.mint(
-                subject: subject, name: wanted.name, scope: scope, role: role, issuedAt: now, expires: expires
-            )
+                subject: subject, name: wanted.name, scope: scope, role: role,
+                capabilities: Set(capabilities.compactMap { $0 }), issuedAt: now, expires: expires)
         else { throw Problem(503, nil, "This server has no key to sign with.") }
         var response = HTTPResponse.json(
             201,

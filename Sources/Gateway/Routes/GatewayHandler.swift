@@ -1,5 +1,6 @@
 import Base
 import Node
+import Stage
 
 /// Answers everything the server can be asked.
 package struct GatewayHandler: HTTPHandler {
@@ -81,6 +82,7 @@ package struct GatewayHandler: HTTPHandler {
         case .joinEnd: try await endSession(request, .stage, parameters)
         case .makeToken: try makeToken(request)
         case .listStreams: try await listStreams(request)
+        case .createStream: try await createStream(request)
         case .showStream: try await showStream(request, parameters)
         case .followStream:
             throw Problem(
@@ -93,6 +95,31 @@ package struct GatewayHandler: HTTPHandler {
         case .livePage: try streamPage("live.html", request, parameters)
         case .watchPage: try streamPage("watch.html", request, parameters)
         case .asset: try pages.asset(parameters["file"] ?? "", for: request)
+        default: try await performOnStage(operation, request, parameters)
+        }
+    }
+
+    /// What participants do in a stream.
+    private func performOnStage(
+        _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        switch operation {
+        case .editStream: try await editStream(request, parameters)
+        case .goLive: try await stream(.goLive, request, parameters)
+        case .endStream: try await stream(.end, request, parameters)
+        case .showParticipants: try await showParticipants(request, parameters)
+        case .enter: try await enter(request, parameters)
+        case .removeParticipant: try await removeParticipant(request, parameters)
+        case .ban: try await ban(request, parameters)
+        case .renewToken: try await renewToken(request, parameters)
+        case .invite: try await invite(request, parameters)
+        case .endInvitation: try await endInvitation(request, parameters)
+        case .acceptInvitation: try await acceptInvitation(request, parameters)
+        case .leaveStage: try await leaveStage(request, parameters)
+        case .describeSpeaker: try await describeSpeaker(request, parameters)
+        case .requestMute: try await requestMute(request, parameters)
+        case .raiseHand, .lowerHand, .unban: try await simple(operation, request, parameters)
+        default: throw Problem(404, nil, "There is nothing at this path.")
         }
     }
 
@@ -152,7 +179,7 @@ extension GatewayHandler {
             status: 204,
             headers: [
                 "Allow": methods, "Access-Control-Allow-Methods": methods,
-                "Access-Control-Allow-Headers": "Authorization, Content-Type, If-Match",
+                "Access-Control-Allow-Headers": "Authorization, Content-Type, Idempotency-Key, If-Match",
                 "Access-Control-Max-Age": "86400",
             ])
         let parts = request.path.split(separator: "/")
@@ -177,6 +204,8 @@ enum MediaType {
     /// RFC 8840 §9.
     static let fragment = "application/trickle-ice-sdpfrag"
     static let json = "application/json"
+    /// RFC 7396.
+    static let mergePatch = "application/merge-patch+json"
 
     /// Whether a request's body says it is of that type; parameters do not matter.
     static func isContent(of request: HTTPRequest, _ type: String) -> Bool {

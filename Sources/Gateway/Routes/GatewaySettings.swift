@@ -35,8 +35,6 @@ package struct GatewaySettings: Sendable {
     /// How long a viewer waits with `?wait` and without a number.
     package var usualPatience = Duration.seconds(60)
     package var longestPatience = Duration.seconds(3_600)
-    /// The least time between two messages to one follower of a stream.
-    package var changeInterval = Duration.milliseconds(200)
 
     /// Of what the routes do not know.
     package var furtherMetrics: (@Sendable () -> [Metric])?

@@ -6,7 +6,10 @@ enum Operation: String, CaseIterable, Sendable {
     case play, playPreview, playSession, playTrickle, playEnd
     case join, joinSession, joinTrickle, joinEnd
     case makeToken
-    case listStreams, showStream, followStream
+    case listStreams, createStream, showStream, editStream, goLive, endStream, followStream
+    case showParticipants, enter, removeParticipant, ban, unban, renewToken
+    case raiseHand, lowerHand, invite, endInvitation, acceptInvitation
+    case leaveStage, describeSpeaker, requestMute
     case health, readiness, metrics, openAPI
     case feedPage, livePage, watchPage, asset
 }
@@ -78,7 +81,25 @@ enum Router {
         Route(.delete, "/whep/{stream}/{session}", .playEnd),
         Route(.post, "/v1/tokens", .makeToken),
         Route(.get, "/v1/streams", .listStreams),
+        Route(.post, "/v1/streams", .createStream),
         Route(.get, "/v1/streams/{stream}", .showStream),
+        Route(.patch, "/v1/streams/{stream}", .editStream),
+        Route(.post, "/v1/streams/{stream}/live", .goLive),
+        Route(.post, "/v1/streams/{stream}/end", .endStream),
+        Route(.get, "/v1/streams/{stream}/participants", .showParticipants),
+        Route(.post, "/v1/streams/{stream}/participants", .enter),
+        Route(.delete, "/v1/streams/{stream}/participants/{participant}", .removeParticipant),
+        Route(.post, "/v1/streams/{stream}/bans", .ban),
+        Route(.delete, "/v1/streams/{stream}/bans/{participant}", .unban),
+        Route(.post, "/v1/streams/{stream}/hands", .raiseHand),
+        Route(.delete, "/v1/streams/{stream}/hands/{participant}", .lowerHand),
+        Route(.post, "/v1/streams/{stream}/invitations", .invite),
+        Route(.delete, "/v1/streams/{stream}/invitations/{participant}", .endInvitation),
+        Route(.post, "/v1/streams/{stream}/invitations/{participant}/accept", .acceptInvitation),
+        Route(.patch, "/v1/streams/{stream}/speakers/{participant}", .describeSpeaker),
+        Route(.delete, "/v1/streams/{stream}/speakers/{participant}", .leaveStage),
+        Route(.post, "/v1/streams/{stream}/speakers/{participant}/mute", .requestMute),
+        Route(.post, "/v1/streams/{stream}/tokens", .renewToken),
         Route(.get, "/v1/streams/{stream}/sync", .followStream),
         Route(.post, "/v1/streams/{stream}/sessions", .join),
         Route(.get, "/v1/streams/{stream}/sessions/{session}", .joinSession),

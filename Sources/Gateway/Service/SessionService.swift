@@ -1,5 +1,6 @@
 import Base
 import Node
+import Stage
 
 /// What the routes need of the server behind them; a `Node`, and a stand-in in tests.
 package protocol SessionService: Sendable {
@@ -16,8 +17,20 @@ package protocol SessionService: Sendable {
     func endSession(_ id: SessionID) async -> Bool
     func streamSnapshots() async -> [StreamSnapshot]
     func streamSnapshot(_ id: StreamID) async -> StreamSnapshot?
-    /// The stream's state now and after each change.
-    func changes(of id: StreamID) async -> AsyncStream<StreamSnapshot>
+    func createStream(_ creation: Node.StreamCreation) async throws(StageRefusal) -> StreamSnapshot
+    /// - Returns: once it is durable.
+    func perform(
+        _ command: Stage.Command, in stream: StreamID, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> StageAnswer
+    /// What somebody is in a stream now.
+    func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer
+    /// All that followers know.
+    func overview(of stream: StreamID) async throws(StageRefusal) -> JSON
+    /// Begins to tell somebody of a stream.
+    /// - Returns: what ends it.
+    func follow(
+        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, _ end: any SyncFollower
+    ) async throws(StageRefusal) -> @Sendable () async -> Void
     /// Whether it takes new sessions.
     var isReady: Bool { get async }
     /// - Parameters: `published` and `played`: how long their requests took to be answered.

@@ -9,6 +9,12 @@ package enum Role: String, Sendable, CaseIterable {
     case admin
 }
 
+/// What a token allows beyond its role.
+package enum Capability: String, Sendable, CaseIterable {
+    /// Come in before the doors open.
+    case joinBackstage = "join-backstage"
+}
+
 /// What a token says, once its signature was found good.
 package struct Token: Equatable, Sendable {
     /// Which streams it is for.
@@ -33,20 +39,23 @@ package struct Token: Equatable, Sendable {
     package let name: String?
     package let scope: Scope
     package let role: Role
+    /// `capabilities`; unknown ones are passed over.
+    package let capabilities: Set<Capability>
     /// `nbf`, in seconds since 1970.
     package let notBefore: Int?
     /// `exp`, in seconds since 1970.
     package let expires: Int
 
     package init(
-        keyID: String, subject: ParticipantID, name: String?, scope: Scope, role: Role, notBefore: Int? = nil,
-        expires: Int
+        keyID: String, subject: ParticipantID, name: String?, scope: Scope, role: Role,
+        capabilities: Set<Capability> = [], notBefore: Int? = nil, expires: Int
     ) {
         self.keyID = keyID
         self.subject = subject
         self.name = name
         self.scope = scope
         self.role = role
+        self.capabilities = capabilities
         self.notBefore = notBefore
         self.expires = expires
     }

@@ -38,6 +38,7 @@ package struct TokenAuthority: Sendable {
         var name: String?
         var stream: String?
         var role: String?
+        var capabilities: [String]?
         var nbf: Double?
         var exp: Double?
         var iat: Double?
@@ -85,8 +86,8 @@ package struct TokenAuthority: Sendable {
         }
         return Token(
             keyID: claims.iss, subject: subject, name: claims.name, scope: scope, role: role,
-            notBefore: notBefore,
-            expires: expires)
+            capabilities: Set((claims.capabilities ?? []).compactMap { Capability(rawValue: $0) }),
+            notBefore: notBefore, expires: expires)
     }
 
     /// A NumericDate within some thousand years of now.
@@ -98,7 +99,8 @@ package struct TokenAuthority: Sendable {
     /// Signs a token with the first key.
     /// - Returns: nil without any key.
     package func mint(
-        subject: ParticipantID, name: String?, scope: Token.Scope, role: Role, issuedAt now: Int, expires: Int
+        subject: ParticipantID, name: String?, scope: Token.Scope, role: Role,
+        capabilities: Set<Capability> = [], issuedAt now: Int, expires: Int
     ) -> Secret<String>? {
         guard let key = keys.first else { return nil }
         var claims = Claims(iss: key.id)
@@ -110,6 +112,7 @@ package struct TokenAuthority: Sendable {
             case .one(let stream): stream.description
             }
         claims.role = role.rawValue
+        if !capabilities.isEmpty { claims.capabilities = capabilities.map(\.rawValue).sorted() }
         claims.iat = Double(now)
         claims.exp = Double(expires)
         let encoder = JSONEncoder()

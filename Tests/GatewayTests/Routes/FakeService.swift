@@ -1,6 +1,7 @@
 import Base
 import Foundation
 @testable import Node
+import Stage
 import Synchronization
 
 @testable import Gateway
@@ -14,7 +15,6 @@ final class FakeService: SessionService {
         var tags: [SessionID: String] = [:]
         var fragments: [String] = []
         var snapshots: [StreamSnapshot] = []
-        var watchers: [AsyncStream<StreamSnapshot>.Continuation] = []
         var isReady = true
     }
 
@@ -65,18 +65,24 @@ final class FakeService: SessionService {
         state.withLock { $0.snapshots.first { $0.id == id } }
     }
 
-    func changes(of id: StreamID) async -> AsyncStream<StreamSnapshot> {
-        let (changes, continuation) = AsyncStream.makeStream(of: StreamSnapshot.self)
-        state.withLock { state in
-            if let snapshot = state.snapshots.first(where: { $0.id == id }) { continuation.yield(snapshot) }
-            state.watchers.append(continuation)
-        }
-        return changes
+    // Stages are tested on a node.
+    func createStream(_ creation: Node.StreamCreation) async throws(StageRefusal) -> StreamSnapshot {
+        throw .unknownStream
     }
 
-    func announce(_ snapshot: StreamSnapshot) {
-        for watcher in state.withLock({ $0.watchers }) { watcher.yield(snapshot) }
+    func perform(
+        _ command: Stage.Command, in stream: StreamID, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> StageAnswer { throw .unknownStream }
+
+    func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer {
+        throw .unknownStream
     }
+
+    func overview(of stream: StreamID) async throws(StageRefusal) -> JSON { throw .unknownStream }
+
+    func follow(
+        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, _ end: any SyncFollower
+    ) async throws(StageRefusal) -> @Sendable () async -> Void { throw .unknownStream }
 
     var isReady: Bool { get async { state.withLock { $0.isReady } } }
 
@@ -98,7 +104,6 @@ struct Bench {
         var settings = GatewaySettings()
         settings.viewers = .everyone
         settings.isDevelopment = true
-        settings.changeInterval = .milliseconds(1)
         change(&settings)
         handler = GatewayHandler(
             service: service, authority: authority, settings: settings, pages: try WebPages.load(),

@@ -90,7 +90,7 @@ private let fragment: HTTPHeaders = [
 
     @Test(arguments: [
         (SessionRefusal.malformedOffer("x"), 400), (.unsupportedOffer("x"), 422), (.notAcceptable("x"), 406),
-        (.noPublisher, 409), (.overloaded, 503), (.unknownSession, 404), (.unknownStream, 404),
+        (.noPublisher, 409), (.overloaded, 503), (.unknownSession, 404), (.stage(.unknownStream), 404),
     ])
     func `answers each refusal with its status`(_ refusal: SessionRefusal, _ status: Int) async throws {
         let bench = try Bench()

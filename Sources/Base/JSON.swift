@@ -1,0 +1,105 @@
+/// A JSON value to be sent.
+/// - Source: RFC 8259.
+package enum JSON: Sendable, Equatable {
+    case null
+    case bool(Bool)
+    case number(Double)
+    case string(String)
+    case array([JSON])
+    case object([String: JSON])
+
+    package static func text(_ value: String?) -> JSON { value.map { .string($0) } ?? .null }
+    package static func integer(_ value: some BinaryInteger) -> JSON { .number(Double(value)) }
+    package static func time(_ value: WallTime?) -> JSON { value.map { .string($0.text) } ?? .null }
+
+    package subscript(_ key: String) -> JSON? {
+        get {
+            if case .object(let members) = self { return members[key] }
+            return nil
+        }
+        set {
+            guard case .object(var members) = self else { return }
+            members[key] = newValue
+            self = .object(members)
+        }
+    }
+
+    /// Members are sorted, so that equal values have equal bytes.
+    package var bytes: [UInt8] {
+        var bytes: [UInt8] = []
+        append(to: &bytes)
+        return bytes
+    }
+
+    package var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    private func append(to bytes: inout [UInt8]) {
+        switch self {
+        case .null: bytes += "null".utf8
+        case .bool(let value): bytes += (value ? "true" : "false").utf8
+        case .number(let value): Self.append(value, to: &bytes)
+        case .string(let value): Self.append(value, to: &bytes)
+        case .array(let values):
+            bytes.append(UInt8(ascii: "["))
+            for (index, value) in values.enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                value.append(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "]"))
+        case .object(let members):
+            bytes.append(UInt8(ascii: "{"))
+            for (index, member) in members.sorted(by: { $0.key < $1.key }).enumerated() {
+                if index > 0 { bytes.append(UInt8(ascii: ",")) }
+                Self.append(member.key, to: &bytes)
+                bytes.append(UInt8(ascii: ":"))
+                member.value.append(to: &bytes)
+            }
+            bytes.append(UInt8(ascii: "}"))
+        }
+    }
+
+    /// JSON knows no infinity and nothing that is not a number.
+    private static func append(_ value: Double, to bytes: inout [UInt8]) {
+        guard value.isFinite else {
+            bytes += "null".utf8
+            return
+        }
+        let isWhole = value == value.rounded() && abs(value) < 1e15
+        bytes += (isWhole ? "\(Int64(value))" : "\(value)").utf8
+    }
+
+    private static func append(_ text: String, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): bytes += [UInt8(ascii: "\\"), byte]
+            case 0x0A: bytes += "\\n".utf8
+            case 0..<0x20:
+                let digits = String(byte, radix: 16)
+                bytes += "\\u\(String(repeating: "0", count: 4 - digits.utf8.count))\(digits)".utf8
+            default: bytes.append(byte)
+            }
+        }
+        bytes.append(UInt8(ascii: "\""))
+    }
+}
+
+extension JSON: Decodable {
+    /// For requests; members that come twice count once.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        if container.decodeNil() {
+            self = .null
+        } else if let value = try? container.decode(Bool.self) {
+            self = .bool(value)
+        } else if let value = try? container.decode(Double.self) {
+            self = .number(value)
+        } else if let value = try? container.decode(String.self) {
+            self = .string(value)
+        } else if let values = try? container.decode([JSON].self) {
+            self = .array(values)
+        } else {
+            self = .object(try container.decode([String: JSON].self))
+        }
+    }
+}

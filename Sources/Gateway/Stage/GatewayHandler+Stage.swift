@@ -1,0 +1,238 @@
+import Base
+import Foundation
+import Node
+import Stage
+
+/// What participants do in a stream. The stage decides; here is only found out who wants what.
+extension GatewayHandler {
+    /// Finds out who asks, and has the stage decide.
+    /// - Parameter command: made of the sender, once it is known.
+    func perform(
+        _ request: HTTPRequest, _ parameters: [String: String],
+        _ command: (Stage.Sender) throws(Problem) -> Stage.Command
+    ) async throws(Problem) -> (answer: StageAnswer, token: Token) {
+        let (stream, token, sender) = try participant(request, parameters)
+        let command = try command(sender)
+        do throws(StageRefusal) {
+            return (try await service.perform(command, in: stream, from: sender), token)
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    private func participant(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) throws(Problem) -> (StreamID, Token, Stage.Sender) {
+        let stream = try Self.stream(parameters)
+        let token = try access.requireParticipant(request, of: stream)
+        guard let sender = token.sender(in: stream) else {
+            throw Access.forbidden("This token is not for this stream.")
+        }
+        return (stream, token, sender)
+    }
+
+    /// The participant a path names.
+    private static func target(_ parameters: [String: String]) throws(Problem) -> ParticipantID {
+        guard let id = parameters["participant"].flatMap({ ParticipantID($0) }) else {
+            throw Problem(StageRefusal.rejected(.unknownParticipant))
+        }
+        return id
+    }
+
+    /// The participant a body names.
+    private static func named(_ request: HTTPRequest) throws(Problem) -> ParticipantID {
+        guard let id = try JSONBody(request).participant("participant") else {
+            throw JSONBody.invalid("participant")
+        }
+        return id
+    }
+
+    /// - Parameter renews: whether the answer holds a token for what its bearer is now.
+    private func answer(
+        _ result: (answer: StageAnswer, token: Token), renews: Bool = false
+    ) throws(Problem) -> HTTPResponse {
+        let (answer, token) = result
+        var members: [String: JSON] = ["version": .integer(answer.version), "you": answer.you.json]
+        if renews {
+            let (text, expires) = try renewed(token, as: answer.you.standing, in: answer.stream.id)
+            members["token"] = .string(text)
+            members["expiresAt"] = .string(Timestamp.text(Double(expires)))
+        }
+        return Self.fresh(.object(members))
+    }
+
+    /// A token for what somebody is in a stream now; it lasts an hour, or as long as the one that was shown.
+    private func renewed(
+        _ token: Token, as standing: Stage.Standing, in stream: StreamID
+    ) throws(Problem) -> (text: String, expires: Int) {
+        let role: Role =
+            switch standing {
+            case .host: .host
+            case .speaker: .speaker
+            // What a token gives by itself it goes on giving: the stage knows whom it does not count for.
+            case .viewer: .viewer
+            }
+        let now = access.now()
+        let expires = max(token.expires, now + Self.tokenLifetime)
+        let minted = access.authority.mint(
+            subject: token.subject, name: token.name, scope: .one(stream), role: role,
+            capabilities: token.capabilities, issuedAt: now, expires: expires)
+        guard let minted else { throw Problem(503, nil, "This server has no key to sign with.") }
+        return (minted.exposed, expires)
+    }
+
+    /// In seconds.
+    private static let tokenLifetime = 3_600
+
+    // MARK: Participants
+
+    /// `GET .../participants`: what followers know, once.
+    func showParticipants(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let stream = try Self.stream(parameters)
+        let token = try access.requireViewer(request, of: stream)
+        do throws(StageRefusal) {
+            if let sender = token?.sender(in: stream) {
+                _ = try await service.look(at: stream, as: sender)
+            }
+            return Self.fresh(try await service.overview(of: stream))
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// `POST .../participants`.
+    func enter(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        try answer(
+            try await perform(request, parameters) { _ throws(Problem) in .join }, renews: true)
+    }
+
+    /// `DELETE .../participants/{participant}`: leave, or remove somebody.
+    func removeParticipant(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let target = try Self.target(parameters)
+        let bans = request.query("ban") == "true"
+        return try answer(
+            try await perform(request, parameters) { sender throws(Problem) in
+                bans ? .ban(target) : sender.id == target ? .leave : .remove(target)
+            })
+    }
+
+    /// `POST .../bans`.
+    func ban(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        try answer(
+            try await perform(request, parameters) { _ throws(Problem) in .ban(try Self.named(request)) })
+    }
+
+    /// `POST .../tokens`.
+    func renewToken(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let (stream, token, sender) = try participant(request, parameters)
+        let seen: StageAnswer
+        do throws(StageRefusal) {
+            seen = try await service.look(at: stream, as: sender)
+        } catch {
+            throw Problem(error)
+        }
+        return try answer((seen, token), renews: true)
+    }
+
+    // MARK: Hands, invitations, speakers
+
+    /// `POST .../invitations`.
+    func invite(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        try answer(
+            try await perform(request, parameters) { _ throws(Problem) in .invite(try Self.named(request)) })
+    }
+
+    /// `DELETE .../invitations/{participant}`: decline one's own, or withdraw another's.
+    func endInvitation(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let target = try Self.target(parameters)
+        return try answer(
+            try await perform(request, parameters) { sender throws(Problem) in
+                sender.id == target ? .decline : .withdrawInvitation(target)
+            })
+    }
+
+    /// `POST .../invitations/{participant}/accept`.
+    func acceptInvitation(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let target = try Self.target(parameters)
+        return try answer(
+            try await perform(request, parameters) { sender throws(Problem) in
+                guard sender.id == target else { throw Problem(StageRefusal.rejected(.notInvited)) }
+                return .accept
+            }, renews: true)
+    }
+
+    /// `DELETE .../speakers/{participant}`: step down, or move somebody to the viewers.
+    func leaveStage(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let target = try Self.target(parameters)
+        let result = try await perform(request, parameters) { sender throws(Problem) in
+            sender.id == target ? .stepDown : .moveToViewers(target)
+        }
+        return try answer(result, renews: result.token.subject == target)
+    }
+
+    /// `PATCH .../speakers/{participant}`: what somebody on stage says of themselves.
+    func describeSpeaker(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let target = try Self.target(parameters)
+        let body = try JSONBody(request)
+        var commands: [Stage.Command] = []
+        if let isOn = try body.bool("audioMuted") { commands.append(.setMuted(.audio, isOn)) }
+        if let isOn = try body.bool("videoMuted") { commands.append(.setMuted(.video, isOn)) }
+        if let isOn = try body.bool("paused") { commands.append(.setPaused(isOn)) }
+        guard !commands.isEmpty else { throw JSONBody.invalid("audioMuted") }
+        let (_, token, _) = try participant(request, parameters)
+        guard token.subject == target else {
+            throw Problem(StageRefusal.rejected(.notOnStage))
+        }
+        var result: (StageAnswer, Token)?
+        for command in commands {
+            result = try await perform(request, parameters) { _ throws(Problem) in command }
+        }
+        guard let result else { throw JSONBody.invalid("audioMuted") }
+        return try answer(result)
+    }
+
+    /// `POST .../speakers/{participant}/mute`: asks somebody's client to mute itself.
+    func requestMute(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let target = try Self.target(parameters)
+        let kind = try JSONBody(request, isOptional: true).string("kind") ?? "audio"
+        guard let kind = StageChange.MediaKind(rawValue: kind) else { throw JSONBody.invalid("kind") }
+        return try answer(
+            try await perform(request, parameters) { _ throws(Problem) in .requestMute(target, kind) })
+    }
+
+    /// What needs nothing but the participant in its path.
+    func simple(
+        _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        try answer(
+            try await perform(request, parameters) { _ throws(Problem) in
+                switch operation {
+                case .lowerHand: .lowerHand(try Self.target(parameters))
+                case .unban: .unban(try Self.target(parameters))
+                default: .raiseHand
+                }
+            })
+    }
+}

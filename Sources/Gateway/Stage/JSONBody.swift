@@ -1,0 +1,101 @@
+import Base
+import Foundation
+import Node
+import Stage
+
+/// A request's JSON object, read member by member; what is not asked for is passed over.
+struct JSONBody {
+    private let members: [String: JSON]
+    /// Those that are `null`.
+    private let cleared: Set<String>
+
+    /// - Parameter isOptional: whether no body means an empty object.
+    init(_ request: HTTPRequest, isOptional: Bool = false) throws(Problem) {
+        if request.body.isEmpty, isOptional {
+            (members, cleared) = ([:], [])
+            return
+        }
+        guard
+            MediaType.isContent(of: request, MediaType.json)
+                || MediaType.isContent(of: request, MediaType.mergePatch)
+        else {
+            throw Problem(415, nil, "The request must come as \(MediaType.json).")
+        }
+        guard let members = try? JSONDecoder().decode([String: JSON].self, from: Data(request.body)) else {
+            throw Problem(400, nil, "The body must be a JSON object.")
+        }
+        self.members = members.filter { $0.value != .null }
+        cleared = Set(members.keys).subtracting(self.members.keys)
+    }
+
+    static func invalid(_ name: String) -> Problem {
+        Problem(StageRefusal.rejected(.invalid(name)))
+    }
+
+    /// Nil when it is missing or `null`.
+    func string(_ name: String) throws(Problem) -> String? {
+        switch members[name] {
+        case nil: return nil
+        case .string(let text): return text
+        default: throw Self.invalid(name)
+        }
+    }
+
+    func participant(_ name: String) throws(Problem) -> ParticipantID? {
+        guard let text = try string(name) else { return nil }
+        guard let id = ParticipantID(text) else { throw Self.invalid(name) }
+        return id
+    }
+
+    func bool(_ name: String) throws(Problem) -> Bool? {
+        switch members[name] {
+        case nil: return nil
+        case .bool(let value): return value
+        default: throw Self.invalid(name)
+        }
+    }
+
+    func integer(_ name: String) throws(Problem) -> Int? {
+        guard let value = members[name] else { return nil }
+        guard case .number(let number) = value, let integer = Int(exactly: number) else {
+            throw Self.invalid(name)
+        }
+        return integer
+    }
+
+    private func value<Value: RawRepresentable>(_ name: String) throws(Problem) -> Value?
+    where Value.RawValue == String {
+        guard let text = try string(name) else { return nil }
+        guard let value = Value(rawValue: text) else { throw Self.invalid(name) }
+        return value
+    }
+
+    /// What a host wants of a stream.
+    func edit() throws(Problem) -> StageEdit {
+        var edit = StageEdit()
+        if cleared.contains("title") {
+            edit.title = .clear
+        } else if let title = try string("title") {
+            edit.title = .set(title)
+        }
+        if cleared.contains("startsAt") {
+            edit.startsAt = .clear
+        } else if let text = try string("startsAt") {
+            guard let time = WallTime(text) else { throw Self.invalid("startsAt") }
+            edit.startsAt = .set(time)
+        }
+        edit.joinAheadSeconds = try integer("joinAheadSeconds")
+        edit.hostGraceSeconds = try integer("hostGraceSeconds")
+        edit.programme = try value("programme")
+        if let value = members["layers"] {
+            guard case .array(let values) = value else { throw Self.invalid("layers") }
+            edit.layers = try values.map { value throws(Problem) in
+                guard case .string(let name) = value, let layer = StageDetails.Layer(rawValue: name) else {
+                    throw Self.invalid("layers")
+                }
+                return layer
+            }
+        }
+        return edit
+    }
+}

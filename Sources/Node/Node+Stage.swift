@@ -1,0 +1,198 @@
+import Base
+import Crypto
+import Foundation
+import Stage
+import Store
+
+/// Streams by name: made, found, asked and followed.
+extension Node {
+    // MARK: Finding
+
+    /// Reads what the store knows of streams that have not ended, and the names of those that have.
+    package func load() async throws(StoreError) {
+        for stored in try await store.load(.open) {
+            do {
+                let host = try StreamHost(stored, hostEnvironment)
+                hosts[host.id] = host
+                directory.update(await host.snapshot)
+                await host.tick()
+            } catch {
+                log.error("stream.unreadable", ["stream": stored.listing.stream, "error": "\(error)"])
+            }
+        }
+        var query = StreamQuery()
+        query.states = [StreamState.ended.rawValue]
+        query.limit = 1_000
+        var count = 0
+        while count < Self.streamLimit {
+            let page = try await store.list(query)
+            for listing in page where hosts[listing.stream] == nil {
+                directory.update(StreamSnapshot(listing))
+            }
+            guard let last = page.last, page.count == query.limit else { break }
+            count += page.count
+            query.after = (last.createdAt, last.stream)
+        }
+        log.info("streams.loaded", ["open": hosts.count])
+    }
+
+    /// The place of a stream, whether anybody made it or not.
+    package func host(of id: StreamID) async throws(StageRefusal) -> StreamHost {
+        if let host = hosts[id], await !host.isClosed { return host }
+        guard !isStopping, hosts.count < Self.hostLimit else { throw .overloaded }
+        let lookup =
+            lookups[id]
+            ?? Task { [store, hostEnvironment] in
+                guard let stored = try await store.load(.one(id)).first else {
+                    return StreamHost(id, hostEnvironment)
+                }
+                return try StreamHost(stored, hostEnvironment)
+            }
+        lookups[id] = lookup
+        do {
+            let host = try await lookup.value
+            // Whoever waited with us has been here before, or comes after.
+            if lookups[id] == lookup {
+                lookups[id] = nil
+                hosts[id] = host
+            }
+            return hosts[id] ?? host
+        } catch {
+            if lookups[id] == lookup { lookups[id] = nil }
+            throw .storage("\(error)")
+        }
+    }
+
+    /// The place of a stream that somebody made.
+    private func madeHost(of id: StreamID) async throws(StageRefusal) -> StreamHost {
+        let host = try await host(of: id)
+        guard await host.committed != nil else { throw .unknownStream }
+        return host
+    }
+
+    package func streamSnapshots() -> [StreamSnapshot] { directory.all }
+
+    package func streamSnapshot(_ id: StreamID) async -> StreamSnapshot? {
+        if let host = hosts[id] {
+            let snapshot = await host.snapshot
+            // Somebody waits for it, or nobody ever heard of it.
+            return snapshot.createdAt != nil || streams[id] != nil ? snapshot : nil
+        }
+        return directory[id]
+    }
+
+    // MARK: Asking
+
+    /// What somebody wants a stream to be made of.
+    package struct StreamCreation: Sendable {
+        package let id: StreamID?
+        package let host: ParticipantID
+        package let hostName: String?
+        package let edit: StageEdit
+        /// Whose request it is, by the client's own key, and the request itself.
+        package let idempotency: (key: IdempotencyKey, request: [UInt8])?
+
+        package init(
+            id: StreamID?, host: ParticipantID, hostName: String?, edit: StageEdit,
+            idempotency: (key: IdempotencyKey, request: [UInt8])? = nil
+        ) {
+            self.id = id
+            self.host = host
+            self.hostName = hostName
+            self.edit = edit
+            self.idempotency = idempotency
+        }
+    }
+
+    /// Makes a stream; the same request with the same key makes it once.
+    package func createStream(_ creation: StreamCreation) async throws(StageRefusal) -> StreamSnapshot {
+        guard let (key, request) = creation.idempotency else {
+            return try await create(creation, answer: nil)
+        }
+        guard requestsUnderWay.insert(key).inserted else { throw .busy }
+        defer { requestsUnderWay.remove(key) }
+        let digest = HMAC.sha256(key: Array("rostrum".utf8).span, request.span)
+        let time = Moment.now().wall
+        let earlier: IdempotentAnswer?
+        do throws(StoreError) {
+            earlier = try await store.answer(to: key, at: time.milliseconds)
+        } catch {
+            throw .storage("\(error)")
+        }
+        guard let earlier else {
+            let expiry = time.advanced(bySeconds: Self.answerLifetime).milliseconds
+            return try await create(creation) { id in
+                let answer = Array(id.description.utf8)
+                return (key, IdempotentAnswer(request: digest, answer: answer, expiresAt: expiry))
+            }
+        }
+        guard earlier.request == digest else { throw .keyReused }
+        guard let id = StreamID(String(decoding: earlier.answer, as: UTF8.self)),
+            let snapshot = await streamSnapshot(id)
+        else { throw .unknownStream }
+        return snapshot
+    }
+
+    private func create(
+        _ creation: StreamCreation,
+        answer: (@Sendable (StreamID) -> (key: IdempotencyKey, value: IdempotentAnswer))?
+    ) async throws(StageRefusal) -> StreamSnapshot {
+        let id = if let id = creation.id { id } else { try makeStreamID() }
+        let host = try await host(of: id)
+        return try await host.create(
+            host: creation.host, name: creation.hostName, edit: creation.edit, answer: answer?(id))
+    }
+
+    /// 60 random bits: neither guessed nor ever the same.
+    private func makeStreamID() throws(StageRefusal) -> StreamID {
+        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
+        let letters = (0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count, using: &random)] }
+        guard let id = StreamID(String(letters)) else { throw .overloaded }
+        return id
+    }
+
+    package func perform(
+        _ command: Stage.Command, in stream: StreamID, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> StageAnswer {
+        try await madeHost(of: stream).perform(command, from: sender)
+    }
+
+    /// What somebody is in a stream now.
+    package func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer
+    {
+        try await madeHost(of: stream).look(as: sender)
+    }
+
+    package func overview(of stream: StreamID) async throws(StageRefusal) -> JSON {
+        await (try madeHost(of: stream)).overview
+    }
+
+    /// Begins to tell somebody of a stream.
+    /// - Returns: what ends it.
+    package func follow(
+        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, _ end: any SyncFollower
+    ) async throws(StageRefusal) -> @Sendable () async -> Void {
+        let host = try await host(of: stream)
+        if await host.committed == nil, !configuration.createsStreamsOnPublish { throw .unknownStream }
+        let number = try await host.follow(as: sender, since: since, end)
+        return { await host.unfollow(number) }
+    }
+
+    /// Streams in memory, made or waited for.
+    private static let hostLimit = 50_000
+    /// In seconds: for how long a repeated request is known.
+    private static let answerLifetime = 86_400
+}
+
+extension StreamSnapshot {
+    /// What lists say of a stream that ended before this process began.
+    init(_ listing: StreamListing) {
+        self.init(waitingFor: listing.stream)
+        state = .ended
+        host = ParticipantID(listing.host)
+        details.title = listing.title
+        details.startsAt = listing.startsAt.map { WallTime(milliseconds: $0) }
+        createdAt = WallTime(milliseconds: listing.createdAt)
+        endedAt = listing.endedAt.map { WallTime(milliseconds: $0) }
+    }
+}

@@ -1,0 +1,55 @@
+import Base
+import Stage
+import Store
+import Synchronization
+
+/// What happens to one stream between two commits: made durable at once, then told.
+struct CommitBatch {
+    var changes: [StageChange] = []
+    var effects: [StageEffect] = []
+    var events: [StageEvent] = []
+    /// Those who asked for it.
+    var waiters: [CheckedContinuation<StageRefusal?, Never>] = []
+    var answer: (key: IdempotencyKey, value: IdempotentAnswer)?
+
+    mutating func append(_ outcome: StageOutcome) {
+        changes += outcome.changes
+        effects += outcome.effects
+        events += outcome.events
+    }
+}
+
+/// Where a store leaves its outcome: the store may be done before it returns, or later on a thread of its own.
+final class CommitOutcome: Sendable {
+    private enum State {
+        case open
+        case awaited(CheckedContinuation<Result<Void, StoreError>, Never>)
+        case done(Result<Void, StoreError>)
+    }
+
+    private let state = Mutex(State.open)
+
+    func complete(_ result: Result<Void, StoreError>) {
+        let waiter: CheckedContinuation<Result<Void, StoreError>, Never>? = state.withLock { state in
+            defer { state = .done(result) }
+            if case .awaited(let continuation) = state { return continuation }
+            return nil
+        }
+        waiter?.resume(returning: result)
+    }
+
+    var present: Result<Void, StoreError>? {
+        state.withLock { if case .done(let result) = $0 { result } else { nil } }
+    }
+
+    func value() async -> Result<Void, StoreError> {
+        await withCheckedContinuation { continuation in
+            let result: Result<Void, StoreError>? = state.withLock { state in
+                if case .done(let result) = state { return result }
+                state = .awaited(continuation)
+                return nil
+            }
+            if let result { continuation.resume(returning: result) }
+        }
+    }
+}

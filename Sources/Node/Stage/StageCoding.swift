@@ -1,0 +1,30 @@
+import Base
+import Foundation
+import Stage
+import Store
+
+/// How streams are written into the store: JSON, because it can be read by people who look for what went wrong.
+enum StageCoding {
+    static func bytes(_ value: some Encodable) throws -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys]
+        return Array(try encoder.encode(value))
+    }
+
+    /// What a stream was, out of its snapshot and the changes after it.
+    /// - Throws: what is wrong with the bytes.
+    static func record(of stored: StoredStream) throws -> StageRecord? {
+        let decoder = JSONDecoder()
+        let base = try stored.snapshot.map { try decoder.decode(StageRecord.self, from: Data($0)) }
+        let changes = try stored.records.map { try decoder.decode(StageChange.self, from: Data($0)) }
+        return StageRecord.replaying(changes, onto: base)
+    }
+
+    static func listing(of record: StageRecord) -> StreamListing {
+        StreamListing(
+            stream: record.id, state: StreamSnapshot(record).state.rawValue,
+            host: record.host.description, title: record.details.title,
+            createdAt: record.createdAt.milliseconds, startsAt: record.details.startsAt?.milliseconds,
+            endedAt: record.endedAt?.milliseconds)
+    }
+}

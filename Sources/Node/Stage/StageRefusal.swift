@@ -1,0 +1,25 @@
+import Stage
+
+/// Why something that was asked of a stream was not done.
+package enum StageRefusal: Error, Equatable, Sendable {
+    /// The stage's rules stand against it.
+    case rejected(Rejection)
+    case unknownStream
+    case streamExists
+    /// The same idempotency key came with another request.
+    case keyReused
+    /// The same request is under way.
+    case busy
+    /// It could not be made durable, so it did not happen; media is not concerned.
+    case storage(String)
+    /// As many streams as can be.
+    case overloaded
+}
+
+/// What a command is answered; all of it is durable.
+package struct StageAnswer: Sendable {
+    /// Followers learn of it with this version at the latest.
+    package let version: UInt64
+    package let you: SyncYou
+    package let stream: StreamSnapshot
+}

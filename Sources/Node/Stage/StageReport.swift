@@ -1,0 +1,51 @@
+import Base
+import Foundation
+import Stage
+import Store
+
+/// What webhooks are told: `{"id","type","at","stream":{…},"participant":{"id","name"}}`.
+enum StageReport {
+    static func event(_ event: StageEvent, of record: StageRecord, at time: WallTime) -> OutboxEvent {
+        // Unique for ever, so that receivers can tell a repetition.
+        let id = UUID().uuidString.lowercased()
+        var stream = StreamSnapshot(record).json
+        for name in ["version", "viewers", "waiting", "tracks", "doorsOpen"] { stream[name] = nil }
+        var members: [String: JSON] = [
+            "id": .string(id), "type": .string(event.type), "at": .time(time), "stream": stream,
+        ]
+        if let (participant, name) = event.participant(in: record) {
+            members["participant"] = .object([
+                "id": .string(participant.description), "name": .text(name),
+                "role": .string(record.standing(of: participant).rawValue),
+            ])
+        }
+        if case .removed(_, let isBanned) = event { members["banned"] = .bool(isBanned) }
+        return OutboxEvent(
+            id: id, type: event.type, committedAt: time.milliseconds, body: JSON.object(members).bytes)
+    }
+}
+
+extension StageEvent {
+    /// Stays the same for ever.
+    fileprivate var type: String {
+        switch self {
+        case .created: "stream.created"
+        case .live: "stream.live"
+        case .ended: "stream.ended"
+        case .joined: "participant.joined"
+        case .left: "participant.left"
+        case .promoted: "participant.promoted"
+        case .demoted: "participant.demoted"
+        case .removed: "participant.removed"
+        }
+    }
+
+    fileprivate func participant(in record: StageRecord) -> (ParticipantID, String?)? {
+        switch self {
+        case .created, .live, .ended: nil
+        case .joined(let id, let name): (id, name)
+        case .left(let id), .promoted(let id), .demoted(let id), .removed(let id, _):
+            (id, record.member(id)?.name)
+        }
+    }
+}

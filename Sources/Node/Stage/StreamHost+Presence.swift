@@ -1,0 +1,156 @@
+import Base
+import Stage
+
+/// Who is there, what they are told, and the passing of time.
+extension StreamHost {
+    // MARK: Sessions and media
+
+    /// Notes that somebody has a peer connection that works.
+    package func connect(_ sender: Stage.Sender?, by connection: Stage.Connection) {
+        connections[connection] = .some(sender)
+        // Refused only to those who hear of it elsewhere.
+        try? decide { stage, now throws(Rejection) in
+            stage.connect(sender, by: connection, at: now)
+        }
+    }
+
+    package func disconnect(_ connection: Stage.Connection) {
+        guard let sender = connections.removeValue(forKey: connection) else { return }
+        try? decide { stage, now throws(Rejection) in
+            stage.disconnect(sender?.id, by: connection, at: now)
+            return StageOutcome()
+        }
+    }
+
+    /// Notes what viewers would get from now on.
+    package func setSource(_ source: Stage.Source?) {
+        try? decide { stage, now throws(Rejection) in stage.setSource(source, at: now) }
+    }
+
+    // MARK: Followers
+
+    /// Begins to tell somebody of the stream: a snapshot, or what they missed, then each change.
+    /// - Returns: the follower's number, for `unfollow`.
+    package func follow(
+        as sender: Stage.Sender?, since: UInt64?, _ end: any SyncFollower
+    ) throws(StageRefusal) -> UInt64 {
+        guard !isClosed else { throw .overloaded }
+        if let sender, sender.authority != .admin, stage?.record.banned[sender.id] != nil {
+            throw .rejected(.banned)
+        }
+        let you = sender.map(describer)
+        let number = sync.add(end, for: sender, since: since, you: you)
+        connect(sender, by: .socket(number))
+        scheduleTick()
+        return number
+    }
+
+    package func unfollow(_ number: UInt64) {
+        sync.remove(number)
+        disconnect(.socket(number))
+    }
+
+    /// Everything that is announced, for somebody who only looks once.
+    package var overview: JSON {
+        var members = sync.view.json
+        members["version"] = .integer(sync.version)
+        return .object(members)
+    }
+
+    /// Says what somebody is, as of what was announced; without a look at the hub, which it is given to.
+    private var describer: (Stage.Sender) -> SyncYou {
+        let (record, areDoorsOpen) = (committed, sync.view.stream.areDoorsOpen)
+        return { SyncYou($0, in: record, areDoorsOpen: areDoorsOpen) }
+    }
+
+    /// Tells followers what is different from what they were told.
+    func announce(about changes: [StageChange] = []) {
+        let now = environment.now().elapsed
+        stage?.refresh(&sync, at: now)
+        let old = sync.view.stream
+        guard sync.announce(view, at: now) || !changes.isEmpty else { return }
+        let new = sync.view.stream
+        let concernsAll =
+            old.state != new.state || old.areDoorsOpen != new.areDoorsOpen || old.host != new.host
+            || old.createdAt != new.createdAt
+        let you = describer
+        sync.announce(to: concernsAll ? nil : Set(changes.compactMap(\.subject)), you: you)
+        environment.directory.update(snapshot)
+    }
+
+    /// As of what is durable, and who is there now.
+    private var view: SyncView {
+        guard let committed else { return SyncView(stream: StreamSnapshot(waitingFor: id)) }
+        var stream = StreamSnapshot(committed)
+        stream.areDoorsOpen = stage?.areDoorsOpen ?? false
+        stream.viewers = sync.audience.counts.viewers
+        stream.waiting = sync.audience.counts.waiting
+        let source = committed.phase == .ended ? nil : stage?.source
+        stream.hasAudio = source?.hasAudio ?? false
+        stream.hasVideo = source?.hasVideo ?? false
+        var view = SyncView(stream: stream)
+        view.hands = committed.hands
+        view.invitations = committed.invitations
+        view.viewers = sync.audience.viewers.filter { !committed.isOnStage($0.key) }
+        let owner = source?.owner ?? committed.host
+        view.programme = SyncView.Programme(
+            hasAudio: stream.hasAudio, hasVideo: stream.hasVideo,
+            isPaused: committed.member(owner)?.isPaused ?? false)
+        guard committed.phase != .ended else { return view }
+        for (id, member) in committed.speakers {
+            view.speakers[id] = SyncView.Member(member: member, isHost: false, isPresent: isPresent(id))
+        }
+        view.speakers[committed.host] = SyncView.Member(
+            member: committed.hostMember, isHost: true, isPresent: isPresent(committed.host))
+        return view
+    }
+
+    private func isPresent(_ id: ParticipantID) -> Bool { stage?.isPresent(id) ?? false }
+
+    // MARK: Time
+
+    /// Does what is due; called by the timer, or by a test that moves the clock.
+    package func tick() {
+        guard !isClosed else { return }
+        timerAt = nil
+        let now = environment.now().elapsed
+        if let deadline = stage?.deadline, deadline <= now {
+            try? decide { stage, now throws(Rejection) in stage.advance(to: now) }
+        } else {
+            announce()
+        }
+        let you = describer
+        sync.advance(to: now, you: you)
+        scheduleTick()
+    }
+
+    /// When `tick` is due; nil if never.
+    package var deadline: MonotonicTime? {
+        var next = sync.deadline
+        if let time = stage?.deadline { next = min(next ?? time, time) }
+        if sync.hasSlowFollowers {
+            let time = environment.now().elapsed + SyncHub.audienceInterval
+            next = min(next ?? time, time)
+        }
+        return next
+    }
+
+    func scheduleTick() {
+        guard environment.runsTimer, !isClosed, let deadline else { return }
+        if let timerAt, timerAt <= deadline { return }
+        timer?.cancel()
+        timerAt = deadline
+        // A schedule may be years away; looking in between costs nothing.
+        let wait = min(max(deadline - environment.now().elapsed, .milliseconds(1)), .seconds(3_600))
+        timer = Task { [weak self] in
+            do { try await Task.sleep(for: wait) } catch { return }
+            await self?.tick()
+        }
+    }
+}
+
+extension Stage {
+    fileprivate mutating func refresh(_ sync: inout SyncHub, at now: MonotonicTime) {
+        sync.refreshAudience(of: &self, at: now)
+    }
+}

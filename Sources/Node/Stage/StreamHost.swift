@@ -1,0 +1,365 @@
+import Base
+import Stage
+import Store
+
+/// Gives one stream's `Stage` a single place to live, and keeps its word: nothing is told before it is durable.
+///
+/// A command is decided at once, in memory, so that commands cannot interleave; its answer, what followers are told
+/// and what has to be done wait until the store has the changes. While one commit is under way the next one gathers.
+/// When the store fails, the stage goes back to what is durable, and whoever waited hears of it.
+package actor StreamHost {
+    /// What a host needs of the world.
+    package struct Environment: Sendable {
+        let store: any StreamStore
+        let log: Log
+        let directory: StreamDirectory
+        let now: @Sendable () -> Moment
+        /// Must not block; called in order.
+        let perform: @Sendable (StageEffect, StreamID) -> Void
+        /// What to tell webhooks; nil for nothing.
+        let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent?)?
+        /// Off where a test moves the clock and calls `tick`.
+        let runsTimer: Bool
+
+        init(
+            store: any StreamStore, log: Log, directory: StreamDirectory,
+            now: @escaping @Sendable () -> Moment, runsTimer: Bool = true,
+            report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent?)? = nil,
+            perform: @escaping @Sendable (StageEffect, StreamID) -> Void
+        ) {
+            self.store = store
+            self.log = log
+            self.directory = directory
+            self.now = now
+            self.runsTimer = runsTimer
+            self.report = report
+            self.perform = perform
+        }
+    }
+
+    package nonisolated let id: StreamID
+    let environment: Environment
+    /// Ahead of what is durable while a commit is under way; nil while nobody made the stream.
+    var stage: Stage?
+    /// What is durable.
+    private(set) var committed: StageRecord?
+    /// The store's version of `committed`.
+    private var revision: UInt64 = 0
+    private var recordsSinceSnapshot = 0
+    private var listing: StreamListing?
+    private var gathering: CommitBatch?
+    private var inFlight: CommitBatch?
+    private var committing: Task<Void, Never>?
+    /// Who is connected; nil for those without a name.
+    var connections: [Stage.Connection: Stage.Sender?] = [:]
+    var sync: SyncHub
+    private(set) var isClosed = false
+    var timer: Task<Void, Never>?
+    var timerAt: MonotonicTime?
+
+    /// A snapshot is written after so many changes, so that a start need not read them all.
+    private static let snapshotInterval = 256
+    /// Changes that gather while a commit is under way; beyond it commands are refused.
+    private static let gatheringLimit = 4_096
+
+    /// A stream nobody made yet.
+    package init(_ id: StreamID, _ environment: Environment) {
+        self.id = id
+        self.environment = environment
+        let now = environment.now()
+        sync = SyncHub(id: id, at: now)
+    }
+
+    /// A stream as the store knows it.
+    /// - Throws: what is wrong with what was stored.
+    package init(_ stored: StoredStream, _ environment: Environment) throws {
+        id = stored.listing.stream
+        self.environment = environment
+        let now = environment.now()
+        revision = stored.version
+        recordsSinceSnapshot = stored.records.count
+        listing = stored.listing
+        committed = try StageCoding.record(of: stored)
+        stage = committed.map { Stage(restoring: $0, at: now) }
+        sync = SyncHub(id: id, at: now)
+        if let committed { sync.view.stream = StreamSnapshot(committed) }
+    }
+
+    // MARK: Commands
+
+    /// Does what somebody wants.
+    /// - Returns: once it is durable and was announced.
+    package func perform(_ command: Stage.Command, from sender: Stage.Sender) async throws(StageRefusal)
+        -> StageAnswer
+    {
+        guard gathering.map({ $0.changes.count < Self.gatheringLimit }) ?? true else { throw .overloaded }
+        try decide { stage, now throws(Rejection) in try stage.apply(command, from: sender, at: now) }
+        try await settled()
+        return answer(for: sender)
+    }
+
+    /// Makes the stream.
+    package func create(
+        host: ParticipantID, name: String?, edit: StageEdit, origin: StageRecord.Origin = .made,
+        answer: (key: IdempotencyKey, value: IdempotentAnswer)? = nil
+    ) async throws(StageRefusal) -> StreamSnapshot {
+        guard stage == nil || origin == .published && stage?.record.origin == .published && isOver else {
+            throw .streamExists
+        }
+        guard !isClosed else { throw .overloaded }
+        let made: (stage: Stage, outcome: StageOutcome)
+        do throws(Rejection) {
+            made = try Stage.create(
+                id, origin: origin, host: host, hostName: name, edit: edit, at: environment.now())
+        } catch {
+            throw .rejected(error)
+        }
+        var stage = made.stage
+        for (connection, sender) in connections {
+            _ = stage.connect(sender, by: connection, at: environment.now())
+        }
+        self.stage = stage
+        lastRefusal = nil
+        accept(made.outcome, answer: answer)
+        try await settled()
+        return snapshot
+    }
+
+    /// Somebody wants to publish: a host, a speaker, or by `canCreate` whoever may be one of a stream that is free.
+    /// - Returns: what they are there.
+    package func beginPublishing(
+        _ sender: Stage.Sender, canCreate: Bool
+    ) async throws(StageRefusal) -> Stage.Standing {
+        let isFree = stage == nil || stage?.record.origin == .published && isOver
+        if isFree, canCreate, sender.authority != .viewer {
+            // A speaker who is there first waits for a host, whoever that will be.
+            let isHost = sender.authority != .speaker
+            guard let host = isHost ? sender.id : ParticipantID("host") else { throw .unknownStream }
+            _ = try await create(
+                host: host, name: isHost ? sender.name : nil, edit: StageEdit(), origin: .published)
+        }
+        return try await perform(.publish, from: sender).you.standing
+    }
+
+    /// Whether somebody may watch now.
+    package func admit(_ sender: Stage.Sender?) throws(StageRefusal) {
+        // Of a published stream it is the media that is waited for.
+        guard let stage, stage.record.origin == .made || isBanned(sender) else { return }
+        do throws(Rejection) {
+            try stage.admit(sender)
+        } catch {
+            throw .rejected(error)
+        }
+    }
+
+    private func isBanned(_ sender: Stage.Sender?) -> Bool {
+        sender.map { stage?.record.banned[$0.id] != nil } ?? false
+    }
+
+    private var isOver: Bool { stage?.record.phase == .ended }
+
+    func answer(for sender: Stage.Sender) -> StageAnswer {
+        StageAnswer(
+            version: sync.version,
+            you: SyncYou(sender, in: committed, areDoorsOpen: stage?.areDoorsOpen ?? false), stream: snapshot)
+    }
+
+    /// What is known of somebody, without their asking for anything.
+    package func look(as sender: Stage.Sender) throws(StageRefusal) -> StageAnswer {
+        guard committed != nil else { throw .unknownStream }
+        if isBanned(sender), sender.authority != .admin { throw .rejected(.banned) }
+        return answer(for: sender)
+    }
+
+    /// What everybody may know now.
+    package var snapshot: StreamSnapshot {
+        var snapshot = sync.view.stream
+        snapshot.version = sync.version
+        return snapshot
+    }
+
+    // MARK: Deciding
+
+    /// Lets the stage decide, and sees to what follows.
+    func decide(
+        _ body: (inout Stage, Moment) throws(Rejection) -> StageOutcome
+    ) throws(StageRefusal) {
+        guard !isClosed else { throw .overloaded }
+        guard var stage else { throw .unknownStream }
+        lastRefusal = nil
+        // Not two copies, or every change would copy the stage.
+        self.stage = nil
+        let outcome: StageOutcome
+        do throws(Rejection) {
+            outcome = try body(&stage, environment.now())
+            self.stage = stage
+        } catch {
+            self.stage = stage
+            throw .rejected(error)
+        }
+        accept(outcome)
+    }
+
+    private func accept(
+        _ outcome: StageOutcome, answer: (key: IdempotencyKey, value: IdempotentAnswer)? = nil
+    ) {
+        defer { scheduleTick() }
+        sync.isAudienceChanged = true
+        let isForStore = !outcome.changes.isEmpty || environment.report != nil && !outcome.events.isEmpty
+        guard isForStore || gathering != nil || inFlight != nil else {
+            for effect in outcome.effects { carryOut(effect) }
+            announce()
+            return
+        }
+        // What changes nothing by itself still must not overtake what it was decided on.
+        var batch = gathering ?? CommitBatch()
+        batch.append(outcome)
+        if let answer { batch.answer = answer }
+        gathering = batch
+        startCommit()
+    }
+
+    /// Waits until all that was decided so far is durable.
+    func settled() async throws(StageRefusal) {
+        guard gathering != nil || inFlight != nil else {
+            if let lastRefusal {
+                self.lastRefusal = nil
+                throw lastRefusal
+            }
+            return
+        }
+        let refusal = await withCheckedContinuation { continuation in
+            if gathering != nil {
+                gathering?.waiters.append(continuation)
+            } else {
+                inFlight?.waiters.append(continuation)
+            }
+        }
+        if let refusal { throw refusal }
+    }
+
+    /// Of a commit that was refused before anybody could wait for it.
+    private var lastRefusal: StageRefusal?
+
+    // MARK: Committing
+
+    private func startCommit() {
+        guard inFlight == nil, let batch = gathering else { return }
+        gathering = nil
+        guard !batch.changes.isEmpty || environment.report != nil && !batch.events.isEmpty else {
+            conclude(batch)
+            return
+        }
+        let next = StageRecord.replaying(batch.changes, onto: committed)
+        guard let next, let commit = commit(of: batch, leadingTo: next) else {
+            fail([batch], .storage("the changes cannot be written"))
+            return
+        }
+        inFlight = batch
+        let outcome = CommitOutcome()
+        environment.store.submit(commit) { outcome.complete($0) }
+        if let result = outcome.present {
+            finishCommit(commit, next, result)
+        } else {
+            committing = Task {
+                let result = await outcome.value()
+                finishCommit(commit, next, result)
+            }
+        }
+    }
+
+    private func commit(of batch: CommitBatch, leadingTo next: StageRecord) -> StreamCommit? {
+        var commit = StreamCommit(stream: id, basis: revision)
+        do {
+            commit.records = try batch.changes.map { try StageCoding.bytes($0) }
+            if recordsSinceSnapshot + commit.records.count >= Self.snapshotInterval {
+                commit.snapshot = try StageCoding.bytes(next)
+            }
+        } catch {
+            environment.log.error("stage.unwritable", ["stream": id, "error": "\(error)"])
+            return nil
+        }
+        let nextListing = StageCoding.listing(of: next)
+        if nextListing != listing { commit.listing = nextListing }
+        commit.answer = batch.answer
+        if let report = environment.report {
+            let time = environment.now().wall
+            commit.events = batch.events.compactMap { report($0, next, time) }
+        }
+        return commit
+    }
+
+    private func finishCommit(
+        _ commit: StreamCommit, _ next: StageRecord, _ result: Result<Void, StoreError>
+    ) {
+        guard let batch = inFlight else { return }
+        inFlight = nil
+        switch result {
+        case .success:
+            committed = next
+            revision = commit.version
+            recordsSinceSnapshot = commit.snapshot == nil ? recordsSinceSnapshot + commit.records.count : 0
+            if let listing = commit.listing { self.listing = listing }
+            conclude(batch)
+            startCommit()
+        case .failure(let error):
+            environment.log.error("stage.commit-failed", ["stream": id, "error": "\(error)"])
+            let following = gathering.map { [$0] } ?? []
+            gathering = nil
+            if case .conflict = error { close(.unavailable) }
+            fail([batch] + following, .storage("\(error)"))
+        }
+        scheduleTick()
+    }
+
+    /// Tells and does what is durable now.
+    private func conclude(_ batch: CommitBatch) {
+        announce(about: batch.changes)
+        for effect in batch.effects { carryOut(effect) }
+        for waiter in batch.waiters { waiter.resume(returning: nil) }
+    }
+
+    /// Goes back to what is durable.
+    private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) {
+        if let committed {
+            stage?.revert(to: committed, at: environment.now())
+        } else {
+            stage = nil
+        }
+        announce()
+        let waiters = batches.flatMap(\.waiters)
+        // Refused at once: whoever asked has not begun to wait.
+        if waiters.isEmpty { lastRefusal = refusal }
+        for waiter in waiters { waiter.resume(returning: refusal) }
+    }
+
+    private func carryOut(_ effect: StageEffect) {
+        switch effect {
+        case .requestMute(let id, let kind, let sender): sync.deliverMute(kind, to: id, from: sender)
+        case .expel(let id, let reason):
+            for follower in sync.expel(id, as: reason == .banned ? .banned : .removed) {
+                connections[.socket(follower)] = nil
+            }
+        case .retire, .close: break
+        }
+        environment.perform(effect, id)
+    }
+
+    // MARK: The end
+
+    /// Sends all followers away and takes nothing more.
+    package func close(_ reason: SyncClose) {
+        isClosed = true
+        timer?.cancel()
+        timer = nil
+        sync.closeAll(reason)
+    }
+
+    /// Closes if nothing would be lost by it.
+    package func closeIfIdle() -> Bool {
+        guard connections.isEmpty, sync.isEmpty, gathering == nil, inFlight == nil else { return false }
+        if let stage, stage.record.phase != .ended { return false }
+        close(.goingAway)
+        return true
+    }
+}

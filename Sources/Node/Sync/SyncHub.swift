@@ -1,0 +1,199 @@
+import Base
+import Stage
+
+/// Everybody who follows one stream, and what they were told.
+///
+/// Each change is written once and shared by all. Nobody is waited for: who reads too slowly misses changes, and gets
+/// a snapshot once they have read what there was.
+struct SyncHub {
+    private struct Follower {
+        let end: any SyncFollower
+        let sender: Stage.Sender?
+        var you: SyncYou?
+        var isBehind = false
+    }
+
+    /// At most two a second.
+    static let audienceInterval = Duration.milliseconds(500)
+    static let heartbeatInterval = Duration.seconds(5)
+
+    /// What was announced last.
+    var view: SyncView
+    private(set) var version: UInt64
+    private var log: SyncLog
+    private var followers: [UInt64: Follower] = [:]
+    private var followersOf: [ParticipantID: Set<UInt64>] = [:]
+    private var behind: Set<UInt64> = []
+    private var nextNumber: UInt64 = 1
+    /// Viewers came or went since they were counted.
+    var isAudienceChanged = false
+    private(set) var audience = (counts: Stage.Counts(), viewers: [ParticipantID: String]())
+    private var lastAudience: MonotonicTime?
+    private var lastBroadcast: MonotonicTime
+
+    /// Versions go on from the time of day, so that after a restart none means something else than before.
+    init(id: StreamID, at now: Moment) {
+        view = SyncView(stream: StreamSnapshot(waitingFor: id))
+        version = UInt64(max(now.wall.milliseconds, 1))
+        log = SyncLog(base: version)
+        lastBroadcast = now.elapsed
+    }
+
+    var isEmpty: Bool { followers.isEmpty }
+
+    // MARK: Followers
+
+    /// - Parameter since: the version that the follower knows already.
+    /// - Returns: the follower's number.
+    mutating func add(
+        _ end: any SyncFollower, for sender: Stage.Sender?, since: UInt64?, you: SyncYou?
+    ) -> UInt64 {
+        let number = nextNumber
+        nextNumber += 1
+        followers[number] = Follower(end: end, sender: sender)
+        if let sender { followersOf[sender.id, default: []].insert(number) }
+        if let missed = since.flatMap({ log.changes(since: $0) }) {
+            for text in missed where followers[number]?.isBehind == false { send(text, to: number) }
+        } else {
+            send(snapshotText, to: number)
+        }
+        if let you { tell(you, to: number) }
+        return number
+    }
+
+    mutating func remove(_ number: UInt64) {
+        guard let follower = followers.removeValue(forKey: number) else { return }
+        behind.remove(number)
+        guard let id = follower.sender?.id else { return }
+        followersOf[id]?.remove(number)
+        if followersOf[id]?.isEmpty == true { followersOf[id] = nil }
+    }
+
+    /// - Returns: whom it concerned.
+    mutating func expel(_ id: ParticipantID, as reason: SyncClose) -> [UInt64] {
+        let numbers = Array(followersOf[id] ?? [])
+        for number in numbers {
+            followers[number]?.end.close(reason)
+            remove(number)
+        }
+        return numbers
+    }
+
+    mutating func closeAll(_ reason: SyncClose) {
+        for follower in followers.values { follower.end.close(reason) }
+        (followers, followersOf, behind) = ([:], [:], [])
+    }
+
+    // MARK: Telling
+
+    /// Announces what is different in `new`.
+    /// - Returns: whether anything is.
+    mutating func announce(_ new: SyncView, at now: MonotonicTime) -> Bool {
+        let patch = new.patch(from: view)
+        guard !patch.isEmpty else { return false }
+        view = new
+        version += 1
+        var message = patch
+        message["type"] = .string("change")
+        message["version"] = .integer(version)
+        let text = JSON.object(message).text
+        log.append(text, version: version)
+        lastBroadcast = now
+        for (number, follower) in followers where !follower.isBehind { send(text, to: number) }
+        return true
+    }
+
+    /// Tells participants what is new about themselves; nil means all of them.
+    mutating func announce(to participants: Set<ParticipantID>?, you: (Stage.Sender) -> SyncYou) {
+        let numbers = participants.map { $0.flatMap { followersOf[$0] ?? [] } } ?? Array(followers.keys)
+        for number in numbers {
+            guard let follower = followers[number], !follower.isBehind, let sender = follower.sender else {
+                continue
+            }
+            let news = you(sender)
+            if news != follower.you { tell(news, to: number) }
+        }
+    }
+
+    /// A request that passes by and is not remembered.
+    mutating func deliverMute(
+        _ kind: StageChange.MediaKind, to id: ParticipantID, from sender: ParticipantID
+    ) {
+        let message = JSON.object([
+            "type": .string("mute"), "kind": .string(kind.rawValue), "by": .string(sender.description),
+        ])
+        for number in followersOf[id] ?? [] where followers[number]?.isBehind == false {
+            send(message.text, to: number)
+        }
+    }
+
+    /// Counts viewers anew, unless that was done a moment ago.
+    mutating func refreshAudience(of stage: inout Stage, at now: MonotonicTime) {
+        guard isAudienceChanged, audienceDue.map({ $0 <= now }) ?? true else { return }
+        isAudienceChanged = false
+        lastAudience = now
+        let viewers = stage.listViewers().map { ($0.id, $0.name ?? $0.id.description) }
+        audience = (stage.counts, Dictionary(uniqueKeysWithValues: viewers))
+    }
+
+    private mutating func tell(_ you: SyncYou, to number: UInt64) {
+        let message = JSON.object(["type": .string("you"), "you": you.json])
+        if send(message.text, to: number) { followers[number]?.you = you }
+    }
+
+    @discardableResult
+    private mutating func send(_ text: String, to number: UInt64) -> Bool {
+        switch followers[number]?.end.send(text) {
+        case .queued: return true
+        case .full:
+            followers[number]?.isBehind = true
+            behind.insert(number)
+            return false
+        case .closed, nil: return false
+        }
+    }
+
+    private var snapshotText: String {
+        var message = view.json
+        message["type"] = .string("snapshot")
+        message["version"] = .integer(version)
+        return JSON.object(message).text
+    }
+
+    // MARK: Time
+
+    private var audienceDue: MonotonicTime? {
+        lastAudience.map { $0 + Self.audienceInterval }
+    }
+
+    /// When `advance`, or a look at the audience, has something to do; nil if never.
+    var deadline: MonotonicTime? {
+        var next: MonotonicTime?
+        if isAudienceChanged { next = audienceDue ?? lastBroadcast }
+        guard !followers.isEmpty else { return next }
+        let heartbeat = lastBroadcast + Self.heartbeatInterval
+        next = min(next ?? heartbeat, heartbeat)
+        return next
+    }
+
+    /// Whether somebody waits for a snapshot.
+    var hasSlowFollowers: Bool { !behind.isEmpty }
+
+    /// Heartbeats, and snapshots for those who have caught up.
+    mutating func advance(to now: MonotonicTime, you: (Stage.Sender) -> SyncYou) {
+        var snapshot: String?
+        for number in behind {
+            guard let follower = followers[number], follower.end.isDrained else { continue }
+            behind.remove(number)
+            followers[number]?.isBehind = false
+            let text = snapshot ?? snapshotText
+            snapshot = text
+            send(text, to: number)
+            if let sender = follower.sender { tell(you(sender), to: number) }
+        }
+        guard now >= lastBroadcast + Self.heartbeatInterval else { return }
+        lastBroadcast = now
+        let text = JSON.object(["type": .string("heartbeat"), "version": .integer(version)]).text
+        for (number, follower) in followers where !follower.isBehind { send(text, to: number) }
+    }
+}

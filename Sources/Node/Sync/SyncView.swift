@@ -1,0 +1,154 @@
+import Base
+import Stage
+
+/// What all who follow a stream know, in the pieces in which they are told of changes.
+struct SyncView: Equatable {
+    struct Member: Equatable {
+        let member: StageRecord.Member
+        let isHost: Bool
+        let isPresent: Bool
+    }
+
+    struct Programme: Equatable {
+        var hasAudio = false
+        var hasVideo = false
+        /// Whoever provides it says that they are not there at the moment.
+        var isPaused = false
+    }
+
+    /// Its version stays 0.
+    var stream: StreamSnapshot
+    var speakers: [ParticipantID: Member] = [:]
+    /// By name.
+    var viewers: [ParticipantID: String] = [:]
+    var hands: [ParticipantID: StageRecord.Entry] = [:]
+    var invitations: [ParticipantID: StageRecord.Entry] = [:]
+    var programme = Programme()
+
+    /// Everything, for somebody who knows nothing.
+    var json: [String: JSON] {
+        [
+            "stream": streamJSON,
+            "speakers": Self.object(speakers, Self.json),
+            "viewers": Self.object(viewers) { .object(["name": .string($0)]) },
+            "raisedHands": Self.object(hands, Self.json),
+            "invitations": Self.object(invitations, Self.json),
+            "counts": .object(counts),
+            "programme": .object(Self.json(programme)),
+        ]
+    }
+
+    /// What has to be merged into `old` to become this; empty if it is the same.
+    /// - Source: RFC 7396 (merge patch).
+    func patch(from old: SyncView) -> [String: JSON] {
+        var patch: [String: JSON] = [:]
+        if stream != old.stream { patch["stream"] = Self.difference(old.streamJSON, streamJSON) }
+        patch["speakers"] = Self.difference(old.speakers, speakers, Self.json)
+        patch["viewers"] = Self.difference(old.viewers, viewers) { .object(["name": .string($0)]) }
+        patch["raisedHands"] = Self.difference(old.hands, hands, Self.json)
+        patch["invitations"] = Self.difference(old.invitations, invitations, Self.json)
+        patch["counts"] = Self.difference(.object(old.counts), .object(counts))
+        if programme != old.programme {
+            patch["programme"] = Self.difference(
+                .object(Self.json(old.programme)), .object(Self.json(programme)))
+        }
+        return patch
+    }
+
+    /// The version stands outside.
+    private var streamJSON: JSON {
+        var json = stream.json
+        json["version"] = nil
+        return json
+    }
+
+    private var counts: [String: JSON] {
+        [
+            "viewers": .integer(stream.viewers), "waiting": .integer(stream.waiting),
+            "speakers": .integer(speakers.count), "raisedHands": .integer(hands.count),
+        ]
+    }
+
+    // MARK: Pieces
+
+    private static func object<Value>(
+        _ values: [ParticipantID: Value], _ json: (Value) -> JSON
+    ) -> JSON {
+        .object(Dictionary(uniqueKeysWithValues: values.map { ($0.description, json($1)) }))
+    }
+
+    /// Entries that came, changed or went; nil if none did.
+    private static func difference<Value: Equatable>(
+        _ old: [ParticipantID: Value], _ new: [ParticipantID: Value], _ json: (Value) -> JSON
+    ) -> JSON? {
+        guard old != new else { return nil }
+        var members: [String: JSON] = [:]
+        for (id, value) in new where old[id] != value { members[id.description] = json(value) }
+        for id in old.keys where new[id] == nil { members[id.description] = .null }
+        return .object(members)
+    }
+
+    /// Members of flat objects that are different; nil if none is.
+    private static func difference(_ old: JSON, _ new: JSON) -> JSON? {
+        guard case .object(let members) = new else { return nil }
+        let changed = members.filter { old[$0.key] != $0.value }
+        return changed.isEmpty ? nil : .object(changed)
+    }
+
+    private static func json(_ entry: StageRecord.Entry) -> JSON {
+        .object(["name": .text(entry.name), "since": .time(entry.since)])
+    }
+
+    private static func json(_ member: Member) -> JSON {
+        .object([
+            "name": .text(member.member.name), "role": .string(member.isHost ? "host" : "speaker"),
+            "since": .time(member.member.since), "present": .bool(member.isPresent),
+            "audioMuted": .bool(member.member.isAudioMuted), "videoMuted": .bool(member.member.isVideoMuted),
+            "paused": .bool(member.member.isPaused),
+        ])
+    }
+
+    private static func json(_ programme: Programme) -> [String: JSON] {
+        [
+            "ready": .bool(programme.hasAudio || programme.hasVideo), "audio": .bool(programme.hasAudio),
+            "video": .bool(programme.hasVideo), "paused": .bool(programme.isPaused),
+        ]
+    }
+}
+
+/// What only one participant is told about themselves.
+package struct SyncYou: Equatable, Sendable {
+    package let id: ParticipantID
+    package let name: String?
+    package let standing: Stage.Standing
+    package let isModerator: Bool
+    package let isHandRaised: Bool
+    package let isInvited: Bool
+    package let isAdmitted: Bool
+    package let member: StageRecord.Member?
+
+    /// - Parameter record: nil while nobody made the stream.
+    init(_ sender: Stage.Sender, in record: StageRecord?, areDoorsOpen: Bool) {
+        id = sender.id
+        standing = record?.standing(of: sender) ?? .viewer
+        isModerator = record?.isModerator(sender) ?? false
+        isHandRaised = record?.hands[sender.id] != nil
+        isInvited = record?.invitations[sender.id] != nil
+        isAdmitted =
+            record.map {
+                $0.banned[sender.id] == nil && $0.admits(sender, areDoorsOpen: areDoorsOpen)
+            } ?? false
+        member = standing == .viewer ? nil : record?.member(sender.id)
+        name = sender.name ?? member?.name
+    }
+
+    package var json: JSON {
+        .object([
+            "id": .string(id.description), "name": .text(name), "role": .string(standing.rawValue),
+            "isModerator": .bool(isModerator), "handRaised": .bool(isHandRaised),
+            "invited": .bool(isInvited), "admitted": .bool(isAdmitted),
+            "audioMuted": .bool(member?.isAudioMuted ?? false),
+            "videoMuted": .bool(member?.isVideoMuted ?? false), "paused": .bool(member?.isPaused ?? false),
+        ])
+    }
+}

@@ -1,0 +1,39 @@
+import Base
+
+/// Who is who.
+extension StageRecord {
+    package func standing(of id: ParticipantID) -> Stage.Standing {
+        id == host ? .host : speakers[id] != nil ? .speaker : .viewer
+    }
+
+    /// What somebody is in this stream: a viewer's token does not make a host of whoever bears the host's name.
+    package func standing(of sender: Stage.Sender) -> Stage.Standing {
+        if sender.id == host {
+            return sender.authority == .host || sender.authority == .admin ? .host : .viewer
+        }
+        return speakers[sender.id] != nil ? .speaker : .viewer
+    }
+
+    /// Whether somebody has a host's rights over others.
+    package func isModerator(_ sender: Stage.Sender) -> Bool {
+        sender.authority == .admin || standing(of: sender) == .host
+    }
+
+    /// Whether a token alone opens the stage.
+    func mayStepUp(_ sender: Stage.Sender) -> Bool {
+        switch sender.authority {
+        case .speaker, .host: sender.id != host && !demoted.contains(sender.id)
+        case .admin, .viewer: false
+        }
+    }
+
+    /// Whether somebody who is not banned may see and hear the programme.
+    package func admits(_ sender: Stage.Sender?, areDoorsOpen: Bool) -> Bool {
+        if phase == .live { return true }
+        guard phase == .backstage else { return false }
+        guard !areDoorsOpen else { return true }
+        guard let sender else { return false }
+        return isModerator(sender) || standing(of: sender) != .viewer || mayStepUp(sender)
+            || sender.mayJoinBackstage
+    }
+}

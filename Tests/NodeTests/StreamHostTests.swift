@@ -1,0 +1,288 @@
+import Base
+import Stage
+import Store
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Node
+
+@Suite struct StreamHosts {
+    private let rig: HostRig
+    private let bob = HostRig.bob
+
+    init() throws {
+        rig = try HostRig()
+    }
+
+    /// Lets tasks run until something is so.
+    private func until(_ isSo: () async -> Bool) async {
+        while await !isSo() { await Task.yield() }
+    }
+
+    @Test func `tell nobody before it is durable`() async throws {
+        try await rig.create()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        rig.store.hold()
+        follower.forget()
+        let answer = Task { try await rig.host.perform(.goLive, from: HostRig.ann) }
+        await until { rig.store.waiting == 1 }
+        #expect(follower.types.isEmpty)
+        #expect(rig.directory[rig.host.id]?.state == .backstage)
+        rig.store.release()
+        let version = try await answer.value.version
+        #expect(follower.types == ["change"])
+        #expect(follower.version == version)
+        #expect(rig.directory[rig.host.id]?.state == .live)
+    }
+
+    @Test func `gather what comes while a commit is under way into one`() async throws {
+        try await rig.create()
+        rig.store.hold()
+        let viewers = (0..<64).map { HostRig.sender("v\($0)", .viewer) }
+        await withTaskGroup { group in
+            for viewer in viewers {
+                group.addTask { _ = try? await rig.host.perform(.raiseHand, from: viewer) }
+            }
+            group.addTask {
+                await until { await rig.host.stage?.record.hands.count == 64 }
+                rig.store.release()
+            }
+        }
+        let commits = rig.store.commits.dropFirst()
+        #expect(commits.map(\.records.count).reduce(0, +) == 64)
+        #expect(commits.count == 2, "one under way, one with all the rest")
+        #expect(await rig.host.committed?.hands.count == 64)
+    }
+
+    @Test func `do what follows from a command only when it is durable`() async throws {
+        try await rig.create()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: bob, since: nil, follower)
+        rig.store.hold()
+        let answer = Task { try await rig.host.perform(.ban(bob.id), from: HostRig.ann) }
+        await until { rig.store.waiting == 1 }
+        #expect(rig.effects.value.isEmpty && follower.state.withLock { $0.closed } == nil)
+        rig.store.release()
+        _ = try await answer.value
+        #expect(rig.effects.value == [.expel(bob.id, .banned)])
+        #expect(follower.state.withLock { $0.closed } == .banned)
+        await #expect(throws: StageRefusal.rejected(.banned)) {
+            _ = try await rig.host.follow(as: bob, since: nil, TestFollower())
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `go back to what is durable when the disk is full`(isHeld: Bool) async throws {
+        try await rig.create()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: bob, since: nil, follower)
+        rig.store.fail(with: .unavailable("full"))
+        if isHeld { rig.store.hold() }
+        let first = Task { try await rig.host.perform(.raiseHand, from: bob) }
+        if isHeld { await until { rig.store.waiting == 1 } }
+        let second = Task { try await rig.host.perform(.invite(bob.id), from: HostRig.ann) }
+        if isHeld {
+            await until { await rig.host.stage?.record.invitations.count == 1 }
+            rig.store.release()
+        }
+        await #expect(throws: StageRefusal.storage("unavailable(\"full\")")) { try await first.value }
+        await #expect(throws: StageRefusal.self) { try await second.value }
+        #expect(await rig.host.stage?.record == rig.host.committed)
+        #expect(await rig.host.committed?.hands.isEmpty == true)
+        // Media and presence go on meanwhile, and commands once there is room.
+        await rig.host.setSource(Stage.Source(owner: nil, name: nil, hasAudio: true, hasVideo: false))
+        #expect(follower.known["programme"]?["ready"] == .bool(true))
+        rig.store.fail(with: nil)
+        _ = try await rig.host.perform(.raiseHand, from: bob)
+        #expect(follower.known["raisedHands"]?["bob"] != nil)
+    }
+
+    @Test func `come back from the store as they were`() async throws {
+        try await rig.create()
+        _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        for number in 0..<600 {
+            _ = try await rig.host.perform(
+                .setMuted(.audio, number % 2 == 0), from: HostRig.ann)
+        }
+        _ = try await rig.host.perform(.join, from: HostRig.sender("sam", .speaker))
+        let stored = try await rig.store.load(.one(rig.host.id))
+        let again = try StreamHost(
+            try #require(stored.first),
+            HostRig.environment(rig.store, rig.directory, clock: rig.clock, effects: rig.effects))
+        #expect(await again.committed == rig.host.committed)
+        #expect(stored.first.map { $0.records.count < 300 } == true, "snapshots bound what is read")
+        _ = try await again.perform(.moveToViewers(HostRig.sender("sam", .viewer).id), from: HostRig.ann)
+        #expect(await again.committed?.speakers.isEmpty == true)
+    }
+
+    @Test func `of published streams begin anew under the same name`() async throws {
+        let source = Stage.Source(owner: HostRig.ann.id, name: "Ann", hasAudio: true, hasVideo: true)
+        for _ in 0..<3 {
+            #expect(try await rig.host.beginPublishing(HostRig.ann, canCreate: true) == .host)
+            #expect(await rig.host.snapshot.state == .waiting)
+            await rig.host.setSource(source)
+            #expect(await rig.host.snapshot.state == .live)
+            await rig.host.setSource(nil)
+            #expect(await rig.host.snapshot.state == .ended)
+        }
+        await #expect(throws: StageRefusal.self) {
+            _ = try await rig.host.beginPublishing(HostRig.ann, canCreate: false)
+        }
+        #expect(try await rig.store.load(.open).isEmpty)
+    }
+
+    @Test func `make a stream once`() async throws {
+        await #expect(throws: StageRefusal.unknownStream) {
+            _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        }
+        try await rig.create()
+        await #expect(throws: StageRefusal.streamExists) { try await rig.create() }
+    }
+
+    @Test func `end by themselves when their host stays away`() async throws {
+        try await rig.create()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        await rig.wait(.seconds(29))
+        #expect(follower.known["stream"]?["state"] == .string("live"))
+        await rig.wait(.seconds(1))
+        #expect(follower.known["stream"]?["state"] == .string("ended"))
+        #expect(follower.known["stream"]?["endReason"] == .string("host-left"))
+        #expect(rig.effects.value == [.close])
+    }
+}
+
+@Suite struct SyncFollowers {
+    private let rig: HostRig
+    private let bob = HostRig.bob
+
+    init() throws {
+        rig = try HostRig()
+    }
+
+    @Test func `get a snapshot, then changes, and what is private to them`() async throws {
+        try await rig.create()
+        let (follower, stranger) = (TestFollower(), TestFollower())
+        _ = try await rig.host.follow(as: bob, since: nil, follower)
+        _ = try await rig.host.follow(as: nil, since: nil, stranger)
+        #expect(follower.types == ["snapshot", "you"])
+        #expect(stranger.types == ["snapshot"])
+        _ = try await rig.host.perform(.invite(bob.id), from: HostRig.ann)
+        #expect(follower.state.withLock { $0.you?["invited"] } == .bool(true))
+        #expect(follower.state.withLock { $0.you?["admitted"] } == .bool(false))
+        _ = try await rig.host.perform(.accept, from: bob)
+        #expect(follower.state.withLock { $0.you?["role"] } == .string("speaker"))
+        _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        #expect(follower.state.withLock { $0.you?["admitted"] } == .bool(true))
+        #expect(!stranger.types.contains("you"))
+        #expect(stranger.known == follower.known)
+        _ = try await rig.host.perform(.requestMute(bob.id, .audio), from: HostRig.ann)
+        #expect(follower.types.last == "mute" && !stranger.types.contains("mute"))
+    }
+
+    @Test func `who come back after 1,000 missed changes know the same as those who stayed`() async throws {
+        try await rig.create()
+        let (stayed, left) = (TestFollower(), TestFollower())
+        _ = try await rig.host.follow(as: nil, since: nil, stayed)
+        let number = try await rig.host.follow(as: nil, since: nil, left)
+        _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        await rig.host.unfollow(number)
+        let missedFrom = left.version
+        var random = SeededGenerator(seed: 7)
+        while stayed.version - missedFrom < 1_000 {
+            let viewer = HostRig.sender("v\(Int.random(in: 0..<40, using: &random))", .viewer)
+            let commands: [(Stage.Command, Stage.Sender)] = [
+                (.raiseHand, viewer), (.lowerHand(viewer.id), viewer), (.invite(viewer.id), HostRig.ann),
+                (.accept, viewer), (.decline, viewer), (.stepDown, viewer), (.setMuted(.audio, true), viewer),
+                (.setMuted(.audio, false), viewer), (.moveToViewers(viewer.id), HostRig.ann),
+            ]
+            let (command, sender) = commands[Int.random(in: 0..<commands.count, using: &random)]
+            _ = try? await rig.host.perform(command, from: sender)
+        }
+        left.forget()
+        let again = try await rig.host.follow(as: nil, since: left.version, left)
+        #expect(left.types.allSatisfy { $0 == "change" } && left.types.count == 1_000)
+        #expect(left.known == stayed.known)
+        #expect(left.version == stayed.version)
+        // And a newcomer, who gets a snapshot.
+        let newcomer = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, newcomer)
+        #expect(newcomer.known == stayed.known)
+        await rig.host.unfollow(again)
+    }
+
+    @Test(arguments: [0, 1, 1_700_000_000_000, 9_000_000_000_000, .max] as [UInt64])
+    func `who name a version nobody was told get a snapshot`(version: UInt64) async throws {
+        try await rig.create()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: version, follower)
+        #expect(follower.types == ["snapshot"])
+    }
+
+    @Test func `who read too slowly get a snapshot instead of a queue`() async throws {
+        try await rig.create()
+        let (slow, quick) = (TestFollower(), TestFollower())
+        _ = try await rig.host.follow(as: bob, since: nil, slow)
+        _ = try await rig.host.follow(as: nil, since: nil, quick)
+        slow.state.withLock { $0.isFull = true }
+        for number in 0..<50 {
+            _ = try await rig.host.perform(.raiseHand, from: HostRig.sender("v\(number)", .viewer))
+        }
+        _ = try await rig.host.perform(.invite(bob.id), from: HostRig.ann)
+        await rig.wait(.seconds(1))
+        slow.forget()
+        slow.state.withLock { $0.isFull = false }
+        await rig.wait(.seconds(1))
+        #expect(slow.types.starts(with: ["snapshot", "you"]))
+        #expect(slow.known == quick.known)
+        #expect(slow.state.withLock { $0.you?["invited"] } == .bool(true))
+    }
+
+    @Test func `hear of viewers at most twice a second`() async throws {
+        try await rig.create()
+        _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        await rig.wait(.seconds(1))
+        follower.forget()
+        var sockets: [UInt64] = []
+        for step in 0..<40 {
+            let viewer = HostRig.sender("w\(step)", .viewer)
+            sockets.append(try await rig.host.follow(as: viewer, since: nil, TestFollower()))
+            await rig.wait(.milliseconds(100))
+        }
+        #expect(follower.types.count { $0 == "change" } <= 9)
+        await rig.wait(.seconds(1))
+        #expect(follower.known["counts"]?["viewers"] == .number(41))
+        for socket in sockets { await rig.host.unfollow(socket) }
+        await rig.wait(.seconds(1))
+        #expect(follower.known["counts"]?["viewers"] == .number(1))
+        #expect(follower.known["viewers"] == .object([:]))
+    }
+
+    @Test func `hear a heartbeat when nothing happens`() async throws {
+        try await rig.create()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        await rig.wait(.seconds(1))
+        follower.forget()
+        for _ in 0..<30 { await rig.wait(.seconds(1)) }
+        #expect(follower.types.count { $0 == "heartbeat" } == 6)
+        #expect(await rig.host.deadline != nil)
+    }
+
+    @Test func `of a stream that nobody made see it begin`() async throws {
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        #expect(follower.known["stream"]?["state"] == .string("waiting"))
+        _ = try await rig.host.beginPublishing(HostRig.ann, canCreate: true)
+        await rig.host.setSource(
+            Stage.Source(owner: HostRig.ann.id, name: nil, hasAudio: true, hasVideo: true))
+        #expect(follower.known["stream"]?["state"] == .string("live"))
+        await rig.wait(.seconds(1))
+        #expect(follower.known["counts"]?["viewers"] == .number(1))
+    }
+}
