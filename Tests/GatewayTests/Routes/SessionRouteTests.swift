@@ -134,7 +134,8 @@ private let fragment: HTTPHeaders = [
             #expect(response.headers["accept-post"] == "application/sdp")
             #expect(response.headers["access-control-allow-methods"]?.contains("POST") == true)
             #expect(
-                response.headers["access-control-allow-headers"] == "Authorization, Content-Type, If-Match")
+                response.headers["access-control-allow-headers"]
+                    == "Authorization, Content-Type, Idempotency-Key, If-Match")
             let session = await bench.ask(.options, "/\(endpoint)/s1/x")
             #expect(session.status == 204)
             #expect(session.headers["accept-patch"] == "application/trickle-ice-sdpfrag")
