@@ -57,10 +57,11 @@ package actor Node {
         self.store = store
         let (effects, performing) = AsyncStream.makeStream(of: (StageEffect, StreamID).self)
         self.effects = effects
+        let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? =
+            configuration.reportsEvents ? StageReport.event : nil
         hostEnvironment = StreamHost.Environment(
             store: store, log: log.subsystem("stage"), directory: directory, now: { Moment.now() },
-            report: configuration.reportsEvents ? { StageReport.event($0, of: $1, at: $2) } : nil,
-            perform: { performing.yield(($0, $1)) })
+            report: report, perform: { performing.yield(($0, $1)) })
         self.log = log.subsystem("node")
         let identity = try DTLSIdentity()
         fingerprint = SDPFingerprint(

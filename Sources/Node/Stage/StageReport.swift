@@ -5,7 +5,9 @@ import Store
 
 /// What webhooks are told: `{"id","type","at","stream":{…},"participant":{"id","name"}}`.
 enum StageReport {
-    static func event(_ event: StageEvent, of record: StageRecord, at time: WallTime) -> OutboxEvent {
+    @Sendable static func event(
+        _ event: StageEvent, of record: StageRecord, at time: WallTime
+    ) -> OutboxEvent {
         // Unique for ever, so that receivers can tell a repetition.
         let id = UUID().uuidString.lowercased()
         var stream = StreamSnapshot(record).json

@@ -17,14 +17,14 @@ package actor StreamHost {
         /// Must not block; called in order.
         let perform: @Sendable (StageEffect, StreamID) -> Void
         /// What to tell webhooks; nil for nothing.
-        let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent?)?
+        let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)?
         /// Off where a test moves the clock and calls `tick`.
         let runsTimer: Bool
 
         init(
             store: any StreamStore, log: Log, directory: StreamDirectory,
             now: @escaping @Sendable () -> Moment, runsTimer: Bool = true,
-            report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent?)? = nil,
+            report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? = nil,
             perform: @escaping @Sendable (StageEffect, StreamID) -> Void
         ) {
             self.store = store
@@ -284,7 +284,7 @@ package actor StreamHost {
         commit.answer = batch.answer
         if let report = environment.report {
             let time = environment.now().wall
-            commit.events = batch.events.compactMap { report($0, next, time) }
+            commit.events = batch.events.map { report($0, next, time) }
         }
         return commit
     }
