@@ -80,7 +80,7 @@ extension Node {
 
     // MARK: Control channels
 
-    func takeControl(_ message: DataChannelMessage, from id: SessionID) {
+    func takeControl(_ message: DataChannelMessage, from id: SessionID) async {
         guard let record = sessions[id] else { return }
         guard let request = ControlRequest(parsing: message) else {
             return tell(.error("malformed", "This is no message that this server knows."), to: record)
@@ -92,7 +92,7 @@ extension Node {
         case .slot(let mid, let height): wish(record) { $0.limit(mid, of: id, to: height) }
         case .visible(let isVisible, let mid): wish(record) { $0.setVisible(isVisible, mid, of: id) }
         case .mute(let participant, let kind):
-            mute(participant, kind == "video" ? .video : .audio, by: record)
+            await mute(participant, kind == "video" ? .video : .audio, by: record)
         }
     }
 
@@ -104,15 +104,15 @@ extension Node {
     }
 
     /// Somebody asks another to mute: the stage decides, and delivers it by an effect.
-    private func mute(_ participant: ParticipantID, _ kind: StageChange.MediaKind, by record: SessionRecord) {
+    private func mute(
+        _ participant: ParticipantID, _ kind: StageChange.MediaKind, by record: SessionRecord
+    ) async {
         guard let sender = record.request.sender, let host = hosts[record.stream] else { return }
-        // Not awaited here: other events of the workers must not wait for a disk.
-        Task { [weak self] in
-            do throws(StageRefusal) {
-                _ = try await host.perform(.requestMute(participant, kind), from: sender)
-            } catch {
-                await self?.refuse(error, to: record)
-            }
+        do throws(StageRefusal) {
+            // Not until it is durable: other events of the workers must not wait for a disk.
+            try await host.submit(.requestMute(participant, kind), from: sender)
+        } catch {
+            refuse(error, to: record)
         }
     }
 

@@ -23,7 +23,7 @@ extension Node {
             await forget(id, because: "\(reason)")
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
             tellRoom(event, of: id)
-        case .controlMessage(let id, let message): takeControl(message, from: id)
+        case .controlMessage(let id, let message): await takeControl(message, from: id)
         }
     }
 

@@ -92,10 +92,15 @@ package actor StreamHost {
     package func perform(_ command: Stage.Command, from sender: Stage.Sender) async throws(StageRefusal)
         -> StageAnswer
     {
-        guard gathering.map({ $0.changes.count < Self.gatheringLimit }) ?? true else { throw .overloaded }
-        try decide { stage, now throws(Rejection) in try stage.apply(command, from: sender, at: now) }
+        try submit(command, from: sender)
         try await settled()
         return answer(for: sender)
+    }
+
+    /// The same without waiting: what follows from it comes in time, or never if the store refuses.
+    package func submit(_ command: Stage.Command, from sender: Stage.Sender) throws(StageRefusal) {
+        guard gathering.map({ $0.changes.count < Self.gatheringLimit }) ?? true else { throw .overloaded }
+        try decide { stage, now throws(Rejection) in try stage.apply(command, from: sender, at: now) }
     }
 
     /// Makes the stream.
@@ -340,7 +345,7 @@ package actor StreamHost {
             for follower in sync.expel(id, as: reason == .banned ? .banned : .removed) {
                 connections[.socket(follower)] = nil
             }
-        case .retire, .close: break
+        case .showMute, .setProgramme, .retire, .close: break
         }
         environment.perform(effect, id)
     }

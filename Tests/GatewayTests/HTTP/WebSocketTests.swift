@@ -241,7 +241,9 @@ struct FrameClient {
     }
 
     @Test func `say that the server is going away`() async throws {
-        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        var settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        settings.webSocketPing = .seconds(60)
+        settings.webSocketHangup = .seconds(120)
         let server = try await HTTPServer.start(settings, handler: echo, log: .silent)
         let client = try await FrameClient(server)
         async let stopped: Void = server.stop(grace: .seconds(10))

@@ -1,0 +1,221 @@
+import Base
+import Node
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+/// Every route, asked by everybody, in every state of a stream: one table says who is let and who is not.
+@Suite(.serialized) struct RoleMatrix {
+    enum Actor: String, CaseIterable {
+        case anonymous
+        /// A host of another stream.
+        case foreign
+        case banned
+        case viewer
+        /// A viewer with an invitation.
+        case invitee
+        /// On stage, by the token.
+        case speaker
+        case host
+        case admin
+
+        var name: String {
+            switch self {
+            case .anonymous: ""
+            case .foreign: "fay"
+            case .banned: "bad"
+            case .viewer: "vic"
+            case .invitee: "ivy"
+            case .speaker: "sam"
+            case .host: "ann"
+            case .admin: "root"
+            }
+        }
+
+        var role: Role {
+            switch self {
+            case .anonymous, .banned, .viewer, .invitee: .viewer
+            case .speaker: .speaker
+            case .foreign, .host: .host
+            case .admin: .admin
+            }
+        }
+    }
+
+    struct Row: Sendable, CustomStringConvertible {
+        let method: HTTPMethod
+        /// `S` stands for the stream, `SELF` for who asks.
+        let target: String
+        let body: String
+        /// One for each actor; `backstage/live/ended` where that makes a difference.
+        let statuses: [String]
+
+        init(_ method: HTTPMethod, _ target: String, body: String = "", _ statuses: String) {
+            self.method = method
+            self.target = target
+            self.body = body
+            self.statuses = statuses.split(separator: " ").map(String.init)
+        }
+
+        var description: String { "\(method.rawValue) \(target)" }
+    }
+
+    // Nobody  other's  banned  viewer  invitee  speaker  host  admin
+    private static let hostOnly = "401 403 403 403/403/409 403/403/409 403/403/409 200/200/409 200/200/409"
+
+    static let table: [Row] = [
+        Row(.post, "/v1/streams", body: #"{"id":"S"}"#, "401 403 403 403 403 403 409 409"),
+        Row(.get, "/v1/streams/S", "401 403 200 200 200 200 200 200"),
+        Row(.patch, "/v1/streams/S", body: #"{"title":"x"}"#, hostOnly),
+        Row(.post, "/v1/streams/S/live", hostOnly),
+        Row(.post, "/v1/streams/S/end", "401 403 403 403/403/409 403/403/409 403/403/409 200 200"),
+        Row(.get, "/v1/streams/S/participants", "401 403 403 200 200 200 200 200"),
+        Row(
+            .post, "/v1/streams/S/participants",
+            "401 403 403 200/200/409 200/200/409 200/200/409 200/200/409 200/200/409"),
+        Row(.delete, "/v1/streams/S/participants/SELF", "401 403 403 200 200 200 409/409/200 200"),
+        Row(.delete, "/v1/streams/S/participants/hal", hostOnly),
+        Row(.delete, "/v1/streams/S/participants/hal?ban=true", hostOnly),
+        Row(.post, "/v1/streams/S/bans", body: #"{"participant":"hal"}"#, hostOnly),
+        Row(.delete, "/v1/streams/S/bans/bad", hostOnly),
+        Row(.post, "/v1/streams/S/hands", "401 403 403 200/200/409 200/200/409 409 409 200/200/409"),
+        Row(.delete, "/v1/streams/S/hands/hal", hostOnly),
+        Row(
+            .delete, "/v1/streams/S/hands/SELF",
+            "401 403 403 200/200/409 200/200/409 200/200/409 200/200/409 200/200/409"),
+        Row(.post, "/v1/streams/S/invitations", body: #"{"participant":"hal"}"#, hostOnly),
+        Row(
+            .delete, "/v1/streams/S/invitations/ivy",
+            "401 403 403 403/403/409 200/200/409 403/403/409 200/200/409 200/200/409"),
+        Row(.post, "/v1/streams/S/invitations/ivy/accept", "401 403 404 404 200/200/409 404 404 404"),
+        Row(
+            .patch, "/v1/streams/S/speakers/sam", body: #"{"audioMuted":true,"paused":true}"#,
+            "401 403 403 403 403 200/200/409 403 403"),
+        Row(
+            .delete, "/v1/streams/S/speakers/sam",
+            "401 403 403 403/403/409 403/403/409 200/200/409 200/200/409 200/200/409"),
+        Row(.post, "/v1/streams/S/speakers/sam/mute", hostOnly),
+        Row(.post, "/v1/streams/S/tokens", "401 403 403 200 200 200 200 200"),
+        Row(
+            .post, "/whep/S?wait=30", body: "chrome-play",
+            "401 403 403 409/201/409 409/201/409 201/201/409 201/201/409 201/201/409"),
+        Row(
+            .post, "/whip/S", body: "chrome-publish",
+            "401 403 403 403 403 201/201/409 201/201/409 403/403/409"),
+        Row(
+            .post, "/v1/streams/S/sessions", body: "chrome-publish",
+            "401 403 403 403 403 201/201/409 201/201/409 403/403/409"),
+    ]
+
+    @Test(arguments: table)
+    func `holds`(row: Row) async throws {
+        try #require(row.statuses.count == Actor.allCases.count)
+        try await StageBench.run { bench in
+            for (actor, expected) in zip(Actor.allCases, row.statuses) {
+                let perState = expected.split(separator: "/")
+                for (index, state) in [StreamState.backstage, .live, .ended].enumerated() {
+                    let stream = "\(actor.rawValue)-\(state.rawValue)"
+                    try await prepare(stream, state, bench)
+                    let response = try await ask(row, actor, stream, bench)
+                    let status = perState.count == 1 ? perState[0] : perState[index]
+                    #expect(
+                        "\(response.status)" == status, "\(actor) in \(state): \(response.text)")
+                    if response.status >= 400 {
+                        #expect(response.headers["content-type"] == "application/problem+json")
+                    }
+                }
+            }
+        }
+    }
+
+    private func ask(
+        _ row: Row, _ actor: Actor, _ stream: String, _ bench: StageBench
+    ) async throws -> HTTPResponse {
+        let scope = actor == .foreign ? "other" : stream
+        let token = actor == .anonymous ? nil : try bench.token(actor.name, actor.role, stream: scope)
+        let isMedia = row.target.hasPrefix("/wh") || row.target.hasSuffix("/sessions")
+        let body =
+            isMedia
+            ? try Fixtures.text("Offers/\(row.body).sdp")
+            : row.body.replacing(#""S""#, with: "\"\(stream)\"")
+        let target = row.target.replacing("SELF", with: actor.name.isEmpty ? "x" : actor.name)
+            .replacing("/S", with: "/\(stream)")
+        return await bench.ask(
+            row.method, target, token: token, body: body,
+            type: isMedia ? "application/sdp" : "application/json")
+    }
+
+    /// A stream with somebody of each kind.
+    private func prepare(_ stream: String, _ state: StreamState, _ bench: StageBench) async throws {
+        let path = "/v1/streams/\(stream)"
+        let host = try bench.token("ann", .host, stream: stream)
+        await bench.do(.post, "/v1/streams", token: host, body: "{\"id\":\"\(stream)\"}")
+        for (name, role) in [("vic", Role.viewer), ("hal", .viewer), ("ivy", .viewer), ("sam", .speaker)] {
+            await bench.do(
+                .post, "\(path)/participants", token: try bench.token(name, role, stream: stream))
+        }
+        await bench.do(.post, "\(path)/hands", token: try bench.token("hal", .viewer, stream: stream))
+        await bench.do(.post, "\(path)/invitations", token: host, body: #"{"participant":"ivy"}"#)
+        await bench.do(.post, "\(path)/bans", token: host, body: #"{"participant":"bad"}"#)
+        if state != .backstage { await bench.do(.post, "\(path)/live", token: host) }
+        if state == .ended { await bench.do(.post, "\(path)/end", token: host) }
+    }
+
+    @Test func `has a row for every route of the API`() {
+        let asked = Set(
+            Self.table.map { row -> String in
+                var path = String(row.target.split(separator: "?")[0])
+                for name in ["SELF", "hal", "ivy", "sam", "bad"] {
+                    path = path.replacing("/\(name)", with: "/{participant}")
+                }
+                return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
+            })
+        let apart: Set<Gateway.Operation> = [
+            // Everybody, or by tests of their own.
+            .listStreams, .followStream, .makeToken, .health, .readiness, .metrics, .openAPI,
+            .publishPreview, .playPreview,
+            // Of sessions, whose names cannot be guessed.
+            .publishSession, .publishTrickle, .publishEnd, .playSession, .playTrickle, .playEnd, .joinSession,
+            .joinTrickle, .joinEnd,
+        ]
+        for route in Router.routes where !route.operation.isPage && !apart.contains(route.operation) {
+            #expect(asked.contains("\(route.method.rawValue) \(route.pattern)"), "\(route.pattern)")
+        }
+    }
+
+    @Test func `lets no bad token in`() async throws {
+        try await StageBench.run { bench in
+            try await prepare("s1", .live, bench)
+            let good = try bench.token("ann", .host, stream: "s1")
+            let parts = good.split(separator: ".").map(String.init)
+            let none = Base64URL.encode(#"{"alg":"none","typ":"JWT"}"#.utf8)
+            let claims = Base64URL.encode(
+                #"{"iss":"dev","sub":"ann","role":"admin","exp":4102444800}"#.utf8)
+            let stranger = TokenAuthority(keys: [
+                TokenAuthority.Key(id: "dev", secret: Secret(Array("another secret of thirty-two byte".utf8)))
+            ])
+            let forged = stranger.mint(
+                subject: try #require(ParticipantID("ann")), name: nil, scope: .all, role: .admin,
+                issuedAt: 1_800_000_000, expires: 4_102_444_800)
+            let bad = [
+                "", "x", try bench.token("ann", .host, stream: "s1", expiresIn: -60),
+                "\(none).\(parts[1]).", "\(none).\(claims).", "\(parts[0]).\(claims).\(parts[2])",
+                "\(parts[0]).\(parts[1])", try #require(forged).exposed,
+            ]
+            for token in bad {
+                for row in Self.table {
+                    let target = row.target.replacing("/S", with: "/s1")
+                    let response = await bench.ask(row.method, target, token: token, body: row.body)
+                    #expect(response.status == 401, "\(row): \(token)")
+                }
+                let follow = bench.request(.get, "/v1/streams/s1/sync?access_token=\(token)")
+                guard case .refuse(let response) = bench.handler.upgrade(follow) else {
+                    Issue.record("\(token) follows")
+                    continue
+                }
+                #expect(response.status == 401)
+            }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Base
+import Foundation
+import Node
+import Store
+import Testing
+
+@testable import Gateway
+
+/// A handler on a node, and people with tokens.
+struct StageBench {
+    let node: Node
+    let authority = TokenAuthority(keys: [
+        TokenAuthority.Key(id: "dev", secret: Secret(Array("0123456789abcdef0123456789abcdef".utf8)))
+    ])
+    let handler: GatewayHandler
+
+    /// Runs a test on a node that ends with it.
+    static func run(
+        store: any StreamStore = MemoryStore(), createsStreams: Bool = false,
+        _ body: (StageBench) async throws -> Void
+    ) async throws {
+        var configuration = NodeConfiguration(udp: TransportAddress(ip: .loopback, port: 0))
+        configuration.createsStreamsOnPublish = createsStreams
+        let node = try Node(configuration: configuration, log: .silent, store: store)
+        try await node.load()
+        await node.start()
+        do {
+            try await body(try StageBench(node))
+        } catch {
+            await node.stop()
+            throw error
+        }
+        await node.stop()
+    }
+
+    private init(_ node: Node) throws {
+        self.node = node
+        handler = GatewayHandler(
+            service: node, authority: authority, settings: GatewaySettings(), pages: try WebPages.load(),
+            counters: HTTPCounters(), now: { Int(Date().timeIntervalSince1970) })
+    }
+
+    func token(
+        _ name: String, _ role: Role, stream: String = "*", capabilities: Set<Capability> = [],
+        expiresIn seconds: Int = 60
+    ) throws -> String {
+        let now = Int(Date().timeIntervalSince1970)
+        let token = authority.mint(
+            subject: try #require(ParticipantID(name)), name: name.capitalized,
+            scope: try #require(Token.Scope(stream, for: role)), role: role, capabilities: capabilities,
+            issuedAt: now, expires: now + seconds)
+        return try #require(token).exposed
+    }
+
+    func request(
+        _ method: HTTPMethod, _ target: String, token: String? = nil, body: String = "",
+        type: String = "application/json", _ headers: HTTPHeaders = [:]
+    ) -> HTTPRequest {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        var request = HTTPRequest(method: method, path: String(parts[0]), body: Array(body.utf8))
+        if parts.count > 1 {
+            request.query = parts[1].split(separator: "&").map { pair in
+                let pair = pair.split(separator: "=", maxSplits: 1)
+                return HTTPRequest.QueryItem(
+                    name: String(pair[0]), value: pair.count > 1 ? String(pair[1]) : "")
+            }
+        }
+        request.headers = headers
+        if !body.isEmpty { request.headers.add("Content-Type", type) }
+        if let token { request.headers.add("Authorization", "Bearer \(token)") }
+        return request
+    }
+
+    func ask(
+        _ method: HTTPMethod, _ target: String, token: String? = nil, body: String = "",
+        type: String = "application/json", _ headers: HTTPHeaders = [:]
+    ) async -> HTTPResponse {
+        await handler.respond(
+            to: request(method, target, token: token, body: body, type: type, headers))
+    }
+
+    /// Asks, and expects that it is done.
+    @discardableResult
+    func `do`(_ method: HTTPMethod, _ target: String, token: String, body: String = "") async -> JSON {
+        let response = await ask(method, target, token: token, body: body)
+        #expect((200..<300).contains(response.status), "\(method.rawValue) \(target): \(response.text)")
+        return (try? response.json(JSON.self)) ?? .null
+    }
+}
+
+extension JSON {
+    var string: String? { if case .string(let text) = self { text } else { nil } }
+}
