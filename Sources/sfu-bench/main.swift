@@ -8,12 +8,13 @@ func fail(_ message: String, _ code: ExitCode) -> Never {
 }
 
 /// The first signal ends the measurement, the second the process.
-@MainActor
-func interrupting(_ bench: Bench) -> [any DispatchSourceSignal] {
+///
+/// Handlers run on a queue of Dispatch's own, so they must not belong to the main actor.
+nonisolated func interrupting(_ bench: Bench) -> [any DispatchSourceSignal] {
     [SIGINT, SIGTERM].map { number in
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
-        source.setEventHandler {
+        source.setEventHandler { @Sendable in
             if bench.isInterrupted { exit(ExitCode.failure.rawValue) }
             bench.interrupt()
         }

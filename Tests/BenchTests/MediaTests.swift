@@ -172,8 +172,8 @@ import Wire
 
     @Test func `of video are refused when broken`() {
         let file = ivf(frames)
-        #expect(throws: RecordedVideo.Problem.notIVF) { try RecordedVideo(parsing: []) }
-        #expect(throws: RecordedVideo.Problem.notIVF) { try RecordedVideo(parsing: Array(file.dropFirst())) }
+        #expect(throws: RecordedVideo.Problem.unknown) { try RecordedVideo(parsing: []) }
+        #expect(throws: RecordedVideo.Problem.unknown) { try RecordedVideo(parsing: Array(file.dropFirst())) }
         #expect(throws: RecordedVideo.Problem.truncated) { try RecordedVideo(parsing: file.dropLast()) }
         #expect(throws: RecordedVideo.Problem.noKeyFrame) { try RecordedVideo(parsing: ivf([[0x11]])) }
         for length in 0..<120 { _ = try? RecordedVideo(parsing: Array(file.prefix(length))) }
@@ -201,7 +201,7 @@ import Wire
 
     @Test func `of audio are refused when broken`() {
         #expect(throws: RecordedAudio.Problem.notOpus) { try RecordedAudio(parsing: []) }
-        #expect(throws: RecordedAudio.Problem.notOgg) {
+        #expect(throws: RecordedAudio.Problem.unknown) {
             try RecordedAudio(parsing: [UInt8](repeating: 0, count: 40))
         }
         #expect(throws: RecordedAudio.Problem.empty) {

@@ -113,10 +113,11 @@ extension OptionDefinition {
             options.media.burstMilliseconds = try OptionValue.count(text, "--burst", 0...100)
         },
         OptionDefinition(
-            "--file", "FILE", .media, for: publishing, "play an IVF file with VP8 instead of synthetic video"
+            "--file", "FILE", .media, for: publishing,
+            "play an IVF or WebM file with VP8, and the WebM file's Opus, instead of synthetic media"
         ) { options, text in options.media.videoFile = text },
         OptionDefinition(
-            "--audio-file", "FILE", .media, for: publishing, "play an Ogg file with Opus"
+            "--audio-file", "FILE", .media, for: publishing, "play an Ogg or WebM file with Opus"
         ) { options, text in options.media.audioFile = text },
     ]
 

@@ -79,9 +79,9 @@ struct MediaOptions: Equatable, Sendable {
     var audioBitrate = 48_000
     /// Milliseconds between the bursts in which a frame leaves.
     var burstMilliseconds = 5
-    /// An IVF file with VP8, played in a loop instead of synthetic video.
+    /// An IVF or WebM file with VP8, played in a loop instead of synthetic video; WebM brings its sound along.
     var videoFile: String?
-    /// An Ogg file with Opus, played in a loop instead of synthetic audio.
+    /// An Ogg or WebM file with Opus, played in a loop instead of synthetic audio.
     var audioFile: String?
 }
 

@@ -4,20 +4,22 @@ import Wire
 /// - Source: RFC 3533 §6 (Ogg pages), RFC 7845 §3 (Opus in Ogg).
 struct RecordedAudio: Sendable {
     enum Problem: Error, Equatable, CustomStringConvertible {
-        case notOgg, notOpus, truncated, empty, tooLarge
+        case unknown, notOpus, truncated, empty, tooLarge
+        case webM(WebMFile.Problem)
 
         var description: String {
             switch self {
-            case .notOgg: "is no Ogg file"
+            case .unknown: "is neither an Ogg nor a WebM file"
+            case .webM(let problem): problem.description
             case .notOpus: "holds something else than Opus"
             case .truncated: "ends in the middle of a page"
             case .empty: "holds no audio"
-            case .tooLarge: "is larger than 64 MB"
+            case .tooLarge: "is larger than 512 MB"
             }
         }
     }
 
-    static let maximumSize = 64 << 20
+    static let maximumSize = 512 << 20
     /// Longer packets do not fit into a datagram.
     private static let maximumPacket = 1_150
 
@@ -27,9 +29,7 @@ struct RecordedAudio: Sendable {
 
     init(parsing file: [UInt8]) throws(Problem) {
         guard file.count <= Self.maximumSize else { throw .tooLarge }
-        var all = try Self.packets(of: file)
-        guard let head = all.first, head.starts(with: Array("OpusHead".utf8)) else { throw .notOpus }
-        all.removeFirst(min(2, all.count))
+        let all = try WebMFile.isWebM(file) ? Self.packets(ofWebM: file) : Self.packets(ofOgg: file)
         packets = all.filter { (1...Self.maximumPacket).contains($0.count) }
         guard let first = packets.first, let ticks = try? OpusPayload.duration(first.span) else {
             throw .empty
@@ -37,13 +37,30 @@ struct RecordedAudio: Sendable {
         packetInterval = Int64(ticks) * 1_000_000 / 48
     }
 
-    private static func packets(of file: [UInt8]) throws(Problem) -> [[UInt8]] {
+    private static func packets(ofWebM file: [UInt8]) throws(Problem) -> [[UInt8]] {
+        do throws(WebMFile.Problem) {
+            let file = try WebMFile(parsing: file)
+            return file.audio.map(\.bytes)
+        } catch {
+            throw .webM(error)
+        }
+    }
+
+    private static func packets(ofOgg file: [UInt8]) throws(Problem) -> [[UInt8]] {
+        var all = try pages(of: file)
+        guard let head = all.first, head.starts(with: Array("OpusHead".utf8)) else { throw .notOpus }
+        all.removeFirst(min(2, all.count))
+        return all
+    }
+
+    /// The packets that an Ogg file's pages carry.
+    private static func pages(of file: [UInt8]) throws(Problem) -> [[UInt8]] {
         var packets: [[UInt8]] = []
         var open: [UInt8] = []
         var offset = 0
         while offset < file.count {
             guard offset + 27 <= file.count else { throw .truncated }
-            guard file[offset...].starts(with: Array("OggS".utf8)) else { throw .notOgg }
+            guard file[offset...].starts(with: Array("OggS".utf8)) else { throw .unknown }
             let segments = Int(file[offset + 26])
             var start = offset + 27 + segments
             guard start <= file.count else { throw .truncated }

@@ -3,7 +3,7 @@ import Wire
 /// A VP8 recording, cut into RTP payloads, that publishers play in a loop.
 ///
 /// A key-frame request makes the player jump to the next key frame, which is all a recording can do.
-/// - Source: the IVF container of libvpx (`ivfdec.c`); RFC 7741 §4.2.
+/// - Source: the IVF container of libvpx (`ivfdec.c`); RFC 7741 §4.2. WebM: see `WebMFile`.
 struct RecordedVideo: Sendable {
     struct Frame: Sendable {
         let bytes: [UInt8]
@@ -11,11 +11,13 @@ struct RecordedVideo: Sendable {
     }
 
     enum Problem: Error, Equatable, CustomStringConvertible {
-        case notIVF, notVP8, truncated, noKeyFrame, tooLarge
+        case unknown, notVP8, truncated, noKeyFrame, tooLarge
+        case webM(WebMFile.Problem)
 
         var description: String {
             switch self {
-            case .notIVF: "is no IVF file"
+            case .unknown: "is neither an IVF nor a WebM file"
+            case .webM(let problem): problem.description
             case .notVP8: "holds something else than VP8"
             case .truncated: "ends in the middle of a frame"
             case .noKeyFrame: "does not begin with a key frame"
@@ -38,7 +40,32 @@ struct RecordedVideo: Sendable {
 
     init(parsing file: [UInt8]) throws(Problem) {
         guard file.count <= Self.maximumSize else { throw .tooLarge }
-        guard file.count >= Self.headerLength, file.starts(with: Array("DKIF".utf8)) else { throw .notIVF }
+        if WebMFile.isWebM(file) {
+            let film: WebMFile
+            do throws(WebMFile.Problem) {
+                film = try WebMFile(parsing: file)
+            } catch {
+                throw .webM(error)
+            }
+            try self.init(film)
+        } else {
+            try self.init(ivf: file)
+        }
+    }
+
+    private init(_ file: WebMFile) throws(Problem) {
+        guard file.hasVP8 else { throw .notVP8 }
+        let blocks = file.video
+        let span = (blocks.last?.time ?? 0) &- (blocks.first?.time ?? 0)
+        let mean = blocks.count > 1 ? span / Int64(blocks.count - 1) : 0
+        try self.init(
+            blocks.compactMap { block in
+                block.bytes.first.map { Frame(bytes: block.bytes, isKeyFrame: $0 & 1 == 0) }
+            }, interval: file.frameInterval ?? mean)
+    }
+
+    private init(ivf file: [UInt8]) throws(Problem) {
+        guard file.count >= Self.headerLength, file.starts(with: Array("DKIF".utf8)) else { throw .unknown }
         guard Array(file[8..<12]) == Array("VP80".utf8) else { throw .notVP8 }
         let rate = Self.littleEndian(file, 16, 4)
         let scale = Self.littleEndian(file, 20, 4)
@@ -52,10 +79,15 @@ struct RecordedVideo: Sendable {
             if let first = bytes.first { frames.append(Frame(bytes: bytes, isKeyFrame: first & 1 == 0)) }
             offset = start + size
         }
+        let perSecond = rate > 0 && scale > 0 ? Double(rate) / Double(scale) : 30
+        try self.init(frames, interval: Int64(1e9 / min(max(perSecond, 1), 240)))
+    }
+
+    /// - Parameter interval: between frames, in nanoseconds.
+    private init(_ frames: [Frame], interval: Int64) throws(Problem) {
         guard frames.first?.isKeyFrame == true else { throw .noKeyFrame }
         self.frames = frames
-        let perSecond = rate > 0 && scale > 0 ? Double(rate) / Double(scale) : 30
-        frameInterval = Int64(1e9 / min(max(perSecond, 1), 240))
+        frameInterval = min(max(interval, 1_000_000_000 / 240), 1_000_000_000)
         let total = frames.reduce(0) { $0 + $1.bytes.count }
         bitrate = Int(Double(total) * 8 / (Double(frames.count) * Double(frameInterval) / 1e9))
     }

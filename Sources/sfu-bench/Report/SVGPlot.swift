@@ -35,7 +35,8 @@ struct SVGPlot {
         guard let x = range(of: all.map(\.x)), let highest = all.map(\.y).max() else {
             return "<p class=\"empty\">\(HTMLText.escaped(title)): nothing measured</p>"
         }
-        let top = Self.niceCeiling(max(highest, 1e-9))
+        // Nothing but zeros: an axis to 1 says so best.
+        let top = highest > 0 ? Self.niceCeiling(highest) : 1
         var parts = [
             "<svg viewBox=\"0 0 \(Int(Self.width)) \(Int(Self.height))\" role=\"img\" aria-label=\"\(HTMLText.escaped(title))\">",
             text(Self.left, 18, title, "title"),

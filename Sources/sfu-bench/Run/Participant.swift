@@ -204,7 +204,10 @@ struct Recordings: Sendable {
     init(_ media: MediaOptions) throws(UsageError) {
         if let path = media.videoFile {
             do {
-                video = try RecordedVideo(parsing: try Self.read(path))
+                let file = try Self.read(path)
+                video = try RecordedVideo(parsing: file)
+                // A film brings its own sound, if it has any.
+                if media.audioFile == nil, WebMFile.isWebM(file) { audio = try? RecordedAudio(parsing: file) }
             } catch let problem as RecordedVideo.Problem {
                 throw UsageError("\(path) \(problem)")
             } catch {

@@ -85,7 +85,24 @@ final class SignallingClient: Sendable {
         request.setValue("Bearer \(token)", forHTTPHeaderField: "Authorization")
     }
 
+    /// Sends a request, and once more to where a redirect led (RFC 9725 §4.5).
+    ///
+    /// Foundation on Linux follows a 307 by itself, but without the body of the request.
     private func send(_ request: URLRequest) async throws(SignallingError) -> (Data, HTTPURLResponse) {
+        let first = try await sendOnce(request)
+        guard request.httpBody != nil, let target = first.1.url, let url = request.url,
+            target.absoluteURL != url.absoluteURL
+        else { return first }
+        // Load is for the server that the user named.
+        guard target.host == url.host else {
+            throw .unusable("redirected to another host, \(target.host ?? "?"): name that one")
+        }
+        var again = request
+        again.url = target
+        return try await sendOnce(again)
+    }
+
+    private func sendOnce(_ request: URLRequest) async throws(SignallingError) -> (Data, HTTPURLResponse) {
         let result: (Data, URLResponse)
         do {
             result = try await session.data(for: request)

@@ -1,0 +1,249 @@
+"""sfu-bench, each of its commands for a moment, against Rostrum and against somebody else's server."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drivers import wait_until
+from other_server import OtherServer
+from server import Server, binary
+
+#: Measured; or void, which a busy machine may cause and which says nothing against the tool.
+MEASURED, VOID = 0, 3
+SHORT = ["--duration", "2s", "--warm-up", "500ms", "--quiet"]
+PHASES = ["http", "ice", "dtls", "firstPacket", "firstFrame"]
+
+
+def run(*arguments: str, seconds: float = 40) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(binary().with_name("sfu-bench")), *arguments], capture_output=True, text=True, timeout=seconds,
+        stdin=subprocess.DEVNULL)
+
+
+def measure(command: str, server: str, stream: str, *arguments: str) -> dict[str, Any]:
+    viewers = [] if command == "publish" else ["--decrypt-every", "1"]
+    result = run(command, server, "--stream", stream, *SHORT, *viewers, "--json", "-", *arguments)
+    assert result.returncode in (MEASURED, VOID), result.stdout[-2000:] + result.stderr
+    report = json.loads(result.stdout[result.stdout.index("{"):])
+    assert report["verdict"]["isVoid"] == (result.returncode == VOID)
+    assert report["verdict"]["failures"] == []
+    assert report["clients"]["failed"] == 0
+    return report
+
+
+def check_viewers(report: dict[str, Any], viewers: int) -> None:
+    """What every run with viewers must tell."""
+    clients, media = report["clients"], report["media"]
+    assert clients["viewers"] >= viewers
+    assert clients["joined"] == clients["gotFirstFrame"] == clients["viewers"]
+    assert [phase["name"] for phase in report["phases"]] == PHASES
+    for phase in report["phases"]:
+        values = phase["milliseconds"]
+        assert 0 < values["p50"] <= values["p95"] <= values["p99"] <= values["maximum"]
+    assert media["packets"] > 0 and media["packetsPerSecond"] > 0 and media["megabitsPerSecond"] > 0
+    assert media["lost"] == media["reordered"] == media["duplicates"] == media["stalled"] == 0
+    assert 0 < media["latency"]["p50"] <= media["latency"]["p99"] < 2_000
+    assert 0 <= media["jitter"]["p50"] <= media["jitter"]["p99"]
+    assert report["serverUse"]["cpuSeconds"] >= 0 and report["serverUse"]["residentBytes"] > 1_000_000
+    assert report["generator"]["cpuSeconds"] > 0 and report["generator"]["threads"]
+    assert report["series"] and report["latencyCurve"]
+
+
+class Metrics(dict[str, float]):
+    """The server's counters by name, summed over labels."""
+
+    def __init__(self, server: Server) -> None:
+        super().__init__()
+        text = server.request("GET", "/metrics")[2].decode()
+        for line in text.splitlines():
+            if found := re.fullmatch(r"(\w+)(\{.*\})? ([-+.\deE]+)", line):
+                for name in (found[1], found[1] + (found[2] or "")):
+                    self[name] = self.get(name, 0.0) + float(found[3])
+            else:
+                assert line.startswith(("# HELP ", "# TYPE ")), line
+
+
+class WellFormed(HTMLParser):
+    """Fails where tags do not match."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: list[str] = []
+
+    def handle_starttag(self, tag: str, attributes: object) -> None:
+        self.seen.append(tag)
+        if tag != "meta":
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag: str, attributes: object) -> None:
+        self.seen.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def test_load_agrees_with_what_the_server_counts(server: Server, stream: str, tmp_path: Path) -> None:
+    before = Metrics(server)
+    page = tmp_path / "report.html"
+    report = measure("load", server.origin, stream, "--viewers", "5", "--html", str(page))
+    check_viewers(report, 5)
+    publishing = report["publishing"]
+    assert 55 <= publishing["frames"] <= 70 and publishing["packets"] > 300
+    # Five join within a moment: one request for them all, at most one more a second.
+    assert 1 <= publishing["keyFrameRequests"] <= 5
+    assert report["serverUse"]["microsecondsPerPacket"] > 0
+    assert report["serverUse"]["residentBytesPerViewer"] is not None
+
+    def moved(name: str) -> float:
+        return after.get(name, 0.0) - before.get(name, 0.0)
+
+    after = wait_for_quiet(server)
+    sent = moved("rostrum_rtp_packets_sent_total")
+    # The server counts the whole run, the tool the two seconds it measured.
+    assert report["media"]["packets"] <= sent
+    assert report["media"]["packets"] > sent / 4
+    assert moved("rostrum_key_frame_requests_total") >= publishing["keyFrameRequests"]
+    for role, count in (("publisher", 1), ("viewer", 5)):
+        for phase in ("answered", "ice", "dtls", "first_media"):
+            assert moved(f'rostrum_join_seconds_count{{role="{role}",phase="{phase}"}}') == count, (role, phase)
+    assert moved("rostrum_forwarding_latency_seconds_count") >= sent
+    for reason in ("no_route", "undecodable", "unauthentic", "replay", "codec_not_negotiated", "oversize"):
+        assert moved(f'rostrum_drops_total{{worker="0",reason="{reason}"}}') == 0, reason
+    assert after["rostrum_slots"] == after["rostrum_slots_attached"] == 0
+
+    parser = WellFormed()
+    parser.feed(page.read_text())
+    assert parser.open == []
+    assert parser.seen.count("svg") >= 6 and "table" in parser.seen
+
+
+def wait_for_quiet(server: Server) -> Metrics:
+    """Metrics once all sessions are gone: counters are copied out once a second."""
+    wait_until(lambda: Metrics(server)["rostrum_sessions"] == 0, 10, "all sessions have ended")
+    return Metrics(server)
+
+
+def test_publish_and_play_apart(server: Server, stream: str) -> None:
+    publisher = subprocess.Popen(
+        [str(binary().with_name("sfu-bench")), "publish", server.origin, "--stream", stream, "--duration", "60s",
+         "--warm-up", "0", "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
+    try:
+        assert publisher.stderr is not None
+        assert "1 publishing to" in publisher.stderr.readline()
+        report = measure("play", server.origin, stream, "--viewers", "3", "--nack")
+        check_viewers(report, 3)
+        assert report.get("publishing") is None
+    finally:
+        # Interrupted, it reports what it measured until then.
+        publisher.send_signal(2)
+        output, _ = publisher.communicate(timeout=15)
+    published = json.loads(output[output.index("{"):])
+    assert published["publishing"]["packets"] > 0 and published["publishing"]["keyFrameRequests"] >= 1
+
+
+def test_join_storm(server: Server, stream: str) -> None:
+    report = measure("join-storm", server.origin, stream, "--viewers", "10", "--playing", "2")
+    check_viewers(report, 12)
+    assert report["joins"]["handshakes"] == 10 and report["joins"]["perSecond"] > 0
+    assert report["earlier"]["packets"] > 0 and report["earlier"]["lost"] == 0
+    assert report["serverUse"]["cpuMillisecondsPerJoin"] >= 0
+    assert report["publishing"]["keyFrameRequests"] <= 6
+
+
+def test_churn(server: Server, stream: str) -> None:
+    report = measure("churn", server.origin, stream, "--viewers", "4", "--join-rate", "5", "--gro")
+    check_viewers(report, 10)
+    assert report["joins"]["handshakes"] >= 5
+    # At most one a second, however many come.
+    assert report["publishing"]["keyFrameRequests"] <= 9
+
+
+def test_ramp(server: Server, stream: str) -> None:
+    report = measure(
+        "load", server.origin, stream, "--ramp", "2", "--ramp-max", "4", "--duration", "1s", "--srtp", "cm")
+    levels = report["ramp"]["levels"]
+    assert [level["viewersPerStream"] for level in levels] in ([2, 4], [2])
+    # A machine that others use may end it early; then it says why.
+    assert report["ramp"].get("maximum") == 4 or levels[-1]["limit"]
+
+
+@pytest.fixture(scope="module")
+def film(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A second of a test picture and a tone, in each of the formats."""
+    place = tmp_path_factory.mktemp("film")
+    files = {"ivf": place / "film.ivf", "webm": place / "film.webm", "ogg": place / "sound.ogg"}
+    picture = ["-f", "lavfi", "-i", "testsrc=size=160x120:rate=20:duration=1"]
+    tone = ["-f", "lavfi", "-i", "sine=frequency=440:sample_rate=48000:duration=1"]
+    vp8 = ["-c:v", "libvpx", "-deadline", "realtime", "-b:v", "200k", "-g", "20"]
+    opus = ["-c:a", "libopus", "-b:a", "32k"]
+    for arguments in (
+        picture + vp8 + [str(files["ivf"])], picture + tone + vp8 + opus + [str(files["webm"])],
+        tone + opus + [str(files["ogg"])],
+    ):
+        subprocess.run(["ffmpeg", "-v", "error", "-y", *arguments], check=True, stdin=subprocess.DEVNULL)
+    return files
+
+
+@pytest.mark.parametrize("kind", ["ivf", "webm"])
+def test_recordings(server: Server, stream: str, film: dict[str, Path], kind: str) -> None:
+    sound = ["--audio-file", str(film["ogg"])] if kind == "ivf" else []
+    report = measure(
+        "load", server.origin, stream, "--viewers", "2", "--file", str(film[kind]), *sound, "--duration", "1s")
+    assert report["clients"]["gotFirstFrame"] == 2
+    assert report["media"]["packets"] > 0 and report["media"]["lost"] == 0
+    # Recordings stay as they are: no time stamps in them.
+    assert report["media"].get("latency") is None
+    assert 15 <= report["publishing"]["frames"] <= 26
+
+
+@pytest.fixture
+def other() -> Iterator[OtherServer]:
+    server = OtherServer(token="secret")
+    yield server
+    server.close()
+
+
+def test_another_server(other: OtherServer, film: dict[str, Path]) -> None:
+    token = ["--token", "secret", "--duration", "2s"]
+    report = measure("play", other.origin, "s1", "--viewers", "1", *token)
+    assert report["clients"]["gotFirstFrame"] == 1 and report["media"]["packets"] > 0
+    assert [phase["name"] for phase in report["phases"]] == PHASES
+    published = measure("publish", other.origin, "s1", "--file", str(film["webm"]), *token)
+    assert published["publishing"]["packets"] > 0
+    assert other.redirected == 1
+    assert other.frames > 10 and other.samples > 48_000, "it decoded picture and sound"
+    assert other.deleted == 1, "the publisher's session was ended by DELETE at the absolute Location"
+
+
+@pytest.mark.parametrize(("arguments", "status", "words"), [
+    (["load", "http://127.0.0.1:9"], 1, "no answer: 127.0.0.1:9"),
+    (["load", "{origin}", "--token", "nonsense"], 1, "HTTP 401"),
+    (["play", "{origin}", "--whep", "/nothing/{{stream}}"], 1, "HTTP 404"),
+    (["play", "{origin}", "--stream", "nobody"], 1, "HTTP 409"),
+    (["load", "{origin}", "--file", __file__], 2, "neither an IVF nor a WebM file"),
+    (["load", "http://192.0.2.1:8080"], 2, "--i-own-this-server"),
+    (["load", "--viewer", "3"], 2, "did you mean --viewers?"),
+    ([], 2, "say what to do"),
+])
+def test_errors_say_what_is_wrong(server: Server, arguments: list[str], status: int, words: str) -> None:
+    result = run(*(argument.format(origin=server.origin) for argument in arguments))
+    assert result.returncode == status, result.stdout + result.stderr
+    assert words in result.stderr
+    assert len(result.stderr.splitlines()) <= 3, result.stderr
+
+
+@pytest.mark.parametrize("command", ["", "publish", "play", "load", "join-storm", "churn"])
+def test_help(command: str) -> None:
+    result = run(*filter(None, [command, "--help"]))
+    assert result.returncode == 0 and result.stderr == ""
+    assert "usage: sfu-bench" in result.stdout
+    assert all(len(line) <= 110 for line in result.stdout.splitlines())
