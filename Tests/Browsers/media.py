@@ -47,6 +47,12 @@ def press_go_live(page: Page) -> None:
     assert page.evaluate(STATE) == "live", page.text("#error")
 
 
+def end_stream(page: Page) -> None:
+    """Presses the host's End, and confirms it."""
+    page.click("#stop")
+    page.click("dialog[data-name=end] [data-value=yes]")
+
+
 def watch(browser: Browser, server: Server, stream: str, **query: Any) -> Page:
     return browser.open(server.origin + address(f"/watch/{stream}", query))
 

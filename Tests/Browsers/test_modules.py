@@ -74,3 +74,171 @@ def test_identity_and_token_stay_within_a_tab(chromium: Browser, server: Server)
             }""")
     assert tokens[0] is None and tokens[3] is None
     assert tokens[1] and tokens[1] == tokens[2]
+
+
+def test_merge_patches_do_as_the_rfc_says(chromium: Browser, server: Server) -> None:
+    # RFC 7396, appendix A; and names that objects have by themselves.
+    cases = [
+        ({"a": "b"}, {"a": "c"}, {"a": "c"}), ({"a": "b"}, {"b": "c"}, {"a": "b", "b": "c"}),
+        ({"a": "b"}, {"a": None}, {}), ({"a": "b", "b": "c"}, {"a": None}, {"b": "c"}),
+        ({"a": ["b"]}, {"a": "c"}, {"a": "c"}), ({"a": "c"}, {"a": ["b"]}, {"a": ["b"]}),
+        ({"a": {"b": "c"}}, {"a": {"b": "d", "c": None}}, {"a": {"b": "d"}}),
+        ({"a": [{"b": "c"}]}, {"a": [1]}, {"a": [1]}), (["a", "b"], ["c", "d"], ["c", "d"]),
+        ({"a": "b"}, ["c"], ["c"]), ({"a": "foo"}, None, None), ({"a": "foo"}, "bar", "bar"),
+        ({"e": None}, {"a": 1}, {"e": None, "a": 1}), ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
+        ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
+        ({}, {"constructor": {"name": "Bob"}}, {"constructor": {"name": "Bob"}}),
+    ]
+    with chromium.open(server.origin) as page:
+        for target, patch, result in cases:
+            merged, before = page.evaluate(
+                """async (target, patch) => {
+                    const {mergePatch} = await import('/assets/sync.js');
+                    return [mergePatch(target, patch), target];
+                }""", target, patch)
+            assert merged == result and before == target
+        assert page.evaluate(
+            """async () => {
+                const {mergePatch} = await import('/assets/sync.js');
+                mergePatch({}, JSON.parse('{"__proto__": {"polluted": true}}'));
+                return {}.polluted === undefined;
+            }""")
+
+
+#: Sockets that go nowhere: the test says what comes from the server.
+FAKE_SOCKETS = """() => {
+    globalThis.sockets = [];
+    globalThis.fetch = () => Promise.reject(new TypeError("there is no network"));
+    globalThis.WebSocket = class extends EventTarget {
+        static OPEN = 1;
+        constructor(address) { super(); this.address = new URL(address); this.sent = []; sockets.push(this); }
+        send(text) { this.sent.push(text); }
+        close() { this.lose(1000); }
+        open() { this.readyState = 1; this.dispatchEvent(new Event('open')); }
+        say(message) { this.dispatchEvent(new MessageEvent('message', {data: JSON.stringify(message)})); }
+        lose(code, reason = '') { this.readyState = 3; this.dispatchEvent(new CloseEvent('close', {code, reason})); }
+    };
+}"""
+FOLLOW = """async () => {
+    const {StreamSync} = await import('/assets/sync.js');
+    globalThis.sync = new StreamSync('s1', async () => 'a token');
+    globalThis.resumed = 0;
+    sync.addEventListener('resume', () => { resumed++; });
+}"""
+
+
+def test_sync_resumes_where_it_was_interrupted(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin, before_load=FAKE_SOCKETS) as page:
+        page.evaluate(FOLLOW)
+        page.evaluate("""() => {
+            sockets[0].open();
+            sockets[0].say({type: 'snapshot', version: 5, stream: {id: 's1', state: 'backstage', title: 'A'},
+                speakers: {ann: {name: 'Ann', audioMuted: false}}, viewers: {bob: {name: 'Bob'}}, raisedHands: {},
+                invitations: {}, counts: {viewers: 1}, programme: {ready: false}});
+            sockets[0].say({type: 'change', version: 8, raisedHands: {bob: {name: 'Bob', since: 'now'}},
+                stream: {state: 'live', title: null}});
+            sockets[0].lose(1006);
+        }""")
+        page.wait_for("() => sockets.length === 2", what="it connects again")
+        assert page.evaluate("() => sockets[1].address.search") == "?since=8&access_token=a+token"
+        state = page.evaluate("""() => {
+            sockets[1].open();
+            sockets[1].say({type: 'change', version: 11, raisedHands: {bob: null}, viewers: {bob: null},
+                speakers: {bob: {name: 'Bob'}, ann: {audioMuted: true}}, counts: {viewers: 0}});
+            sockets[1].say({type: 'you', you: {id: 'ann', role: 'host'}});
+            // What comes late on a socket that was given up is of the past.
+            sockets[0].say({type: 'change', version: 9, stream: {state: 'ended'}});
+            return [sync.known, sync.you, resumed, sync.interruptions];
+        }""")
+    assert state == [
+        {
+            "stream": {"id": "s1", "state": "live"},
+            "speakers": {"ann": {"name": "Ann", "audioMuted": True}, "bob": {"name": "Bob"}}, "viewers": {},
+            "raisedHands": {}, "invitations": {}, "counts": {"viewers": 0}, "programme": {"ready": False},
+        },
+        {"id": "ann", "role": "host"}, 1, 1,
+    ]
+
+
+def test_a_new_snapshot_replaces_all_that_was_known(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin, before_load=FAKE_SOCKETS) as page:
+        page.evaluate(FOLLOW)
+        known = page.evaluate("""() => {
+            sockets[0].open();
+            sockets[0].say({type: 'snapshot', version: 5, stream: {state: 'live'}, raisedHands: {bob: {}}});
+            sockets[0].say({type: 'snapshot', version: 900, stream: {state: 'live'}, raisedHands: {cid: {}}});
+            sockets[0].say({type: 'heartbeat', version: 900});
+            return sync.known.raisedHands;
+        }""")
+    assert known == {"cid": {}}
+
+
+def test_sync_stays_away_when_it_was_sent_away(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin, before_load=FAKE_SOCKETS) as page:
+        page.evaluate(FOLLOW)
+        page.evaluate("() => { sockets[0].open(); sockets[0].lose(4403, 'banned'); dispatchEvent(new Event('online')); }")
+        assert page.evaluate("() => [sync.refusal, sockets.length]") == ["banned", 1]
+        page.evaluate("() => sync.reconnect()")
+        page.wait_for("() => sockets.length === 2", what="it connects when it is told to")
+        assert page.evaluate("() => sync.refusal") is None
+
+
+def test_widgets_come_and_go_with_their_layers(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin) as page:
+        log = page.evaluate(
+            """async () => {
+                const {WidgetHost, LAYERS} = await import('/assets/layers.js');
+                const layers = Object.fromEntries(LAYERS.map(name => [name, document.createElement('div')]));
+                const log = [];
+                const widget = (name, layer) => ({name, layer, mount(context, element) {
+                    log.push(`+${name}`);
+                    const root = document.createElement(name);
+                    element.append(root);
+                    return () => { log.push(`-${name}`); root.remove(); };
+                }});
+                const [a, b, c] = [widget('a', 'player'), widget('b', 'float'), widget('c', 'lite')];
+                const host = new WidgetHost(layers, {});
+                host.show([a, b]);
+                host.show([a, b]);
+                log.push('| switch float off');
+                host.show([a, b], ['player']);
+                log.push(layers.float.hidden ? 'hidden' : 'shown');
+                log.push('| on again, another view');
+                host.show([c, a, b]);
+                host.show([c]);
+                return [log, host.mounted, Object.values(layers).map(layer => layer.innerHTML).join('')];
+            }""")
+    assert log == [
+        ["+a", "+b", "| switch float off", "-b", "hidden", "| on again, another view", "+c", "+b", "-a", "-b"],
+        ["c"], "<c></c>",
+    ]
+
+
+def test_a_broken_widget_takes_no_other_along(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin) as page:
+        mounted = page.evaluate(
+            """async () => {
+                const {WidgetHost} = await import('/assets/layers.js');
+                const broken = {name: 'broken', layer: 'lite', mount() { throw new Error('broken'); }};
+                const sound = {name: 'sound', layer: 'lite', mount: () => () => { throw new Error('too'); }};
+                const host = new WidgetHost({lite: document.createElement('div')}, {});
+                host.show([broken, sound], ['lite']);
+                const before = host.mounted;
+                host.show([], ['lite']);
+                return [before, host.mounted];
+            }""")
+    assert mounted == [["sound"], []]
+
+
+def test_warnings_wait_and_go_again(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin) as page:
+        said = page.evaluate(
+            """async () => {
+                const {QualityJudge} = await import('/assets/quality.js');
+                const judge = new QualityJudge(), well = {lossShare: 0, roundTrip: 20, limitation: null};
+                const read = numbers => (judge.judge({...well, ...numbers}) ?? '').split(':')[0];
+                const lossy = {lossShare: 0.2};
+                return [lossy, lossy, lossy, {}, lossy, lossy, {}, {}, {}, {}, {limitation: 'cpu'}].map(read);
+            }""")
+    loses = "Your connection loses data"
+    assert said == ["", "", "", "", "", loses, loses, loses, loses, "", ""]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drivers import DESKTOP, PHONE, Browser, Page
-from media import check_no_complaints, go_live, press_go_live, wait_for_frames, wait_for_state, watch
+from media import check_no_complaints, end_stream, go_live, press_go_live, wait_for_frames, wait_for_state, watch
 from server import Server
 
 #: A browser whose camera does what the address asks for, and whose permission is still open.
@@ -57,7 +57,7 @@ def test_front_page_lists_who_is_live(chromium: Browser, firefox: Browser, serve
         wait_for_state(front, "live")
         wait_for_frames(front)
         front.goto(server.origin + "/")
-        studio.click("#stop")
+        end_stream(studio)
         front.wait_for("link => !document.querySelector(link)", link, what="the stream is gone from the list")
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from drivers import Browser, Page
 from media import (
-    STATE, check_no_complaints, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch,
+    STATE, check_no_complaints, end_stream, go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch,
 )
 from server import Server
 
@@ -45,7 +45,7 @@ def test_a_stopped_stream_ends_for_its_viewers_and_may_come_back(
     with go_live(chromium, server, stream) as studio, watch(viewing, server, stream) as viewer:
         wait_for_state(viewer, "live")
         mark(viewer)
-        studio.click("#stop")
+        end_stream(studio)
         wait_for_state(viewer, "ended", seconds=5)
         assert "ended" in viewer.text("#state")
         press_go_live(studio)
@@ -80,13 +80,15 @@ def test_a_closed_studio_ends_the_stream(chromium: Browser, viewing: Browser, se
 def test_a_second_publisher_takes_over(
     browsers: dict[str, Browser], viewing: Browser, server: Server, stream: str
 ) -> None:
-    first = go_live(browsers["chromium"], server, stream, codec="vp8")
+    # The same host at another place; somebody else would join them on the stage.
+    token = server.token(stream)
+    first = go_live(browsers["chromium"], server, stream, codec="vp8", access_token=token)
     with first, watch(viewing, server, stream) as viewer:
         wait_for_state(viewer, "live")
         wait_for_frames(viewer)
         mark(viewer)
         # Another browser and another codec: to viewers it is the same stream.
-        with go_live(browsers["firefox"], server, stream, codec="vp9"):
+        with go_live(browsers["firefox"], server, stream, codec="vp9", access_token=token):
             first.wait_for(
                 "() => !document.getElementById('error').hidden", seconds=15, what="the first studio gives way")
             assert "somewhere else" in first.text("#error")

@@ -56,3 +56,84 @@ export function formatDuration(milliseconds) {
 export function formatViewers(count) {
   return count === 1 ? "1 viewer" : `${count} viewers`;
 }
+
+/**
+ * Makes an element: `h("button.button.round#mute", { type: "button", onclick: toggle }, icon("microphone"))`.
+ * @param {string} description tag, then `.class` and `#id` in any order
+ * @param {Record<string, any>} [properties] functions listen, `aria-…`, `data-…`, `role`, `for` are attributes
+ * @param {(Node | string)[]} children
+ * @returns {any}
+ */
+export function h(description, properties = {}, ...children) {
+  const [, tag, rest] = /** @type {RegExpMatchArray} */ (description.match(/^([a-z0-9]+)(.*)$/));
+  const element = /** @type {any} */ (document.createElement(tag));
+  for (const [, mark, name] of rest.matchAll(/([.#])([^.#]+)/g)) {
+    if (mark === "#") element.id = name;
+    else element.classList.add(name);
+  }
+  for (const [name, value] of Object.entries(properties)) {
+    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    else if (/^(aria-|data-|role$|for$)/.test(name)) element.setAttribute(name, value);
+    else element[name] = value;
+  }
+  element.append(...children);
+  return element;
+}
+
+/**
+ * @param {string} name of a symbol in icons.svg
+ * @param {string} [className]
+ */
+export function icon(name, className = "") {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("aria-hidden", "true");
+  if (className) svg.setAttribute("class", className);
+  const use = document.createElementNS("http://www.w3.org/2000/svg", "use");
+  use.setAttribute("href", `/assets/icons.svg#${name}`);
+  svg.append(use);
+  return svg;
+}
+
+/**
+ * Calls `update` now and whenever the target changes.
+ * @param {EventTarget} target
+ * @param {() => void} update
+ * @returns {() => void} ends it
+ */
+export function follow(target, update) {
+  target.addEventListener("change", update);
+  update();
+  return () => target.removeEventListener("change", update);
+}
+
+/**
+ * Makes a list's children those of the keys, in their order, and keeps the ones that stay: focus and playing videos
+ * survive.
+ * @template Value
+ * @param {HTMLElement} list
+ * @param {[string, Value][]} entries
+ * @param {(key: string) => HTMLElement & { update: (value: Value) => void }} make
+ */
+export function reconcile(list, entries, make) {
+  const old = new Map([...list.children].map((child) => [/** @type {HTMLElement} */ (child).dataset.key, child]));
+  let before = list.firstElementChild;
+  for (const [key, value] of entries) {
+    let child = /** @type {any} */ (old.get(key));
+    if (child) old.delete(key);
+    else {
+      child = make(key);
+      child.dataset.key = key;
+    }
+    if (child === before) before = child.nextElementSibling;
+    else list.insertBefore(child, before);
+    child.update(value);
+  }
+  for (const child of old.values()) child.remove();
+}
+
+/** A name's first letters, for people without a picture. @param {string} name */
+export function initials(name) {
+  const words = name.trim().split(/\s+/).filter(Boolean);
+  return [words[0], words.length > 1 ? words[words.length - 1] : ""].map((word) => [...(word ?? "")][0] ?? "")
+    .join("").toUpperCase();
+}

@@ -3,7 +3,7 @@
 /** The front page: who is live now, and a way to go live. */
 
 import { $, formatDuration, formatViewers, setText } from "./dom.js";
-import { listStreams } from "./sync.js";
+import { listLive } from "./sync.js";
 
 /** How often the list is asked for while the page is seen, in milliseconds. */
 const REFRESH_MS = 4000;
@@ -60,7 +60,7 @@ function show(streams) {
 async function refresh() {
   if (document.visibilityState === "hidden") return;
   try {
-    show(await listStreams());
+    show(await listLive());
   } catch {
     setText($("summary"), "The server does not answer. Trying again…");
   }

@@ -22,12 +22,19 @@ export class SignallingError extends Error {
    * @param {number} status
    * @param {string} message
    * @param {number | null} retryAfter milliseconds the server asks to wait, null when it does not say
+   * @param {{ rule?: string, [member: string]: unknown }} [problem] what else the answer says, such as the rule
    */
-  constructor(status, message, retryAfter) {
+  constructor(status, message, retryAfter, problem = {}) {
     super(message);
     this.name = "SignallingError";
     this.status = status;
     this.retryAfter = retryAfter;
+    this.problem = problem;
+  }
+
+  /** The name of the rule that forbids it, such as `not-host`. */
+  get rule() {
+    return this.problem.rule ?? null;
   }
 
   /**
@@ -36,13 +43,14 @@ export class SignallingError extends Error {
    */
   static async from(response) {
     let message = response.statusText || `status ${response.status}`;
+    let problem = {};
     if (response.headers.get("Content-Type")?.startsWith("application/problem+json")) {
-      const problem = await response.json().catch(() => ({}));
+      problem = await response.json().catch(() => ({}));
       message = problem.detail || problem.title || message;
     }
     const after = response.headers.get("Retry-After");
     const seconds = after === null ? NaN : Number(after);
-    return new SignallingError(response.status, message, Number.isFinite(seconds) ? seconds * 1000 : null);
+    return new SignallingError(response.status, message, Number.isFinite(seconds) ? seconds * 1000 : null, problem);
   }
 
   /** Whether the same request may succeed later without anybody changing it. */

@@ -14,26 +14,33 @@
  * @property {string | null} codec such as `VP8`
  * @property {number} frames decoded or encoded so far, the largest layer
  * @property {number} bytes of media so far
+ * @property {number} lossShare of the packets since the last call, 0 to 1
+ * @property {string | null} limitation why the browser sends less than it could: `bandwidth` or `cpu`
  */
 
 /** Remembers the last sample of one peer connection, for rates. */
 export class StatsReader {
   #bytes = 0;
   #lost = 0;
+  #packets = 0;
   #time = 0;
   #delay = 0;
   #emitted = 0;
 
-  /** @param {RTCPeerConnection} peer */
-  constructor(peer) {
+  /**
+   * @param {RTCPeerConnection} peer
+   * @param {"inbound-rtp" | "outbound-rtp"} direction of what is counted
+   */
+  constructor(peer, direction) {
     this.peer = peer;
+    this.direction = direction;
   }
 
   /** @returns {Promise<Numbers>} */
   async read() {
     const report = await this.peer.getStats();
     const entries = [...report.values()];
-    const streams = entries.filter((e) => e.type === "inbound-rtp" || e.type === "outbound-rtp");
+    const streams = entries.filter((e) => e.type === this.direction);
     const remotes = entries.filter((e) => e.type === "remote-inbound-rtp");
     const video = streams.filter((e) => e.kind === "video")
       .reduce((best, e) => ((e.frameHeight ?? 0) >= (best?.frameHeight ?? 0) ? e : best), null);
@@ -41,6 +48,8 @@ export class StatsReader {
 
     const bytes = sum(streams, (e) => e.bytesReceived ?? e.bytesSent);
     const lost = sum(streams, (e) => e.packetsLost) + sum(remotes, (e) => e.packetsLost);
+    const packets = sum(streams, (e) => e.packetsReceived ?? e.packetsSent);
+    const newlyLost = Math.max(0, lost - this.#lost);
     const now = performance.now();
     const seconds = (now - this.#time) / 1000;
     const delay = video?.jitterBufferDelay ?? 0;
@@ -52,13 +61,17 @@ export class StatsReader {
       width: video?.frameWidth ?? null,
       height: video?.frameHeight ?? null,
       framesPerSecond: video?.framesPerSecond ?? null,
-      lost: Math.max(0, lost - this.#lost),
+      lost: newlyLost,
       buffer: emitted > this.#emitted ? (delay - this.#delay) / (emitted - this.#emitted) * 1000 : null,
       codec: video ? report.get(video.codecId)?.mimeType?.split("/")[1] ?? null : null,
       frames: video?.framesDecoded ?? video?.framesEncoded ?? 0,
       bytes,
+      lossShare: newlyLost / Math.max(1, newlyLost + packets - this.#packets),
+      limitation: video && ["bandwidth", "cpu"].includes(video.qualityLimitationReason)
+        ? video.qualityLimitationReason : null,
     };
     this.#bytes = bytes;
+    this.#packets = packets;
     this.#lost = lost;
     this.#time = now;
     this.#delay = delay;

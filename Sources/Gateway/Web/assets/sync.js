@@ -1,27 +1,111 @@
 // @ts-check
 
 /**
- * Follows a stream's public state (waiting, live, ended, viewers) over a WebSocket, and by asking now and
- * then while the socket does not work.
+ * Follows a stream over a WebSocket: its state, who is on stage and who watches, hands, invitations, and what only
+ * oneself is told. First comes all of it, then changes; after an interruption what was missed. While the socket does
+ * not work, it asks now and then.
  */
 
 /** First and longest pause before the socket is tried again, in milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
+/** How often we say that we are here, in milliseconds. */
+const HEARTBEAT_MS = 5000;
+/** A socket that was silent for so long is dead, in milliseconds. */
+const SILENCE_MS = 15_000;
+/** The server's reason for closing: removed or banned. */
+const CLOSED_REMOVED = 4403;
 
 /**
  * @typedef {object} StreamInfo
  * @property {string} id
  * @property {"waiting" | "backstage" | "live" | "ended"} state
  * @property {number} viewers
+ * @property {number} [waiting]
+ * @property {string | null} [title]
+ * @property {string | null} [host]
+ * @property {string | null} [hostName]
+ * @property {string | null} [startsAt] ISO 8601
+ * @property {number} [joinAheadSeconds]
  * @property {string | null} [startedAt] ISO 8601
- * @property {string} [title]
+ * @property {string | null} [endReason]
+ * @property {boolean} [doorsOpen]
+ * @property {string} [programme]
+ * @property {string[]} [layers]
+ * @property {unknown[]} [tracks]
+ *
+ * @typedef {object} Member somebody on stage
+ * @property {string | null} name
+ * @property {"host" | "speaker"} role
+ * @property {string} since
+ * @property {boolean} present
+ * @property {boolean} audioMuted
+ * @property {boolean} videoMuted
+ * @property {boolean} paused
+ *
+ * @typedef {{ name: string | null, since: string }} Entry a raised hand or an invitation
+ *
+ * @typedef {object} Known everything all may know
+ * @property {StreamInfo} stream
+ * @property {Record<string, Member>} speakers
+ * @property {Record<string, { name: string | null }>} viewers
+ * @property {Record<string, Entry>} raisedHands
+ * @property {Record<string, Entry>} invitations
+ * @property {{ viewers?: number, waiting?: number, speakers?: number, raisedHands?: number }} counts
+ * @property {{ ready?: boolean, audio?: boolean, video?: boolean, paused?: boolean }} programme
+ *
+ * @typedef {object} You
+ * @property {string} id
+ * @property {string | null} name
+ * @property {"host" | "speaker" | "viewer"} role
+ * @property {boolean} isModerator
+ * @property {boolean} handRaised
+ * @property {boolean} invited
+ * @property {boolean} admitted
+ * @property {boolean} audioMuted
+ * @property {boolean} videoMuted
+ * @property {boolean} paused
  */
 
-/** Fires `change` when `stream` changed, and `resume` when a broken socket works again. */
+const NOTHING = { speakers: {}, viewers: {}, raisedHands: {}, invitations: {}, counts: {}, programme: {} };
+
+/**
+ * A JSON merge patch (RFC 7396): objects merge, null deletes, anything else replaces. Neither argument changes.
+ * @param {any} target
+ * @param {any} patch
+ * @returns {any}
+ */
+export function mergePatch(target, patch) {
+  if (!isObject(patch)) return patch;
+  const result = isObject(target) ? { ...target } : {};
+  for (const [name, value] of Object.entries(patch)) {
+    // A participant may be called __proto__; nothing of ours is.
+    if (name === "__proto__") continue;
+    if (value === null) delete result[name];
+    else result[name] = mergePatch(Object.hasOwn(result, name) ? result[name] : undefined, value);
+  }
+  return result;
+}
+
+/** @param {unknown} value */
+function isObject(value) {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/**
+ * Fires `change` when anything of `known` or `you` changed, `mute` (detail: kind, by) when the host asks us to mute,
+ * `refused` when the server sent us away for good, and `resume` when a broken socket works again.
+ */
 export class StreamSync extends EventTarget {
-  /** Null until something was heard. @type {StreamInfo | null} */
-  stream = null;
+  /** Null until something was heard. @type {Known | null} */
+  known = null;
+  /** What we are here; null for those without a token. @type {You | null} */
+  you = null;
+  /** Why we may not follow any more. @type {"removed" | "banned" | null} */
+  refusal = null;
+
+  /** How often the socket broke. */
+  interruptions = 0;
 
   #version = 0;
   #pause = FIRST_PAUSE_MS;
@@ -29,8 +113,11 @@ export class StreamSync extends EventTarget {
   #isClosed = false;
   /** @type {WebSocket | null} */
   #socket = null;
+  #heardAt = 0;
   /** @type {number | undefined} */
   #timer;
+  /** @type {number | undefined} */
+  #heartbeat;
 
   /**
    * @param {string} id
@@ -44,10 +131,30 @@ export class StreamSync extends EventTarget {
     addEventListener("online", () => !this.#socket && this.#connect());
   }
 
+  /** @returns {StreamInfo | null} */
+  get stream() {
+    return this.known?.stream ?? null;
+  }
+
   close() {
     this.#isClosed = true;
+    this.#drop();
+  }
+
+  /** Connects anew, with another token or after a refusal; nothing known is lost by it. */
+  reconnect() {
+    this.#drop();
+    this.#isClosed = false;
+    this.refusal = null;
+    this.#connect();
+  }
+
+  #drop() {
     clearTimeout(this.#timer);
-    this.#socket?.close();
+    clearInterval(this.#heartbeat);
+    const socket = this.#socket;
+    this.#socket = null;
+    socket?.close();
   }
 
   async #connect() {
@@ -59,55 +166,102 @@ export class StreamSync extends EventTarget {
     if (this.#version) address.searchParams.set("since", String(this.#version));
     // A WebSocket cannot carry an Authorization header.
     if (token) address.searchParams.set("access_token", token);
+    else this.you = null;
     const socket = this.#socket = new WebSocket(address);
-    socket.addEventListener("open", () => {
-      this.#pause = FIRST_PAUSE_MS;
-      if (this.#wasOpen) this.dispatchEvent(new Event("resume"));
-      this.#wasOpen = true;
+    socket.addEventListener("open", () => socket === this.#socket && this.#opened(socket));
+    socket.addEventListener("message", ({ data }) => {
+      if (socket === this.#socket && typeof data === "string") this.receive(JSON.parse(data));
     });
-    socket.addEventListener("message", (event) => this.#received(event.data));
-    socket.addEventListener("close", () => {
-      this.#socket = null;
-      if (this.#isClosed) return;
-      this.#ask();
-      this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));
-      this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
-    });
+    socket.addEventListener("close", (event) => socket === this.#socket && this.#lost(event));
   }
 
-  /** @param {unknown} data */
-  #received(data) {
-    if (typeof data !== "string") return;
-    const message = JSON.parse(data);
-    if (message.type === "snapshot" || message.type === "change") {
-      this.#version = message.version;
-      this.#learn(message.stream);
+  /** @param {WebSocket} socket */
+  #opened(socket) {
+    this.#pause = FIRST_PAUSE_MS;
+    this.#heardAt = performance.now();
+    clearInterval(this.#heartbeat);
+    this.#heartbeat = setInterval(() => {
+      if (performance.now() - this.#heardAt > SILENCE_MS) socket.close();
+      else if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: "heartbeat" }));
+    }, HEARTBEAT_MS);
+    if (this.#wasOpen) this.dispatchEvent(new Event("resume"));
+    this.#wasOpen = true;
+  }
+
+  /** @param {CloseEvent} event */
+  #lost(event) {
+    this.#drop();
+    this.interruptions++;
+    if (event.code === CLOSED_REMOVED) {
+      this.#isClosed = true;
+      this.you = null;
+      this.refusal = event.reason === "banned" ? "banned" : "removed";
+      this.dispatchEvent(new Event("refused"));
+      return this.#changed();
+    }
+    this.#ask();
+    this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));
+    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
+  }
+
+  /**
+   * Learns from one message.
+   * @param {any} message
+   */
+  receive(message) {
+    this.#heardAt = performance.now();
+    const { type, version, you, ...news } = message;
+    switch (type) {
+      case "snapshot":
+        this.#version = version;
+        this.known = { ...NOTHING, ...news };
+        return this.#changed();
+      case "change":
+        this.#version = version;
+        this.known = mergePatch(this.known ?? NOTHING, news);
+        return this.#changed();
+      case "you":
+        this.you = you;
+        return this.#changed();
+      case "mute":
+        this.dispatchEvent(new CustomEvent("mute", { detail: { kind: message.kind, by: message.by } }));
     }
   }
 
-  /** @param {Partial<StreamInfo>} news fields that changed, or all */
-  #learn(news) {
-    this.stream = /** @type {StreamInfo} */ ({ ...this.stream, ...news });
+  #changed() {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** The list of streams tells the most needful without a socket. */
+  /** The stream itself tells the most needful without a socket. */
   async #ask() {
-    const streams = await listStreams().catch(() => null);
-    if (!streams || this.#socket?.readyState === WebSocket.OPEN) return;
-    const mine = streams.find((stream) => stream.id === this.id);
-    if (mine) this.#learn(mine);
-    else if (this.stream?.state === "live") this.#learn({ state: "ended" });
+    const stream = await askForStream(this.id).catch(() => undefined);
+    if (stream === undefined || this.#socket?.readyState === WebSocket.OPEN) return;
+    const state = stream ?? (this.stream?.state === "live" ? { state: "ended" } : null);
+    if (!state) return;
+    this.known = mergePatch(this.known ?? NOTHING, { stream: state });
+    this.#changed();
   }
 }
 
 /**
- * All streams the server knows of, those that wait or have ended included.
+ * The streams that are live, as many as one page holds.
  * @param {AbortSignal} [signal]
  * @returns {Promise<StreamInfo[]>}
  */
-export async function listStreams(signal) {
-  const response = await fetch("/v1/streams", { signal });
+export async function listLive(signal) {
+  const response = await fetch("/v1/streams?state=live", { signal });
   if (!response.ok) throw new Error(`status ${response.status}`);
   return (await response.json()).streams;
+}
+
+/**
+ * @param {string} id
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<StreamInfo | null>} null if there is none of that name
+ */
+export async function askForStream(id, signal) {
+  const response = await fetch(`/v1/streams/${encodeURIComponent(id)}`, { signal });
+  if (response.status === 404) return null;
+  if (!response.ok) throw new Error(`status ${response.status}`);
+  return response.json();
 }

@@ -1,13 +1,21 @@
 // @ts-check
 
 /**
- * Finds the token a page acts with: from the address (`#token=…`, which never leaves the browser), else
- * from a development server, which hands them out to anyone on the same machine.
+ * Finds the token a page acts with: from the address (`#token=…`, which never leaves the browser, or
+ * `?access_token=…`), else from a development server, which hands them out to anyone on the same machine. What the
+ * server gives in exchange, on the way to the stage and back, takes its place.
  */
 
 import { SignallingError } from "./session.js";
 
-/** @typedef {"host" | "speaker" | "viewer"} Role */
+/**
+ * @typedef {"host" | "speaker" | "viewer"} Role
+ *
+ * @typedef {object} Claims what a token says; only the server can tell whether it is true
+ * @property {string} sub
+ * @property {string} [name]
+ * @property {string} role
+ */
 
 /** Renewed this long before it ends, in milliseconds. */
 const MARGIN_MS = 60_000;
@@ -30,7 +38,7 @@ export async function withToken(stream, role, action) {
   } catch (error) {
     if (!(error instanceof SignallingError && error.status === 401)) throw error;
     sessionStorage.removeItem(key(stream, role));
-    const fresh = await fetchToken(stream, role);
+    const fresh = givenToken() ?? await fetchToken(stream, role);
     if (!fresh || fresh === token) throw error;
     return action(fresh);
   }
@@ -43,10 +51,51 @@ export async function withToken(stream, role, action) {
  * @returns {string | null}
  */
 export function knownToken(stream, role) {
-  const given = new URLSearchParams(location.hash.slice(1)).get("token");
-  if (given) return given;
+  const given = givenToken();
   const kept = JSON.parse(sessionStorage.getItem(key(stream, role)) ?? "null");
-  return kept && Date.parse(kept.expiresAt) - MARGIN_MS > Date.now() ? kept.token : null;
+  // What came in exchange for another link's token is not for this one.
+  if (kept && kept.given === given && Date.parse(kept.expiresAt) - MARGIN_MS > Date.now()) return kept.token;
+  return given;
+}
+
+/**
+ * A token for somebody who so far went without, if the server gives one.
+ * @param {string} stream
+ * @param {Role} role
+ */
+export async function ensureToken(stream, role) {
+  return knownToken(stream, role) ?? await fetchToken(stream, role);
+}
+
+/**
+ * Remembers what the server gave in exchange.
+ * @param {string} stream
+ * @param {Role} role
+ * @param {{ token: string, expiresAt: string }} fresh
+ */
+export function keepToken(stream, role, { token, expiresAt }) {
+  sessionStorage.setItem(key(stream, role), JSON.stringify({ token, expiresAt, given: givenToken() }));
+}
+
+/**
+ * What a token says of its bearer; null for what is no JWT.
+ * @param {string | null} token
+ * @returns {Claims | null}
+ */
+export function claimsOf(token) {
+  try {
+    const part = (token ?? "").split(".")[1].replaceAll("-", "+").replaceAll("_", "/");
+    const bytes = Uint8Array.from(atob(part), (letter) => letter.charCodeAt(0));
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return null;
+  }
+}
+
+/** @returns {string | null} */
+function givenToken() {
+  return new URLSearchParams(location.hash.slice(1)).get("token")
+    ?? new URLSearchParams(location.search).get("access_token");
 }
 
 /**
@@ -55,15 +104,16 @@ export function knownToken(stream, role) {
  * @returns {Promise<string | null>} null when this server hands out none; then the request goes without
  */
 async function fetchToken(stream, role) {
-  const name = role === "viewer" ? "Viewer" : "Host";
+  const sub = identity();
+  const name = `${role === "viewer" ? "Viewer" : "Host"} ${sub.slice(-3)}`;
   const response = await fetch("/v1/tokens", {
     method: "POST",
     headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ sub: identity(), name, role, stream, ttl: 3600 }),
+    body: JSON.stringify({ sub, name, role, stream, ttl: 3600 }),
   });
   if (response.status !== 201) return null;
   const fresh = await response.json();
-  sessionStorage.setItem(key(stream, role), JSON.stringify(fresh));
+  keepToken(stream, role, fresh);
   return fresh.token;
 }
 

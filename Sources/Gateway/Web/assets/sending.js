@@ -1,24 +1,15 @@
 // @ts-check
 
-/**
- * A WHIP publisher (RFC 9725): sends one audio and one video track to an endpoint.
- *
- *     const session = await publish({ endpoint: "/whip/demo", token, media: stream });
- *     session.addEventListener("statechange", () => console.log(session.state));
- *     session.close();
- */
+/** Puts one's own tracks on a peer connection, and others in their place. */
 
-import { MediaSession, useOnlyCodec } from "./session.js";
+import { useOnlyCodec } from "./session.js";
 
 /**
- * @typedef {object} PublishOptions
- * @property {string} endpoint
- * @property {string | null} [token]
+ * @typedef {object} SendingOptions
  * @property {MediaStream} media
  * @property {boolean} [simulcast] three sizes at once, where the codec allows
  * @property {string | null} [codec] send only this one, such as `vp9`
  * @property {number} [maxBitrate] of the largest picture, in bit/s
- * @property {AbortSignal} [signal]
  */
 
 /** Layers from small to large; `f` is the picture as captured. */
@@ -29,43 +20,26 @@ const LAYERS = [
 ];
 
 /**
- * Offers the tracks and returns once the server has answered.
- * @param {PublishOptions} options
- * @returns {Promise<MediaSession>}
- */
-export async function publish(options) {
-  const peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
-  const session = new MediaSession(peer, options);
-  try {
-    for (const track of options.media.getTracks()) addTrack(peer, track, options);
-  } catch (error) {
-    session.close();
-    throw error;
-  }
-  await session.open(options.signal);
-  return session;
-}
-
-/**
  * Sends other tracks in the place of the ones of their kinds; nothing is negotiated. A kind that is missing
  * falls silent, a kind that was never offered stays absent.
- * @param {MediaSession} session
+ * @param {import("./session.js").MediaSession} session
  * @param {MediaStream} media
  */
 export async function replaceMedia(session, media) {
-  for (const transceiver of session.peer.getTransceivers()) {
-    const { sender, receiver } = transceiver;
+  for (const { sender, receiver, direction } of session.peer.getTransceivers()) {
+    if (direction !== "sendonly") continue;
     const kind = sender.track?.kind ?? receiver.track.kind;
     await sender.replaceTrack(media.getTracks().find((track) => track.kind === kind) ?? null);
   }
 }
 
 /**
+ * Adds an m-line that sends a track.
  * @param {RTCPeerConnection} peer
  * @param {MediaStreamTrack} track
- * @param {PublishOptions} options
+ * @param {SendingOptions} options
  */
-function addTrack(peer, track, options) {
+export function addTrack(peer, track, options) {
   if (track.kind === "audio") {
     peer.addTransceiver(track, { direction: "sendonly", streams: [options.media] });
     return;

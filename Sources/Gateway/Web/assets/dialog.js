@@ -1,0 +1,74 @@
+// @ts-check
+
+/** Questions in a window of their own. Focus goes in, stays in, and comes back; Escape means no. */
+
+import { h } from "./dom.js";
+
+/**
+ * @typedef {object} Choice
+ * @property {string} value what `ask` answers when it is chosen
+ * @property {string} label
+ * @property {"primary" | "danger" | ""} [look]
+ *
+ * @typedef {object} Question
+ * @property {string} name of its kind; marks the element, for styles and tests
+ * @property {string} title
+ * @property {string} [text]
+ * @property {Node[]} [body] more than text
+ * @property {Choice[]} choices the first one has the focus, unless there is a body
+ * @property {boolean} [isUrgent] is read out at once
+ * @property {AbortSignal} [signal] takes the question back
+ */
+
+/**
+ * @param {Question} question
+ * @returns {Promise<string | null>} null when it was closed without a choice
+ */
+export function ask(question) {
+  const { name, title, text, body = [], choices, isUrgent = false, signal } = question;
+  if (signal?.aborted) return Promise.resolve(null);
+  const id = `dialog-${name}`;
+  const dialog = h("dialog.dialog", {
+    "data-name": name, role: isUrgent ? "alertdialog" : "dialog", "aria-labelledby": `${id}-title`,
+    "aria-describedby": text ? `${id}-text` : "",
+  }, h(`h2#${id}-title`, {}, title));
+  if (text) dialog.append(h(`p#${id}-text`, {}, text));
+  dialog.append(...body);
+  return new Promise((resolve) => {
+    /** @type {string | null} */
+    let answer = null;
+    const buttons = choices.map(({ value, label, look = "" }) => h("button.button", {
+      type: "button", "data-value": value, className: `button ${look}`,
+      onclick: () => {
+        answer = value;
+        dialog.close();
+      },
+    }, label));
+    dialog.append(h("p.actions", {}, ...buttons));
+    const withdraw = () => dialog.close();
+    signal?.addEventListener("abort", withdraw);
+    const before = document.activeElement;
+    dialog.addEventListener("close", () => {
+      signal?.removeEventListener("abort", withdraw);
+      dialog.remove();
+      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      resolve(answer);
+    });
+    // A press beside it means no.
+    dialog.addEventListener("click", (/** @type {Event} */ event) => event.target === dialog && dialog.close());
+    document.body.append(dialog);
+    dialog.showModal();
+    if (!body.length) buttons[0]?.focus();
+  });
+}
+
+/**
+ * A question with yes and no.
+ * @param {Omit<Question, "choices"> & { yes: string, look?: "primary" | "danger", no?: string }} question
+ */
+export async function confirm({ yes, look = "danger", no = "Cancel", ...question }) {
+  const answer = await ask({
+    ...question, choices: [{ value: "no", label: no }, { value: "yes", label: yes, look }],
+  });
+  return answer === "yes";
+}

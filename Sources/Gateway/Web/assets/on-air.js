@@ -1,0 +1,169 @@
+// @ts-check
+
+/** Keeps what this person sends on the air for as long as they want it, over lost connections and other sources. */
+
+import { Persistent } from "./persistent.js";
+import { replaceMedia } from "./sending.js";
+import { SignallingError } from "./session.js";
+import { StatsReader } from "./stats.js";
+import { joinStage } from "./stage-session.js";
+import { askForStream } from "./sync.js";
+import { withToken } from "./tokens.js";
+
+/** Somebody with the same name, in another window or an encoder, has our place now. */
+class TakenOver extends Error {}
+
+/** Fires `change`. */
+export class OnAir extends EventTarget {
+  /** Whether the person wants to be on the air; the connection follows as well as it can. */
+  isOn = false;
+  hasConnected = false;
+  /** @type {number | null} */
+  since = null;
+  /** @type {StatsReader | null} */
+  stats = null;
+  /** The last numbers. @type {import("./stats.js").Numbers | null} */
+  numbers = null;
+
+  /** @type {import("./stage-session.js").StageSession | null} */
+  session = null;
+
+  /** The last session, until it is known why it ended. @type {import("./session.js").MediaSession | null} */
+  #previous = null;
+  /** Whether the last session's end came out of the blue, over a network that was well. */
+  #endedSuddenly = false;
+  #wasConnected = false;
+  /** How often sync had been interrupted when it began. */
+  #interruptions = 0;
+  /** @type {WakeLockSentinel | null} */
+  #wakeLock = null;
+
+  /** @param {import("./room.js").Room} room */
+  constructor(room) {
+    super();
+    this.room = room;
+    this.connection = new Persistent((signal) => this.#open(signal));
+    this.connection.addEventListener("statechange", () => this.#stateChanged());
+    room.own.addEventListener("source", () => this.#replace());
+    room.addEventListener("second", () => this.#examine());
+  }
+
+  async start() {
+    this.isOn = true;
+    this.hasConnected = false;
+    this.#previous = null;
+    this.connection.start();
+    this.#changed();
+    this.#wakeLock = await navigator.wakeLock?.request("screen").catch(() => null) ?? null;
+    if (!this.isOn) this.#sleep();
+  }
+
+  stop() {
+    this.isOn = false;
+    this.connection.close();
+    this.since = null;
+    this.stats = this.numbers = null;
+    this.#sleep();
+    this.#changed();
+  }
+
+  #sleep() {
+    this.#wakeLock?.release();
+    this.#wakeLock = null;
+  }
+
+  /** @param {AbortSignal} signal */
+  async #open(signal) {
+    const { room } = this;
+    if (await this.#isTaken(signal)) throw new TakenOver("You are on this stage from somewhere else now.");
+    const media = room.own.source?.media;
+    if (!media) throw new Error("There is no picture to send.");
+    // Who was invited, or has a speaker's token, comes onto the stage by it.
+    if (room.isOpen && !room.isHost) await room.api.join();
+    const session = await this.#join(media, signal).catch(async (error) => {
+      if (!(error instanceof SignallingError)) throw error;
+      // What will not change by itself need not be tried again.
+      if (error.rule === "ended") throw new Error("This stream is over. Begin another one from the front page.");
+      if (error.rule !== "unknown-stream" || !room.isHost) throw error;
+      await room.api.create({});
+      return this.#join(media, signal);
+    });
+    session.addEventListener("slots", () => this.#changed());
+    this.session = this.#previous = session;
+    this.#interruptions = room.sync.interruptions;
+    this.stats = new StatsReader(session.peer, "outbound-rtp");
+    return session;
+  }
+
+  /** @param {MediaStream} media @param {AbortSignal} signal */
+  #join(media, signal) {
+    const { stream, tokenRole, own, query } = this.room;
+    return withToken(stream, tokenRole, (token) => joinStage({
+      endpoint: `/v1/streams/${encodeURIComponent(stream)}/sessions`,
+      token,
+      media,
+      simulcast: own.simulcast,
+      codec: query.get("codec"),
+      maxBitrate: own.maxBitrate,
+      signal,
+    }));
+  }
+
+  async #examine() {
+    if (!this.stats || this.connection.state !== "connected") return;
+    this.numbers = await this.stats.read();
+    this.#changed();
+  }
+
+  /**
+   * After a loss: was it the network, or did somebody take our place? Never fight over it.
+   * @param {AbortSignal} signal
+   */
+  async #isTaken(signal) {
+    const { room } = this;
+    if (!this.#previous || !this.#endedSuddenly || await this.#previous.exists()) return false;
+    const stream = await askForStream(room.stream, signal);
+    const isServerTheSame = room.sync.interruptions === this.#interruptions;
+    return isServerTheSame && (stream?.state === "live" || stream?.state === "backstage");
+  }
+
+  /** The source may change while there is a session, or while there is none. */
+  async #replace() {
+    const { session } = this.connection;
+    if (session) await replaceMedia(session, this.room.own.source?.media ?? new MediaStream());
+  }
+
+  #stateChanged() {
+    const { connection } = this;
+    if (connection.state === "retrying") this.#endedSuddenly = this.#wasConnected;
+    this.#wasConnected = connection.state === "connected";
+    if (!connection.session) this.session = null;
+    if (connection.state === "connected") {
+      this.hasConnected = true;
+      this.since ??= Date.now();
+      this.#replace();
+    }
+    if (connection.state === "failed") this.#failed(connection.error);
+    this.#changed();
+  }
+
+  /** @param {Error | null} error */
+  #failed(error) {
+    this.isOn = false;
+    this.since = null;
+    this.#sleep();
+    const needsToken = error instanceof SignallingError && error.status === 401;
+    this.room.own.setProblem({
+      title: error instanceof TakenOver ? "Live from somewhere else" : "The server did not take the stream",
+      text: needsToken
+        ? "This page has no permission to publish here. Open it with a link that carries a host's token."
+        : error?.message ?? "",
+      canRetry: true,
+      offersTest: false,
+    });
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

@@ -1,0 +1,146 @@
+// @ts-check
+
+/** What this person sends: camera, screen or test picture, and whether sound and picture are off. */
+
+import { cameraIsAllowed, CaptureError, openSource } from "./capture.js";
+
+/** Heights of the picture one can choose, with the bitrate of the largest layer, in bit/s. */
+export const BITRATES = new Map([[1080, 4_500_000], [720, 2_500_000], [480, 1_000_000]]);
+
+/**
+ * @typedef {{ title: string, text: string, canRetry: boolean, offersTest: boolean }} Problem
+ */
+
+/** Fires `change`, `source` when other tracks are to be sent, and `muted` when sound or picture went off or on. */
+export class OwnMedia extends EventTarget {
+  /** @type {import("./capture.js").Source | null} */
+  source = null;
+  /** What is chosen; opened on demand. @type {import("./capture.js").SourceKind} */
+  kind = "camera";
+  height = 720;
+  camera = "";
+  microphone = "";
+  simulcast = false;
+  isOpening = false;
+  muted = { audio: false, video: false };
+  /** @type {Problem | null} */
+  problem = null;
+
+  #hasNewChoice = false;
+
+  /** @param {URLSearchParams} query `?source=camera|screen|test`, `?quality=1080|720|480`, `?simulcast=1` */
+  constructor(query) {
+    super();
+    const wanted = query.get("source");
+    if (wanted === "camera" || wanted === "screen" || wanted === "test") this.kind = wanted;
+    if (BITRATES.has(Number(query.get("quality")))) this.height = Number(query.get("quality"));
+    this.simulcast = query.get("simulcast") === "1";
+  }
+
+  get maxBitrate() {
+    return BITRATES.get(this.height);
+  }
+
+  /** Whether the system holds the camera back, as phones do while another app is in front. */
+  get isPaused() {
+    return this.source?.kind === "camera" && this.source.media.getVideoTracks()[0]?.muted === true;
+  }
+
+  /** Opens what can be opened without a question. */
+  async openIfAllowed() {
+    if (this.source) return;
+    if (this.kind === "test" || this.kind === "camera" && await cameraIsAllowed()) await this.open();
+  }
+
+  /** @param {Partial<Pick<OwnMedia, "kind" | "height" | "camera" | "microphone">>} wish */
+  async choose(wish) {
+    const isOther = wish.kind !== undefined && wish.kind !== this.kind;
+    Object.assign(this, wish);
+    if (isOther || this.source) await this.open();
+  }
+
+  /**
+   * Opens the chosen source in place of the current one, also while live. A choice made meanwhile is opened next.
+   * @returns {Promise<boolean>} whether the chosen source is there now
+   */
+  async open() {
+    this.#hasNewChoice = true;
+    if (this.isOpening) return false;
+    this.isOpening = true;
+    while (this.#hasNewChoice) {
+      this.#hasNewChoice = false;
+      this.setProblem(null);
+      await this.#openChosen();
+    }
+    this.isOpening = false;
+    this.#changed();
+    return this.problem === null;
+  }
+
+  async #openChosen() {
+    const { kind, source: before } = this;
+    try {
+      const opened = await openSource(kind, this);
+      const picture = opened.media.getVideoTracks()[0];
+      picture?.addEventListener("ended", () => opened === this.source && this.#ended());
+      for (const event of ["mute", "unmute"]) {
+        picture?.addEventListener(event, () => opened === this.source && this.dispatchEvent(new Event("muted")));
+      }
+      this.source = opened;
+      this.#applyMutes();
+      this.dispatchEvent(new Event("source"));
+      before?.stop();
+    } catch (error) {
+      if (this.#hasNewChoice) return;
+      const { title, message } = error instanceof CaptureError
+        ? error : { title: "The picture did not start", message: String(error) };
+      this.setProblem({ title, text: message, canRetry: true, offersTest: kind !== "test" });
+      // What was on air stays on air; the choice goes back to it.
+      if (before) this.kind = before.kind;
+    }
+  }
+
+  /** Lets go of camera and microphone. */
+  stop() {
+    this.source?.stop();
+    this.source = null;
+    this.problem = null;
+    this.#changed();
+  }
+
+  /** The camera was unplugged, or sharing was ended from outside the page. */
+  #ended() {
+    const title = this.source?.kind === "screen" ? "Sharing has ended" : "The camera has gone";
+    this.source?.stop();
+    this.source = null;
+    this.dispatchEvent(new Event("source"));
+    this.setProblem({
+      title, text: "Nobody sees a picture of you now. Choose a source to go on.", canRetry: true, offersTest: true,
+    });
+  }
+
+  /** @param {Problem | null} problem */
+  setProblem(problem) {
+    this.problem = problem;
+    this.#changed();
+  }
+
+  /** @param {"audio" | "video"} kind @param {boolean} isOff */
+  setMuted(kind, isOff) {
+    if (this.muted[kind] === isOff) return;
+    this.muted = { ...this.muted, [kind]: isOff };
+    this.#applyMutes();
+    this.dispatchEvent(new Event("muted"));
+    this.#changed();
+  }
+
+  #applyMutes() {
+    for (const track of this.source?.media.getTracks() ?? []) {
+      track.enabled = !this.muted[/** @type {"audio" | "video"} */ (track.kind)];
+    }
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

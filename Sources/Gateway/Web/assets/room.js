@@ -1,0 +1,275 @@
+// @ts-check
+
+/**
+ * A stream as one person's page sees it: what is known of it, what can be done, and what plays or is sent. Widgets
+ * get this as their context; it tells them of every change, at most once a turn of the event loop.
+ */
+
+import { streamFromAddress } from "./dom.js";
+import { OnAir } from "./on-air.js";
+import { OwnMedia } from "./own-media.js";
+import { SignallingError } from "./session.js";
+import { StageAPI } from "./stage-api.js";
+import { StreamSync } from "./sync.js";
+import { claimsOf, ensureToken, knownToken } from "./tokens.js";
+import { Viewing } from "./viewing.js";
+
+/**
+ * @typedef {"studio" | "audience"} View
+ *
+ * @typedef {"idle" | "ready" | "starting" | "backstage" | "live" | "reconnecting" | "ended" | "removed"} StudioState
+ */
+
+/** Fires `change`, `say` (detail: text) when something is to be said aloud, and `second` once a second. */
+export class Room extends EventTarget {
+  stream = streamFromAddress();
+  query = new URLSearchParams(location.search);
+
+  /** Somebody who stepped down, or was moved, sees what the audience sees. */
+  #wasOnStage = false;
+  #isQueued = false;
+  #wantsLive = false;
+  /** What we were when we last looked. */
+  #role = "";
+  /** @type {string | undefined} */
+  #state;
+
+  /** @param {View} intent what the page was opened for */
+  constructor(intent) {
+    super();
+    this.intent = intent;
+    /** What this page's token is kept as. @type {import("./tokens.js").Role} */
+    this.tokenRole = intent === "studio" ? "host" : "viewer";
+    this.sync = new StreamSync(this.stream, async () => this.token());
+    this.api = new StageAPI(this.stream, this.tokenRole);
+    this.own = new OwnMedia(this.query);
+    this.onAir = new OnAir(this);
+    this.viewing = new Viewing(this);
+    for (const part of [this.sync, this.own, this.onAir, this.viewing]) {
+      part.addEventListener("change", () => this.changed());
+    }
+    this.sync.addEventListener("change", () => this.#youChanged());
+    this.sync.addEventListener("mute", (event) => this.#muteAsked(/** @type {CustomEvent} */ (event).detail));
+    this.sync.addEventListener("refused", () => this.#leave());
+    this.own.addEventListener("muted", () => this.#tellMutes());
+    this.onAir.addEventListener("change", () => this.#goLiveIfReady());
+    setInterval(() => this.dispatchEvent(new Event("second")), 1000);
+  }
+
+  /** Hosts and speakers come with a token, or get one; viewers need none until they want something. */
+  token() {
+    return this.intent === "studio"
+      ? ensureToken(this.stream, this.tokenRole) : knownToken(this.stream, this.tokenRole);
+  }
+
+  changed() {
+    if (this.#isQueued) return;
+    this.#isQueued = true;
+    queueMicrotask(() => {
+      this.#isQueued = false;
+      this.dispatchEvent(new Event("change"));
+    });
+  }
+
+  /** Shows a line for a moment, and has it read aloud. @param {string} text */
+  say(text) {
+    this.dispatchEvent(new CustomEvent("say", { detail: text }));
+  }
+
+  // What is known.
+
+  get info() {
+    return this.sync.stream;
+  }
+
+  get you() {
+    return this.sync.you;
+  }
+
+  get title() {
+    return this.info?.title || this.stream;
+  }
+
+  get isOnStage() {
+    return this.you?.role === "host" || this.you?.role === "speaker";
+  }
+
+  /** Whether the stream is there, whoever made it. */
+  get isOpen() {
+    return this.info?.state === "live" || this.info?.state === "backstage";
+  }
+
+  /** Whether the doors are closed to us. */
+  get isShut() {
+    return this.info?.state === "backstage" && !this.info.doorsOpen && !this.you?.admitted;
+  }
+
+  /** Who may do what a host does; before the stream is made, who may make it. */
+  get isHost() {
+    if (this.isOpen && this.you) return this.you.isModerator;
+    const role = claimsOf(knownToken(this.stream, this.tokenRole))?.role;
+    return role === "host" || role === "admin" || role === undefined && this.intent === "studio";
+  }
+
+  /** The host was there, and for the moment is not. */
+  get isHostAway() {
+    const known = this.sync.known;
+    return known !== null && Object.values(known.speakers).some(({ role, present }) => role === "host" && !present);
+  }
+
+  /** Nothing can come: nobody sends, or who does says that they are away. */
+  get isProgrammeSilent() {
+    const { programme } = this.sync.known ?? {};
+    return programme?.paused === true || programme?.ready === false;
+  }
+
+  /** @returns {View} */
+  get view() {
+    if (this.isOnStage) return "studio";
+    return this.intent === "studio" && !this.#wasOnStage ? "studio" : "audience";
+  }
+
+  get state() {
+    return this.view === "studio" ? this.#studioState : this.viewing.state;
+  }
+
+  /** @returns {StudioState} */
+  get #studioState() {
+    const { isOn, hasConnected, connection } = this.onAir;
+    if (this.sync.refusal) return "removed";
+    if (!isOn) {
+      if (this.info?.state === "ended") return "ended";
+      if (this.info?.state === "backstage" && this.isOnStage) return "backstage";
+      return this.own.source ? "ready" : "idle";
+    }
+    if (connection.state !== "connected") return hasConnected ? "reconnecting" : "starting";
+    return this.info?.state === "backstage" ? "backstage" : "live";
+  }
+
+  /** How well it goes, as of this second. */
+  get numbers() {
+    return this.view === "studio" ? this.onAir.numbers : this.viewing.numbers;
+  }
+
+  /** The others on stage, as they are heard and seen. */
+  get stage() {
+    return this.onAir.session;
+  }
+
+  // What can be done.
+
+  /**
+   * Asks the server for something; a refusal is said aloud.
+   * @template T
+   * @param {() => Promise<T>} action
+   * @returns {Promise<T | null>} null when it was refused
+   */
+  async attempt(action) {
+    try {
+      return await action();
+    } catch (error) {
+      this.say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      return null;
+    }
+  }
+
+  /** Goes on the air, and the stream with it, if it is ours. */
+  async goLive() {
+    if (this.own.isOpening || !this.own.source && !(await this.own.open())) return;
+    this.#wantsLive = true;
+    this.own.setProblem(null);
+    if (this.onAir.isOn) this.#goLiveIfReady();
+    else await this.onAir.start();
+  }
+
+  /** Media first, so that viewers find something when they are let in. */
+  async #goLiveIfReady() {
+    if (!this.#wantsLive || this.onAir.connection.state !== "connected" || this.info?.state !== "backstage") return;
+    this.#wantsLive = false;
+    if (this.isHost) await this.attempt(() => this.api.goLive());
+  }
+
+  /** Takes the stage without going live. */
+  async enterStage() {
+    if (this.onAir.isOn || !this.own.source && !(await this.own.open())) return;
+    await this.onAir.start();
+  }
+
+  /** Ends the stream for all. */
+  async end() {
+    this.#leave();
+    try {
+      await this.api.end();
+    } catch (error) {
+      // Over already, or never made.
+      if (!(error instanceof SignallingError && [404, 409].includes(error.status))) {
+        this.say("The server does not answer; the stream ends by itself in a while.");
+      }
+    }
+  }
+
+  /** Goes back among the viewers. */
+  async stepDown() {
+    const { you } = this;
+    this.#leave();
+    if (you?.role === "speaker") await this.attempt(() => this.api.leaveStage(you.id));
+  }
+
+  #leave() {
+    this.#wantsLive = false;
+    if (this.onAir.isOn) this.onAir.stop();
+  }
+
+  /** Somebody who watched without a name gets one as soon as they want to be heard. */
+  async raiseHand() {
+    if (!this.you) {
+      await ensureToken(this.stream, this.tokenRole);
+      this.sync.reconnect();
+    }
+    await this.attempt(() => this.api.raiseHand());
+  }
+
+  /** From the audience to the stage, on this page. @param {string} me */
+  async accept(me) {
+    // The camera opens while the server is asked: both want the same press.
+    const opened = this.own.source ? Promise.resolve(true) : this.own.open();
+    if (!(await this.attempt(() => this.api.accept(me)))) return this.own.stop();
+    if (await opened) await this.onAir.start();
+  }
+
+  // What happens to us.
+
+  #youChanged() {
+    const role = this.you?.role ?? "";
+    if (this.isOnStage) this.#wasOnStage = true;
+    else if (this.#wasOnStage && this.you && (this.#role === "speaker" || this.#role === "host")) {
+      this.#leave();
+      this.own.stop();
+      if (this.isOpen) this.say("You are in the audience now.");
+    }
+    if (this.#role && role && role !== this.#role) this.api.renewToken().catch(() => {});
+    if (role && role !== this.#role && this.isOnStage) this.#tellMutes();
+    if (role === "speaker" && this.#role === "viewer") this.say("You are on stage now.");
+    if (role) this.#role = role;
+    this.#goLiveIfReady();
+    const { state } = this.info ?? {};
+    if (state === "ended" && this.#state !== "ended") this.#leave();
+    this.#state = state;
+  }
+
+  /** The host asks; we obey, and may undo it. @param {{ kind: "audio" | "video", by: string }} request */
+  #muteAsked({ kind }) {
+    if (this.own.muted[kind]) return;
+    this.own.setMuted(kind, true);
+    this.say(kind === "audio" ? "The host muted your microphone." : "The host turned your camera off.");
+  }
+
+  /** Everybody sees whose microphone and camera are off. */
+  async #tellMutes() {
+    const { you } = this;
+    if (!you || !this.isOnStage) return;
+    const { muted: { audio, video }, isPaused } = this.own;
+    if (you.audioMuted === audio && you.videoMuted === video && you.paused === isPaused) return;
+    await this.api.describe(you.id, { audioMuted: audio, videoMuted: video, paused: isPaused }).catch(() => {});
+  }
+}

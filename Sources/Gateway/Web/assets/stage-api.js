@@ -1,0 +1,135 @@
+// @ts-check
+
+/** What participants can ask of a stream, over HTTP; the answers show in sync. */
+
+import { SignallingError } from "./session.js";
+import { keepToken, withToken } from "./tokens.js";
+
+/** Longest time an answer may take, in milliseconds. */
+const ANSWER_MS = 10_000;
+
+/**
+ * @typedef {object} Details of a stream, as far as its host decides on them
+ * @property {string} [id]
+ * @property {string | null} [title]
+ * @property {string | null} [startsAt] ISO 8601
+ * @property {number} [joinAheadSeconds]
+ * @property {string} [programme]
+ * @property {string[]} [layers]
+ */
+
+export class StageAPI {
+  /**
+   * @param {string} stream
+   * @param {import("./tokens.js").Role} role what this page's token is kept as
+   */
+  constructor(stream, role) {
+    this.stream = stream;
+    this.role = role;
+  }
+
+  /** @param {Details} details */
+  create(details) {
+    return this.#send("POST", "/v1/streams", { id: this.stream, ...details }, {
+      "Idempotency-Key": crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`,
+    });
+  }
+
+  /** @param {Details} details only what changes; null deletes */
+  edit(details) {
+    return this.#ask("PATCH", "", details);
+  }
+
+  goLive() {
+    return this.#ask("POST", "/live");
+  }
+
+  end() {
+    return this.#ask("POST", "/end");
+  }
+
+  /** Comes in; whose token allows it comes onto the stage. */
+  join() {
+    return this.#ask("POST", "/participants");
+  }
+
+  /** @param {string} participant @param {{ ban?: boolean }} [options] */
+  remove(participant, { ban = false } = {}) {
+    return this.#ask("DELETE", `/participants/${encodeURIComponent(participant)}${ban ? "?ban=true" : ""}`);
+  }
+
+  raiseHand() {
+    return this.#ask("POST", "/hands");
+  }
+
+  /** @param {string} participant */
+  lowerHand(participant) {
+    return this.#ask("DELETE", `/hands/${encodeURIComponent(participant)}`);
+  }
+
+  /** @param {string} participant */
+  invite(participant) {
+    return this.#ask("POST", "/invitations", { participant });
+  }
+
+  /** Withdraws another's invitation, or declines one's own. @param {string} participant */
+  endInvitation(participant) {
+    return this.#ask("DELETE", `/invitations/${encodeURIComponent(participant)}`);
+  }
+
+  /** @param {string} me */
+  accept(me) {
+    return this.#ask("POST", `/invitations/${encodeURIComponent(me)}/accept`);
+  }
+
+  /** Tells all what one's microphone and camera do. @param {string} me @param {object} state */
+  describe(me, state) {
+    return this.#ask("PATCH", `/speakers/${encodeURIComponent(me)}`, state);
+  }
+
+  /** Moves somebody to the viewers, or steps down oneself. @param {string} participant */
+  leaveStage(participant) {
+    return this.#ask("DELETE", `/speakers/${encodeURIComponent(participant)}`);
+  }
+
+  /** @param {string} participant @param {"audio" | "video"} kind */
+  requestMute(participant, kind) {
+    return this.#ask("POST", `/speakers/${encodeURIComponent(participant)}/mute`, { kind });
+  }
+
+  /** A token for what one is now. */
+  renewToken() {
+    return this.#ask("POST", "/tokens");
+  }
+
+  /** @param {string} method @param {string} path @param {object} [body] */
+  #ask(method, path, body) {
+    return this.#send(method, `/v1/streams/${encodeURIComponent(this.stream)}${path}`, body, {});
+  }
+
+  /**
+   * @param {string} method
+   * @param {string} address
+   * @param {object | undefined} body
+   * @param {Record<string, string>} more headers
+   * @throws {SignallingError} when the server refuses; its `rule` says why
+   */
+  async #send(method, address, body, more) {
+    const answer = await withToken(this.stream, this.role, async (token) => {
+      const response = await fetch(address, {
+        method,
+        headers: {
+          ...(token && { Authorization: `Bearer ${token}` }),
+          ...(body && { "Content-Type": "application/json" }),
+          ...more,
+        },
+        body: body && JSON.stringify(body),
+        signal: AbortSignal.timeout(ANSWER_MS),
+      });
+      if (!response.ok) throw await SignallingError.from(response);
+      return response.status === 204 ? {} : response.json();
+    });
+    if (answer.token) keepToken(this.stream, this.role, answer);
+    return answer;
+  }
+}

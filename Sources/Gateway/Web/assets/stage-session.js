@@ -1,0 +1,116 @@
+// @ts-check
+
+/**
+ * Takes part in a stage: sends one's own tracks, and receives the others in slots that the server fills with who
+ * speaks. One offer at the beginning is all that is ever negotiated; what is in which slot comes on a data channel.
+ */
+
+import { addTrack } from "./sending.js";
+import { MediaSession } from "./session.js";
+
+/** As many voices at once as people can tell apart. */
+const VOICES = 3;
+/** Others seen at once. */
+const PICTURES = 8;
+/** Heights that are asked for, in pixels; a slot gets the first that fills its tile. */
+const HEIGHTS = [180, 360, 540, 720, 1080];
+
+/**
+ * @typedef {object} Slot
+ * @property {string} mid
+ * @property {"audio" | "video"} kind
+ * @property {string} [participant] absent while it is empty
+ * @property {string} [name]
+ * @property {boolean} [screen] a shared screen, not a camera
+ */
+
+/** Fires `slots` when somebody came into a slot or left one, besides what a `MediaSession` fires. */
+export class StageSession extends MediaSession {
+  /** Voices to play, one stream a slot; who speaks in which does not matter. @type {MediaStream[]} */
+  voices = [];
+
+  /** @type {Map<string, Slot>} */
+  #slots = new Map();
+  /** By mid. @type {Map<string, MediaStream>} */
+  #pictures = new Map();
+  /** What was asked for, by mid. @type {Map<string, number>} */
+  #heights = new Map();
+
+  /**
+   * @param {RTCPeerConnection} peer
+   * @param {import("./session.js").SessionOptions} options
+   */
+  constructor(peer, options) {
+    super(peer, options);
+    // Known to both sides in advance, so that it is open as soon as the connection is.
+    this.control = peer.createDataChannel("control", { negotiated: true, id: 0 });
+    this.control.addEventListener("message", ({ data }) => this.receive(JSON.parse(data)));
+  }
+
+  /** @param {AbortSignal} [signal] */
+  async open(signal) {
+    await super.open(signal);
+    for (const { mid, receiver, currentDirection } of this.peer.getTransceivers()) {
+      if (currentDirection !== "recvonly" || mid === null) continue;
+      const media = new MediaStream([receiver.track]);
+      if (receiver.track.kind === "audio") this.voices.push(media);
+      else this.#pictures.set(mid, media);
+    }
+    this.dispatchEvent(new Event("slots"));
+  }
+
+  /**
+   * Learns from one message on the control channel.
+   * @param {any} message
+   */
+  receive(message) {
+    if (message.type !== "slots") return;
+    for (const slot of message.slots) this.#slots.set(slot.mid, slot);
+    this.dispatchEvent(new Event("slots"));
+  }
+
+  /** Somebody's picture, a shared screen rather than a face; null while it does not come here. @param {string} participant */
+  pictureOf(participant) {
+    const mid = this.#midOf(participant);
+    return mid === undefined ? null : this.#pictures.get(mid) ?? null;
+  }
+
+  /**
+   * Asks for no more than can be seen.
+   * @param {string} participant
+   * @param {number} height of the tile, in device pixels
+   */
+  show(participant, height) {
+    const mid = this.#midOf(participant);
+    const maxHeight = HEIGHTS.find((each) => each >= height) ?? HEIGHTS[HEIGHTS.length - 1];
+    if (mid === undefined || this.control.readyState !== "open" || this.#heights.get(mid) === maxHeight) return;
+    this.#heights.set(mid, maxHeight);
+    this.control.send(JSON.stringify({ type: "slot", mid, maxHeight }));
+  }
+
+  /** @param {string} participant */
+  #midOf(participant) {
+    const slots = [...this.#slots.values()].filter((slot) => slot.kind === "video" && slot.participant === participant);
+    return (slots.find(({ screen }) => screen) ?? slots[0])?.mid;
+  }
+}
+
+/**
+ * Offers one's tracks and asks for slots; returns once the server has answered.
+ * @param {import("./sending.js").SendingOptions & import("./session.js").SessionOptions & { signal?: AbortSignal }} options
+ * @returns {Promise<StageSession>}
+ */
+export async function joinStage(options) {
+  const peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+  const session = new StageSession(peer, options);
+  try {
+    for (const track of options.media.getTracks()) addTrack(peer, track, options);
+    for (let index = 0; index < VOICES; index++) peer.addTransceiver("audio", { direction: "recvonly" });
+    for (let index = 0; index < PICTURES; index++) peer.addTransceiver("video", { direction: "recvonly" });
+  } catch (error) {
+    session.close();
+    throw error;
+  }
+  await session.open(options.signal);
+  return session;
+}

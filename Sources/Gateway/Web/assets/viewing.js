@@ -1,0 +1,217 @@
+// @ts-check
+
+/** Plays a stream's programme for as long as somebody watches, and tells how that goes. */
+
+import { Persistent } from "./persistent.js";
+import { SignallingError } from "./session.js";
+import { StatsReader } from "./stats.js";
+import { withToken } from "./tokens.js";
+import { play } from "./whep.js";
+
+/** A session for a stream that has not begun is asked to wait this long, in seconds. */
+const WAIT_SECONDS = 60;
+/** Media that stays away this long while the stream is live means the session is broken, in milliseconds. */
+const STALL_MS = 6000;
+/** Sound without a picture counts as a live stream after this time, in milliseconds. */
+const SOUND_ONLY_MS = 3000;
+/** An ended stream's session is given up after this time, in milliseconds. */
+const LINGER_MS = 20_000;
+
+/**
+ * @typedef {"connecting" | "waiting" | "backstage" | "live" | "paused" | "reconnecting" | "ended" | "removed"
+ *   | "failed"} ViewingState
+ */
+
+/** Fires `change`, and `picture` when a new picture was seen. */
+export class Viewing extends EventTarget {
+  /** Where the programme shows; null while nobody watches. @type {HTMLVideoElement | null} */
+  video = null;
+  /** The browser wants a tap before anything plays. */
+  isBlocked = false;
+  hasPlayed = false;
+  /** @type {StatsReader | null} */
+  stats = null;
+  /** The last numbers. @type {import("./stats.js").Numbers | null} */
+  numbers = null;
+  lost = 0;
+
+  /** Totals of the current session when they last grew. */
+  #bytes = 0;
+  #frames = 0;
+  /** When a picture of the current session was last seen, or its sound heard; 0 when none was. */
+  #mediaAt = 0;
+  /** Since when the current session has been without media. */
+  #quietSince = 0;
+  /** What the server last said of the stream. @type {string | undefined} */
+  #told;
+  /** @type {number | undefined} */
+  #lingering;
+  /** @type {number | undefined} */
+  #timer;
+
+  /** @param {import("./room.js").Room} room */
+  constructor(room) {
+    super();
+    this.room = room;
+    this.connection = new Persistent((signal) => this.#open(signal));
+    this.connection.addEventListener("statechange", () => this.#stateChanged());
+    room.sync.addEventListener("change", () => this.#streamChanged());
+    room.sync.addEventListener("refused", () => this.connection.close());
+    // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
+    room.sync.addEventListener("resume", async () => {
+      const { session } = this.connection;
+      if (!session) return this.connection.retryNow();
+      if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
+    });
+  }
+
+  /** Begins to play. @param {HTMLVideoElement} video */
+  attach(video) {
+    this.video = video;
+    this.hasPlayed = false;
+    this.#timer = setInterval(() => this.#examine(), 1000);
+    if (this.#told !== "ended" && !this.room.isShut) this.connection.start();
+  }
+
+  detach() {
+    clearInterval(this.#timer);
+    clearTimeout(this.#lingering);
+    this.connection.close();
+    this.video = null;
+    this.stats = this.numbers = null;
+    this.#mediaAt = 0;
+  }
+
+  /** @returns {ViewingState} */
+  get state() {
+    const { connection, room } = this;
+    if (room.sync.refusal) return "removed";
+    if (connection.state === "failed") return "failed";
+    if (this.#told === "ended") return "ended";
+    const isLate = this.#told === "waiting" || this.#told === "backstage";
+    if (connection.state === "connected") {
+      if (this.#told === "live" && (room.isProgrammeSilent || room.isHostAway)) return "paused";
+      // Nothing else is heard from a server without sync: media that flows is live.
+      if (this.#mediaAt && !isLate) return "live";
+      if (this.#told === "live") return this.hasPlayed ? "reconnecting" : "connecting";
+      return this.#told === "backstage" ? "backstage" : "waiting";
+    }
+    if (this.#told === "backstage") return "backstage";
+    if (this.#told === "live" && room.isHostAway) return "paused";
+    const { error } = connection;
+    if (error instanceof SignallingError && [404, 409].includes(error.status)) return "waiting";
+    if (this.hasPlayed) return "reconnecting";
+    return isLate ? "waiting" : "connecting";
+  }
+
+  /** @param {AbortSignal} signal */
+  async #open(signal) {
+    const media = new MediaStream();
+    this.#bytes = this.#frames = this.#mediaAt = 0;
+    const session = await withToken(this.room.stream, this.room.tokenRole, (token) => play({
+      endpoint: `/whep/${encodeURIComponent(this.room.stream)}?wait=${WAIT_SECONDS}`,
+      token,
+      codec: this.room.query.get("codec"),
+      signal,
+      onTrack: (track) => {
+        media.addTrack(track);
+        if (this.video && this.video.srcObject !== media) this.#show(media);
+      },
+    }));
+    this.stats = new StatsReader(session.peer, "inbound-rtp");
+    return session;
+  }
+
+  /** @param {MediaStream} media */
+  #show(media) {
+    const { video } = this;
+    if (!video) return;
+    video.srcObject = media;
+    video.requestVideoFrameCallback?.(() => {
+      performance.mark("rostrum:first-frame");
+      this.#mediaAt = performance.now();
+      this.#changed();
+    });
+    return this.play();
+  }
+
+  /** Plays what there is; some browsers refuse even silent playback without a tap, for instance to save power. */
+  async play() {
+    try {
+      await this.video?.play();
+      this.isBlocked = false;
+    } catch (error) {
+      this.isBlocked = /** @type {DOMException} */ (error).name === "NotAllowedError";
+    }
+    this.#changed();
+  }
+
+  toggleSound() {
+    const { video } = this;
+    if (!video) return;
+    video.muted = !video.muted;
+    if (video.paused && video.srcObject) this.play();
+    this.#changed();
+  }
+
+  retry() {
+    if (this.connection.state === "failed") this.connection.start();
+    else this.connection.retryNow();
+  }
+
+  /** Once a second: does media flow, and how well? */
+  async #examine() {
+    if (!this.stats || this.connection.state !== "connected") return;
+    const numbers = await this.stats.read();
+    const now = performance.now();
+    const isSeen = numbers.frames > this.#frames;
+    const isHeard = numbers.bytes > this.#bytes && now - this.#quietSince > SOUND_ONLY_MS;
+    this.#frames = numbers.frames;
+    this.#bytes = numbers.bytes;
+    this.numbers = numbers;
+    this.lost += numbers.lost;
+    if (isSeen || (isHeard && !numbers.frames)) {
+      this.#mediaAt = this.#quietSince = now;
+      this.dispatchEvent(new Event("picture"));
+    } else if (this.#told === "live" && !this.room.isProgrammeSilent && now - this.#quietSince > STALL_MS) {
+      this.#mediaAt = 0;
+      this.connection.renew();
+    }
+    this.#changed();
+  }
+
+  #stateChanged() {
+    const { connection } = this;
+    // After the end nobody needs a session; the sync socket tells when to come back.
+    if (connection.state === "retrying" && this.#told === "ended") connection.close();
+    if (connection.state === "connected") this.#quietSince = performance.now();
+    this.#changed();
+  }
+
+  #streamChanged() {
+    const state = this.room.sync.stream?.state;
+    if (state !== "ended") clearTimeout(this.#lingering);
+    if (!this.video) {
+      this.#told = state;
+    } else if (state === "ended") {
+      if (this.#told !== "ended") {
+        this.#mediaAt = 0;
+        this.#lingering = setTimeout(() => this.connection.close(), LINGER_MS);
+      }
+    } else if (this.room.isShut) {
+      this.connection.close();
+    } else if (this.connection.state === "closed" && !this.room.sync.refusal) {
+      this.connection.start();
+    } else if (state !== this.#told) {
+      if (state === "live" && this.#told !== "live") this.#quietSince = performance.now();
+      this.connection.retryNow();
+    }
+    this.#told = state;
+    this.#changed();
+  }
+
+  #changed() {
+    if (this.state === "live") this.hasPlayed = true;
+    this.dispatchEvent(new Event("change"));
+  }
+}

@@ -1,0 +1,85 @@
+// @ts-check
+
+import { confirm } from "../dialog.js";
+import { follow, h, icon, setText } from "../dom.js";
+
+/** @typedef {import("../room.js").Room} Room */
+
+/** @type {Record<import("../room.js").StudioState, string>} */
+const WORDS = {
+  idle: "",
+  ready: "",
+  starting: "Connecting…",
+  backstage: "You are backstage.",
+  live: "You are live.",
+  reconnecting: "The connection was lost. Reconnecting…",
+  ended: "The stream has ended.",
+  removed: "The host removed you from this stream.",
+};
+
+/** Go live, mute, leave, end. */
+export const desk = {
+  name: "desk",
+  layer: /** @type {const} */ ("float"),
+  /** @param {Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const { own } = room;
+    const notice = h("p.notice.muted#notice", { role: "status" });
+    const goWords = h("span");
+    const go = h("button.button.primary.large#go", { type: "button", onclick: () => room.goLive() },
+      icon("live"), goWords);
+    const mute = toggle("mute", "microphone", "Mute microphone", () => own.setMuted("audio", !own.muted.audio));
+    const dark = toggle("dark", "camera", "Turn picture off", () => own.setMuted("video", !own.muted.video));
+    const stopWords = h("span");
+    const stop = h("button.button.danger.large#stop", { type: "button", onclick: () => leave(room) },
+      icon("stop"), stopWords);
+    const next = h("a.button.large#next", { href: "/", hidden: true }, "All live streams");
+    const state = h("p.visually-hidden#state", { role: "status", "aria-live": "polite" });
+    const controls = h("div.controls", {}, go, mute, dark, stop, next);
+    layer.append(notice, controls, state);
+
+    const unfollow = follow(room, () => {
+      const now = /** @type {import("../room.js").StudioState} */ (room.state);
+      if (!(now in WORDS)) return;
+      setText(state, WORDS[now]);
+      const isNews = now === "reconnecting" || now === "starting" || now === "ended" || now === "removed";
+      setText(notice, isNews ? WORDS[now] : own.source?.notice ?? "");
+      const { isOn } = room.onAir;
+      go.hidden = isOn && now !== "backstage" || now === "removed" || now === "backstage" && isOn && !room.isHost;
+      go.disabled = own.isOpening;
+      setText(goWords, goLabel(room));
+      stop.hidden = now === "removed" || now === "ended" || !isOn && !(room.isOpen && room.isOnStage);
+      setText(stopWords, room.isHost ? "End" : "Leave");
+      next.hidden = now !== "removed" && now !== "ended";
+      mute.hidden = !own.source?.media.getAudioTracks().length;
+      mute.setAttribute("aria-pressed", String(own.muted.audio));
+      dark.hidden = !own.source;
+      dark.setAttribute("aria-pressed", String(own.muted.video));
+    });
+    return () => {
+      unfollow();
+      for (const element of [notice, controls, state]) element.remove();
+    };
+  },
+};
+
+/** @param {Room} room */
+function goLabel(room) {
+  if (room.isOpen && !room.isHost) return "Join the stage";
+  if (room.info?.state === "live" && room.isOnStage) return "Back on air";
+  return "Go live";
+}
+
+/** @param {Room} room */
+async function leave(room) {
+  if (!room.isHost) return room.stepDown();
+  const title = room.info?.state === "backstage" ? "Close the backstage?" : "End the stream?";
+  if (await confirm({ name: "end", title, text: "It ends for everybody.", yes: "End it", no: "Go on" })) await room.end();
+}
+
+/** @param {string} id @param {string} symbol @param {string} label @param {() => void} act */
+function toggle(id, symbol, label, act) {
+  return h(`button.button.round#${id}`, {
+    type: "button", "aria-pressed": "false", "aria-label": label, title: label, hidden: true, onclick: act,
+  }, icon(symbol, "off"), icon(`${symbol}-off`, "on"));
+}

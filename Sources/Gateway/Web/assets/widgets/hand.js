@@ -1,0 +1,37 @@
+// @ts-check
+
+import { follow, h, icon, setText } from "../dom.js";
+
+/** Raises and lowers one's own hand. */
+export const hand = {
+  name: "hand",
+  layer: /** @type {const} */ ("float"),
+  /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const words = h("span");
+    // Not `disabled`: that would take the focus away.
+    let isAsking = false;
+    const button = h("button.button.hand#hand", {
+      type: "button", "aria-pressed": "false", onclick: async () => {
+        if (isAsking) return;
+        const { you } = room;
+        isAsking = true;
+        if (you?.handRaised) await room.attempt(() => room.api.lowerHand(you.id));
+        else await room.raiseHand();
+        isAsking = false;
+      },
+    }, icon("hand"), words);
+    layer.append(button);
+    const unfollow = follow(room, () => {
+      const isRaised = room.you?.handRaised ?? false;
+      // Where the server says nothing of speakers there is nobody to see a hand.
+      button.hidden = !room.isOpen || room.sync.refusal !== null || Object.keys(room.sync.known?.speakers ?? {}).length === 0;
+      button.setAttribute("aria-pressed", String(isRaised));
+      setText(words, isRaised ? "Lower hand" : "Raise hand");
+    });
+    return () => {
+      unfollow();
+      button.remove();
+    };
+  },
+};

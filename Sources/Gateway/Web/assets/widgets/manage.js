@@ -1,0 +1,51 @@
+// @ts-check
+
+import { ask, confirm } from "../dialog.js";
+
+/**
+ * What a host can do about somebody, in a dialog.
+ * @param {import("../room.js").Room} room
+ * @param {string} id
+ */
+export async function manage(room, id) {
+  const { known } = room.sync;
+  const member = known?.speakers[id];
+  const name = member?.name || known?.viewers[id]?.name || known?.raisedHands[id]?.name || id;
+  const choices = member
+    ? [
+      ...(member.audioMuted ? [] : [{ value: "mute-audio", label: "Mute microphone" }]),
+      ...(member.videoMuted ? [] : [{ value: "mute-video", label: "Turn camera off" }]),
+      { value: "move", label: "Move to the audience" },
+    ]
+    : [{ value: "invite", label: "Invite to the stage" }];
+  const answer = await ask({
+    name: "manage",
+    title: name,
+    choices: /** @type {import("../dialog.js").Choice[]} */ ([
+      ...choices,
+      { value: "remove", label: "Remove from the stream", look: "danger" },
+      { value: "ban", label: "Remove and keep out", look: "danger" },
+      { value: "nothing", label: "Cancel" },
+    ]),
+  });
+  switch (answer) {
+    case "mute-audio": return room.attempt(() => room.api.requestMute(id, "audio"));
+    case "mute-video": return room.attempt(() => room.api.requestMute(id, "video"));
+    case "move": return room.attempt(() => room.api.leaveStage(id));
+    case "invite": return room.attempt(() => room.api.invite(id));
+    case "remove": return remove(room, id, name, false);
+    case "ban": return remove(room, id, name, true);
+  }
+}
+
+/**
+ * @param {import("../room.js").Room} room
+ * @param {string} id
+ * @param {string} name
+ * @param {boolean} ban
+ */
+async function remove(room, id, name, ban) {
+  const text = ban ? "They cannot come back to this stream." : "They may come back with the link they have.";
+  if (!(await confirm({ name: "remove", title: `Remove ${name}?`, text, yes: "Remove" }))) return;
+  if (await room.attempt(() => room.api.remove(id, { ban }))) room.say(`${name} was removed.`);
+}

@@ -1,0 +1,52 @@
+// @ts-check
+
+import { follow, formatDuration, formatViewers, h, icon, setText } from "../dom.js";
+
+/** @typedef {import("../room.js").Room} Room */
+
+const BADGES = /** @type {Record<string, string>} */ ({
+  live: "Live", backstage: "Backstage", starting: "Starting", reconnecting: "Reconnecting", paused: "Paused",
+});
+
+/** Which stream this is, whether it is live and since when, and how many watch. */
+export const title = {
+  name: "title",
+  layer: /** @type {const} */ ("lite"),
+  /** @param {Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const name = h("h1.stream-name#name");
+    const badge = h("span.badge#badge", { hidden: true });
+    const time = h("span.chip#time", { hidden: true, title: "Live for" });
+    const viewers = h("span.chip#viewers", { hidden: true });
+    const root = h("div.title-bar", {},
+      h("a.brand", { href: "/", "aria-label": "Rostrum, all live streams" }, icon("brand"), h("span", {}, "Rostrum")),
+      name, badge, time, viewers);
+    layer.append(root);
+
+    const showTime = () => {
+      const { info, onAir, view } = room;
+      const startedAt = info?.state === "live" && info.startedAt ? Date.parse(info.startedAt) : null;
+      const since = view === "studio" && onAir.isOn && info?.state !== "backstage" ? startedAt ?? onAir.since : startedAt;
+      time.hidden = since === null || room.state === "ended" || room.state === "removed";
+      if (since !== null) setText(time, formatDuration(Date.now() - since));
+    };
+    const unfollow = follow(room, () => {
+      const { state, info } = room;
+      setText(name, room.title);
+      badge.hidden = !(state in BADGES) || room.view === "audience" && state === "reconnecting";
+      badge.classList.toggle("quiet", state !== "live");
+      setText(badge, BADGES[state] ?? "");
+      viewers.hidden = !info || state !== "live" && state !== "paused";
+      setText(viewers, formatViewers(room.sync.known?.counts.viewers ?? info?.viewers ?? 0));
+      showTime();
+      const mark = state === "live" ? "● " : "";
+      document.title = `${mark}${room.title} – Rostrum`;
+    });
+    room.addEventListener("second", showTime);
+    return () => {
+      unfollow();
+      room.removeEventListener("second", showTime);
+      root.remove();
+    };
+  },
+};
