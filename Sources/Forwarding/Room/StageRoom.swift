@@ -43,6 +43,8 @@ package struct StageRoom: Sendable {
     package static let interval = Duration.milliseconds(100)
     /// Sessions of one stage; a stage has 50 speakers, and some come back before they have left.
     package static let maximumSessions = 64
+    /// Sessions of one participant: a browser, an encoder, and each once more while it comes back.
+    package static let maximumOwn = 4
 
     private var members: [SessionID: Member] = [:]
     private var ranking = SpeakerRanking()
@@ -63,20 +65,29 @@ package struct StageRoom: Sendable {
         _ session: SessionID, of participant: ParticipantID, on worker: Int, with plan: SessionPlan,
         isHost: Bool = false
     ) {
-        guard !isFull, members[session] == nil else { return }
+        guard members[session] == nil else { return }
+        let earlier = sessions(of: participant)
+        // Whoever makes sessions without end takes places from nobody but themselves.
+        for oldest in earlier.prefix(max(earlier.count + 1 - Self.maximumOwn, 0)) { forget(oldest) }
+        guard !isFull else { return }
         members[session] = Member(worker: worker, isHost: isHost)
         layout.add(session, of: participant, with: plan)
         ranking.add(session)
     }
 
     package mutating func leave(_ session: SessionID) -> [Effect] {
-        guard members.removeValue(forKey: session) != nil else { return [] }
+        guard members[session] != nil else { return [] }
+        forget(session)
+        return choose()
+    }
+
+    private mutating func forget(_ session: SessionID) {
+        guard members.removeValue(forKey: session) != nil else { return }
         if let participant = layout.participant(of: session), sessions(of: participant).count == 1 {
             mutes[participant] = nil
         }
         layout.remove(session)
         ranking.remove(session)
-        return choose()
     }
 
     /// Sessions of a participant, earlier ones first.
