@@ -55,7 +55,7 @@ package enum FeedChange: Equatable, Sendable {
     case ended(StreamID)
     /// Anything but place, viewers and preview.
     case edited(FeedItem)
-    /// All counts that changed since the last time, in the order in which the streams went live.
+    /// Counts that changed since the last time, at most `rescoreLimit` of them.
     case viewersChanged([ViewerCount])
     case previewed(StreamID, FeedPreview)
     /// More streams moved than are worth naming.

@@ -11,8 +11,10 @@ package struct StoryFeed: Sendable {
     package struct Configuration: Equatable, Sendable {
         package var weights = FeedWeights()
         package var streamLimit = 20_000
-        /// Between two times that viewer counts are looked at.
+        /// Between two times that viewer counts are looked at; a tenth of it while some are left over.
         package var rescoreInterval = Duration.seconds(2)
+        /// Streams scored again at a time, so that nobody has to wait for the feed longer than for 1 ms or so.
+        package var rescoreLimit = 1_000
         /// More moves at once than this are not named one by one.
         package var namedMoveLimit = 100
         /// Frozen orders are made at most this often, but for a burst.
@@ -42,6 +44,7 @@ package struct StoryFeed: Sendable {
         var rank: FeedRank
         /// The feed's version when the item last changed.
         var revision: UInt64
+        var isUnscored = false
     }
 
     let configuration: Configuration
@@ -57,8 +60,10 @@ package struct StoryFeed: Sendable {
     private(set) var orderVersion: UInt64 = 0
     var epochs = EpochShelf()
 
-    private var unscored: Set<UInt64> = []
+    /// Streams to be scored again, each once, those that wait longest first; some may have ended.
+    private(set) var unscored: [UInt64] = []
     private var lastScored = MonotonicTime(nanoseconds: .min)
+    private var hasLeftOver = false
     /// Counts changes of any kind.
     package private(set) var version: UInt64 = 0
 
@@ -131,7 +136,6 @@ package struct StoryFeed: Sendable {
         else { return nil }
         version &+= 1
         remove(record.rank)
-        unscored.remove(serial)
         if let index = indexOfArrival(after: serial &- 1) { arrivals.remove(at: index) }
         return Departure(change: .ended(id), rank: record.rank)
     }
@@ -179,7 +183,7 @@ package struct StoryFeed: Sendable {
         version &+= 1
         records[serial]?.item.viewers = viewers
         records[serial]?.revision = version
-        unscored.insert(serial)
+        scoreLater(serial)
     }
 
     package mutating func setPreview(_ id: StreamID, _ preview: FeedPreview) -> [FeedChange] {
@@ -196,7 +200,7 @@ package struct StoryFeed: Sendable {
     package mutating func setWeights(_ weights: FeedWeights) {
         guard weights != self.weights else { return }
         self.weights = weights
-        unscored.formUnion(arrivals)
+        for serial in arrivals { scoreLater(serial) }
     }
 
     // MARK: Order
@@ -230,9 +234,18 @@ package struct StoryFeed: Sendable {
         return before == firstIndex(notBefore: rank) ? [] : [.moved(rank.id, after: predecessor)]
     }
 
+    private mutating func scoreLater(_ serial: UInt64) {
+        guard let record = records[serial], !record.isUnscored else { return }
+        records[serial]?.isUnscored = true
+        // Streams that end and come back before they are scored leave nothing but their serials behind.
+        if unscored.count >= 2 * configuration.streamLimit { unscored.removeAll { records[$0] == nil } }
+        unscored.append(serial)
+    }
+
     /// When there is something to score again.
     package var deadline: MonotonicTime? {
-        unscored.isEmpty ? nil : lastScored + configuration.rescoreInterval
+        guard !unscored.isEmpty else { return nil }
+        return lastScored + (hasLeftOver ? configuration.rescoreInterval / 10 : configuration.rescoreInterval)
     }
 
     /// Scores again, if it is time, the streams whose viewers changed.
@@ -241,16 +254,19 @@ package struct StoryFeed: Sendable {
         lastScored = now
         var moving: [FeedRank] = []
         var counts: [FeedChange.ViewerCount] = []
-        for serial in unscored.sorted() {
+        let due = unscored.prefix(max(configuration.rescoreLimit, 1))
+        for serial in due {
             guard let record = records[serial] else { continue }
+            records[serial]?.isUnscored = false
             counts.append(FeedChange.ViewerCount(stream: record.item.id, viewers: record.item.viewers))
             let rank = FeedRank(record.item, serial: serial, weights: weights)
             guard rank != record.rank else { continue }
             records[serial]?.rank = rank
             moving.append(rank)
         }
-        unscored.removeAll(keepingCapacity: true)
-        return [.viewersChanged(counts)] + move(moving)
+        unscored.removeFirst(due.count)
+        hasLeftOver = !unscored.isEmpty
+        return (counts.isEmpty ? [] : [.viewersChanged(counts)]) + move(moving)
     }
 
     /// Gives streams their new ranks in one pass: takes them all out and merges them in again.

@@ -73,6 +73,31 @@ import Testing
         #expect(rig.feed.deadline == nil)
     }
 
+    @Test func `scores a bounded number at a time, those that wait longest first`() {
+        var rig = FeedRig(streams: 5) { $0.rescoreLimit = 2 }
+        for number in [5, 4, 3] { rig.feed.setViewers(FeedRig.id(number), 1_000) }
+        _ = rig.feed.advance(to: rig.now)
+        #expect(rig.order == [4, 5, 1, 2, 3])
+        rig.feed.setViewers(FeedRig.id(5), 0)
+        rig.feed.setViewers(FeedRig.id(5), 1_000_000)
+        #expect(rig.feed.deadline == rig.now + .milliseconds(200))
+        rig.pass(.milliseconds(200))
+        _ = rig.feed.advance(to: rig.now)
+        #expect(rig.order == [5, 3, 4, 1, 2])
+        #expect(rig.feed.deadline == nil)
+    }
+
+    @Test func `forgets to score what has ended`() {
+        var rig = FeedRig(streams: 3) { $0.streamLimit = 3 }
+        for _ in 0..<100 {
+            rig.feed.setViewers(FeedRig.id(1), 1)
+            _ = rig.feed.end(FeedRig.id(1))
+            _ = try? rig.feed.goLive(FeedRig.item(1))
+        }
+        #expect(rig.feed.unscored.count <= 6)
+        #expect(rig.feed.advance(to: rig.now).isEmpty)
+    }
+
     @Test func `takes other weights with the next scoring`() {
         var rig = FeedRig(streams: 3)
         rig.feed.setWeights(FeedWeights(perHour: -5))
