@@ -72,7 +72,11 @@ extension Node {
                 let standing = try await host.beginPublishing(
                     sender, canCreate: configuration.createsStreamsOnPublish)
                 request.isHost = standing == .host
-            case .play: try await host.admit(request.sender)
+            case .play:
+                if await host.committed == nil, !configuration.createsStreamsOnPublish {
+                    throw .unknownStream
+                }
+                try await host.admit(request.sender)
             }
             return host
         } catch {

@@ -205,6 +205,11 @@ import Testing
             #expect(
                 await bench.ask(.post, "/whip/s1", token: ann, body: offer, type: "application/sdp").status
                     == 404)
+            let play = try Fixtures.text("Offers/chrome-play.sdp")
+            #expect(
+                await bench.ask(.post, "/whep/s1?wait=9", token: ann, body: play, type: "application/sdp")
+                    .status
+                    == 404)
             #expect(await bench.ask(.post, "/v1/streams/s1/live", token: ann).status == 404)
             #expect(await bench.ask(.get, "/v1/streams/s1/participants", token: ann).status == 404)
             #expect(await bench.ask(.get, "/v1/streams/s1", token: ann).status == 404)
