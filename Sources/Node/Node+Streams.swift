@@ -32,10 +32,12 @@ extension Node {
         guard let record = sessions.removeValue(forKey: id) else { return }
         if record.request.isOnStage { leaveRoom(record) }
         log.info("session.closed", ["session": id, "stream": record.stream, "reason": reason])
-        let wasSource = streams[record.stream]?.remove(id, at: now) == true
-        let host = hosts[record.stream]
-        if wasSource {
+        if streams[record.stream]?.remove(id, at: now) == true {
             log.info("stream.source-gone", ["stream": record.stream, "reason": reason])
+        }
+        let host = hosts[record.stream]
+        // Whoever takes over is the source as soon as their media flows; until then nothing has ended.
+        if record.request.isSource, streams[record.stream]?.hasSourceOrSuccessor != true {
             await host?.setSource(nil)
         }
         await host?.disconnect(.session(id))

@@ -19,6 +19,8 @@ struct StreamRecord {
     /// Whether nothing would be lost by forgetting the stream.
     var isUnused: Bool { publishers.isEmpty && audience.isEmpty && speakers.isEmpty }
     var isLive: Bool { publisher != nil }
+    /// Whether there is a source, or a session that has yet to become it.
+    var hasSourceOrSuccessor: Bool { publisher != nil || !publishers.isEmpty }
     var all: Set<SessionID> { publishers.union(audience).union(speakers) }
 
     /// Notes a session that will be the source once its media flows.
