@@ -102,7 +102,8 @@ export class OnAir extends EventTarget {
       endpoint: `/v1/streams/${encodeURIComponent(stream)}/sessions`,
       token,
       media,
-      simulcast: own.simulcast,
+      // Others on stage see speakers in small tiles; the host's picture is what the audience gets.
+      simulcast: own.simulcast || this.room.isOpen && !this.room.isHost,
       codec: query.get("codec"),
       maxBitrate: own.maxBitrate,
       signal,

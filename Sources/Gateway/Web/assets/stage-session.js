@@ -64,9 +64,29 @@ export class StageSession extends MediaSession {
    * @param {any} message
    */
   receive(message) {
-    if (message.type !== "slots") return;
-    for (const slot of message.slots) this.#slots.set(slot.mid, slot);
-    this.dispatchEvent(new Event("slots"));
+    switch (message.type) {
+      case "slots":
+        for (const slot of message.slots) this.#slots.set(slot.mid, slot);
+        return this.dispatchEvent(new Event("slots"));
+      case "wanted":
+        return this.#spare(message.mid, message.maxHeight ?? Infinity);
+    }
+  }
+
+  /**
+   * Stops encoding what nobody looks at.
+   * @param {string} mid
+   * @param {number} maxHeight
+   */
+  async #spare(mid, maxHeight) {
+    const sender = this.peer.getTransceivers().find((transceiver) => transceiver.mid === mid)?.sender;
+    const height = sender?.track?.getSettings().height;
+    if (!sender || !height) return;
+    const parameters = sender.getParameters();
+    const active = wantedLayers(parameters.encodings.map((each) => height / (each.scaleResolutionDownBy ?? 1)), maxHeight);
+    parameters.encodings.forEach((encoding, index) => (encoding.active = active[index]));
+    // A browser that cannot goes on sending, which costs only itself.
+    await sender.setParameters(parameters).catch(() => {});
   }
 
   /** Somebody's picture, a shared screen rather than a face; null while it does not come here. @param {string} participant */
@@ -93,6 +113,18 @@ export class StageSession extends MediaSession {
     const slots = [...this.#slots.values()].filter((slot) => slot.kind === "video" && slot.participant === participant);
     return (slots.find(({ screen }) => screen) ?? slots[0])?.mid;
   }
+}
+
+/**
+ * Which layers to send when a picture of this height is enough: the smallest one that fills it, and all smaller ones
+ * for those with slow connections. The smallest goes on always, so that there is something when somebody looks.
+ * @param {number[]} heights of the layers
+ * @param {number} maxHeight
+ */
+export function wantedLayers(heights, maxHeight) {
+  const enough = Math.min(...heights.filter((height) => height >= maxHeight));
+  const smallest = Math.min(...heights);
+  return heights.map((height) => height <= enough || height === smallest);
 }
 
 /**
