@@ -123,7 +123,7 @@ class Page(ABC):
         return self.evaluate("s => document.querySelector(s)?.innerText ?? ''", selector)
 
     def click(self, selector: str, seconds: float = 5) -> None:
-        """Clicks like a person: waits until the element is shown, enabled and not covered."""
+        """Clicks like a person: waits until the element is shown, enabled, not covered, and stands still."""
         spot = self.wait_for(
             """selector => {
                 const element = document.querySelector(selector);
@@ -134,7 +134,10 @@ class Page(ABC):
                 const x = box.x + box.width / 2, y = box.y + box.height / 2;
                 const top = document.elementFromPoint(x, y);
                 const label = top?.closest('label');
-                return top && (element.contains(top) || label?.control === element) ? [x, y] : null;
+                if (!top || !element.contains(top) && label?.control !== element) return null;
+                const last = globalThis.lastSpot;
+                globalThis.lastSpot = {element, x, y};
+                return last?.element === element && last.x === x && last.y === y ? [x, y] : null;
             }""",
             selector, seconds=seconds, what=f"{selector} can be clicked")
         self._click_at(*spot)

@@ -65,7 +65,7 @@ export const desk = {
 
 /** @param {Room} room */
 function goLabel(room) {
-  if (room.isOpen && !room.isHost) return "Join the stage";
+  if (!room.isHost) return "Join the stage";
   if (room.info?.state === "live" && room.isOnStage) return "Back on air";
   return "Go live";
 }
