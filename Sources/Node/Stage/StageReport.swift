@@ -3,27 +3,34 @@ import Foundation
 import Stage
 import Store
 
-/// What webhooks are told: `{"id","type","at","stream":{…},"participant":{"id","name"}}`.
+/// What webhooks are told: `{"id","type","time","stream","data"}`, with the stream as of the commit it belongs to.
 enum StageReport {
     @Sendable static func event(
         _ event: StageEvent, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
         // Unique for ever, so that receivers can tell a repetition.
         let id = UUID().uuidString.lowercased()
-        var stream = StreamSnapshot(record).json
-        for name in ["version", "viewers", "waiting", "tracks", "doorsOpen"] { stream[name] = nil }
-        var members: [String: JSON] = [
-            "id": .string(id), "type": .string(event.type), "at": .time(time), "stream": stream,
+        let members: [String: JSON] = [
+            "id": .string(id), "type": .string(event.type), "time": .time(time),
+            "stream": .string(record.id.description), "data": .object(data(of: event, in: record)),
         ]
+        return OutboxEvent(
+            id: id, type: event.type, committedAt: time.milliseconds, body: JSON.object(members).bytes)
+    }
+
+    private static func data(of event: StageEvent, in record: StageRecord) -> [String: JSON] {
+        var stream = StreamSnapshot(record).json
+        // What changes from moment to moment is not for those who hear of it later.
+        for name in ["version", "viewers", "waiting", "tracks", "doorsOpen"] { stream[name] = nil }
+        var data = ["stream": stream]
         if let (participant, name) = event.participant(in: record) {
-            members["participant"] = .object([
+            data["participant"] = .object([
                 "id": .string(participant.description), "name": .text(name),
                 "role": .string(record.standing(of: participant).rawValue),
             ])
         }
-        if case .removed(_, let isBanned) = event { members["banned"] = .bool(isBanned) }
-        return OutboxEvent(
-            id: id, type: event.type, committedAt: time.milliseconds, body: JSON.object(members).bytes)
+        if case .removed(_, let isBanned) = event { data["banned"] = .bool(isBanned) }
+        return data
     }
 }
 

@@ -1,0 +1,286 @@
+"""What the server answered with 2xx is there after kill -9; a disk that takes nothing costs commands, not media."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import resource
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from server import Server, binary
+
+SECRET = "a secret that outlives a restart, of course"
+PEOPLE = [f"viewer-{number}" for number in range(6)]
+
+
+@dataclass
+class Model:
+    """What one stream must look like, given what was answered."""
+
+    title: str | None = None
+    state: str = "backstage"
+    hands: set[str] = field(default_factory=set)
+    invited: set[str] = field(default_factory=set)
+    speakers: set[str] = field(default_factory=set)
+
+    def copy(self) -> Model:
+        return Model(self.title, self.state, set(self.hands), set(self.invited), set(self.speakers))
+
+
+class Client:
+    """Gives random commands to one stream, one after another, and keeps the model of what was answered."""
+
+    def __init__(self, server: Server, name: str, seed: int) -> None:
+        self.server = server
+        self.name = name
+        self.random = random.Random(seed)
+        self.tokens = {person: server.token(name, "viewer", person) for person in PEOPLE}
+        self.tokens["host"] = server.token(name, "host", "host")
+        self.model: Model | None = None
+        # What was asked and not answered: it may have happened or not.
+        self.pending: Model | None = None
+        self.answered = 0
+
+    def ask(self, who: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.http_port, timeout=10)
+        headers = {"Authorization": f"Bearer {self.tokens[who]}", **headers}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        try:
+            connection.request(method, path, None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        return answer.status, json.loads(text) if text else None
+
+    @property
+    def path(self) -> str:
+        return f"/v1/streams/{self.name}"
+
+    def create(self) -> tuple[int, Any]:
+        return self.ask(
+            "host", "POST", "/v1/streams",
+            {"id": self.name, "title": "Before", "hostGraceSeconds": 3600},
+            **{"Idempotency-Key": f"create {self.name}"})
+
+    def step(self) -> None:
+        """One command whose outcome follows from the model."""
+        if self.model is None:
+            self.pending = Model("Before")
+            status, _ = self.create()
+            assert status == 201, status
+            self.model = self.pending
+            self.answered += 1
+            return
+        model = self.model.copy()
+        person = self.random.choice(PEOPLE)
+        host = "host"
+        choices = [
+            ("title", host, "PATCH", self.path, {"title": f"Title {self.answered} “Zoë” 🎬"}),
+            ("raise", person, "POST", f"{self.path}/hands", None),
+            ("lower", host, "DELETE", f"{self.path}/hands/{person}", None),
+            ("invite", host, "POST", f"{self.path}/invitations", {"participant": person}),
+            ("accept", person, "POST", f"{self.path}/invitations/{person}/accept", None),
+            ("demote", host, "DELETE", f"{self.path}/speakers/{person}", None),
+        ]
+        if self.answered > 30 and model.state == "backstage":
+            choices.append(("live", host, "POST", f"{self.path}/live", None))
+        kind, who, method, path, body = self.random.choice(choices)
+        if kind == "title":
+            model.title = body["title"]
+        elif kind == "raise":
+            model.hands.add(person)
+        elif kind == "lower":
+            model.hands.discard(person)
+        elif kind == "invite":
+            model.invited.add(person)
+        elif kind == "accept":
+            model.invited.discard(person)
+            model.hands.discard(person)
+            model.speakers.add(person)
+        elif kind == "demote":
+            model.speakers.discard(person)
+        elif kind == "live":
+            model.state = "live"
+        self.pending = model
+        status, answer = self.ask(who, method, path, body)
+        # A refusal is an answer too: nothing happened.
+        if 200 <= status < 300:
+            self.model = model
+        else:
+            assert status in (403, 404, 409), (kind, status, answer)
+        self.pending = None
+        self.answered += 1
+
+    def run(self) -> None:
+        """Until the server is gone."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                self.step()
+
+    def seen(self) -> Model | None:
+        status, stream = self.ask("host", "GET", self.path)
+        if status == 404:
+            return None
+        assert status == 200, (status, stream)
+        status, people = self.ask("host", "GET", f"{self.path}/participants")
+        assert status == 200, (status, people)
+        return Model(
+            stream["title"], stream["state"], set(people["raisedHands"]), set(people["invitations"]),
+            set(people["speakers"]) - {"host"})
+
+    def check(self) -> None:
+        """What is there is what was answered, with or without what was not answered, wholly."""
+        seen = self.seen()
+        allowed = [self.model] + ([self.pending] if self.pending is not None else [])
+        assert seen in allowed, f"{self.name}: there is {seen}, but it was told {allowed}"
+        if seen is not None:
+            # Whoever was not answered asks again, and gets the same stream.
+            status, answer = self.create()
+            assert status == 201 and answer["id"] == self.name, (status, answer)
+            assert self.seen() == seen
+        self.model, self.pending = seen, None
+
+
+@contextlib.contextmanager
+def durable_server(logs: Path, name: str, data: Path, *arguments: str) -> Iterator[Server]:
+    server = Server(
+        logs / f"server-{name}.log", "--data", str(data), "--secret", SECRET, "--workers", "1",
+        "--tcp", "off", *arguments)
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_kill(logs: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    with durable_server(logs, f"kill-{seed}", tmp_path / "data") as server:
+        for turn in range(3):
+            clients = [Client(server, f"s{seed}-{turn}-{n}", seed * 100 + turn * 10 + n) for n in range(4)]
+            threads = [threading.Thread(target=client.run) for client in clients]
+            for thread in threads:
+                thread.start()
+            wanted = chance.randrange(1, 250)
+            deadline = time.monotonic() + 4
+            while sum(client.answered for client in clients) < wanted and time.monotonic() < deadline:
+                time.sleep(chance.random() / 100)
+            os.kill(server.pid, signal.SIGKILL)
+            for thread in threads:
+                thread.join(20)
+                assert not thread.is_alive()
+            server.stop()
+            server.start()
+            for client in clients:
+                client.check()
+            assert sum(client.answered for client in clients) > 0
+
+
+def refused_and_back(client: Client, fill: Any, relieve: Any) -> None:
+    """Commands are refused with 503 while nothing can be written, and taken afterwards; nothing is lost."""
+    for _ in range(5):
+        client.step()
+    fill()
+    status = 200
+    for number in range(500):
+        status, problem = client.ask(
+            "host", "PATCH", client.path, {"title": f"{number} " + "x" * 150})
+        if status != 200:
+            break
+        assert client.model is not None
+        client.model.title = f"{number} " + "x" * 150
+    assert status == 503, status
+    assert problem["status"] == 503, problem
+    # What was refused did not happen, and questions are answered.
+    assert client.seen() == client.model
+    assert client.server.request("GET", "/healthz")[0] == 200
+    assert client.server.metrics()["rostrum_store_failing"] == 1
+    relieve()
+    client.step()
+    status, _ = client.ask("host", "PATCH", client.path, {"title": "After"})
+    assert status == 200
+    assert client.model is not None
+    client.model.title = "After"
+    assert client.seen() == client.model
+    assert client.server.metrics()["rostrum_store_failing"] == 0
+    os.kill(client.server.pid, signal.SIGKILL)
+    client.server.stop()
+    client.server.start()
+    client.check()
+
+
+def test_no_more_room_in_files(logs: Path, tmp_path: Path) -> None:
+    """A limit on the size of files stands for a disk with errors."""
+    data = tmp_path / "data"
+    with durable_server(logs, "limit", data) as server:
+        client = Client(server, "limited", 1)
+        unlimited = resource.prlimit(server.pid, resource.RLIMIT_FSIZE)
+
+        def fill() -> None:
+            size = (data / "rostrum.db-wal").stat().st_size
+            resource.prlimit(server.pid, resource.RLIMIT_FSIZE, (size + 50_000, unlimited[1]))
+
+        refused_and_back(
+            client, fill, lambda: resource.prlimit(server.pid, resource.RLIMIT_FSIZE, unlimited))
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes; only root may make one."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    made = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)], capture_output=True, text=True)
+    if made.returncode != 0:
+        pytest.skip(f"cannot mount: {made.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_full_disk(logs: Path, small_disk: Path) -> None:
+    ballast = small_disk / "ballast"
+    with durable_server(logs, "full", small_disk / "data") as server:
+
+        def fill() -> None:
+            with contextlib.suppress(OSError), ballast.open("wb", buffering=0) as file:
+                while True:
+                    file.write(b"x" * 4096)
+
+        refused_and_back(Client(server, "full", 2), fill, ballast.unlink)
+
+
+def refusal(data: Path) -> str:
+    """What a server says that cannot start on this data."""
+    ended = subprocess.run(
+        [str(binary()), "serve", "--dev", "--http", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--tcp", "off",
+         "--data", str(data)],
+        capture_output=True, text=True, timeout=20)
+    assert ended.returncode == 1, ended
+    return ended.stderr
+
+
+def test_read_only_disk(small_disk: Path) -> None:
+    data = small_disk / "data"
+    data.mkdir()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    text = refusal(data)
+    assert f"cannot write in {data}" in text and "--data" in text, text
+
+
+def test_one_server_at_a_time(logs: Path, tmp_path: Path) -> None:
+    with durable_server(logs, "first", tmp_path / "data") as server:
+        text = refusal(tmp_path / "data")
+        assert f"process {server.pid}" in text, text
