@@ -253,7 +253,8 @@ export class Room extends EventTarget {
     if (role) this.#role = role;
     this.#goLiveIfReady();
     const { state } = this.info ?? {};
-    if (state === "ended" && this.#state !== "ended") this.#leave();
+    // A server that was started again knows nothing of the stream until we are back.
+    if (state === "ended" && this.#state !== "ended" && this.sync.isOpen) this.#leave();
     this.#state = state;
   }
 

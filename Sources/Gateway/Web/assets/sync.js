@@ -136,6 +136,11 @@ export class StreamSync extends EventTarget {
     return this.known?.stream ?? null;
   }
 
+  /** Whether the server itself tells what is known; without the socket some of it is a guess. */
+  get isOpen() {
+    return this.#socket?.readyState === WebSocket.OPEN;
+  }
+
   close() {
     this.#isClosed = true;
     this.#drop();
