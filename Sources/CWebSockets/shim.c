@@ -82,7 +82,12 @@ struct lws *cws_adopt(struct lws_vhost *host, int socket, int is_tls) {
 
 int cws_prefix(void) { return LWS_PRE; }
 
-void cws_kill(struct lws *wsi) { lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC); }
+void cws_kill(struct lws *wsi) {
+    struct lws_context *context = lws_get_context(wsi);
+    lws_set_timeout(wsi, PENDING_TIMEOUT_USER_REASON_BASE, LWS_TO_KILL_ASYNC);
+    // On libuv's loop time-outs are looked at after input, or when the earliest one known before is due.
+    lws_cancel_service(context);
+}
 
 void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, size_t length) {
     lws_close_reason(wsi, (enum lws_close_status)code, (unsigned char *)reason, length);

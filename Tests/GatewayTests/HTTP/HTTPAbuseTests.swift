@@ -244,6 +244,20 @@ import Testing
         #expect(throws: RawClient.Failure.self) { try RawClient(server.address) }
     }
 
+    /// libwebsockets looked at their time-outs only when something came in, which nothing did.
+    @Test func `ends connections that are kept alive and say nothing`() async throws {
+        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        let server = try await HTTPServer.start(settings, handler: ClosureHandler(), log: .silent)
+        let clients = try (0..<3).map { _ in try RawClient(server.address) }
+        for client in clients {
+            try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await client.response().headers["connection"] != "close")
+        }
+        // Their own time-out is 30 s.
+        #expect(await ContinuousClock().measure { await server.stop() } < .seconds(15))
+        for client in clients { #expect(try await client.receiveToEnd().isEmpty) }
+    }
+
     @Test func `may be stopped twice`() async throws {
         let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
         let server = try await HTTPServer.start(settings, handler: ClosureHandler(), log: .silent)
