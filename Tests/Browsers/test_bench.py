@@ -91,7 +91,9 @@ class WellFormed(HTMLParser):
         assert self.open.pop() == tag
 
 
-def test_load_agrees_with_what_the_server_counts(server: Server, stream: str, tmp_path: Path) -> None:
+def test_load_agrees_with_what_the_server_counts(own_server: Server, stream: str, tmp_path: Path) -> None:
+    # Its own: what others did a moment ago is counted once a second.
+    server = own_server
     before = Metrics(server)
     page = tmp_path / "report.html"
     report = measure("load", server.origin, stream, "--viewers", "5", "--html", str(page))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from drivers import Browser
+from drivers import Browser, wait_until
 from media import (
     check_no_complaints, go_live, received, wait_for_frames, wait_for_sound, wait_for_state, watch,
 )
@@ -45,7 +45,10 @@ def test_reaches_both_browsers(
         assert seen.video_codec is not None and seen.video_codec.lower() == codec, name
         assert seen.width >= 160 and seen.height >= 90, name
         assert wait_for_sound(viewer) > 0, name
-        assert viewer.evaluate("() => document.getElementById('video').videoWidth") == received(viewer).width
+        # The publisher may change its size between two looks.
+        wait_until(
+            lambda: viewer.evaluate("() => document.getElementById('video').videoWidth") == received(viewer).width,
+            10, "the page shows the size that comes")
     check_no_complaints(studio, *viewers.values())
     for page in (studio, *viewers.values()):
         page.close()

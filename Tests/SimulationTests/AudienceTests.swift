@@ -83,7 +83,8 @@ import Testing
         #expect(simulation.run(for: .seconds(5)) { viewer.decoder.framesDecoded > 10 })
         simulation.close(viewer)
         #expect(simulation.run(for: .seconds(1)) { simulation.workers[1].sessions.isEmpty })
-        simulation.run(for: .milliseconds(100))
+        // The next viewer may come soon, and is to find a copy without gaps.
+        simulation.run(for: .seconds(12))
         let before = simulation.workers[1].statistics.packetsRelayed
         simulation.run(for: .seconds(1))
         #expect(simulation.workers[1].statistics.packetsRelayed == before)

@@ -48,6 +48,37 @@ import Wire
         }
     }
 
+    /// A worker without viewers gets nothing of a stream: what it has of it must not be taken for whole.
+    @Test(arguments: [500, 3_000, 9_000, 15_000])
+    func `one after the other, on a worker of their own, misses nothing`(
+        pause: Int
+    ) throws {
+        let (simulation, _) = try publishing(seed: 36, workers: 2)
+        for _ in 0..<4 {
+            let (viewer, session) = try simulation.add(.viewer, worker: 1)
+            #expect(simulation.run(for: .seconds(6)) { viewer.firstFrameAt != nil })
+            simulation.run(for: .milliseconds(700))
+            #expect(viewer.decoder.framesDecoded >= 20)
+            #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
+            simulation.perform(.close(session), worker: 1)
+            simulation.run(for: .milliseconds(pause))
+        }
+    }
+
+    @Test func `one after the other, on a worker of their own, finds the cache`() throws {
+        let (simulation, publisher) = try publishing(seed: 37, workers: 2)
+        var waits: [Duration] = []
+        for _ in 0..<12 {
+            let (viewer, session) = try simulation.add(.viewer, worker: 1)
+            #expect(simulation.run(for: .seconds(6)) { viewer.firstFrameAt != nil })
+            waits.append(wait(of: viewer))
+            simulation.perform(.close(session), worker: 1)
+            simulation.run(for: .milliseconds(300))
+        }
+        #expect(waits.sorted()[6] <= .milliseconds(30), "\(waits)")
+        #expect(publisher.keyFrameRequests <= 3)
+    }
+
     @Test func `lands at the live edge, in step with who was there before`() throws {
         let (simulation, publisher) = try publishing(seed: 32)
         let (early, _) = try simulation.add(.viewer)

@@ -19,15 +19,15 @@ extension Worker {
             slot.assigned = nil
             slot.detach()
         }
-        if let previous { giveBack(previous) }
+        if let previous { giveBack(previous, at: now) }
     }
 
     /// Lets go of what control gave to a session's slots.
-    func giveBackTracks(of session: Session) {
+    func giveBackTracks(of session: Session, at now: MonotonicTime) {
         for slot in session.slots {
             guard let key = slot.assigned else { continue }
             slot.assigned = nil
-            giveBack(key)
+            giveBack(key, at: now)
         }
     }
 
@@ -38,16 +38,17 @@ extension Worker {
         guard let links, remoteOwners.indices.contains(key.worker) else { return nil }
         let track = relayedTrack(published)
         slotUses[key, default: 0] += 1
-        if slotUses[key] == 1 { links.tell(.subscribe(key.track, true), to: key.worker) }
+        if slotUses[key] == 1, lingering.tracks.removeValue(forKey: key) == nil {
+            links.tell(.subscribe(key.track, true), to: key.worker)
+        }
         return track
     }
 
-    private func giveBack(_ key: TrackKey) {
+    private func giveBack(_ key: TrackKey, at now: MonotonicTime) {
         guard let uses = slotUses[key] else { return }
         slotUses[key] = uses > 1 ? uses - 1 : nil
         guard uses == 1 else { return }
-        links?.tell(.subscribe(key.track, false), to: key.worker)
-        forgetRelayedIfUnused(key)
+        lingering.tracks[key] = now + Lingering.time
     }
 
     /// The copy of another worker's track, which slots and programmes share.
@@ -62,7 +63,9 @@ extension Worker {
     }
 
     func forgetRelayedIfUnused(_ key: TrackKey) {
-        guard slotUses[key] == nil, !programmeTracks.contains(key) else { return }
+        guard slotUses[key] == nil, lingering.tracks[key] == nil, !programmeTracks.contains(key) else {
+            return
+        }
         relayed[key] = nil
     }
 }

@@ -65,7 +65,7 @@ extension Worker {
         forget(session)
         leaveStage(session, at: now, into: &sink)
         session.detachAll()
-        leaveProgrammes(session)
+        leaveProgrammes(session, at: now)
         for source in session.sources {
             published[source.track.key.track] = nil
             source.track.flush(at: now)

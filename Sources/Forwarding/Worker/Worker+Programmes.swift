@@ -8,7 +8,7 @@ extension Worker {
         counters.sessionsConnected &+= 1
         if let stream = session.follows {
             let programme = programme(of: stream)
-            if programme.followers.isEmpty { links?.tellAll(.want(stream, true)) }
+            if programme.followers.isEmpty { wantProgramme(stream) }
             programme.follow(session, at: now)
             fill(session, from: programme, at: now)
         }
@@ -41,7 +41,7 @@ extension Worker {
     func leaveStage(
         _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        giveBackTracks(of: session)
+        giveBackTracks(of: session, at: now)
         guard let stage = session.stage else { return }
         endDataTracks(of: session, at: now, into: &sink)
         stages[stage]?.removeAll { $0 == session.id }
@@ -74,11 +74,11 @@ extension Worker {
     }
 
     /// Takes a session that has ended out of its programmes.
-    func leaveProgrammes(_ session: Session) {
+    func leaveProgrammes(_ session: Session, at now: MonotonicTime) {
         if let stream = session.follows, let programme = programmes[stream] {
             let wasFollowed = !programme.followers.isEmpty
             programme.unfollow(session)
-            if wasFollowed, programme.followers.isEmpty { links?.tellAll(.want(stream, false)) }
+            if wasFollowed, programme.followers.isEmpty { letProgrammeLinger(stream, at: now) }
             forgetIfEmpty(stream)
         }
         guard let stream = session.publishes, let programme = programmes[stream],
@@ -105,6 +105,7 @@ extension Worker {
     /// Takes in what the other workers had to say.
     func receiveFromWorkers(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard let links else { return }
+        endLingering(at: now)
         for (sender, batch) in links.takeAll() {
             for item in batch.items {
                 if case .packet(let packet) = item {

@@ -31,6 +31,7 @@ package final class Worker {
     var programmes: [StreamID: Programme] = [:]
     /// Tracks that sessions of this worker publish.
     var published: [TrackID: Track] = [:]
+    var lingering = Lingering()
     /// Copies of tracks that other workers receive.
     var relayed: [TrackKey: Track] = [:]
     /// How many slots control filled with each of those.

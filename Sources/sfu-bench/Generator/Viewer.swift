@@ -29,6 +29,7 @@ final class Viewer {
     /// Nil once the first frame is complete, or if there is no video to wait for.
     var firstFrame: FirstFrame?
     var nextKeyFrameRequest: MonotonicTime?
+    private var firstPacket: MonotonicTime?
     private(set) var lastPacket: MonotonicTime?
     private let incoming: [UInt8: ClientPlan.Incoming]
     private var countdown: Int
@@ -120,7 +121,10 @@ final class Viewer {
             box.tally.unreadable &+= 1
             return
         }
-        if lastPacket == nil { note(.firstPacket, at: now) }
+        if lastPacket == nil {
+            note(.firstPacket, at: now)
+            firstPacket = now
+        }
         lastPacket = now
         guard streams[index].repairs == nil else { return receiveRepair(&datagram, index, at: now) }
         let before = streams[index].reception.highest
@@ -193,6 +197,8 @@ final class Viewer {
         case .vp9, .h264, .av1: stamp = nil
         }
         guard let stamp else { return }
+        // A server may begin with pictures of the past; their age says nothing of the way they came.
+        guard let firstPacket, stamp.time >= firstPacket else { return }
         let latency = now.nanoseconds(since: stamp.time)
         guard latency >= 0, latency < Self.longestLatency else { return }
         box.tally.latency.add(latency)

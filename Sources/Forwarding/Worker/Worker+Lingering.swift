@@ -1,0 +1,59 @@
+import Base
+import Peer
+
+/// What other workers go on sending although nobody here takes it any more.
+///
+/// A copy of a track is good for a new viewer only as long as nothing of it is missing. Viewers come and go: the next
+/// one begins at once with the group of pictures that the copy kept, where it would else wait for a key frame.
+struct Lingering {
+    /// Longer than any group of pictures is kept: what comes after it begins with a key frame of its own.
+    static let time = Duration.seconds(10)
+
+    var programmes: [StreamID: MonotonicTime] = [:]
+    var tracks: [TrackKey: MonotonicTime] = [:]
+    /// When it was last looked at what is over.
+    fileprivate var looked = MonotonicTime.zero
+}
+
+extension Worker {
+    /// The first follower came: other workers have to send what they have of the stream.
+    func wantProgramme(_ stream: StreamID) {
+        guard lingering.programmes.removeValue(forKey: stream) == nil else { return }
+        links?.tellAll(.want(stream, true))
+    }
+
+    /// The last follower left.
+    func letProgrammeLinger(_ stream: StreamID, at now: MonotonicTime) {
+        guard links != nil else { return }
+        lingering.programmes[stream] = now + Lingering.time
+    }
+
+    /// Has other workers stop what has not been taken for long; the copies have gaps from then on.
+    func endLingering(at now: MonotonicTime) {
+        guard !lingering.programmes.isEmpty || !lingering.tracks.isEmpty,
+            now.nanoseconds(since: lingering.looked) >= 1_000_000_000
+        else { return }
+        lingering.looked = now
+        for (stream, end) in lingering.programmes where end <= now {
+            lingering.programmes[stream] = nil
+            links?.tellAll(.want(stream, false))
+            programmes[stream]?.source?.tracks.forEach { flushIfIdle($0.key, at: now) }
+        }
+        for (key, end) in lingering.tracks where end <= now {
+            lingering.tracks[key] = nil
+            links?.tell(.subscribe(key.track, false), to: key.worker)
+            flushIfIdle(key, at: now)
+            forgetRelayedIfUnused(key)
+        }
+    }
+
+    /// Nobody is to begin with a copy that is not kept up any more.
+    private func flushIfIdle(_ key: TrackKey, at now: MonotonicTime) {
+        let isFollowed = programmes.contains { stream, programme in
+            (!programme.followers.isEmpty || lingering.programmes[stream] != nil)
+                && programme.source?.tracks.contains { $0.key == key } == true
+        }
+        guard slotUses[key] == nil, lingering.tracks[key] == nil, !isFollowed else { return }
+        relayed[key]?.flush(at: now)
+    }
+}
