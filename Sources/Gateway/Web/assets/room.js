@@ -242,7 +242,9 @@ export class Room extends EventTarget {
   #youChanged() {
     const role = this.you?.role ?? "";
     if (this.isOnStage) this.#wasOnStage = true;
-    else if (this.#wasOnStage && this.you && (this.#role === "speaker" || this.#role === "host")) {
+    // A server that was started again may know nobody's role until the stream is back.
+    else if (this.#wasOnStage && this.you && (this.#role === "speaker" || this.#role === "host")
+      && ["backstage", "live"].includes(this.info?.state ?? "")) {
       this.#leave();
       this.own.stop();
       if (this.isOpen) this.say("You are in the audience now.");
