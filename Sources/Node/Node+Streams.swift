@@ -24,6 +24,9 @@ extension Node {
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
             tellRoom(event, of: id)
         case .controlMessage(let id, let message): await takeControl(message, from: id)
+        case .injected(let id, let tracks): tellInjection(id, .opened(tracks))
+        case .keyFrameWanted(let id, let source, let layer):
+            tellInjection(id, .keyFrameWanted(source: source, layer: layer))
         }
     }
 

@@ -25,6 +25,9 @@ package actor Node {
     var streams: [StreamID: StreamRecord] = [:]
     /// Stages that have sessions.
     var rooms: [StreamID: StageRoom] = [:]
+    /// Publishers inside the server.
+    var injections: [InjectionID: InjectionRecord] = [:]
+    var nextInjection: UInt64 = 1
     /// Where streams are remembered.
     let store: any StreamStore
     let directory = StreamDirectory()

@@ -146,8 +146,8 @@ extension WorkerCommand {
     /// Whether it takes something away, and so must come through.
     fileprivate var isEssential: Bool {
         switch self {
-        case .close, .dismissFollowers: true
-        case .open, .restartICE, .attach, .setProgramme, .sendControl: false
+        case .close, .dismissFollowers, .closeInjection: true
+        case .open, .restartICE, .attach, .setProgramme, .sendControl, .openInjection, .inject: false
         }
     }
 }

@@ -109,7 +109,7 @@ package struct StageRoom: Sendable {
         case .voice(let session, let level): ranking.note(level, of: session)
         case .controlOpened(let session):
             if members[session] != nil { return [.announce(session)] }
-        case .connected, .mediaStarted, .closed, .controlMessage: break
+        case .connected, .mediaStarted, .closed, .controlMessage, .injected, .keyFrameWanted: break
         }
         return []
     }

@@ -187,7 +187,8 @@ package final class TrackLayer {
     /// - Parameter clock: the publisher's, for the capture time; nil while it is not known for all that it sends.
     /// - Returns: what is to be forwarded; nil for a duplicate or a packet that comes far too late.
     func receive(
-        _ bytes: Span<UInt8>, _ header: RTPHeader, isRepair: Bool, clock: SourceClock?, at now: MonotonicTime
+        _ bytes: Span<UInt8>, _ header: RTPHeader, isRepair: Bool, clock: SourceClock?,
+        captured: MonotonicTime? = nil, at now: MonotonicTime
     ) throws(WireError) -> MediaPacket? {
         var packet = try reader.read(bytes, header, structure: structure)
         let startsKeyFrame = isVideo && packet.isEntryPoint
@@ -198,10 +199,20 @@ package final class TrackLayer {
         case .new(let index), .repaired(let index): packet.sequenceNumber = index
         case .duplicate, .tooOld, nil: return nil
         }
-        packet.captured = clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
+        packet.captured =
+            captured ?? clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
         if stream?.takeKeyFrameDemand() == true { demandKeyFrame(isForAll: true, at: now) }
         note(&packet, bytes, at: now)
         return packet
+    }
+
+    /// Takes a packet in that the server made itself; another SSRC means that its maker started anew.
+    func receiveInjected(
+        _ bytes: Span<UInt8>, captured: MonotonicTime?, at now: MonotonicTime
+    ) throws(WireError) -> MediaPacket? {
+        let header = try RTPHeader(parsing: bytes)
+        if ssrc != header.ssrc { restart(ssrc: header.ssrc, at: now) }
+        return try receive(bytes, header, isRepair: false, clock: nil, captured: captured, at: now)
     }
 
     /// Takes a packet in that another worker received and checked.

@@ -22,6 +22,9 @@ extension Worker {
             attach(id, mid: mid, track, maximumHeight: maximumHeight, at: now)
         case .setProgramme(let stream, let tracks): setProgramme(stream, tracks, at: now)
         case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
+        case .openInjection(let opening): open(opening)
+        case .inject(let id, let packets): inject(packets, id, at: now, into: &sink)
+        case .closeInjection(let id): close(id, at: now)
         case .dismissFollowers(let stream):
             guard let programme = programmes[stream] else { return }
             for follower in programme.followers { close(follower, because: .ended, at: now, into: &sink) }

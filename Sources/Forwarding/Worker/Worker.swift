@@ -31,6 +31,9 @@ package final class Worker {
     var programmes: [StreamID: Programme] = [:]
     /// Tracks that sessions of this worker publish.
     var published: [TrackID: Track] = [:]
+    /// Publishers inside the server.
+    var injections: [InjectionID: Injection] = [:]
+    let injectionNotices = InjectionNotices()
     var lingering = Lingering()
     /// Copies of tracks that other workers receive.
     var relayed: [TrackKey: Track] = [:]
@@ -243,6 +246,7 @@ package final class Worker {
 
     /// What happened since the last call.
     package func takeEvents() -> [WorkerEvent] {
+        tellInjectionNotices()
         guard !events.isEmpty else { return [] }
         defer { events.removeAll() }
         return events

@@ -18,6 +18,10 @@ package enum WorkerCommand: Sendable {
     case sendControl(SessionID, DataChannelMessage)
     /// Ends all that watch a stream, because it will not come back.
     case dismissFollowers(StreamID)
+    /// Makes tracks for media that the server makes itself.
+    case openInjection(InjectionOpening)
+    case inject(InjectionID, InjectedPackets)
+    case closeInjection(InjectionID)
 }
 
 /// A session to be made: who it is, and what was agreed.
@@ -70,6 +74,10 @@ package enum WorkerEvent: Equatable, Sendable {
     /// The control channel can be used.
     case controlOpened(SessionID)
     case controlMessage(SessionID, DataChannelMessage)
+    /// An injection is there, with these tracks.
+    case injected(InjectionID, [PublishedTrack])
+    /// Viewers of an injection cannot go on, or begin, without a key frame.
+    case keyFrameWanted(InjectionID, source: Int, layer: Int)
 }
 
 /// What a worker counted since it was made.
@@ -91,6 +99,8 @@ package struct WorkerCounters: Equatable, Sendable {
     /// Packets handed to other workers, once for each.
     package var packetsToWorkers: UInt64 = 0
     package var bytesToWorkers: UInt64 = 0
+    /// Packets of publishers inside the server.
+    package var packetsInjected: UInt64 = 0
     /// How long packets waited for others, while the worker was busy.
     package var waits = DurationHistogram(.packets)
     package var publishers = JoinPhases()

@@ -1,0 +1,61 @@
+import Base
+import Peer
+import Wire
+
+/// Names a publisher inside the server; unique within a node.
+package struct InjectionID: Hashable, Sendable {
+    package let number: UInt64
+
+    package init(number: UInt64) {
+        self.number = number
+    }
+}
+
+/// Tracks to be made on a worker for media that the server makes itself.
+package struct InjectionOpening: Sendable {
+    package let id: InjectionID
+    /// One for each track; none of them asks for retransmissions, since nothing is lost on the way.
+    package let sources: [SourcePlan]
+
+    package init(id: InjectionID, sources: [SourcePlan]) {
+        self.id = id
+        self.sources = sources
+    }
+}
+
+/// RTP packets in the clear, on their way from whoever makes them to the worker that sends them on.
+///
+/// Packets lie one behind the other, so that a frame is one command and two allocations however many packets it has.
+package struct InjectedPackets: Sendable {
+    struct Item: Sendable {
+        /// Place among the injection's sources.
+        let source: Int
+        /// Place among the source's RIDs; 0 where it has none.
+        let layer: Int
+        /// When the media was captured, on our clock.
+        let captured: MonotonicTime?
+        let range: Range<Int>
+    }
+
+    private(set) var items: [Item] = []
+    private(set) var bytes: [UInt8] = []
+
+    package init() {}
+
+    package var isEmpty: Bool { items.isEmpty }
+    /// Of all packets, in bytes.
+    package var size: Int { bytes.count }
+
+    /// - Parameters:
+    ///   - source: place among the injection's sources.
+    ///   - layer: place among the source's RIDs; 0 where it has none.
+    ///   - captured: when the media was captured, on our clock; what was captured together is sent as such.
+    package mutating func append(
+        _ packet: Span<UInt8>, source: Int, layer: Int = 0, captured: MonotonicTime? = nil
+    ) {
+        let start = bytes.count
+        bytes.reserveCapacity(start + packet.count)
+        for index in packet.indices { bytes.append(packet[index]) }
+        items.append(Item(source: source, layer: layer, captured: captured, range: start..<bytes.count))
+    }
+}
