@@ -1,0 +1,124 @@
+"""Every operation of the API document, with made-up requests: the server answers as the document says, and never with a 5xx.
+
+Schemathesis makes the requests of the document, good and bad ones, always the same; `ROSTRUM_API_EXAMPLES` says how
+many for each operation (default 12).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import schemathesis
+from hypothesis import HealthCheck, Phase, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_headers_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from server import ROOT, Server
+
+EXAMPLES = int(os.environ.get("ROSTRUM_API_EXAMPLES", "12"))
+OFFERS = sorted((ROOT / "Tests" / "Fixtures" / "Offers").glob("*.sdp"))
+CHECKS = [
+    not_a_server_error, status_code_conformance, content_type_conformance, response_headers_conformance,
+    response_schema_conformance,
+]
+#: Who is in the streams; requests speak of them more often than of strangers.
+PEOPLE = ["ann", "bob", "eve/2", "zoë"]
+
+CONFIGURATION = schemathesis.Config.from_dict({
+    "seed": 7,
+    "phases": {"coverage": {"unexpected-methods": []}},
+})
+schema = schemathesis.openapi.from_path(
+    ROOT / "Sources" / "Gateway" / "OpenAPI" / "openapi.json", config=CONFIGURATION)
+
+
+@schemathesis.serializer("application/sdp", "application/trickle-ice-sdpfrag")
+def text(_: schemathesis.SerializationContext, value: object) -> bytes:
+    """Mostly an offer that some client made: nothing made up comes near one."""
+    given = value if isinstance(value, str) else json.dumps(value)
+    number = zlib.crc32(given.encode(errors="replace"))
+    if number % 4 == 0:
+        return given.encode(errors="replace")
+    return OFFERS[number % len(OFFERS)].read_bytes()
+
+
+class Streams:
+    """A stream with people in it for each operation, so that none of them ends another's."""
+
+    def __init__(self, server: Server) -> None:
+        self._server = server
+        self._made: set[str] = set()
+
+    def of(self, operation: str) -> str:
+        if operation not in self._made:
+            self._made.add(operation)
+            self._make(operation)
+        return operation
+
+    def _make(self, stream: str) -> None:
+        body = json.dumps({"id": stream}).encode()
+        self._post("/v1/streams", self._server.token(stream), body)
+        for number, person in enumerate(PEOPLE[1:]):
+            token = self._server.token(stream, "speaker" if number == 0 else "viewer", person)
+            self._post(f"/v1/streams/{stream}/participants", token)
+            if number > 0:
+                self._post(f"/v1/streams/{stream}/hands", token)
+
+    def _post(self, path: str, token: str, body: bytes | None = None) -> None:
+        headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+        status, _, answer = self._server.request("POST", path, body or b"", headers)
+        assert status in (200, 201), (path, status, answer)
+
+
+@pytest.fixture(scope="module")
+def api(logs: Path) -> Iterator[tuple[Server, Streams]]:
+    server = Server(logs / "server-api.log")
+    yield server, Streams(server)
+    assert server.is_running, "the server died"
+    assert server.stop() == 0
+
+
+@schema.parametrize()
+@settings(
+    max_examples=EXAMPLES, deadline=None, derandomize=True, database=None,
+    phases=[Phase.explicit, Phase.generate],
+    suppress_health_check=list(HealthCheck))
+def test_the_server_answers_as_its_document_says(case: schemathesis.Case, api: tuple[Server, Streams]) -> None:
+    server, streams = api
+    place_in_a_stream(case, streams)
+    if has_control_characters([case.path_parameters, case.query]):
+        return
+    token = server.token("*", "admin", "ann")
+    case.call_and_validate(
+        base_url=server.origin, headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=10)
+
+
+def place_in_a_stream(case: schemathesis.Case, streams: Streams) -> None:
+    """Three times in four, speak of a stream and a person that are there."""
+    parameters = case.path_parameters
+    number = zlib.crc32(repr(sorted(parameters.items())).encode())
+    if number % 4 == 0:
+        return
+    if "stream" in parameters:
+        parameters["stream"] = streams.of(case.operation.definition.raw["operationId"])
+    if "participant" in parameters:
+        parameters["participant"] = PEOPLE[number // 4 % len(PEOPLE)]
+
+
+def has_control_characters(value: object) -> bool:
+    """In an address they end the connection, or are a malformed request to libwebsockets, before any route is asked."""
+    if isinstance(value, dict):
+        return has_control_characters([*value.keys(), *value.values()])
+    if isinstance(value, list | tuple):
+        return any(has_control_characters(item) for item in value)
+    return isinstance(value, str) and any(ord(character) < 32 or ord(character) == 127 for character in value)
