@@ -20,10 +20,13 @@ extension Node {
     /// Somebody who comes back has no use for the session from before.
     func replaceEarlierSessions(than record: SessionRecord) async {
         guard let participant = record.request.participant else { return }
-        let all = rooms[record.stream]?.sessions(of: participant) ?? []
-        for earlier in all.prefix(while: { $0 != record.id }) where sessions[earlier]?.purpose == .stage {
-            _ = await endSession(earlier)
-        }
+        let onStage = rooms[record.stream]?.sessions(of: participant) ?? []
+        let watching = streams[record.stream]?.own[participant] ?? []
+        let earlier =
+            record.request.isAudience
+            ? onStage + watching.prefix(while: { $0 != record.id })
+            : onStage.prefix(while: { $0 != record.id }) + watching
+        for id in earlier where sessions[id]?.purpose == .stage { _ = await endSession(id) }
     }
 
     func leaveRoom(_ record: SessionRecord) {
@@ -33,8 +36,10 @@ extension Node {
     }
 
     func tellRoom(_ event: WorkerEvent, of id: SessionID) {
-        guard let stream = sessions[id]?.stream, let effects = rooms[stream]?.receive(event) else { return }
-        perform(effects, in: stream)
+        guard let record = sessions[id] else { return }
+        if record.request.isAudience { return announceProgramme(to: record) }
+        guard let effects = rooms[record.stream]?.receive(event) else { return }
+        perform(effects, in: record.stream)
     }
 
     /// Looks who speaks, on every stage.
@@ -59,6 +64,7 @@ extension Node {
                 tell(ControlReply(type: "wanted", mid: source.mid, maxHeight: height), to: record)
             case .programme(let tracks):
                 for worker in workers { _ = worker.post(.setProgramme(stream, tracks)) }
+                announceProgramme(of: stream)
             }
         }
     }
@@ -85,6 +91,7 @@ extension Node {
         guard let request = ControlRequest(parsing: message) else {
             return tell(.error("malformed", "This is no message that this server knows."), to: record)
         }
+        if record.request.isAudience, takeFromAudience(request, record) { return }
         switch request {
         case .ping: tell(ControlReply(type: "pong"), to: record)
         case .pin(let participant, let mid, let height):
@@ -153,7 +160,11 @@ extension Node {
         perform(effects, in: stream)
     }
 
-    private func tell(_ reply: ControlReply, to record: SessionRecord) {
+    func refuse(_ rejection: Rejection, to record: SessionRecord) {
+        tell(.error(rejection.name, rejection.explanation), to: record)
+    }
+
+    func tell(_ reply: ControlReply, to record: SessionRecord) {
         _ = workers[record.worker].post(.sendControl(record.id, .string(reply.bytes)))
     }
 }

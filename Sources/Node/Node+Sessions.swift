@@ -13,8 +13,8 @@ extension Node {
     package func createSession(_ request: SessionRequest) async throws(SessionRefusal) -> CreatedSession {
         var request = request
         guard !isStopping, sessions.count < configuration.sessionLimit else { throw .overloaded }
-        if request.purpose == .stage { try checkRoom(for: request) }
-        let offer = try Self.read(request.offer, for: request.purpose)
+        if request.purpose == .stage, !request.isAudience { try checkRoom(for: request) }
+        let offer = try Self.read(request.offer, for: request)
         let worker = leastLoadedWorker
         let id = SessionID(using: &random)
         let credentials = ICECredentials(worker: worker, using: &random)
@@ -34,7 +34,7 @@ extension Node {
         let opening = SessionOpening(
             id: id, plan: plan, localCredentials: credentials,
             publishes: request.isSource ? request.stream : nil,
-            follows: request.purpose == .play ? request.stream : nil,
+            follows: request.isWatching ? request.stream : nil,
             stage: request.isOnStage ? request.stream : nil, participant: request.participant,
             order: nextOrder, requested: request.received)
         guard workers[worker].post(.open(opening)) else { throw .overloaded }
@@ -43,12 +43,7 @@ extension Node {
         sessions[id] = SessionRecord(
             id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
             waitsUntil: isLive ? nil : request.patience.map { now + $0.seconds })
-        switch request.purpose {
-        case .publish: streams[request.stream, default: StreamRecord()].add(publisher: id)
-        case .play: streams[request.stream, default: StreamRecord()].add(viewer: id)
-        case .stage:
-            streams[request.stream, default: StreamRecord()].add(speaker: id, isSource: request.isHost)
-        }
+        enlist(id, request)
         hosts[request.stream] = hosts[request.stream] ?? host
         if request.isOnStage {
             enterRoom(id, request, worker: worker, plan: plan)
@@ -59,24 +54,48 @@ extension Node {
         log.info(
             "session.created",
             ["session": id, "purpose": request.purpose.rawValue, "stream": request.stream, "worker": worker])
+        try await confirm(id, request, with: host)
         return CreatedSession(id: id, answer: answer.text, entityTag: credentials.ufrag)
+    }
+
+    private func enlist(_ id: SessionID, _ request: SessionRequest) {
+        var stream = streams[request.stream] ?? StreamRecord()
+        switch request.purpose {
+        case .publish: stream.add(publisher: id)
+        case .play: stream.add(viewer: id)
+        case .stage where request.isAudience: stream.add(viewer: id, of: request.participant)
+        case .stage: stream.add(speaker: id, isSource: request.isHost)
+        }
+        streams[request.stream] = stream
+    }
+
+    /// Somebody may have been banned, or moved off the stage, after they were let in and before the session was
+    /// there to be ended.
+    private func confirm(
+        _ id: SessionID, _ request: SessionRequest, with host: StreamHost
+    ) async throws(SessionRefusal) {
+        do throws(StageRefusal) {
+            try await host.confirm(request.sender, isOnStage: request.isOnStage)
+        } catch {
+            _ = await endSession(id, because: "no longer allowed")
+            throw .stage(error)
+        }
     }
 
     /// Asks the stage, which also knows who the host is.
     private func admit(_ request: inout SessionRequest) async throws(SessionRefusal) -> StreamHost {
         do throws(StageRefusal) {
             let host = try await host(of: request.stream)
-            switch request.purpose {
-            case .publish, .stage:
-                guard let sender = request.sender else { throw .rejected(.notOnStage) }
-                let standing = try await host.beginPublishing(
-                    sender, canCreate: configuration.createsStreamsOnPublish)
-                request.isHost = standing == .host
-            case .play:
+            if request.isWatching {
                 if await host.committed == nil, !configuration.createsStreamsOnPublish {
                     throw .unknownStream
                 }
                 try await host.admit(request.sender)
+            } else {
+                guard let sender = request.sender else { throw .rejected(.notOnStage) }
+                let standing = try await host.beginPublishing(
+                    sender, canCreate: configuration.createsStreamsOnPublish)
+                request.isHost = standing == .host
             }
             return host
         } catch {
@@ -85,7 +104,7 @@ extension Node {
     }
 
     private static func read(
-        _ text: String, for purpose: SessionRequest.Purpose
+        _ text: String, for request: SessionRequest
     ) throws(SessionRefusal) -> SessionOffer {
         let description: SessionDescription
         do throws(WireError) {
@@ -94,7 +113,8 @@ extension Node {
             throw .malformedOffer(SessionOffer.Refusal.malformed(error).description)
         }
         do throws(SessionOffer.Refusal) {
-            return try SessionOffer(description, for: purpose.ofOffers)
+            return try SessionOffer(
+                description, for: request.isAudience ? .audience : request.purpose.ofOffers)
         } catch {
             throw SessionRefusal(error)
         }

@@ -18,6 +18,7 @@ extension Node {
             streams[record.stream, default: StreamRecord()].setSource(id)
             log.info("stream.source", ["stream": record.stream, "session": id])
             for viewer in streams[record.stream]?.audience ?? [] { sessions[viewer]?.waitsUntil = nil }
+            announceProgramme(of: record.stream)
             await hosts[record.stream]?.setSource(record.source)
         case .closed(let id, let reason):
             await forget(id, because: "\(reason)")
@@ -35,8 +36,9 @@ extension Node {
         guard let record = sessions.removeValue(forKey: id) else { return }
         if record.request.isOnStage { leaveRoom(record) }
         log.info("session.closed", ["session": id, "stream": record.stream, "reason": reason])
-        if streams[record.stream]?.remove(id, at: now) == true {
+        if streams[record.stream]?.remove(id, of: record.request.participant, at: now) == true {
             log.info("stream.source-gone", ["stream": record.stream, "reason": reason])
+            announceProgramme(of: record.stream)
         }
         let host = hosts[record.stream]
         // Whoever takes over is the source as soon as their media flows; until then nothing has ended.
@@ -58,7 +60,7 @@ extension Node {
         case .setProgramme(let programme): setProgramme(programme, of: stream)
         case .retire(let participant):
             await endSessions(of: stream, because: "off stage") { record in
-                record.purpose != .play && record.request.participant == participant
+                !record.request.isWatching && record.request.participant == participant
             }
         case .expel(let participant, let reason):
             await endSessions(of: stream, because: reason?.name ?? "removed") { record in
@@ -68,7 +70,7 @@ extension Node {
             // A published stream's viewers are kept for a while, in case it begins anew.
             let isPublished = directory[stream]?.isPublished == true
             await endSessions(of: stream, because: "ended") { record in
-                !isPublished || record.purpose != .play
+                !isPublished || !record.request.isWatching
             }
         }
     }

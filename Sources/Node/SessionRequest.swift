@@ -8,7 +8,7 @@ package struct SessionRequest: Sendable {
         case publish
         /// Get the stream (WHEP, draft-ietf-wish-whep).
         case play
-        /// Publish and get others in slots.
+        /// Publish and get others in slots; with a viewer's token, get the programme.
         case stage
     }
 
@@ -25,11 +25,17 @@ package struct SessionRequest: Sendable {
     /// When the request was there, for join times; nil to count from now.
     package let received: MonotonicTime?
 
+    /// Whether it gets the programme and sends nothing: what the token says counts, not the offer.
+    package var isWatching: Bool { purpose == .play || isAudience }
+
+    /// Whether it watches by the stage's own endpoint, with a control channel.
+    package var isAudience: Bool { purpose == .stage && sender?.authority == .viewer }
+
     /// Whether the stream's programme is what this session sends.
-    package var isSource: Bool { purpose != .play && isHost }
+    package var isSource: Bool { !isWatching && isHost }
 
     /// Whether others on the stage see and hear it; an encoder by WHIP has no slots, but is there.
-    package var isOnStage: Bool { purpose != .play && participant != nil }
+    package var isOnStage: Bool { !isWatching && participant != nil }
 
     package init(
         purpose: Purpose, stream: StreamID, sender: Stage.Sender?, offer: String, patience: Duration? = nil,

@@ -13,6 +13,8 @@ struct StreamRecord {
     private(set) var audience: Set<SessionID> = []
     /// Sessions on the stage that are not the source.
     private(set) var speakers: Set<SessionID> = []
+    /// Sessions of the audience by the stage's endpoint, by whose they are, earlier ones first.
+    private(set) var own: [ParticipantID: [SessionID]] = [:]
     /// Seconds since 1970 at which the last source was gone.
     private(set) var emptySince: Double?
 
@@ -32,8 +34,9 @@ struct StreamRecord {
         if isSource { publishers.insert(speaker) } else { speakers.insert(speaker) }
     }
 
-    mutating func add(viewer: SessionID) {
+    mutating func add(viewer: SessionID, of participant: ParticipantID? = nil) {
         audience.insert(viewer)
+        if let participant { own[participant, default: []].append(viewer) }
     }
 
     /// Makes `session` the source, maybe in the place of another.
@@ -44,8 +47,12 @@ struct StreamRecord {
 
     /// Takes a session out that has ended, whatever it was.
     /// - Returns: whether it was the source.
-    mutating func remove(_ session: SessionID, at time: Double) -> Bool {
+    mutating func remove(_ session: SessionID, of participant: ParticipantID?, at time: Double) -> Bool {
         audience.remove(session)
+        if let participant {
+            own[participant]?.removeAll { $0 == session }
+            if own[participant]?.isEmpty == true { own[participant] = nil }
+        }
         publishers.remove(session)
         speakers.remove(session)
         guard publisher == session else { return false }

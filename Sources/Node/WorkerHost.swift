@@ -147,7 +147,7 @@ extension WorkerCommand {
     fileprivate var isEssential: Bool {
         switch self {
         case .close, .dismissFollowers, .closeInjection: true
-        case .open, .restartICE, .attach, .setProgramme, .sendControl, .openInjection, .inject: false
+        case .open, .restartICE, .attach, .limit, .setProgramme, .sendControl, .openInjection, .inject: false
         }
     }
 }

@@ -63,6 +63,44 @@ def test_a_pin_and_who_speaks_decide_on_the_one_slot(
     wait_for_colour(ann, mid, "cid")
 
 
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_a_viewer_gets_the_programme_and_sends_nothing(
+    browsers: dict[str, Browser], server: Server, stream: str, name: str
+) -> None:
+    ann = join(browsers["chromium"], server, stream, "ann", role="host", video=1, audio=1)
+    # The same offer as a speaker's; what the token says counts.
+    dan = join(browsers[name], server, stream, "dan", role="viewer")
+    for kind in ("audio", "video"):
+        wait_for_people(dan, kind, {"ann"})
+        assert [slot.get("participant") for slot in slots(dan, kind)] == ["ann", None]
+    wait_for_colour(dan, wait_for_people(dan, "video", {"ann"})["ann"], "ann")
+    dan.wait_for(ENERGY, seconds=15, what="the viewer hears the host")
+    directions = "() => speaker.peer.getTransceivers().map(({currentDirection}) => currentDirection).sort()"
+    assert dan.evaluate(directions) == ["inactive", "inactive", *["recvonly"] * 4]
+    dan.evaluate("() => speaker.control.send(JSON.stringify({type: 'pin', mid: '3', participant: 'ann'}))")
+    dan.wait_for("() => speaker.messages.some(m => m.rule === 'not-on-stage')", what="a viewer pins nobody")
+    assert slots(ann, "video")[0].get("participant") is None
+
+    def ask(method: str, path: str, who: str, role: str, body: bytes | None = None) -> None:
+        status, _, answer = server.request(
+            method, f"/v1/streams/{stream}/{path}", body,
+            {"Authorization": f"Bearer {server.token(stream, role, who)}", "Content-Type": "application/json"})
+        assert status == 200, (status, answer)
+
+    watched = dan.evaluate("() => speaker.location")
+    ask("POST", "invitations", "Ann", "host", b'{"participant": "dan"}')
+    ask("POST", "invitations/dan/accept", "Dan", "viewer")
+    speaking = join(browsers[name], server, stream, "dan")
+    wait_for_colour(ann, wait_for_people(ann, "video", {"dan"})["dan"], "dan")
+    wait_for_people(speaking, "video", {"ann"})
+    token = server.token(stream, "viewer", "Dan")
+
+    def status() -> int:
+        return server.request("GET", watched, headers={"Authorization": f"Bearer {token}"})[0]
+
+    wait_until(lambda: status() == 404, 10, "the session as a viewer has ended")
+
+
 @pytest.mark.parametrize("names", [("chromium", "firefox"), ("firefox", "chromium")])
 def test_control_messages_and_data_tracks(
     browsers: dict[str, Browser], server: Server, stream: str, names: tuple[str, str]

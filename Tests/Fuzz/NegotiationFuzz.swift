@@ -12,7 +12,7 @@ func fuzzNegotiation(_ bytes: Span<UInt8>) {
         _ = try? ICEUpdate(fragment, current: transport.credentials)
     }
     guard let description = try? SessionDescription(parsing: bytes) else { return }
-    for purpose in [SessionOffer.Purpose.publish, .play, .feed, .stage] {
+    for purpose in [SessionOffer.Purpose.publish, .play, .feed, .stage, .audience] {
         var random = SeededGenerator(seed: 1)
         guard let offer = try? SessionOffer(description, for: purpose),
             let answer = try? Negotiator().answer(to: offer, as: transport, using: &random)

@@ -218,6 +218,12 @@ package struct StageRoom: Sendable {
         return chosen
     }
 
+    /// Whose media of a kind viewers get instead of the source's; nil for nobody's.
+    package func programmeSession(_ kind: MediaKind) -> SessionID? {
+        guard let chosen = toldProgramme.first(where: { $0.plan.kind == kind }) else { return nil }
+        return members.first { $0.value.tracks.values.contains(chosen) }?.key
+    }
+
     private mutating func choose() -> [Effect] {
         var effects: [Effect] = []
         let tracks = chosenTracks()

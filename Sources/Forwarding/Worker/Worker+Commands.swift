@@ -20,6 +20,8 @@ extension Worker {
             close(session, because: .ended, at: now, into: &sink)
         case .attach(let id, let mid, let track, let maximumHeight):
             attach(id, mid: mid, track, maximumHeight: maximumHeight, at: now)
+        case .limit(let id, let mid, let maximumHeight):
+            sessions[id]?.slots.first { $0.plan.mid == mid }?.limit(to: maximumHeight, at: now)
         case .setProgramme(let stream, let tracks): setProgramme(stream, tracks, at: now)
         case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
         case .openInjection(let opening): open(opening)

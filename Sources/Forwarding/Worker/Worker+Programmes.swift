@@ -32,7 +32,8 @@ extension Worker {
             guard let slot = Programme.slot(kind, of: follower) else { continue }
             let track = programme.chosen.first { $0.plan.kind == kind }
             guard track != nil || slot.assigned != nil else { continue }
-            attach(follower.id, mid: slot.plan.mid, track, maximumHeight: nil, at: now)
+            attach(
+                follower.id, mid: slot.plan.mid, track, maximumHeight: slot.maximumHeight, at: now)
         }
         programme.connect(follower, at: now)
     }

@@ -12,6 +12,8 @@ package enum WorkerCommand: Sendable {
     case close(SessionID)
     /// Lets a slot, named by its m-line, carry a track of any worker; nil for nothing.
     case attach(SessionID, mid: String, PublishedTrack?, maximumHeight: Int?)
+    /// Takes no larger layer than this for a slot, whatever it carries; nil for the best.
+    case limit(SessionID, mid: String, maximumHeight: Int?)
     /// Gives the viewers of a stream these tracks, at most one of a kind, instead of what its source sends.
     case setProgramme(StreamID, [PublishedTrack])
     /// Sends a message on the control channel; dropped while there is none.

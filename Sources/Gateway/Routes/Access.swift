@@ -59,8 +59,12 @@ struct Access: Sendable {
     }
 
     /// - Returns: somebody by name, who may act in the stream as far as its rules go.
-    func requireParticipant(_ request: HTTPRequest, of stream: StreamID) throws(Problem) -> Token {
-        guard let token = try token(of: request) else { throw Self.unauthorized("This takes a token.") }
+    func requireParticipant(
+        _ request: HTTPRequest, of stream: StreamID, acceptsExpired: Bool = false
+    ) throws(Problem) -> Token {
+        guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
+            throw Self.unauthorized("This takes a token.")
+        }
         guard token.mayPlay(stream) else { throw Self.forbidden("This token is not for this stream.") }
         return token
     }

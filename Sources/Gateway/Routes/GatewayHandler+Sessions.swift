@@ -13,7 +13,8 @@ extension GatewayHandler {
         let stream = try Self.stream(parameters)
         let token: Token? =
             switch purpose {
-            case .publish, .stage: try access.requirePublisher(request, of: stream)
+            case .publish: try access.requirePublisher(request, of: stream)
+            case .stage: try access.requireParticipant(request, of: stream)
             case .play: try access.requireViewer(request, of: stream)
             }
         guard MediaType.isContent(of: request, MediaType.sdp) else {
@@ -135,8 +136,8 @@ extension GatewayHandler {
     ) async throws(Problem) -> SessionID {
         let stream = try Self.stream(parameters)
         switch purpose {
-        case .publish, .stage:
-            _ = try access.requirePublisher(request, of: stream, acceptsExpired: true)
+        case .publish: _ = try access.requirePublisher(request, of: stream, acceptsExpired: true)
+        case .stage: _ = try access.requireParticipant(request, of: stream, acceptsExpired: true)
         case .play: _ = try access.requireViewer(request, of: stream, acceptsExpired: true)
         }
         guard let id = parameters["session"].flatMap({ SessionID($0) }),

@@ -157,6 +157,15 @@ package actor StreamHost {
         }
     }
 
+    /// Whether somebody who was let in a moment ago still would be.
+    func confirm(_ sender: Stage.Sender?, isOnStage: Bool) throws(StageRefusal) {
+        guard let sender else { return }
+        if isBanned(sender), sender.authority != .admin { throw .rejected(.banned) }
+        // On a published stream the latest source takes the host's place, and ends the earlier one by itself.
+        guard isOnStage, let stage, stage.record.origin == .made, stage.record.phase != .ended else { return }
+        if stage.standing(of: sender) == .viewer { throw .rejected(.notOnStage) }
+    }
+
     private func isBanned(_ sender: Stage.Sender?) -> Bool {
         sender.map { stage?.record.banned[$0.id] != nil } ?? false
     }

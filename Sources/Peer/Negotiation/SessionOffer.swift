@@ -14,15 +14,17 @@ package struct SessionOffer: Sendable {
         case feed
         /// The stage: m-lines publish, receive or both.
         case stage
+        /// The audience of a stage, with the same offer: m-lines receive, whatever else they would do.
+        case audience
 
         /// Sources of one kind that one session may publish; a speaker may share a screen beside the camera.
         var maximumSources: Int { self == .stage ? 4 : 1 }
 
         /// Whether nothing is sent by the client.
-        var isPlaying: Bool { self == .play || self == .feed }
+        var isPlaying: Bool { self == .play || self == .feed || self == .audience }
 
         /// Whether an `m=application` is answered.
-        var hasDataChannels: Bool { self == .feed || self == .stage }
+        var hasDataChannels: Bool { self == .feed || self == .stage || self == .audience }
     }
 
     package let purpose: Purpose

@@ -199,18 +199,21 @@ private let fragment: HTTPHeaders = [
 }
 
 @Suite struct StageSessionTests {
-    @Test func `are for hosts and speakers of the stream`() async throws {
+    @Test func `are for whoever has a token for the stream`() async throws {
         let bench = try Bench()
         let path = "/v1/streams/s1/sessions"
         #expect(await bench.ask(.post, path, sdp, body: "v=0").status == 401)
-        #expect(await bench.ask(.post, path, token: try bench.token(.viewer), sdp, body: "v=0").status == 403)
-        for role in [Role.speaker, .host] {
+        let foreign = try bench.token(.viewer, stream: "s2")
+        #expect(await bench.ask(.post, path, token: foreign, sdp, body: "v=0").status == 403)
+        for role in [Role.viewer, .speaker, .host] {
             let token = try bench.token(role)
             let response = await bench.ask(.post, path, token: token, sdp, body: "v=0")
             #expect(response.status == 201)
             let request = try #require(bench.service.state.withLock { $0.requests.last })
             #expect(request.purpose == .stage)
             #expect(request.isHost == (role == .host))
+            #expect(request.isAudience == (role == .viewer))
+            #expect(request.isOnStage == (role != .viewer))
             #expect(request.participant?.description == "ann")
             let location = try #require(response.headers["location"])
             #expect(location.hasPrefix(path + "/"))
@@ -218,7 +221,7 @@ private let fragment: HTTPHeaders = [
             #expect(await bench.ask(.patch, location, token: token, fragment, body: "a=x").status == 204)
             // Not under another endpoint's path.
             let foreign = location.replacing(path, with: "/whip/s1")
-            #expect(await bench.ask(.get, foreign, token: token).status == 404)
+            #expect(await bench.ask(.get, foreign, token: token).status == (role == .viewer ? 403 : 404))
             #expect(await bench.ask(.delete, location, token: token).status == 200)
             #expect(await bench.ask(.get, location, token: token).status == 404)
         }

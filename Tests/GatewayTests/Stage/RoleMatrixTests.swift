@@ -104,8 +104,8 @@ import Testing
             .post, "/whip/S", body: "chrome-publish",
             "401 403 403 403 403 201/201/409 201/201/409 403/403/409"),
         Row(
-            .post, "/v1/streams/S/sessions", body: "chrome-publish",
-            "401 403 403 403 403 201/201/409 201/201/409 403/403/409"),
+            .post, "/v1/streams/S/sessions", body: "chrome-stage",
+            "401 403 403 409/201/409 409/201/409 201/201/409 201/201/409 403/403/409"),
     ]
 
     @Test(arguments: table)

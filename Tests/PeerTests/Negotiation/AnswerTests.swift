@@ -114,6 +114,22 @@ import Wire
         #expect(plan.bundledMIDs.last == mid)
     }
 
+    @Test(arguments: ["chrome-stage", "firefox-stage"])
+    func `let an audience receive and send nothing, whatever it offers`(name: String) throws {
+        let (stage, _) = try NegotiationFixture.negotiate(name, .stage)
+        let (plan, answer) = try NegotiationFixture.negotiate(name, .audience)
+        #expect(!stage.sources.isEmpty)
+        #expect(plan.sources.isEmpty)
+        #expect(plan.slots.map(\.mid) == stage.slots.map(\.mid))
+        #expect(plan.dataChannel == stage.dataChannel)
+        for (offered, answered) in zip(try NegotiationFixture.offer(name).media, answer.media)
+        where offered.kind != .application {
+            let direction = try #require(answered.direction)
+            #expect(direction == .sendonly || direction == .inactive)
+            if offered.direction == .sendonly { #expect(direction == .inactive) }
+        }
+    }
+
     @Test func `obey the client's limit of messages`() throws {
         for (line, limit) in [
             ("a=max-message-size:1000\r\n", 1_000), ("a=max-message-size:0\r\n", 262_144), ("", 65_536),

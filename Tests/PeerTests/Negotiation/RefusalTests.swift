@@ -116,7 +116,7 @@ import Wire
                 guard let offer = try? SessionDescription(parsing: mutated.joined(separator: "\n")) else {
                     continue
                 }
-                for purpose in [SessionOffer.Purpose.publish, .play, .feed, .stage] {
+                for purpose in [SessionOffer.Purpose.publish, .play, .feed, .stage, .audience] {
                     guard let result = try? NegotiationFixture.negotiate(offer, purpose) else { continue }
                     answered += 1
                     let violations = try JSEPChecker.violations(of: result.answer, to: offer)
