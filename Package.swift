@@ -29,9 +29,16 @@ let package = Package(
         .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CLinux"),
+        .target(
+            name: "CCodecs",
+            linkerSettings: [
+                .linkedLibrary("vpx"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
+                .linkedLibrary("yuv"), .linkedLibrary("webp"), .linkedLibrary("turbojpeg"),
+            ]),
         .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
         .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: common),
+        .target(name: "Codecs", dependencies: ["Base", "Wire", "CCodecs"], swiftSettings: common),
 
         // Machines: no I/O and no clock.
         .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto", "SCTP"], swiftSettings: pure),
@@ -96,6 +103,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "SCTPTests", dependencies: ["Base", "Wire", "SCTP", "TestSupport"], swiftSettings: common),
+        .testTarget(
+            name: "CodecsTests", dependencies: ["Base", "Wire", "Codecs", "TestSupport"],
+            swiftSettings: common),
         .testTarget(
             name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "TestSupport"],
             swiftSettings: common),

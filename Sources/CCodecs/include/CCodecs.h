@@ -1,0 +1,56 @@
+/// Codec libraries as Debian packages them, and functions for what Swift does not see: macros, variadic functions,
+/// and structs that change with the library's version.
+///
+/// Every function that can fail returns a negative number; none prints.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <libyuv.h>
+#include <turbojpeg.h>
+#include <webp/encode.h>
+
+// Decoders
+
+enum ccodecs_format { CCODECS_VP8 = 0, CCODECS_VP9 = 1, CCODECS_H264 = 2, CCODECS_AV1 = 3 };
+enum ccodecs_layout { CCODECS_I420 = 0, CCODECS_I422 = 1, CCODECS_I444 = 2, CCODECS_I010 = 3 };
+
+/// A decoder of libvpx (VP8, VP9) or libavcodec (H.264 its own, AV1 by dav1d), with one thread.
+struct ccodecs_decoder;
+
+/// What a decoder shows; good until its next call.
+struct ccodecs_frame {
+    const uint8_t *planes[3];
+    int strides[3];
+    int width, height;
+    /// One of `ccodecs_layout`.
+    int layout;
+    int is_full_range, is_bt709;
+};
+
+enum {
+    CCODECS_FAILED = -1,
+    CCODECS_TOO_LARGE = -2,
+    CCODECS_UNSUPPORTED = -3,
+};
+
+/// @return null if the library has no such decoder.
+struct ccodecs_decoder *ccodecs_decoder_open(enum ccodecs_format format, int maximum_side);
+/// Decodes one frame, in the format that RTP carries (H.264 with start codes, AV1 with sizes).
+/// @return 1 with a picture, 0 without one, or negative.
+int ccodecs_decoder_decode(
+    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, struct ccodecs_frame *frame);
+void ccodecs_decoder_close(struct ccodecs_decoder *decoder);
+
+/// Four bytes a pixel out of I420. libyuv's constants must lie where it put them: it loads them as aligned vectors.
+int ccodecs_i420_to_bgra(
+    const uint8_t *y, int y_stride, const uint8_t *u, const uint8_t *v, int chroma_stride, uint8_t *bgra,
+    int width, int height, int is_bt709, int is_full_range);
+
+// Still pictures
+
+/// Encodes I420 as WebP.
+/// @return the number of bytes, with `*bytes` to be given to `ccodecs_webp_free`; negative on failure.
+int64_t ccodecs_webp_encode(
+    const uint8_t *const planes[3], const int strides[3], int width, int height, float quality,
+    uint8_t **bytes);
+void ccodecs_webp_free(uint8_t *bytes);

@@ -1,0 +1,138 @@
+import CCodecs
+
+/// A picture in YUV 4:2:0: three planes in one block of memory that it owns.
+///
+/// A value, so that it can cross threads; copying shares the block until one of the copies is drawn on.
+package struct Picture: Sendable {
+    /// How the samples mean colours.
+    package struct Color: Equatable, Sendable {
+        package enum Matrix: Equatable, Sendable {
+            case bt601, bt709
+        }
+
+        package var matrix: Matrix
+        /// Whether samples use all of 0 to 255; else luma is 16 to 235, as usual for video.
+        package var isFullRange: Bool
+
+        package init(matrix: Matrix, isFullRange: Bool) {
+            self.matrix = matrix
+            self.isFullRange = isFullRange
+        }
+
+        /// What WebRTC's encoders and WebP use unless they say otherwise.
+        package static let video = Color(matrix: .bt601, isFullRange: false)
+    }
+
+    /// Quarter turns clockwise that show a picture upright (3GPP TS 26.114 §7.4.5).
+    package enum Turn: Int, Sendable {
+        case none = 0
+        case right = 90
+        case half = 180
+        case left = 270
+    }
+
+    /// The planes of a picture while one of the `with…Planes` calls runs.
+    package struct Planes {
+        package let luma: UnsafePointer<UInt8>
+        package let u: UnsafePointer<UInt8>
+        package let v: UnsafePointer<UInt8>
+        package let lumaStride: Int32
+        package let chromaStride: Int32
+    }
+
+    /// The planes of a picture that is drawn on.
+    package struct MutablePlanes {
+        package let luma: UnsafeMutablePointer<UInt8>
+        package let u: UnsafeMutablePointer<UInt8>
+        package let v: UnsafeMutablePointer<UInt8>
+        package let lumaStride: Int32
+        package let chromaStride: Int32
+    }
+
+    package let width: Int
+    package let height: Int
+    package var color: Color
+    /// Bytes from one row of luma to the next.
+    package let lumaStride: Int
+    /// Bytes from one row of U or of V to the next.
+    package let chromaStride: Int
+    private var storage: [UInt8]
+
+    /// No picture is wider or higher.
+    package static let maximumSide = 4_096
+
+    /// A picture of one colour.
+    package init(
+        width: Int, height: Int, luma: UInt8 = 16, u: UInt8 = 128, v: UInt8 = 128, color: Color = .video
+    ) throws(CodecError) {
+        try self.init(uninitialisedWidth: width, height: height, color: color)
+        let counts = (lumaStride * height, chromaStride * chromaHeight)
+        withMutablePlanes { planes in
+            planes.luma.update(repeating: luma, count: counts.0)
+            planes.u.update(repeating: u, count: counts.1)
+            planes.v.update(repeating: v, count: counts.1)
+        }
+    }
+
+    /// A picture whose samples are whatever lay in memory: each of them is to be written next.
+    init(uninitialisedWidth width: Int, height: Int, color: Color) throws(CodecError) {
+        guard (1...Self.maximumSide).contains(width), (1...Self.maximumSide).contains(height) else {
+            throw .size(width: width, height: height)
+        }
+        self.width = width
+        self.height = height
+        self.color = color
+        // Rows begin where vector instructions like them to.
+        lumaStride = (width + 31) & ~31
+        chromaStride = lumaStride / 2
+        let count = lumaStride * height + 2 * chromaStride * ((height + 1) / 2)
+        storage = [UInt8](unsafeUninitializedCapacity: count) { $1 = count }
+    }
+
+    /// Of U and V, in samples.
+    package var chromaWidth: Int { (width + 1) / 2 }
+    package var chromaHeight: Int { (height + 1) / 2 }
+
+    /// Bytes it takes in memory.
+    package var byteCount: Int { storage.count }
+
+    private var uOffset: Int { lumaStride * height }
+    private var vOffset: Int { uOffset + chromaStride * chromaHeight }
+
+    /// The sample at this place; nil outside.
+    package func luma(x: Int, y: Int) -> UInt8? {
+        guard (0..<width).contains(x), (0..<height).contains(y) else { return nil }
+        return storage[y * lumaStride + x]
+    }
+
+    /// The samples of the pixel at this place; nil outside.
+    package func sample(x: Int, y: Int) -> (luma: UInt8, u: UInt8, v: UInt8)? {
+        guard let luma = luma(x: x, y: y) else { return nil }
+        let offset = (y / 2) * chromaStride + x / 2
+        return (luma, storage[uOffset + offset], storage[vOffset + offset])
+    }
+
+    /// Lends the planes to a library, for reading.
+    package func withPlanes<Result>(_ body: (Planes) -> Result) -> Result {
+        storage.withUnsafeBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { preconditionFailure("a picture without samples") }
+            return body(
+                Planes(
+                    luma: base, u: base + uOffset, v: base + vOffset, lumaStride: Int32(lumaStride),
+                    chromaStride: Int32(chromaStride)))
+        }
+    }
+
+    /// Lends the planes to a library, for drawing.
+    package mutating func withMutablePlanes<Result>(_ body: (MutablePlanes) -> Result) -> Result {
+        let (uOffset, vOffset) = (uOffset, vOffset)
+        let (lumaStride, chromaStride) = (Int32(lumaStride), Int32(chromaStride))
+        return storage.withUnsafeMutableBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { preconditionFailure("a picture without samples") }
+            return body(
+                MutablePlanes(
+                    luma: base, u: base + uOffset, v: base + vOffset, lumaStride: lumaStride,
+                    chromaStride: chromaStride))
+        }
+    }
+}

@@ -1,0 +1,103 @@
+import CCodecs
+import Wire
+
+/// Decodes the frames of one video source: VP8 and VP9 by libvpx, H.264 and AV1 by libavcodec and dav1d.
+///
+/// Its input is hostile: it belongs into a process that may die (`Transcoder`). Uses one thread, and refuses pictures
+/// beyond `maximumSide` before the library makes room for them; what slips through, because it is not told by a key
+/// frame's header, is refused as soon as it is seen.
+package final class VideoDecoder {
+    /// No picture is wider or higher.
+    package static let maximumSide = Picture.maximumSide
+    /// No frame has more bytes.
+    package static let maximumFrameSize = 8 << 20
+
+    package let codec: VideoCodec
+    private let handle: OpaquePointer
+
+    package init(_ codec: VideoCodec) throws(CodecError) {
+        let format: ccodecs_format =
+            switch codec {
+            case .vp8: CCODECS_VP8
+            case .vp9: CCODECS_VP9
+            case .h264: CCODECS_H264
+            case .av1: CCODECS_AV1
+            }
+        guard let handle = ccodecs_decoder_open(format, Int32(Self.maximumSide)) else { throw .unavailable }
+        self.codec = codec
+        self.handle = handle
+    }
+
+    deinit {
+        ccodecs_decoder_close(handle)
+    }
+
+    /// Decodes one whole frame.
+    ///
+    /// - Parameter frame: as RTP carries it, put together again; H.264 with start codes (Annex B), AV1 as units with
+    ///   sizes. With spatial layers, all layers of the frame.
+    /// - Returns: nil where the frame shows nothing.
+    package func decode(_ frame: [UInt8]) throws(CodecError) -> Picture? {
+        guard !frame.isEmpty, frame.count <= Self.maximumFrameSize else { throw .failed }
+        var shown = ccodecs_frame()
+        switch frame.withUnsafeBufferPointer({
+            ccodecs_decoder_decode(handle, $0.baseAddress, $0.count, &shown)
+        }) {
+        case 1: return try Picture(copying: shown)
+        case 0: return nil
+        case Int32(CCODECS_TOO_LARGE): throw .tooLarge
+        case Int32(CCODECS_UNSUPPORTED): throw .unsupported
+        default: throw .failed
+        }
+    }
+}
+
+extension Picture {
+    fileprivate init(copying frame: ccodecs_frame) throws(CodecError) {
+        let color = Color(
+            matrix: frame.is_bt709 != 0 ? .bt709 : .bt601, isFullRange: frame.is_full_range != 0)
+        try self.init(
+            uninitialisedWidth: Int(frame.width), height: Int(frame.height), color: color)
+        guard let luma = frame.planes.0, let u = frame.planes.1, let v = frame.planes.2 else { throw .failed }
+        let strides = frame.strides
+        let (width, height) = (frame.width, frame.height)
+        let layout = ccodecs_layout(UInt32(bitPattern: frame.layout))
+        let status = withMutablePlanes { to -> Int32 in
+            switch layout {
+            case CCODECS_I420:
+                I420Copy(
+                    luma, strides.0, u, strides.1, v, strides.2, to.luma, to.lumaStride, to.u,
+                    to.chromaStride,
+                    to.v, to.chromaStride, width, height)
+            case CCODECS_I422:
+                I422ToI420(
+                    luma, strides.0, u, strides.1, v, strides.2, to.luma, to.lumaStride, to.u,
+                    to.chromaStride,
+                    to.v, to.chromaStride, width, height)
+            case CCODECS_I444:
+                I444ToI420(
+                    luma, strides.0, u, strides.1, v, strides.2, to.luma, to.lumaStride, to.u,
+                    to.chromaStride,
+                    to.v, to.chromaStride, width, height)
+            default:
+                // Two bytes a sample: libyuv counts strides in samples.
+                Self.withSamples(luma, u, v) { luma, u, v in
+                    I010ToI420(
+                        luma, strides.0 / 2, u, strides.1 / 2, v, strides.2 / 2, to.luma, to.lumaStride, to.u,
+                        to.chromaStride, to.v, to.chromaStride, width, height)
+                }
+            }
+        }
+        guard status == 0 else { throw .failed }
+    }
+
+    private static func withSamples<Result>(
+        _ luma: UnsafePointer<UInt8>, _ u: UnsafePointer<UInt8>, _ v: UnsafePointer<UInt8>,
+        _ body: (UnsafePointer<UInt16>, UnsafePointer<UInt16>, UnsafePointer<UInt16>) -> Result
+    ) -> Result {
+        let raw = (UnsafeRawPointer(luma), UnsafeRawPointer(u), UnsafeRawPointer(v))
+        return body(
+            raw.0.assumingMemoryBound(to: UInt16.self), raw.1.assumingMemoryBound(to: UInt16.self),
+            raw.2.assumingMemoryBound(to: UInt16.self))
+    }
+}

@@ -1,0 +1,91 @@
+import Foundation
+import Wire
+
+/// Pictures whose colours are known, encoded by ffmpeg: red, green, blue and white in the four quarters.
+package enum SampleVideo {
+    package struct Failure: Error {
+        let output: String
+    }
+
+    /// The quarters as BT.601 video has them: top left, top right, bottom left, bottom right.
+    package static let quarters: [(luma: UInt8, u: UInt8, v: UInt8)] = [
+        (81, 90, 240), (145, 54, 34), (41, 240, 110), (235, 128, 128),
+    ]
+
+    /// Frames as RTP carries them, each whole; the first is a key frame.
+    /// - Parameter crop: columns and rows that are cut off.
+    package static func frames(
+        _ codec: VideoCodec, width: Int = 640, height: Int = 360, crop: Int = 0, count: Int = 1
+    ) throws -> [[UInt8]] {
+        let encoder =
+            switch codec {
+            case .vp8: ["-c:v", "libvpx", "-deadline", "realtime", "-cpu-used", "8", "-b:v", "1M"]
+            case .vp9: ["-c:v", "libvpx-vp9", "-deadline", "realtime", "-cpu-used", "8", "-b:v", "1M"]
+            case .h264: ["-c:v", "libx264", "-tune", "zerolatency", "-x264-params", "aud=1:bframes=0"]
+            case .av1: ["-c:v", "libaom-av1", "-usage", "realtime", "-cpu-used", "8", "-b:v", "1M"]
+            }
+        let bytes = try ffmpeg(
+            input(width: width, height: height, crop: crop)
+                + ["-frames:v", "\(count)", "-pix_fmt", "yuv420p", "-g", "300"] + encoder
+                + ["-f", codec == .h264 ? "h264" : "ivf", "-"])
+        return codec == .h264 ? accessUnits(bytes) : ivfFrames(bytes)
+    }
+
+    /// What ffmpeg writes on its standard output.
+    package static func ffmpeg(_ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/ffmpeg")
+        process.arguments = ["-nostdin", "-loglevel", "error"] + arguments
+        // A file, because a pipe that is not emptied would hold ffmpeg up.
+        let output = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        let source = output.appendingPathExtension("input")
+        try Data().write(to: output)
+        try Data(input).write(to: source)
+        defer {
+            try? FileManager.default.removeItem(at: output)
+            try? FileManager.default.removeItem(at: source)
+        }
+        process.standardOutput = try FileHandle(forWritingTo: output)
+        process.standardInput = try FileHandle(forReadingFrom: source)
+        try process.run()
+        process.waitUntilExit()
+        let bytes = try [UInt8](Data(contentsOf: output))
+        guard process.terminationStatus == 0 else {
+            throw Failure(output: "ffmpeg \(arguments.joined(separator: " "))")
+        }
+        return bytes
+    }
+
+    private static func input(width: Int, height: Int, crop: Int) -> [String] {
+        let size = "s=\(width / 2)x\(height / 2):r=30"
+        let colours = ["red", "lime", "blue", "white"].enumerated()
+            .map { "color=c=\($1):\(size)[q\($0)]" }.joined(separator: ";")
+        return [
+            "-f", "lavfi", "-i",
+            "\(colours);[q0][q1]hstack[top];[q2][q3]hstack[low];"
+                + "[top][low]vstack,format=yuv444p,crop=\(width - crop):\(height - crop):0:0:exact=1",
+        ]
+    }
+
+    private static func ivfFrames(_ file: [UInt8]) -> [[UInt8]] {
+        var frames: [[UInt8]] = []
+        var place = 32
+        while place + 12 <= file.count {
+            let size = (0..<4).reduce(0) { $0 | Int(file[place + $1]) << (8 * $1) }
+            let end = min(place + 12 + size, file.count)
+            frames.append(Array(file[(place + 12)..<end]))
+            place = end
+        }
+        return frames
+    }
+
+    /// Cuts a stream before each access unit delimiter.
+    private static func accessUnits(_ stream: [UInt8]) -> [[UInt8]] {
+        var starts: [Int] = []
+        for place in stream.indices.dropLast(4)
+        where stream[place..<(place + 4)].elementsEqual([0, 0, 0, 1]) && stream[place + 4] & 0x1F == 9 {
+            starts.append(place)
+        }
+        return zip(starts, starts.dropFirst() + [stream.count]).map { Array(stream[$0..<$1]) }
+    }
+}
