@@ -35,10 +35,15 @@ let package = Package(
                 .linkedLibrary("vpx"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
                 .linkedLibrary("yuv"), .linkedLibrary("webp"), .linkedLibrary("turbojpeg"),
             ]),
+        .systemLibrary(name: "CPango", pkgConfig: "pangocairo"),
+        .target(
+            name: "CComposing", dependencies: ["CPango"],
+            linkerSettings: [.linkedLibrary("vpx"), .linkedLibrary("opus")]),
         .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
         .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: common),
-        .target(name: "Codecs", dependencies: ["Base", "Wire", "CCodecs"], swiftSettings: common),
+        .target(
+            name: "Codecs", dependencies: ["Base", "Wire", "CCodecs", "CComposing"], swiftSettings: common),
 
         // Machines: no I/O and no clock.
         .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto", "SCTP"], swiftSettings: pure),

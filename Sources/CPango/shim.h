@@ -1,0 +1,1 @@
+/* Where Pango and Cairo are comes from pkg-config. */

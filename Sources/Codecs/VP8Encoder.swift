@@ -1,0 +1,87 @@
+import CComposing
+
+/// Encodes pictures as VP8 in real time: constant bit rate, no look-ahead, nothing left out.
+///
+/// Key frames come only when asked for, because whoever drives it has a rule for them.
+package final class VP8Encoder {
+    package struct Settings: Equatable, Sendable {
+        package var width: Int
+        package var height: Int
+        package var framesPerSecond: Int
+        /// In bits a second.
+        package var bitrate: Int
+        package var threads = 1
+        /// 0 to 16: the higher, the less it costs.
+        package var speed = 8
+
+        package init(width: Int, height: Int, framesPerSecond: Int, bitrate: Int) {
+            self.width = width
+            self.height = height
+            self.framesPerSecond = framesPerSecond
+            self.bitrate = bitrate
+        }
+    }
+
+    package struct Frame: Equatable, Sendable {
+        package let bytes: [UInt8]
+        package let isKeyFrame: Bool
+    }
+
+    package private(set) var settings: Settings
+    private let handle: OpaquePointer
+
+    package init(_ settings: Settings) throws(CodecError) {
+        let sides = 16...Picture.maximumSide
+        guard sides.contains(settings.width), sides.contains(settings.height) else {
+            throw .size(width: settings.width, height: settings.height)
+        }
+        var values = ccomposing_vp8_settings(
+            width: Int32(settings.width), height: Int32(settings.height),
+            frames_per_second: Int32(clamping: settings.framesPerSecond),
+            bitrate: Int32(clamping: max(settings.bitrate / 1_000, 10)), threads: Int32(settings.threads),
+            speed: Int32(settings.speed))
+        guard let handle = ccomposing_vp8_open(&values) else { throw .unavailable }
+        self.settings = settings
+        self.handle = handle
+    }
+
+    deinit {
+        ccomposing_vp8_close(handle)
+    }
+
+    /// Changes the rate for the frames that follow.
+    package func adjust(bitrate: Int, framesPerSecond: Int) throws(CodecError) {
+        guard (bitrate, framesPerSecond) != (settings.bitrate, settings.framesPerSecond) else { return }
+        let kilobits = Int32(clamping: max(bitrate / 1_000, 10))
+        guard ccomposing_vp8_adjust(handle, kilobits, Int32(clamping: framesPerSecond)) == 0 else {
+            throw .failed
+        }
+        settings.bitrate = bitrate
+        settings.framesPerSecond = framesPerSecond
+    }
+
+    /// Encodes the next picture.
+    ///
+    /// - Parameter timestamp: in ticks of 90 kHz, later than the one before.
+    /// - Returns: nil if the encoder left the picture out.
+    package func encode(_ picture: Picture, timestamp: Int64, isKeyFrame: Bool) throws(CodecError) -> Frame? {
+        guard (picture.width, picture.height) == (settings.width, settings.height) else {
+            throw .size(width: picture.width, height: picture.height)
+        }
+        var frame = ccomposing_vp8_frame()
+        let duration = Int32(90_000 / max(settings.framesPerSecond, 1))
+        let status = picture.withPlanes { planes -> Int32 in
+            let pointers: [UnsafePointer<UInt8>?] = [planes.luma, planes.u, planes.v]
+            let strides = [planes.lumaStride, planes.chromaStride, planes.chromaStride]
+            return pointers.withUnsafeBufferPointer { pointers in
+                ccomposing_vp8_encode(
+                    handle, pointers.baseAddress, strides, timestamp, duration, isKeyFrame ? 1 : 0, &frame)
+            }
+        }
+        guard status >= 0 else { throw .failed }
+        guard status == 1, let bytes = frame.bytes else { return nil }
+        return Frame(
+            bytes: Array(UnsafeBufferPointer(start: bytes, count: frame.count)),
+            isKeyFrame: frame.is_key_frame != 0)
+    }
+}
