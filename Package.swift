@@ -104,7 +104,8 @@ let package = Package(
             name: "WireTests", dependencies: ["Base", "Wire", "TestSupport", "MallocCounter"],
             swiftSettings: common),
         .testTarget(
-            name: "CryptoTests", dependencies: ["Base", "Wire", "Crypto", "TestSupport", "MallocCounter"],
+            name: "CryptoTests",
+            dependencies: ["Base", "Wire", "Crypto", "COpenSSL", "TestSupport", "MallocCounter"],
             swiftSettings: common),
         .testTarget(
             name: "SCTPTests", dependencies: ["Base", "Wire", "SCTP", "TestSupport"], swiftSettings: common),

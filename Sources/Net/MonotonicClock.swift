@@ -1,5 +1,6 @@
 import Base
 import CLinux
+import Glibc
 
 /// The media clock: CLOCK_MONOTONIC.
 ///
@@ -8,6 +9,13 @@ import CLinux
 package enum MonotonicClock {
     package static func now() -> MonotonicTime {
         MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
+    }
+
+    /// Lets the calling thread rest for less than a second; not at all if the time is not positive.
+    static func sleep(nanoseconds: Int64) {
+        guard nanoseconds > 0 else { return }
+        var time = timespec(tv_sec: 0, tv_nsec: Int(min(nanoseconds, 999_999_999)))
+        clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
     }
 }
 

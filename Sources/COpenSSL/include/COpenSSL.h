@@ -11,6 +11,8 @@
 #include <openssl/sha.h>
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
+#include <stdlib.h>
 #include "rostrum_dtls.h"
+#include "rostrum_gcm.h"
 #include "rostrum_hmac.h"
 #include "rostrum_srtp.h"

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "rostrum_gcm.h"
 #include "rostrum_hmac.h"
 
 enum {
@@ -17,6 +18,8 @@ enum {
 typedef struct {
     /// AES-GCM or AES-CTR; null until keyed. Per packet only the IV changes.
     EVP_CIPHER_CTX *cipher;
+    /// Seals media with AES-GCM in the cipher's place; null where the processor cannot.
+    rostrum_gcm_sealer *sealer;
     /// Not used by AES-GCM.
     rostrum_hmac_sha1_key authentication;
     /// Session salt, laid where the IV wants it.
@@ -42,6 +45,11 @@ static inline int rostrum_srtp_gcm_seal(
     EVP_CIPHER_CTX *cipher = keys->cipher;
     uint8_t iv[16];
     rostrum_srtp_iv(keys, ssrc, index, iv);
+    if (keys->sealer && trailer_length == 0 && rostrum_gcm_sealer_takes(header_length, in_place, body_length)) {
+        rostrum_gcm_sealer_seal(
+            keys->sealer, iv, header, header_length, data, in_place, body, body_length, tag);
+        return 1;
+    }
     if (!EVP_EncryptInit_ex2(cipher, NULL, NULL, iv, NULL)) return 0;
     if (EVP_Cipher(cipher, NULL, header, (unsigned)header_length) < 0) return 0;
     if (trailer_length > 0 && EVP_Cipher(cipher, NULL, trailer, (unsigned)trailer_length) < 0) return 0;

@@ -14,18 +14,26 @@ enum SRTPPurpose {
 /// The session keys of one direction of SRTP or SRTCP, ready to use.
 ///
 /// Owns OpenSSL's cipher context, which is made and keyed on first use: a viewer never sends RTP, so that
-/// nothing is kept for it. Not copyable, because a second owner would free the context twice.
+/// nothing is kept for it; and where the processor has vector instructions for it, the state of our own AES-GCM,
+/// which seals media in a quarter of the time. Not copyable, because a second owner would free the context twice.
 /// - Source: RFC 3711 §4 (transforms, key derivation), RFC 6188 §3 (derivation with AES-256), RFC 7714 §8, §9, §11.
 @safe struct SRTPTransform: ~Copyable {
     private var keys = rostrum_srtp_keys()
     private let profile: SRTPProfile
+    private let mayUseSealer: Bool
 
-    init(_ profile: SRTPProfile) {
+    /// - Parameter mayUseSealer: false leaves all to OpenSSL, for tests that compare.
+    init(_ profile: SRTPProfile, mayUseSealer: Bool = true) {
         self.profile = profile
+        self.mayUseSealer = mayUseSealer
     }
+
+    /// Whether media is sealed by our own AES-GCM.
+    var usesSealer: Bool { keys.sealer != nil }
 
     deinit {
         EVP_CIPHER_CTX_free(keys.cipher)
+        rostrum_gcm_sealer_free(keys.sealer)
     }
 
     var isKeyed: Bool {
@@ -42,11 +50,19 @@ enum SRTPPurpose {
     mutating func key(with master: SRTPKeys, for purpose: SRTPPurpose, isSealing: Bool) throws(SRTPError) {
         let (key, salt) = (master.masterKey.exposed, master.masterSalt.exposed)
         let label = purpose.firstLabel
+        let encryptionKey = try SRTPKeyDerivation.derive(
+            profile.keyLength, label: label, key: key, salt: salt)
         try install(
-            encryption: SRTPKeyDerivation.derive(profile.keyLength, label: label, key: key, salt: salt),
+            encryption: encryptionKey,
             authentication: SRTPKeyDerivation.derive(20, label: label + 1, key: key, salt: salt),
             salt: SRTPKeyDerivation.derive(profile.saltLength, label: label + 2, key: key, salt: salt),
             isSealing: isSealing)
+        if isAEAD, isSealing, purpose == .media, mayUseSealer {
+            // Null where the processor cannot; then the cipher does it.
+            keys.sealer = encryptionKey.withUnsafeBufferPointer {
+                rostrum_gcm_sealer_make($0.baseAddress, $0.count)
+            }
+        }
     }
 
     /// Takes session keys.

@@ -45,6 +45,7 @@ package final class TrackLayer {
     private var waitingBytes = 0
     /// When the first of them came.
     private(set) var waitingSince = MonotonicTime.zero
+    private var span = FrameSpan()
     /// Whether `fanOut` knows that packets wait.
     private var isListed = false
     /// Whether they must leave with this batch: a slot begins with them.
@@ -279,6 +280,7 @@ package final class TrackLayer {
         _ packet: MediaPacket, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         if packet.isEntryPoint, !awaiting.isEmpty { admit(packet, at: now, into: &sink) }
+        span.note(marker: packet.header.marker, at: now)
         guard !slots.isEmpty else { return }
         if waiting.isEmpty {
             waitingSince = now
@@ -304,10 +306,17 @@ package final class TrackLayer {
         isUrgent = true
     }
 
-    /// Whether what waits should leave now, where packets may wait so many nanoseconds.
-    func isDue(after longestWait: Int64, at now: MonotonicTime) -> Bool {
+    /// Whether what waits should leave now.
+    func isDue(after longest: LongestWaits, at now: MonotonicTime) -> Bool {
         guard let last = waiting.last else { return false }
-        return isUrgent || isVideo && last.marker || now.nanoseconds(since: waitingSince) >= longestWait
+        return isUrgent || isVideo && last.marker || now >= dueTime(after: longest)
+    }
+
+    /// When packets that wait should leave, unless more come.
+    func dueTime(after longest: LongestWaits) -> MonotonicTime {
+        isVideo
+            ? span.dueTime(since: waitingSince, longestWait: longest.video)
+            : waitingSince.advanced(byNanoseconds: longest.audio)
     }
 
     /// Sends what waits to every slot, without company.

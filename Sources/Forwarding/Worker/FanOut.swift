@@ -14,6 +14,12 @@ final class FanOut {
     private var video: [TrackLayer] = []
     private var audio: [TrackLayer] = []
     private var patience = Patience()
+    private var lastVideo: MonotonicTime?
+    /// How long audio waits for video, in hundredths of what video waits: where there is video, most of it then has
+    /// company, and a packet alone costs nearly as much as a message of three.
+    private static let audioShare: Int64 = 160
+    /// A source without video for so long has none to wait for, in nanoseconds.
+    private static let videoPause: Int64 = 200_000_000
     private var round: UInt64 = 0
     /// How long the first packet of what was sent together had waited, for each packet sent.
     private(set) var waits = DurationHistogram(.packets)
@@ -37,9 +43,12 @@ final class FanOut {
     /// viewer's message.
     func sendDue(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard !layers.isEmpty else { return }
-        let longestWait = patience.longestWait(at: now)
-        for layer in layers where layer.isDue(after: longestWait, at: now) { begin(layer) }
-        if !video.isEmpty { for layer in layers where !layer.isVideo { begin(layer) } }
+        let longest = longestWaits(at: now)
+        for layer in layers where layer.isDue(after: longest, at: now) { begin(layer) }
+        if !video.isEmpty {
+            lastVideo = now
+            for layer in layers where !layer.isVideo { begin(layer) }
+        }
         let round = nextRound()
         var sent = 0
         for layer in video { sent += send(layer, hasCompany: !audio.isEmpty, round, at: now, into: &sink) }
@@ -50,7 +59,13 @@ final class FanOut {
         audio.removeAll(keepingCapacity: true)
         patience.add(sent, at: now)
         layers.removeAll { !$0.stayListed() }
-        deadline = layers.lazy.map { $0.waitingSince.advanced(byNanoseconds: longestWait) }.min()
+        deadline = layers.lazy.map { $0.dueTime(after: longest) }.min()
+    }
+
+    private func longestWaits(at now: MonotonicTime) -> LongestWaits {
+        let wait = patience.longestWait(at: now)
+        let hasVideo = lastVideo.map { now.nanoseconds(since: $0) < Self.videoPause } ?? false
+        return LongestWaits(video: wait, audio: hasVideo ? wait * Self.audioShare / 100 : wait)
     }
 
     private func begin(_ layer: TrackLayer) {
@@ -68,42 +83,8 @@ final class FanOut {
     }
 }
 
-/// How long packets may wait for others, by how much a worker has sent lately.
-///
-/// Browsers send a frame in bursts 5 ms apart: who waits a little longer than that sends two bursts at once.
-struct Patience {
-    /// In nanoseconds.
-    static let longest: Int64 = 5_300_000
-    /// Packets a second that leave a worker idle: some five hundredths of a processor.
-    static let idleRate = 15_000
-    /// Packets a second from which on waiting is worth all of `longest`.
-    static let busyRate = 45_000
-
-    /// A window is 2^26 ns long: two frames.
-    private static let windowShift: Int64 = 26
-    private var window: Int64 = 0
-    private var count = 0
-    /// Packets in a window, as of the last one that is over; half of it is history.
-    private var average = 0
-
-    mutating func add(_ packets: Int, at now: MonotonicTime) {
-        advance(to: now)
-        count += packets
-    }
-
-    /// In nanoseconds; 0 while the worker is idle.
-    mutating func longestWait(at now: MonotonicTime) -> Int64 {
-        advance(to: now)
-        let rate = average * 1_000_000_000 >> Self.windowShift
-        let share = Int64(min(max(rate - Self.idleRate, 0), Self.busyRate - Self.idleRate))
-        return Self.longest * share / Int64(Self.busyRate - Self.idleRate)
-    }
-
-    private mutating func advance(to now: MonotonicTime) {
-        let current = now.nanoseconds >> Self.windowShift
-        guard current != window else { return }
-        average = current == window + 1 ? (average + count) / 2 : 0
-        window = current
-        count = 0
-    }
+/// How long packets may wait for others, in nanoseconds.
+struct LongestWaits {
+    let video: Int64
+    let audio: Int64
 }
