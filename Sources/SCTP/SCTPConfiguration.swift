@@ -10,6 +10,8 @@ package struct SCTPConfiguration: Sendable {
     package var receiveBuffer = 393_216
     /// What usrsctp takes before it is acknowledged, in bytes; a longer message is taken whole.
     package var transportBuffer = 65_536
+    /// What it takes beyond that of stream 0.
+    package var controlBuffer = 16_384
     /// What waits for room in the transport, in bytes.
     package var sendBuffer = 1 << 20
     /// The same of one stream.

@@ -117,8 +117,9 @@ final class SCTPSocket {
             info.sendv_prinfo.pr_policy = UInt16(SCTP_PR_SCTP_TTL)
             info.sendv_prinfo.pr_value = lifetime ?? milliseconds
         }
-        // A message must fit whole; a long one gets the room, since only one can be in there at a time.
-        let room = configuration.transportBuffer
+        // A message must fit whole; a long one gets the room, since only one can be in there at a time. What controls
+        // the rest need not wait for them: usrsctp takes turns between streams, message by message.
+        let room = configuration.transportBuffer + (message.stream == 0 ? configuration.controlBuffer : 0)
         resize(to: message.bytes.count > room ? room + message.bytes.count : room)
         let count = message.bytes.withUnsafeBytes { bytes in
             usrsctp_sendv(

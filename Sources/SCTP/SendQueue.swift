@@ -1,7 +1,8 @@
 import Base
 import Wire
 
-/// Messages that wait for room in the transport, first come, first served.
+/// Messages that wait for room in the transport: those of stream 0, which controls the rest, before all others, each
+/// kind first come, first served.
 ///
 /// Bounded in bytes and messages, each stream and all of them. When it is full, a message that may be lost pushes older
 /// ones of its own stream out; any other is refused. A part is kept for stream 0, which controls the rest.
@@ -51,7 +52,12 @@ struct SendQueue {
     mutating func append(_ message: SCTPMessage, at now: MonotonicTime) throws(SCTPSendError) {
         if !hasRoom(for: message), message.delivery.reliability != .reliable { makeRoom(for: message) }
         guard hasRoom(for: message) else { throw .bufferFull }
-        waiting.append(Waiting(message: message, since: now))
+        let new = Waiting(message: message, since: now)
+        if message.stream == 0, let place = waiting[head...].firstIndex(where: { $0.message.stream != 0 }) {
+            waiting.insert(new, at: place)
+        } else {
+            waiting.append(new)
+        }
         account(message, 1)
     }
 

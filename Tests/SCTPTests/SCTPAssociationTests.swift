@@ -47,6 +47,19 @@ import Wire
         #expect(pair.longestPacket > 1_100)
     }
 
+    @Test func `let no control message wait for more than the long message under way`() throws {
+        let pair = try AssociationPair()
+        #expect(pair.establish())
+        let long = (0..<2).map { message(UInt16($0 + 1), 262_144, seed: UInt8($0)) }
+        let short = (0..<60).map { message(3, 4_000, seed: UInt8($0)) }
+        let control = message(0, 100)
+        for message in long + short { try pair.left.send(message, at: pair.now) }
+        try pair.left.send(control, at: pair.now)
+        #expect(pair.run { pair.rightMessages.count == 63 })
+        let place = try #require(pair.rightMessages.firstIndex(of: control))
+        #expect(place <= 1)
+    }
+
     @Test(arguments: 1...6 as ClosedRange<UInt64>)
     func `deliver everything in order over a bad network`(seed: UInt64) throws {
         let network = AssociationPair.Network(jitter: .milliseconds(40), loss: 0.1, duplication: 0.1)

@@ -35,6 +35,12 @@ import Wire
         #expect(queue.buffered(1) == 0)
     }
 
+    @Test mutating func `give out what is for stream 0 first`() throws {
+        let sent = [message(1, 10), message(0, 20), message(2, 30), message(0, 5)]
+        for message in sent { try queue.append(message, at: start) }
+        #expect(takeAll(at: start) == [sent[1], sent[3], sent[0], sent[2]])
+    }
+
     @Test mutating func `refuse what is too much`() throws {
         try queue.append(message(1, 60), at: start)
         #expect(throws: SCTPSendError.bufferFull) { try queue.append(message(1, 41), at: start) }
