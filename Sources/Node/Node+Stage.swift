@@ -27,7 +27,10 @@ extension Node {
         while count < Self.streamLimit {
             let page = try await store.list(query)
             for listing in page where hosts[listing.stream] == nil {
-                directory.update(StreamSnapshot(listing))
+                var snapshot = StreamSnapshot(listing)
+                // A listing does not say how the stream was made.
+                snapshot.mayBeginAnew = configuration.createsStreamsOnPublish
+                directory.update(snapshot)
             }
             guard let last = page.last, page.count == query.limit else { break }
             count += page.count
@@ -170,12 +173,23 @@ extension Node {
     /// Begins to tell somebody of a stream.
     /// - Returns: what ends it.
     package func follow(
-        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, _ end: any SyncFollower
+        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime?,
+        _ end: any SyncFollower
     ) async throws(StageRefusal) -> @Sendable () async -> Void {
         let host = try await host(of: stream)
         if await host.committed == nil, !configuration.createsStreamsOnPublish { throw .unknownStream }
-        let number = try await host.follow(as: sender, since: since, end)
+        let number = try await host.follow(as: sender, since: since, until: expiry, end)
         return { await host.unfollow(number) }
+    }
+
+    /// Notes whose a viewer's session is that was made without a token; whoever knows its name made it.
+    package func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {
+        guard var record = sessions[id], record.stream == stream, record.purpose == .play,
+            record.request.sender == nil
+        else { return }
+        record.request.sender = sender
+        sessions[id] = record
+        await hosts[stream]?.adopt(.session(id), as: sender)
     }
 
     /// Streams in memory, made or waited for.

@@ -15,7 +15,7 @@ package struct SessionRequest: Sendable {
     package let purpose: Purpose
     package let stream: StreamID
     /// Nil for an anonymous viewer.
-    package let sender: Stage.Sender?
+    package internal(set) var sender: Stage.Sender?
     /// On a stage, whether what it sends is the stream's programme; the token's word until the stage was asked.
     package internal(set) var isHost: Bool
     /// The SDP offer, as it came.

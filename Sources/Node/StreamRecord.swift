@@ -65,7 +65,7 @@ struct StreamRecord {
 /// What the node remembers of a session.
 struct SessionRecord {
     let id: SessionID
-    let request: SessionRequest
+    var request: SessionRequest
     /// What was agreed; its remote credentials change with an ICE restart.
     var plan: SessionPlan
     let worker: Int

@@ -33,6 +33,8 @@ package struct StreamSnapshot: Equatable, Sendable {
     package var hasVideo: Bool
     /// Made by publishing under its name.
     var isPublished = false
+    /// Once it has ended, publishing under its name makes it live again.
+    var mayBeginAnew = false
 
     /// A stream nobody made yet.
     init(waitingFor id: StreamID) {
@@ -59,6 +61,7 @@ package struct StreamSnapshot: Equatable, Sendable {
         endReason = record.endReason
         details = record.details
         isPublished = record.origin == .published
+        mayBeginAnew = isPublished
         (viewers, hasAudio, hasVideo) = (0, false, false)
     }
 
@@ -84,6 +87,7 @@ package struct StreamSnapshot: Equatable, Sendable {
             "startedAt": .time(startedAt),
             "endedAt": .time(endedAt),
             "endReason": .text(endReason?.rawValue),
+            "final": .bool(state == .ended && !mayBeginAnew),
             "programme": .string(details.programme.rawValue),
             "layers": .array(details.layers.map { .string($0.rawValue) }),
             "doorsOpen": .bool(areDoorsOpen),

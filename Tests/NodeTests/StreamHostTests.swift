@@ -73,6 +73,47 @@ import Testing
         }
     }
 
+    @Test func `send a follower away when its token ends, and only that one`() async throws {
+        try await rig.create()
+        _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        let (short, long, anonymous) = (TestFollower(), TestFollower(), TestFollower())
+        let now = rig.clock.value.wall
+        _ = try await rig.host.follow(as: bob, since: nil, until: now.advanced(bySeconds: 60), short)
+        _ = try await rig.host.follow(
+            as: HostRig.sender("cid", .viewer), since: nil, until: now.advanced(bySeconds: 600), long)
+        _ = try await rig.host.follow(as: nil, since: nil, anonymous)
+        await rig.wait(.seconds(59))
+        #expect(short.state.withLock { $0.closed } == nil)
+        let deadline = try #require(await rig.host.deadline)
+        #expect(deadline <= rig.clock.value.elapsed + .seconds(5))
+        await rig.wait(.seconds(6))
+        #expect(short.state.withLock { $0.closed } == .expired)
+        for follower in [long, anonymous] { #expect(follower.state.withLock { $0.closed } == nil) }
+        // Gone as if they had hung up: they may come back within the grace time.
+        #expect(await rig.host.stage?.isPresent(bob.id) == false)
+        #expect(long.known["counts"]?["viewers"] == .number(2))
+        await rig.wait(.seconds(600))
+        #expect(long.state.withLock { $0.closed } == .expired)
+    }
+
+    @Test func `count a viewer once who got a name after the session`() async throws {
+        try await rig.create()
+        _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        var random = SystemRandomNumberGenerator()
+        let session = Stage.Connection.session(SessionID(using: &random))
+        await rig.host.connect(nil, by: session)
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: bob, since: nil, follower)
+        await rig.wait(.seconds(1))
+        #expect(follower.known["counts"]?["viewers"] == .number(2))
+        await rig.host.adopt(session, as: bob)
+        await rig.wait(.seconds(1))
+        #expect(follower.known["counts"]?["viewers"] == .number(1))
+        // What somebody has by name is nobody else's.
+        await rig.host.adopt(session, as: HostRig.sender("cid", .viewer))
+        #expect(await rig.host.connections[session] == .some(bob))
+    }
+
     @Test(arguments: [false, true])
     func `go back to what is durable when the disk is full`(isHeld: Bool) async throws {
         try await rig.create()

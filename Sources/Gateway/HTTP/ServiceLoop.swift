@@ -187,7 +187,7 @@ final class ServiceLoop {
             switch command {
             case .answer(let id, let response): answer(id, response)
             case .serveSocket(let id):
-                if let session = sockets[id] { lws_callback_on_writable(session.wsi) }
+                if let session = sockets[id] { serve(session) }
             case .stop(let grace): beginStop(grace)
             }
         }

@@ -56,6 +56,21 @@ package final class WebSocketConnection: Sendable {
         var closing: WebSocketClose?
         /// Set once the connection is gone.
         var closed: WebSocketClose?
+
+        mutating func takeFirst() -> WebSocketMessage? {
+            guard head < outgoing.count else { return nil }
+            let message = outgoing[head]
+            head += 1
+            outgoingBytes -= message.size
+            if head == outgoing.count {
+                outgoing.removeAll(keepingCapacity: false)
+                head = 0
+            } else if head >= 64 {
+                outgoing.removeFirst(head)
+                head = 0
+            }
+            return message
+        }
     }
 
     /// Messages from the client; ends when the connection does.
@@ -128,22 +143,18 @@ package final class WebSocketConnection: Sendable {
 
     func nextOutput() -> Output {
         state.withLock { state in
-            guard state.head < state.outgoing.count else {
-                return state.closing.map { .close($0) } ?? .nothing
-            }
-            let message = state.outgoing[state.head]
-            state.head += 1
-            state.outgoingBytes -= message.size
-            if state.head == state.outgoing.count {
-                state.outgoing.removeAll(keepingCapacity: false)
-                state.head = 0
-            } else if state.head >= 64 {
-                state.outgoing.removeFirst(state.head)
-                state.head = 0
-            }
+            guard let message = state.takeFirst() else { return state.closing.map { .close($0) } ?? .nothing }
             return .send(message, more: !state.outgoing.isEmpty || state.closing != nil)
         }
     }
+
+    /// The next message, while there are any.
+    func nextMessage() -> WebSocketMessage? {
+        state.withLock { $0.takeFirst() }
+    }
+
+    /// Whether there is anything to do for the service thread.
+    var hasOutput: Bool { state.withLock { !$0.outgoing.isEmpty || $0.closing != nil } }
 
     /// - Returns: false when nobody reads what the client sends.
     func deliver(_ message: WebSocketMessage) -> Bool {

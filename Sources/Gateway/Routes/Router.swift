@@ -19,6 +19,8 @@ struct Route: Sendable {
     enum Segment: Sendable, Equatable {
         case literal(String)
         case parameter(String)
+        /// One segment or more: an identity may have slashes, which arrive decoded.
+        case identity(String)
         /// All that is left, at least one segment.
         case rest(String)
     }
@@ -36,25 +38,33 @@ struct Route: Sendable {
         segments = pattern.split(separator: "/").map { part in
             guard part.hasPrefix("{"), part.hasSuffix("}") else { return .literal(String(part)) }
             let name = part.dropFirst().dropLast()
-            return name.hasSuffix("*") ? .rest(String(name.dropLast())) : .parameter(String(name))
+            if name.hasSuffix("*") { return .rest(String(name.dropLast())) }
+            return name == "participant" ? .identity(String(name)) : .parameter(String(name))
         }
     }
 
     /// The parameters of a path that fits; nil for others.
     func match(_ path: [Substring]) -> [String: String]? {
         var parameters: [String: String] = [:]
-        for (index, segment) in segments.enumerated() {
+        var index = 0
+        for (place, segment) in segments.enumerated() {
             guard index < path.count else { return nil }
+            defer { index += 1 }
             switch segment {
             case .literal(let text):
                 guard path[index] == text else { return nil }
             case .parameter(let name): parameters[name] = String(path[index])
+            case .identity(let name):
+                let end = path.count - (segments.count - place - 1)
+                guard index < end else { return nil }
+                parameters[name] = path[index..<end].joined(separator: "/")
+                index = end - 1
             case .rest(let name):
                 parameters[name] = path[index...].joined(separator: "/")
                 return parameters
             }
         }
-        return path.count == segments.count ? parameters : nil
+        return path.count == index ? parameters : nil
     }
 }
 

@@ -29,8 +29,11 @@ package protocol SessionService: Sendable {
     /// Begins to tell somebody of a stream.
     /// - Returns: what ends it.
     func follow(
-        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, _ end: any SyncFollower
+        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime?,
+        _ end: any SyncFollower
     ) async throws(StageRefusal) -> @Sendable () async -> Void
+    /// Notes whose a viewer's session is that was made without a token.
+    func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async
     /// Whether it takes new sessions.
     var isReady: Bool { get async }
     /// - Parameters: `published` and `played`: how long their requests took to be answered.

@@ -31,9 +31,12 @@ extension GatewayHandler {
         return (stream, token, sender)
     }
 
-    /// The participant a path names.
-    private static func target(_ parameters: [String: String]) throws(Problem) -> ParticipantID {
-        guard let id = parameters["participant"].flatMap({ ParticipantID($0) }) else {
+    /// The participant a path names, or the query: in a path, doubled slashes and segments of dots get lost.
+    private static func target(
+        _ parameters: [String: String], _ request: HTTPRequest
+    ) throws(Problem) -> ParticipantID {
+        let text = request.query("participant") ?? parameters["participant"]
+        guard let id = text.flatMap({ ParticipantID($0) }) else {
             throw Problem(StageRefusal.rejected(.unknownParticipant))
         }
         return id
@@ -61,7 +64,8 @@ extension GatewayHandler {
         return Self.fresh(.object(members))
     }
 
-    /// A token for what somebody is in a stream now; it lasts an hour, or as long as the one that was shown.
+    /// A token for what somebody is in a stream now; it lasts an hour, or as long as the one that was shown, but never
+    /// longer than what was issued from outside allows, however often it is renewed.
     private func renewed(
         _ token: Token, as standing: Stage.Standing, in stream: StreamID
     ) throws(Problem) -> (text: String, expires: Int) {
@@ -73,10 +77,11 @@ extension GatewayHandler {
             case .viewer: .viewer
             }
         let now = access.now()
-        let expires = max(token.expires, now + Self.tokenLifetime)
+        let expires = max(token.expires, min(now + Self.tokenLifetime, token.renewableUntil))
         let minted = access.authority.mint(
             subject: token.subject, name: token.name, scope: .one(stream), role: role,
-            capabilities: token.capabilities, issuedAt: now, expires: expires)
+            capabilities: token.capabilities, issuedAt: now, expires: expires,
+            renewableUntil: token.renewableUntil)
         guard let minted else { throw Problem(503, nil, "This server has no key to sign with.") }
         return (minted.exposed, expires)
     }
@@ -114,7 +119,7 @@ extension GatewayHandler {
     func removeParticipant(
         _ request: HTTPRequest, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
-        let target = try Self.target(parameters)
+        let target = try Self.target(parameters, request)
         let bans = request.query("ban") == "true"
         return try answer(
             try await perform(request, parameters) { sender throws(Problem) in
@@ -158,7 +163,7 @@ extension GatewayHandler {
     func endInvitation(
         _ request: HTTPRequest, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
-        let target = try Self.target(parameters)
+        let target = try Self.target(parameters, request)
         return try answer(
             try await perform(request, parameters) { sender throws(Problem) in
                 sender.id == target ? .decline : .withdrawInvitation(target)
@@ -169,7 +174,7 @@ extension GatewayHandler {
     func acceptInvitation(
         _ request: HTTPRequest, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
-        let target = try Self.target(parameters)
+        let target = try Self.target(parameters, request)
         return try answer(
             try await perform(request, parameters) { sender throws(Problem) in
                 guard sender.id == target else { throw Problem(StageRefusal.rejected(.notInvited)) }
@@ -181,7 +186,7 @@ extension GatewayHandler {
     func leaveStage(
         _ request: HTTPRequest, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
-        let target = try Self.target(parameters)
+        let target = try Self.target(parameters, request)
         let result = try await perform(request, parameters) { sender throws(Problem) in
             sender.id == target ? .stepDown : .moveToViewers(target)
         }
@@ -192,7 +197,7 @@ extension GatewayHandler {
     func describeSpeaker(
         _ request: HTTPRequest, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
-        let target = try Self.target(parameters)
+        let target = try Self.target(parameters, request)
         let body = try JSONBody(request)
         var commands: [Stage.Command] = []
         if let isOn = try body.bool("audioMuted") { commands.append(.setMuted(.audio, isOn)) }
@@ -215,7 +220,7 @@ extension GatewayHandler {
     func requestMute(
         _ request: HTTPRequest, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
-        let target = try Self.target(parameters)
+        let target = try Self.target(parameters, request)
         let kind = try JSONBody(request, isOptional: true).string("kind") ?? "audio"
         guard let kind = StageChange.MediaKind(rawValue: kind) else { throw JSONBody.invalid("kind") }
         return try answer(
@@ -229,8 +234,8 @@ extension GatewayHandler {
         try answer(
             try await perform(request, parameters) { _ throws(Problem) in
                 switch operation {
-                case .lowerHand: .lowerHand(try Self.target(parameters))
-                case .unban: .unban(try Self.target(parameters))
+                case .lowerHand: .lowerHand(try Self.target(parameters, request))
+                case .unban: .unban(try Self.target(parameters, request))
                 default: .raiseHand
                 }
             })

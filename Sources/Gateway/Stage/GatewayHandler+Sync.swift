@@ -1,4 +1,5 @@
 import Base
+import Foundation
 import Node
 import Stage
 
@@ -9,20 +10,26 @@ extension GatewayHandler {
         _ request: HTTPRequest, _ parameters: [String: String]
     ) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
         let stream = try Self.stream(parameters)
-        let sender = try access.requireViewer(request, of: stream)?.sender(in: stream)
+        let token = try access.requireViewer(request, of: stream)
+        let sender = token?.sender(in: stream)
+        let expiry = sender == nil ? nil : token?.expiry
         let since = request.query("since").flatMap { UInt64($0) }
         return { [service] connection in
             let end = SyncSocket(connection: connection)
             let stop: @Sendable () async -> Void
             do throws(StageRefusal) {
-                stop = try await service.follow(stream, as: sender, since: since, end)
+                stop = try await service.follow(
+                    stream, as: sender, since: since, until: expiry, end)
             } catch {
                 end.close(SyncClose(error))
                 // The socket's own task ends with the conversation, and what is queued goes out first.
                 return
             }
-            // Heartbeats and whatever else the client says only show that it is there.
-            for await _ in connection.incoming {}
+            for await message in connection.incoming {
+                // Heartbeats, and whatever else we do not know, only show that the client is there.
+                guard let sender, let id = SyncNotice(message)?.session else { continue }
+                await service.adopt(id, in: stream, as: sender)
+            }
             await stop()
         }
     }
@@ -36,6 +43,27 @@ extension SyncClose {
             case .unknownStream: .unknownStream
             default: .unavailable
             }
+    }
+}
+
+/// What a client says on its socket beyond that it is there: `{"type":"session","id":"…"}`, the session by which it
+/// watches, made before it had a token.
+struct SyncNotice {
+    let session: SessionID?
+
+    private struct Form: Decodable {
+        let type: String
+        let id: String?
+    }
+
+    /// In bytes.
+    private static let longest = 256
+
+    init?(_ message: WebSocketMessage) {
+        guard case .text(let text) = message, text.utf8.count <= Self.longest,
+            let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == "session"
+        else { return nil }
+        session = form.id.flatMap { SessionID($0) }
     }
 }
 
@@ -60,6 +88,7 @@ struct SyncSocket: SyncFollower {
         let code: UInt16 =
             switch reason {
             case .banned, .removed: 4_403
+            case .expired: 4_401
             case .unknownStream: 4_404
             case .unavailable: 1_013
             case .goingAway: 1_001

@@ -45,10 +45,15 @@ package struct Token: Equatable, Sendable {
     package let notBefore: Int?
     /// `exp`, in seconds since 1970.
     package let expires: Int
+    /// `renewable_until`, in seconds since 1970: no token that is given in exchange for it lasts longer.
+    package let renewableUntil: Int
+    /// How long after the end of a token that somebody issued those still last that came in its place, in seconds:
+    /// longer than any stream.
+    package static let renewalSpan = 43_200
 
     package init(
         keyID: String, subject: ParticipantID, name: String?, scope: Scope, role: Role,
-        capabilities: Set<Capability> = [], notBefore: Int? = nil, expires: Int
+        capabilities: Set<Capability> = [], notBefore: Int? = nil, expires: Int, renewableUntil: Int? = nil
     ) {
         self.keyID = keyID
         self.subject = subject
@@ -58,7 +63,11 @@ package struct Token: Equatable, Sendable {
         self.capabilities = capabilities
         self.notBefore = notBefore
         self.expires = expires
+        self.renewableUntil = renewableUntil ?? expires + Self.renewalSpan
     }
+
+    /// From when on it is good for nothing, with the leeway that its bearer was let in with.
+    var expiry: WallTime { WallTime(milliseconds: Int64(expires + TokenAuthority.leeway) * 1_000) }
 
     /// Whether it lets its bearer be the source of a stream.
     package func mayPublish(to stream: StreamID) -> Bool {

@@ -42,6 +42,13 @@ package struct TokenAuthority: Sendable {
         var nbf: Double?
         var exp: Double?
         var iat: Double?
+        /// Private to this server: see `Token.renewableUntil`.
+        var renewableUntil: Double?
+
+        enum CodingKeys: String, CodingKey {
+            case iss, sub, name, stream, role, capabilities, nbf, exp, iat
+            case renewableUntil = "renewable_until"
+        }
     }
 
     /// Checks a token.
@@ -87,7 +94,7 @@ package struct TokenAuthority: Sendable {
         return Token(
             keyID: claims.iss, subject: subject, name: claims.name, scope: scope, role: role,
             capabilities: Set((claims.capabilities ?? []).compactMap { Capability(rawValue: $0) }),
-            notBefore: notBefore, expires: expires)
+            notBefore: notBefore, expires: expires, renewableUntil: seconds(claims.renewableUntil))
     }
 
     /// A NumericDate within some thousand years of now.
@@ -100,7 +107,7 @@ package struct TokenAuthority: Sendable {
     /// - Returns: nil without any key.
     package func mint(
         subject: ParticipantID, name: String?, scope: Token.Scope, role: Role,
-        capabilities: Set<Capability> = [], issuedAt now: Int, expires: Int
+        capabilities: Set<Capability> = [], issuedAt now: Int, expires: Int, renewableUntil: Int? = nil
     ) -> Secret<String>? {
         guard let key = keys.first else { return nil }
         var claims = Claims(iss: key.id)
@@ -115,6 +122,7 @@ package struct TokenAuthority: Sendable {
         if !capabilities.isEmpty { claims.capabilities = capabilities.map(\.rawValue).sorted() }
         claims.iat = Double(now)
         claims.exp = Double(expires)
+        claims.renewableUntil = renewableUntil.map(Double.init)
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let payload = try? encoder.encode(claims) else { return nil }

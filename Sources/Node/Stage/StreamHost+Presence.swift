@@ -22,6 +22,13 @@ extension StreamHost {
         }
     }
 
+    /// Notes whose a connection is that came without a name.
+    func adopt(_ connection: Stage.Connection, as sender: Stage.Sender) {
+        guard case .some(.none) = connections[connection] else { return }
+        disconnect(connection)
+        connect(sender, by: connection)
+    }
+
     /// Notes what viewers would get from now on.
     package func setSource(_ source: Stage.Source?) {
         try? decide { stage, now throws(Rejection) in stage.setSource(source, at: now) }
@@ -30,16 +37,18 @@ extension StreamHost {
     // MARK: Followers
 
     /// Begins to tell somebody of the stream: a snapshot, or what they missed, then each change.
+    /// - Parameter expiry: when the token that says who they are ends.
     /// - Returns: the follower's number, for `unfollow`.
     package func follow(
-        as sender: Stage.Sender?, since: UInt64?, _ end: any SyncFollower
+        as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime? = nil, _ end: any SyncFollower
     ) throws(StageRefusal) -> UInt64 {
         guard !isClosed else { throw .overloaded }
         if let sender, sender.authority != .admin, stage?.record.banned[sender.id] != nil {
             throw .rejected(.banned)
         }
         let you = sender.map(describer)
-        let number = sync.add(end, for: sender, since: since, you: you)
+        let number = sync.add(
+            end, for: sender, since: since, until: expiry.map(environment.now().elapsed(at:)), you: you)
         connect(sender, by: .socket(number))
         scheduleTick()
         return number
@@ -119,6 +128,7 @@ extension StreamHost {
         } else {
             announce()
         }
+        for number in sync.expire(by: now) { disconnect(.socket(number)) }
         let you = describer
         sync.advance(to: now, you: you)
         scheduleTick()

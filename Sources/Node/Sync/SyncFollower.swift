@@ -19,6 +19,8 @@ package enum SyncDelivery: Sendable {
 package enum SyncClose: String, Sendable {
     case banned
     case removed
+    /// Their token's time is over: come back with another one.
+    case expired
     case unknownStream = "unknown-stream"
     /// Come back later.
     case unavailable

@@ -9,6 +9,8 @@ struct SyncHub {
     private struct Follower {
         let end: any SyncFollower
         let sender: Stage.Sender?
+        /// When their token ends; nil for those without.
+        let expiry: MonotonicTime?
         var you: SyncYou?
         var isBehind = false
     }
@@ -16,6 +18,8 @@ struct SyncHub {
     /// At most two a second.
     static let audienceInterval = Duration.milliseconds(500)
     static let heartbeatInterval = Duration.seconds(5)
+    /// Between two looks for tokens that have ended.
+    static let expiryInterval = Duration.seconds(5)
 
     /// What was announced last.
     var view: SyncView
@@ -30,6 +34,9 @@ struct SyncHub {
     private(set) var audience = (counts: Stage.Counts(), viewers: [ParticipantID: String]())
     private var lastAudience: MonotonicTime?
     private var lastBroadcast: MonotonicTime
+    /// The first at which a token ends, and when it was last looked for such.
+    private var nextExpiry: MonotonicTime?
+    private var lastExpiry = MonotonicTime.zero
 
     /// Versions go on from the time of day, so that after a restart none means something else than before.
     init(id: StreamID, at now: Moment) {
@@ -43,14 +50,19 @@ struct SyncHub {
 
     // MARK: Followers
 
-    /// - Parameter since: the version that the follower knows already.
+    /// - Parameters:
+    ///   - since: the version that the follower knows already.
+    ///   - expiry: when they are sent away.
     /// - Returns: the follower's number.
     mutating func add(
-        _ end: any SyncFollower, for sender: Stage.Sender?, since: UInt64?, you: SyncYou?
+        _ end: any SyncFollower, for sender: Stage.Sender?, since: UInt64?,
+        until expiry: MonotonicTime? = nil,
+        you: SyncYou?
     ) -> UInt64 {
         let number = nextNumber
         nextNumber += 1
-        followers[number] = Follower(end: end, sender: sender)
+        followers[number] = Follower(end: end, sender: sender, expiry: expiry)
+        if let expiry { nextExpiry = min(nextExpiry ?? expiry, expiry) }
         if let sender { followersOf[sender.id, default: []].insert(number) }
         if let missed = since.flatMap({ log.changes(since: $0) }) {
             for text in missed where followers[number]?.isBehind == false { send(text, to: number) }
@@ -173,7 +185,26 @@ struct SyncHub {
         guard !followers.isEmpty else { return next }
         let heartbeat = lastBroadcast + Self.heartbeatInterval
         next = min(next ?? heartbeat, heartbeat)
+        if let expiryDue { next = min(next ?? expiryDue, expiryDue) }
         return next
+    }
+
+    private var expiryDue: MonotonicTime? {
+        nextExpiry.map { max($0, lastExpiry + Self.expiryInterval) }
+    }
+
+    /// Sends those away whose token has ended.
+    /// - Returns: whom it concerned.
+    mutating func expire(by now: MonotonicTime) -> [UInt64] {
+        guard let expiryDue, expiryDue <= now else { return [] }
+        lastExpiry = now
+        let expired = followers.filter { $0.value.expiry.map { $0 <= now } ?? false }
+        for (number, follower) in expired {
+            follower.end.close(.expired)
+            remove(number)
+        }
+        nextExpiry = followers.values.lazy.compactMap(\.expiry).min()
+        return Array(expired.keys)
     }
 
     /// Whether somebody waits for a snapshot.

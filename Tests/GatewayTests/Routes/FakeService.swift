@@ -81,8 +81,11 @@ final class FakeService: SessionService {
     func overview(of stream: StreamID) async throws(StageRefusal) -> JSON { throw .unknownStream }
 
     func follow(
-        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, _ end: any SyncFollower
+        _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime?,
+        _ end: any SyncFollower
     ) async throws(StageRefusal) -> @Sendable () async -> Void { throw .unknownStream }
+
+    func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {}
 
     var isReady: Bool { get async { state.withLock { $0.isReady } } }
 

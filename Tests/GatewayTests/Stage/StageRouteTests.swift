@@ -176,6 +176,62 @@ import Testing
         }
     }
 
+    @Test func `renew a token again and again, but not for ever`() async throws {
+        try await StageBench.run { bench in
+            let ann = try bench.token("ann", .host, stream: "s1")
+            await bench.do(.post, "/v1/streams", token: ann)
+            let now = Int(Date().timeIntervalSince1970)
+            let first = try bench.token("bob", .viewer, stream: "s1")
+            let limit = try bench.authority.verify(first, now: now).renewableUntil
+            var token = first
+            for _ in 0..<3 {
+                let answer = await bench.do(.post, "/v1/streams/s1/tokens", token: token)
+                token = try #require(answer["token"]?.string)
+                let read = try bench.authority.verify(token, now: now)
+                #expect(read.renewableUntil == limit)
+                #expect(read.expires > now + 3_000 && read.expires <= limit)
+            }
+            // As it is an hour before the limit: what is given in exchange ends there.
+            let late = bench.authority.mint(
+                subject: try #require(ParticipantID("bob")), name: nil,
+                scope: .one(try #require(StreamID("s1"))), role: .viewer, issuedAt: now, expires: now + 100,
+                renewableUntil: now + 600)
+            let answer = await bench.do(
+                .post, "/v1/streams/s1/tokens", token: try #require(late).exposed)
+            let last = try bench.authority.verify(try #require(answer["token"]?.string), now: now)
+            #expect(last.expires == now + 600 && last.renewableUntil == now + 600)
+        }
+    }
+
+    @Test(arguments: ["a/b", "accept", "x/accept", "a//b", "/", "..", "100%", "ü ☂"])
+    func `name any identity in a path or in the query`(name: String) async throws {
+        try await StageBench.run { bench in
+            let ann = try bench.token("ann", .host, stream: "s1")
+            await bench.do(.post, "/v1/streams", token: ann)
+            await bench.do(
+                .post, "/v1/streams/s1/hands", token: try bench.token(name, .viewer, stream: "s1"))
+            await bench.do(
+                .post, "/v1/streams/s1/invitations", token: ann, body: "{\"participant\":\"\(name)\"}")
+            // As the HTTP library gives it: decoded.
+            var request = bench.request(.delete, "/v1/streams/s1/invitations/-", token: ann)
+            if name.contains("//") || name == "/" || name == ".." {
+                request.query = [HTTPRequest.QueryItem(name: "participant", value: name)]
+            } else {
+                request.path = "/v1/streams/s1/invitations/\(name)"
+            }
+            #expect(await bench.handler.respond(to: request).status == 200)
+            let left = await bench.do(.get, "/v1/streams/s1/participants", token: ann)
+            #expect(left["invitations"] == .object([:]))
+            #expect(left["raisedHands"]?[name] != nil)
+            let own = try bench.token(name, .viewer, stream: "s1")
+            var accept = bench.request(.post, "/v1/streams/s1/invitations/-/accept", token: own)
+            if request.query.isEmpty { accept.path = "/v1/streams/s1/invitations/\(name)/accept" }
+            accept.query = request.query
+            let refused = await bench.handler.respond(to: accept)
+            #expect(try refused.json(JSON.self)["rule"] == .string("not-invited"))
+        }
+    }
+
     @Test func `tell viewers who come too early when it begins`() async throws {
         try await StageBench.run { bench in
             let ann = try bench.token("ann", .host, stream: "s1")
