@@ -29,6 +29,7 @@ let package = Package(
         .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CLinux"),
+        .target(name: "CSandbox", linkerSettings: [.linkedLibrary("seccomp")]),
         .target(
             name: "CCodecs",
             linkerSettings: [
@@ -57,6 +58,9 @@ let package = Package(
         .target(
             name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
             swiftSettings: common),
+        .target(
+            name: "Transcoder", dependencies: ["Base", "Wire", "Codecs", "CLinux", "CSandbox"],
+            swiftSettings: common),
         .target(name: "Store", dependencies: ["Base", "CSQLite"], swiftSettings: common),
         .target(
             name: "Webhooks", dependencies: ["Base", "Crypto", "Store", "CCurl"], swiftSettings: common),
@@ -64,18 +68,22 @@ let package = Package(
         // Service and entrance.
         .target(
             name: "Node",
-            dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "Store"],
+            dependencies: [
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "Store", "Transcoder",
+            ],
             swiftSettings: common),
         .target(
             name: "Gateway",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "Store", "Node", "CWebSockets",
+                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "Store", "Transcoder", "Node",
+                "CWebSockets",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json")], swiftSettings: common),
 
         // Programs.
         .executableTarget(
-            name: "rostrum", dependencies: ["Base", "Crypto", "Node", "Gateway", "Store", "Webhooks"],
+            name: "rostrum",
+            dependencies: ["Base", "Crypto", "Node", "Gateway", "Store", "Webhooks", "Transcoder"],
             swiftSettings: common),
         .executableTarget(
             name: "sfu-bench", dependencies: ["Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net"],
@@ -86,7 +94,8 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
         .target(
-            name: "FuzzEntries", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "TestSupport"],
+            name: "FuzzEntries",
+            dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "Transcoder", "TestSupport"],
             path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
@@ -113,6 +122,10 @@ let package = Package(
             name: "CodecsTests", dependencies: ["Base", "Wire", "Codecs", "TestSupport"],
             swiftSettings: common),
         .testTarget(
+            name: "TranscoderTests",
+            dependencies: ["Base", "Wire", "Codecs", "Transcoder", "TestSupport", "rostrum"],
+            swiftSettings: common),
+        .testTarget(
             name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "TestSupport"],
             swiftSettings: common),
         .testTarget(
@@ -130,7 +143,8 @@ let package = Package(
         .testTarget(
             name: "NodeTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Stage", "Store", "Node", "TestSupport",
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Stage", "Store", "Transcoder", "Node",
+                "TestSupport",
             ],
             swiftSettings: common),
         .testTarget(
@@ -139,7 +153,7 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Stage", "Store", "Node", "Gateway", "TestSupport",
+                "Base", "Wire", "Crypto", "Stage", "Store", "Transcoder", "Node", "Gateway", "TestSupport",
             ],
             swiftSettings: common),
         .testTarget(

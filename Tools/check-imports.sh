@@ -19,11 +19,11 @@ declare -A below=(
     [Net]="Base Wire Peer CLinux"
     [Store]="Base CSQLite CRedis"
     [Webhooks]="Base Crypto Store CCurl"
-    [Transcoder]="Base Wire Codecs CLinux"
+    [Transcoder]="Base Wire Codecs CLinux CSandbox"
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder"
-    # Forwarding and Net for the names of what they count.
-    [Gateway]="Base Wire Crypto Forwarding Net Stage StoryFeed Store Node CWebSockets"
+    # Forwarding, Net and Transcoder for the names of what they count.
+    [Gateway]="Base Wire Crypto Forwarding Net Stage StoryFeed Store Transcoder Node CWebSockets"
     [rostrum]="Base Crypto Node Gateway Store Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Peer ClientPeer Net"
 )

@@ -20,6 +20,7 @@ extension Node {
             for viewer in streams[record.stream]?.audience ?? [] { sessions[viewer]?.waitsUntil = nil }
             announceProgramme(of: record.stream)
             await hosts[record.stream]?.setSource(record.source)
+            await advancePreviews()
         case .closed(let id, let reason):
             await forget(id, because: "\(reason)")
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
@@ -105,6 +106,7 @@ extension Node {
             hosts[id] = nil
         }
         forgetOldStreams()
+        await advancePreviews()
     }
 
     private func forgetOldStreams() {

@@ -6,6 +6,7 @@ import Net
 import Peer
 import Stage
 import Store
+import Transcoder
 import Wire
 
 /// The server without its HTTP face: streams, sessions, and the workers that carry them.
@@ -19,6 +20,10 @@ package actor Node {
     let exchange: RelayExchange?
     /// Nil without ICE-TCP.
     let entrance: TCPEntrance?
+    /// Nil where nothing is decoded.
+    package nonisolated let transcoder: TranscoderSupervisor?
+    package nonisolated let previews: PreviewDesk?
+    package nonisolated let taps = TapNumbers()
     private let fingerprint: SDPFingerprint
     private let events: AsyncStream<WorkerEvent>
     var sessions: [SessionID: SessionRecord] = [:]
@@ -45,6 +50,7 @@ package actor Node {
     private var listener: Task<Void, Never>?
     private var housekeeping: Task<Void, Never>?
     private var conducting: Task<Void, Never>?
+    var launching: Task<Void, Never>?
 
     /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
     static let streamLimit = 10_000
@@ -90,6 +96,13 @@ package actor Node {
             throw error
         }
         workers = started
+        transcoder = configuration.transcoder.map { TranscoderSupervisor($0, log: log) }
+        previews = transcoder.map { [taps, started] transcoder in
+            PreviewDesk(
+                transcoder: transcoder, address: PreviewAddress(key: configuration.previewKey),
+                limit: configuration.previewMemory, taps: taps, now: { Moment.now() },
+                post: { started[$0].post($1) })
+        }
     }
 
     /// Where each worker receives.
@@ -107,6 +120,7 @@ package actor Node {
         performer = Task { [effects, weak self] in
             for await (effect, stream) in effects { await self?.perform(effect, in: stream) }
         }
+        beginPreviews()
         housekeeping = Task { [weak self] in
             while !Task.isCancelled {
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
@@ -130,6 +144,8 @@ package actor Node {
         listener?.cancel()
         entrance?.stop()
         for worker in workers { worker.stop() }
+        await previews?.stop()
+        transcoder?.stop()
         performer?.cancel()
         sessions.removeAll()
         for host in hosts.values { await host.close(.goingAway) }

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Peer
+import Transcoder
 
 /// How a node is set up; checked while it is made.
 package struct NodeConfiguration: Sendable {
@@ -30,6 +31,13 @@ package struct NodeConfiguration: Sendable {
     package var reportsEvents = false
     /// Advertise 127.0.0.1 too: for development, where the browser is on the same machine.
     package var advertisesLoopback = false
+
+    /// How pictures and sound are decoded and encoded; nil for not at all.
+    package var transcoder: TranscoderSettings?
+    /// Signs the addresses of previews; nil where everyone may see every stream.
+    package var previewKey: Secret<[UInt8]>?
+    /// Bytes of previews that are kept.
+    package var previewMemory = 64 << 20
 
     package init(udp: TransportAddress) {
         self.udp = udp

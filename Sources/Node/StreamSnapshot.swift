@@ -31,6 +31,8 @@ package struct StreamSnapshot: Equatable, Sendable {
     package var waiting = 0
     package var hasAudio: Bool
     package var hasVideo: Bool
+    /// The latest picture of it.
+    package var preview: StreamPreview?
     /// Made by publishing under its name.
     var isPublished = false
     /// Once it has ended, publishing under its name makes it live again.
@@ -93,6 +95,7 @@ package struct StreamSnapshot: Equatable, Sendable {
             "doorsOpen": .bool(areDoorsOpen),
             "viewers": .integer(viewers),
             "waiting": .integer(waiting),
+            "preview": preview?.json ?? .null,
             "tracks": .array(tracks.map { .object(["kind": .string($0)]) }),
         ])
     }

@@ -146,8 +146,10 @@ extension WorkerCommand {
     /// Whether it takes something away, and so must come through.
     fileprivate var isEssential: Bool {
         switch self {
-        case .close, .dismissFollowers, .closeInjection: true
-        case .open, .restartICE, .attach, .limit, .setProgramme, .sendControl, .openInjection, .inject: false
+        case .close, .dismissFollowers, .closeInjection, .closeTap: true
+        case .open, .restartICE, .attach, .limit, .setProgramme, .sendControl, .openInjection, .inject,
+            .openTap, .demandKeyFrame:
+            false
         }
     }
 }

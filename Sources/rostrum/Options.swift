@@ -120,6 +120,9 @@ enum Help {
             status 0. A start that cannot work ends with status 2 when what it was told makes no sense, and
             with 1 for other reasons.
 
+            `rostrum transcoder` is the process that decodes and encodes pictures and sound. The server starts it
+            when it has something to do, and again when it dies; nobody else can use it.
+
             """
     }
 }

@@ -4,6 +4,7 @@ import Foundation
 import Gateway
 import Glibc
 import Node
+import Transcoder
 
 /// The program: reads what it is told, and runs the server until it is told to end.
 @main enum Rostrum {
@@ -18,6 +19,9 @@ import Node
         case "serve":
             arguments.removeFirst()
             exit(await serve(arguments))
+        case "transcoder":
+            // Started by `serve` and by nobody else.
+            exit(TranscoderProcess.run(Array(arguments.dropFirst())))
         case "--help", "-h", "help":
             print(Help.full, terminator: "")
         case "--version", "version":

@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import Gateway
 import Node
+import Transcoder
 
 /// The node and its HTTP face, running.
 struct Server: Sendable {
@@ -15,11 +16,16 @@ struct Server: Sendable {
 
     static func start(_ configuration: Configuration, log: Log) async throws -> Server {
         let pages = try WebPages.load()
-        let authority = TokenAuthority(keys: [try key(configuration.key, log)])
+        let signing = try key(configuration.key, log)
+        let authority = TokenAuthority(keys: [signing])
+        let previewKey =
+            configuration.viewers == .everyone ? nil : PreviewAddress.key(from: signing.secret)
         let data = try await DataService.open(configuration, log: log)
         let node: Node
         do {
-            node = try Node(configuration: nodeConfiguration(configuration), log: log, store: data.store)
+            var settings = nodeConfiguration(configuration)
+            settings.previewKey = previewKey
+            node = try Node(configuration: settings, log: log, store: data.store)
         } catch {
             await data.stop()
             throw error
@@ -34,7 +40,8 @@ struct Server: Sendable {
         await node.start()
         let counters = HTTPCounters()
         let handler = GatewayHandler(
-            service: node, authority: authority, settings: gatewaySettings(configuration, data), pages: pages,
+            service: node, authority: authority,
+            settings: gatewaySettings(configuration, data, previewKey: previewKey), pages: pages,
             counters: counters, now: { Int(Date().timeIntervalSince1970) })
         do throws(HTTPServerError) {
             let settings = HTTPServerSettings(address: configuration.http, tls: configuration.tls)
@@ -90,16 +97,18 @@ struct Server: Sendable {
         result.advertisesLoopback = configuration.isDevelopment
         result.createsStreamsOnPublish = configuration.isDevelopment
         result.reportsEvents = configuration.webhooks != nil
+        result.transcoder = TranscoderSettings()
         return result
     }
 
     private static func gatewaySettings(
-        _ configuration: Configuration, _ data: DataService
+        _ configuration: Configuration, _ data: DataService, previewKey: Secret<[UInt8]>?
     ) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.viewers = configuration.viewers
         settings.isDevelopment = configuration.isDevelopment
         settings.iceServers = configuration.iceServers
+        settings.previewAddress = PreviewAddress(key: previewKey)
         settings.furtherMetrics = { data.metrics }
         return settings
     }

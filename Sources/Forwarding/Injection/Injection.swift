@@ -58,6 +58,7 @@ final class Injection: KeyFrameSource {
             }
             track.relay(packet, packets.bytes.span.extracting(item.range), of: layer, over: links)
             layer.forward(packet, at: now, into: &sink)
+            track.tap(packet, packets.bytes.span.extracting(item.range), of: layer, at: now)
             track.retargetIfDue(at: now)
         }
         return refused

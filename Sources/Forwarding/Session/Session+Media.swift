@@ -58,6 +58,7 @@ extension Session {
         if monitor != nil { watch(packet, bytes, of: route.track, at: now) }
         route.track.relay(packet, bytes, of: layer, over: links)
         layer.forward(packet, at: now, into: &sink)
+        route.track.tap(packet, bytes, of: layer, at: now)
         route.track.retargetIfDue(at: now)
     }
 

@@ -25,10 +25,13 @@ package final class Track {
     private var programmeWorkers: Set<Int> = []
     private var subscribedWorkers: Set<Int> = []
     private var nextRetarget = MonotonicTime.zero
+    /// Whoever inside the server wants the packets.
+    private(set) var taps: [TrackTap] = []
     private let fanOut: FanOut
 
     /// Simulcast layers beyond this are not accepted.
     static let layerLimit = 4
+    static let tapLimit = 16
     private static let retargetInterval = Duration.milliseconds(250)
 
     init(
@@ -103,26 +106,29 @@ package final class Track {
 
     /// Points every slot at the best layer that it may have.
     private func retarget(at now: MonotonicTime) {
-        guard !subscribers.isEmpty else { return }
+        guard !subscribers.isEmpty || !taps.isEmpty else { return }
         let active = activeLayers(at: now)
-        for slot in subscribers { aim(slot, at: Self.best(of: active, for: slot, at: now), now) }
+        for slot in subscribers {
+            aim(slot, at: Self.best(of: active, upTo: slot.maximumHeight, at: now), now)
+        }
+        for tap in taps { aim(tap, among: active, at: now) }
     }
 
     private func bestLayer(for slot: Slot, at now: MonotonicTime) -> TrackLayer? {
-        Self.best(of: activeLayers(at: now), for: slot, at: now)
+        Self.best(of: activeLayers(at: now), upTo: slot.maximumHeight, at: now)
     }
 
     private func activeLayers(at now: MonotonicTime) -> [TrackLayer] {
         layers.count > 1 ? layers.filter { $0.isActive(at: now) } : layers
     }
 
-    /// The best picture that is not higher than the slot shows; where all are, the least.
+    /// The best picture that is not higher than somebody shows; where all are, the least.
     private static func best(
-        of layers: [TrackLayer], for slot: Slot, at now: MonotonicTime
+        of layers: [TrackLayer], upTo maximum: Int?, at now: MonotonicTime
     ) -> TrackLayer? {
         guard layers.count > 1 else { return layers.first }
         let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
-        guard let maximum = slot.maximumHeight else { return layers.max(by: isLess) }
+        guard let maximum else { return layers.max(by: isLess) }
         // A picture on its side is as high as it is wide.
         let fitting = layers.filter { layer in
             layer.resolution.map { Int(min($0.width, $0.height)) <= maximum } ?? false
@@ -137,6 +143,49 @@ package final class Track {
         guard slot.current !== layer else { return }
         slot.awaited = layer
         layer.await(slot, at: now)
+    }
+
+    // MARK: Taps
+
+    func open(_ tap: TrackTap, at now: MonotonicTime) {
+        taps.append(tap)
+        aim(tap, among: activeLayers(at: now), at: now)
+        dropFinishedTaps()
+    }
+
+    func closeTap(_ id: TapID) {
+        taps.first { $0.id == id }?.finish()
+        dropFinishedTaps()
+    }
+
+    /// The track has ended.
+    func closeTaps() {
+        for tap in taps { tap.finish() }
+        taps.removeAll()
+    }
+
+    private func aim(_ tap: TrackTap, among layers: [TrackLayer], at now: MonotonicTime) {
+        guard let layer = Self.best(of: layers, upTo: tap.maximumHeight, at: now) else { return }
+        tap.aim(at: layer, at: now)
+    }
+
+    /// Hot path: shows a packet that has been stored to whoever taps this track; mostly nobody does.
+    @inline(__always)
+    func tap(_ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, at now: MonotonicTime) {
+        guard !taps.isEmpty else { return }
+        show(packet, bytes, of: layer, at: now)
+    }
+
+    private func show(
+        _ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, at now: MonotonicTime
+    ) {
+        for tap in taps { tap.note(packet, bytes, of: layer, at: now) }
+        dropFinishedTaps()
+    }
+
+    private func dropFinishedTaps() {
+        guard taps.contains(where: \.isFinished) else { return }
+        taps.removeAll { $0.isFinished }
     }
 
     // MARK: Other workers

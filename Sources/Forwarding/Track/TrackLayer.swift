@@ -19,7 +19,7 @@ package final class TrackLayer {
     package private(set) var stream: ReceiveStream?
     package private(set) var history: PacketHistory
     /// Where in the history a new viewer begins.
-    private var cache = GOPCache()
+    private(set) var cache = GOPCache()
     package private(set) var keyFrames: KeyFrameRequester
     /// Of the latest key frame that told its size, in pixels.
     package private(set) var resolution: VideoResolution?

@@ -24,6 +24,9 @@ extension Worker {
             sessions[id]?.slots.first { $0.plan.mid == mid }?.limit(to: maximumHeight, at: now)
         case .setProgramme(let stream, let tracks): setProgramme(stream, tracks, at: now)
         case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
+        case .openTap(let opening): openTap(opening, at: now)
+        case .closeTap(let id): closeTap(id)
+        case .demandKeyFrame(let id): demandKeyFrame(forTap: id, at: now)
         case .openInjection(let opening): open(opening)
         case .inject(let id, let packets): inject(packets, id, at: now, into: &sink)
         case .closeInjection(let id): close(id, at: now)
@@ -73,6 +76,7 @@ extension Worker {
         leaveProgrammes(session, at: now)
         for source in session.sources {
             published[source.track.key.track] = nil
+            closeTaps(of: source.track)
             source.track.flush(at: now)
         }
         counters.media.add(session.totals)

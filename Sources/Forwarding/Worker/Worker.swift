@@ -31,6 +31,8 @@ package final class Worker {
     var programmes: [StreamID: Programme] = [:]
     /// Tracks that sessions of this worker publish.
     var published: [TrackID: Track] = [:]
+    /// Which track a tap is on.
+    var taps: [TapID: Track] = [:]
     /// Publishers inside the server.
     var injections: [InjectionID: Injection] = [:]
     let injectionNotices = InjectionNotices()

@@ -20,6 +20,11 @@ package enum WorkerCommand: Sendable {
     case sendControl(SessionID, DataChannelMessage)
     /// Ends all that watch a stream, because it will not come back.
     case dismissFollowers(StreamID)
+    /// Hands the packets of a track to somebody inside the server.
+    case openTap(TapOpening)
+    case closeTap(TapID)
+    /// Whoever holds the tap cannot go on without a key frame.
+    case demandKeyFrame(TapID)
     /// Makes tracks for media that the server makes itself.
     case openInjection(InjectionOpening)
     case inject(InjectionID, InjectedPackets)

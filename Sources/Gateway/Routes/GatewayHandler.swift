@@ -87,6 +87,8 @@ package struct GatewayHandler: HTTPHandler {
         case .followStream:
             throw Problem(
                 426, nil, "This is a WebSocket.", headers: ["Upgrade": "websocket", "Connection": "Upgrade"])
+        case .previewWebP: try await showPreview(.webP, request, parameters)
+        case .previewJPEG: try await showPreview(.jpeg, request, parameters)
         case .health: .text(200, "ok")
         case .readiness: await readiness()
         case .metrics: await showMetrics()

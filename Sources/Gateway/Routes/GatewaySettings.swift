@@ -1,4 +1,5 @@
 import Base
+import Node
 
 /// How the routes behave.
 package struct GatewaySettings: Sendable {
@@ -35,6 +36,9 @@ package struct GatewaySettings: Sendable {
     /// How long a viewer waits with `?wait` and without a number.
     package var usualPatience = Duration.seconds(60)
     package var longestPatience = Duration.seconds(3_600)
+
+    /// Checks the addresses of previews.
+    package var previewAddress = PreviewAddress(key: nil)
 
     /// Of what the routes do not know.
     package var furtherMetrics: (@Sendable () -> [Metric])?

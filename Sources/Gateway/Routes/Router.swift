@@ -10,6 +10,7 @@ enum Operation: String, CaseIterable, Sendable {
     case showParticipants, enter, removeParticipant, ban, unban, renewToken
     case raiseHand, lowerHand, invite, endInvitation, acceptInvitation
     case leaveStage, describeSpeaker, requestMute
+    case previewWebP, previewJPEG
     case health, readiness, metrics, openAPI
     case feedPage, livePage, watchPage, asset
 }
@@ -115,6 +116,8 @@ enum Router {
         Route(.get, "/v1/streams/{stream}/sessions/{session}", .joinSession),
         Route(.patch, "/v1/streams/{stream}/sessions/{session}", .joinTrickle),
         Route(.delete, "/v1/streams/{stream}/sessions/{session}", .joinEnd),
+        Route(.get, "/v1/streams/{stream}/preview.webp", .previewWebP),
+        Route(.get, "/v1/streams/{stream}/preview.jpg", .previewJPEG),
         Route(.get, "/healthz", .health),
         Route(.get, "/readyz", .readiness),
         Route(.get, "/metrics", .metrics),

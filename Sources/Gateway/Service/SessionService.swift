@@ -34,18 +34,25 @@ package protocol SessionService: Sendable {
     ) async throws(StageRefusal) -> @Sendable () async -> Void
     /// Notes whose a viewer's session is that was made without a token.
     func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async
+    /// The latest picture of a stream.
+    func preview(of stream: StreamID) async -> StoredPreview?
     /// Whether it takes new sessions.
     var isReady: Bool { get async }
     /// - Parameters: `published` and `played`: how long their requests took to be answered.
     func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric]
 }
 
+extension SessionService {
+    package func preview(of stream: StreamID) async -> StoredPreview? { nil }
+}
+
 extension Node: SessionService {
     package var isReady: Bool { acceptsSessions }
 
-    package func metrics(published: DurationHistogram, played: DurationHistogram) -> [Metric] {
+    package func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric] {
         let workers = statistics()
         return MetricsOfNode.collect(workers, streamSnapshots())
             + [MetricsOfNode.joins(workers, published: published, played: played)]
+            + (await transcoderMetrics)
     }
 }

@@ -34,6 +34,12 @@ extension StreamHost {
         try? decide { stage, now throws(Rejection) in stage.setSource(source, at: now) }
     }
 
+    /// Notes the stream's latest picture.
+    package func setPreview(_ preview: StreamPreview) {
+        self.preview = preview
+        announce()
+    }
+
     // MARK: Followers
 
     /// Begins to tell somebody of the stream: a snapshot, or what they missed, then each change.
@@ -97,6 +103,7 @@ extension StreamHost {
         let source = committed.phase == .ended ? nil : stage?.source
         stream.hasAudio = source?.hasAudio ?? false
         stream.hasVideo = source?.hasVideo ?? false
+        stream.preview = preview
         var view = SyncView(stream: stream)
         view.hands = committed.hands
         view.invitations = committed.invitations

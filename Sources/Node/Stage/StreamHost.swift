@@ -53,6 +53,7 @@ package actor StreamHost {
     /// Who is connected; nil for those without a name.
     var connections: [Stage.Connection: Stage.Sender?] = [:]
     var sync: SyncHub
+    var preview: StreamPreview?
     private(set) var isClosed = false
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?

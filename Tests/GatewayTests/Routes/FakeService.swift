@@ -15,6 +15,7 @@ final class FakeService: SessionService {
         var tags: [SessionID: String] = [:]
         var fragments: [String] = []
         var snapshots: [StreamSnapshot] = []
+        var previews: [StreamID: StoredPreview] = [:]
         var isReady = true
     }
 
@@ -86,6 +87,8 @@ final class FakeService: SessionService {
     ) async throws(StageRefusal) -> @Sendable () async -> Void { throw .unknownStream }
 
     func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {}
+
+    func preview(of stream: StreamID) async -> StoredPreview? { state.withLock { $0.previews[stream] } }
 
     var isReady: Bool { get async { state.withLock { $0.isReady } } }
 

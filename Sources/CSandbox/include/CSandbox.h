@@ -1,0 +1,51 @@
+/// Starting a helper process, and what it does to itself so that a hostile picture gains nothing: no network, no
+/// other programs, no files but those of the system, and only so much memory.
+///
+/// Every function that can fail returns a negative errno.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+/// A connected pair of sockets that keep messages apart (SOCK_SEQPACKET), with room for `bytes` each way.
+int csandbox_channel(int descriptors[2], int bytes);
+/// Memory of `bytes` bytes, all zero, that another process can be given.
+int csandbox_shared_memory(size_t bytes);
+/// @return where it lies; 0 if it cannot be mapped.
+uintptr_t csandbox_map(int descriptor, size_t bytes);
+void csandbox_unmap(uintptr_t memory, size_t bytes);
+/// Words of shared memory, each read and written whole.
+void csandbox_store_word(uintptr_t memory, size_t index, uint64_t value);
+uint64_t csandbox_load_word(uintptr_t memory, size_t index);
+
+/// Starts `path` with these two descriptors as 3 and 4, standard error, and no other.
+/// @return its process id.
+pid_t csandbox_spawn(
+    const char *path, char *const arguments[], char *const environment[], int channel, int memory);
+/// Whether the process has ended; then its status, and the CPU time it took.
+/// @return 1 if it has ended, 0 if not.
+int csandbox_ended(pid_t process, int waits, int *signal, int *status, int64_t *cpu_nanoseconds);
+void csandbox_kill(pid_t process);
+
+/// @return the bytes, 0 at the end, or a negative errno.
+int64_t csandbox_receive(int descriptor, void *bytes, size_t count);
+int64_t csandbox_send(int descriptor, const void *bytes, size_t count);
+/// Waits at most `milliseconds` for a message; 1 if there is one.
+int csandbox_wait(int descriptor, int milliseconds);
+void csandbox_shutdown(int descriptor);
+void csandbox_close(int descriptor);
+
+/// CPU time of this process, and its resident memory.
+void csandbox_usage(int64_t *cpu_nanoseconds, int64_t *resident_bytes);
+
+// What a process does to itself. Each can be refused by the kernel; the others still hold.
+
+/// Ends with the thread that started it, never gets privileges back, yields to others.
+int csandbox_subordinate(pid_t parent, int niceness);
+/// Of the system's superuser, to nobody.
+int csandbox_drop_privileges(void);
+int csandbox_limit(uint64_t memory_bytes, uint64_t open_files);
+/// Files below these paths can be read, no others, and none written (Landlock, Linux 5.13).
+int csandbox_confine_files(const char *const paths[], size_t count);
+/// No sockets, programs, traces or changes to files (seccomp).
+int csandbox_confine_calls(void);

@@ -1,0 +1,171 @@
+import Base
+import Peer
+import Wire
+
+/// One tap on a track: what it waits for, and which layer it takes.
+final class TrackTap {
+    let id: TapID
+    let mode: TapOpening.Mode
+    let maximumHeight: Int?
+    private let sink: any TapSink
+    /// The layer that packets come from.
+    private(set) weak var current: TrackLayer?
+    /// The layer that takes over at its next entry point.
+    private(set) weak var awaited: TrackLayer?
+    private(set) var isFinished = false
+
+    /// Packets that a key frame may have, at most.
+    private static let frameLimit = 2_048
+
+    init(_ opening: TapOpening) {
+        id = opening.id
+        mode = opening.mode
+        maximumHeight = opening.maximumHeight
+        sink = opening.sink
+    }
+
+    /// Nothing more comes.
+    func finish() {
+        guard !isFinished else { return }
+        isFinished = true
+        sink.finish()
+    }
+
+    // MARK: Layers
+
+    /// Takes this layer from now on, or as soon as there is something to begin with.
+    func aim(at layer: TrackLayer, at now: MonotonicTime) {
+        switch mode {
+        case .keyFrame(_, let mayAsk):
+            guard current !== layer else { return }
+            current = layer
+            if !takeKeyFrame(of: layer, at: now), mayAsk { layer.demandKeyFrame(at: now) }
+        case .whole:
+            guard current !== layer else { return awaited = nil }
+            guard awaited !== layer else { return }
+            guard layer.isVideo else { return current = layer }
+            if takeCache(of: layer, at: now) { return }
+            awaited = layer
+            layer.demandKeyFrame(at: now)
+        }
+    }
+
+    /// The tap cannot go on without a key frame.
+    func demandKeyFrame(at now: MonotonicTime) {
+        (awaited ?? current)?.demandKeyFrame(at: now)
+    }
+
+    // MARK: Packets
+
+    /// Takes notice of a packet of `layer` that has just been stored.
+    func note(_ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, at now: MonotonicTime) {
+        switch mode {
+        case .keyFrame:
+            // A key frame may become whole with the last packet of a frame: its own, or a later one's.
+            guard layer === current, packet.header.marker else { return }
+            _ = takeKeyFrame(of: layer, at: now)
+        case .whole:
+            if layer === awaited, packet.isEntryPoint {
+                awaited = nil
+                current = layer
+            }
+            guard layer === current else { return }
+            sink.take(
+                TappedPacket(ForwardedPacket(packet, at: now), bytes, epoch: layer.tapEpoch), bytes)
+        }
+    }
+
+    /// Hands out the latest key frame, if all of it is there.
+    private func takeKeyFrame(of layer: TrackLayer, at now: MonotonicTime) -> Bool {
+        guard !isFinished, case .keyFrame(let last, _) = mode, let start = layer.cachedStart,
+            TapMark(epoch: layer.tapEpoch, sequenceNumber: start) != last,
+            let end = endOfFrame(from: start, of: layer)
+        else { return false }
+        hand(out: start...end, of: layer, at: now)
+        finish()
+        return true
+    }
+
+    /// The last packet of the frame that begins with `start`; nil while packets are missing.
+    private func endOfFrame(from start: Int64, of layer: TrackLayer) -> Int64? {
+        var timestamp: UInt32?
+        for number in start..<(start &+ Int64(Self.frameLimit)) {
+            guard let range = layer.history.range(of: number),
+                let packet = layer.packet(at: range, sequenceNumber: number)
+            else { return nil }
+            guard packet.timestamp == timestamp ?? packet.timestamp else { return number - 1 }
+            timestamp = packet.timestamp
+            if packet.marker { return number }
+        }
+        return nil
+    }
+
+    /// Begins with what the cache holds.
+    private func takeCache(of layer: TrackLayer, at now: MonotonicTime) -> Bool {
+        guard let range = layer.cachedGroup(at: now) else { return false }
+        awaited = nil
+        current = layer
+        hand(out: range, of: layer, at: now)
+        return true
+    }
+
+    private func hand(out numbers: ClosedRange<Int64>, of layer: TrackLayer, at now: MonotonicTime) {
+        let storage = layer.history.storage
+        for number in numbers {
+            guard let range = layer.history.range(of: number),
+                var packet = layer.packet(at: range, sequenceNumber: number)
+            else { continue }
+            packet.arrival = now
+            let bytes = storage.span.extracting(range)
+            sink.take(TappedPacket(packet, bytes, epoch: layer.tapEpoch), bytes)
+        }
+    }
+}
+
+extension TrackLayer {
+    /// Tells this layer from others of its track, and its source from the one before.
+    var tapEpoch: UInt32 {
+        UInt32(truncatingIfNeeded: epoch) &* UInt32(Track.layerLimit) &+ UInt32(truncatingIfNeeded: index)
+    }
+
+    /// The packets that the cache holds, for somebody who begins now.
+    func cachedGroup(at now: MonotonicTime) -> ClosedRange<Int64>? {
+        guard let edge = cache.edge,
+            let start = cache.entry(in: history, isRepaired: true, at: now), start <= edge.sequenceNumber
+        else { return nil }
+        return start...edge.sequenceNumber
+    }
+}
+
+extension Worker {
+    /// Puts a tap on a track that is published here.
+    func openTap(_ opening: TapOpening, at now: MonotonicTime) {
+        guard let track = track(of: opening.target), track.taps.count < Track.tapLimit else {
+            return opening.sink.finish()
+        }
+        taps[opening.id] = track
+        track.open(TrackTap(opening), at: now)
+    }
+
+    func closeTap(_ id: TapID) {
+        taps.removeValue(forKey: id)?.closeTap(id)
+    }
+
+    func demandKeyFrame(forTap id: TapID, at now: MonotonicTime) {
+        taps[id]?.taps.first { $0.id == id }?.demandKeyFrame(at: now)
+    }
+
+    /// Ends the taps of a track that is gone.
+    func closeTaps(of track: Track) {
+        for tap in track.taps { taps[tap.id] = nil }
+        track.closeTaps()
+    }
+
+    private func track(of target: TapOpening.Target) -> Track? {
+        switch target {
+        case .source(let session, let mid):
+            sessions[session]?.sources.first { $0.plan.mid == mid }?.track
+        case .track(let track): published[track.key.track]
+        }
+    }
+}

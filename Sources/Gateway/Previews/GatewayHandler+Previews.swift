@@ -1,0 +1,94 @@
+import Base
+import Node
+import Stage
+
+/// Small pictures of streams.
+extension GatewayHandler {
+    enum PreviewFormat {
+        case webP, jpeg
+
+        var contentType: String { self == .webP ? "image/webp" : "image/jpeg" }
+    }
+
+    /// `GET /v1/streams/{stream}/preview.webp` and `.jpg`.
+    ///
+    /// Where streams are not public, the address that the stream's description names is signed; a viewer's token does
+    /// as well.
+    func showPreview(
+        _ format: PreviewFormat, _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let stream = try Self.stream(parameters)
+        let isPublic = settings.viewers == .everyone
+        if !isPublic, !hasSignedAddress(request, of: stream) {
+            _ = try access.requireViewer(request, of: stream)
+        }
+        guard let preview = await service.preview(of: stream) else {
+            throw Problem(404, nil, "There is no picture of this stream.")
+        }
+        let taken = preview.about.capturedAt
+        let tag = "\(taken.milliseconds)\(format == .webP ? "w" : "j")"
+        var headers: HTTPHeaders = [
+            "ETag": "\"\(tag)\"", "Last-Modified": HTTPDate.text(Int(taken.milliseconds / 1_000)),
+            "Cache-Control": "\(isPublic ? "public" : "private"), max-age=5",
+            "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
+        ]
+        if Self.isKnown(request, tag: tag, changed: taken) {
+            return HTTPResponse(status: 304, headers: headers)
+        }
+        headers.add("Content-Type", format.contentType)
+        return HTTPResponse(
+            status: 200, headers: headers, body: format == .webP ? preview.webP : preview.jpeg)
+    }
+
+    private func hasSignedAddress(_ request: HTTPRequest, of stream: StreamID) -> Bool {
+        guard let time = request.query("ts"), let lifetime = request.query("ttl"),
+            let signature = request.query("sig")
+        else { return false }
+        return settings.previewAddress.isGood(
+            for: stream, time: time, lifetime: lifetime, signature: signature, now: access.now())
+    }
+
+    /// Whether the client has this picture already.
+    /// - Source: RFC 9110 §13.1.2 (which wins), §13.1.3.
+    private static func isKnown(_ request: HTTPRequest, tag: String, changed: WallTime) -> Bool {
+        if let field = request.headers["if-none-match"] {
+            return field.split(separator: ",").contains { part in
+                let part = part.trimmed
+                return part == "*" || part == "\"\(tag)\"" || part == "W/\"\(tag)\""
+            }
+        }
+        guard let since = request.headers["if-modified-since"].flatMap({ HTTPDate.seconds($0) }) else {
+            return false
+        }
+        return changed.milliseconds / 1_000 <= since
+    }
+}
+
+extension HTTPDate {
+    private static let months = [
+        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
+    ]
+
+    /// Seconds since 1970; nil for what is no such time.
+    ///
+    /// Obsolete forms are not read: whoever sends them gets the whole answer.
+    /// - Source: RFC 9110 §5.6.7; the calendar by Howard Hinnant, `days_from_civil`.
+    static func seconds(_ text: String) -> Int64? {
+        let parts = text.split(separator: " ")
+        guard parts.count == 6, parts[5] == "GMT", let day = Int64(parts[1]), (1...31).contains(day),
+            let month = months.firstIndex(of: String(parts[2])).map({ Int64($0) + 1 }),
+            let year = Int64(parts[3]), (1970...9_999).contains(year)
+        else { return nil }
+        let clock = parts[4].split(separator: ":").compactMap { Int64($0) }
+        guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]),
+            (0...60).contains(clock[2])
+        else { return nil }
+        let shifted = month <= 2 ? year - 1 : year
+        let era = shifted / 400
+        let yearOfEra = shifted - era * 400
+        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
+        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+        let days = era * 146_097 + dayOfEra - 719_468
+        return days * 86_400 + clock[0] * 3_600 + clock[1] * 60 + clock[2]
+    }
+}

@@ -1,0 +1,49 @@
+import Node
+import Transcoder
+
+/// What monitoring knows of the transcoder and of what it makes.
+extension Node {
+    package var transcoderMetrics: [Metric] {
+        get async {
+            guard let counted = await transcoderCounters else { return [] }
+            let process = counted.process
+            return [
+                Metric(
+                    "rostrum_transcoder_up", .gauge,
+                    "Whether the transcoder runs; it starts with its first work.",
+                    process.isRunning ? 1 : 0),
+                Metric(
+                    "rostrum_transcoder_restarts_total", .counter, "Times that the transcoder died.",
+                    Double(process.deaths)),
+                Metric(
+                    "rostrum_transcoder_cpu_seconds_total", .counter, "CPU time of the transcoder.",
+                    Double(process.cpuNanoseconds) / 1e9),
+                Metric(
+                    "rostrum_transcoder_resident_bytes", .gauge, "Memory of the transcoder, at its highest.",
+                    Double(process.residentBytes)),
+                Metric(
+                    "rostrum_transcoder_jobs", .gauge, "What the transcoder does now.", Double(process.jobs)),
+                Metric(
+                    "rostrum_transcoder_packets_dropped_total", .counter,
+                    "Packets that found no room on their way to the transcoder.",
+                    Double(process.packetsDropped)),
+                Metric(
+                    "rostrum_transcoder_sources_refused", .gauge,
+                    "Sources that are not decoded any more, because the transcoder died of them.",
+                    Double(process.refusedSources)),
+                Metric(
+                    "rostrum_previews_made_total", .counter, "Previews of streams.",
+                    Double(counted.previews.made)),
+                Metric(
+                    "rostrum_previews_failed_total", .counter, "Previews that could not be made.",
+                    Double(counted.previews.failed)),
+                Metric(
+                    "rostrum_previews_cpu_seconds_total", .counter, "CPU time of previews.",
+                    Double(counted.previews.nanoseconds) / 1e9),
+                Metric(
+                    "rostrum_previews_bytes", .gauge, "Previews that are kept.",
+                    Double(counted.previews.bytes)),
+            ]
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Base
+import Forwarding
+import Peer
+import Synchronization
+import Transcoder
+import Wire
+
+/// Collects the packets of one key frame.
+final class KeyFrameCapture: TapSink {
+    struct Frame: Sendable {
+        let codec: VideoCodec
+        let mark: TapMark
+        var orientation: UInt8
+        var payloads: [[UInt8]]
+    }
+
+    /// Bytes of a key frame, at most.
+    private static let limit = 2 << 20
+
+    private let state = Mutex<(frame: Frame?, bytes: Int)>((nil, 0))
+    private let finished: @Sendable (Frame?) -> Void
+
+    /// - Parameter finished: called on the worker's thread, once; nil without a key frame.
+    init(_ finished: @escaping @Sendable (Frame?) -> Void) {
+        self.finished = finished
+    }
+
+    func take(_ packet: TappedPacket, _ bytes: Span<UInt8>) {
+        guard let codec = packet.codec.video, let payload = try? bytes.bytes(packet.payload) else { return }
+        state.withLock { state in
+            state.bytes += payload.count
+            guard state.bytes <= Self.limit else { return }
+            var frame =
+                state.frame ?? Frame(codec: codec, mark: TapMark(packet), orientation: 0, payloads: [])
+            // Senders that save bytes say it with the last packet of a frame only.
+            if let orientation = packet.orientation { frame.orientation = orientation }
+            frame.payloads.append(payload)
+            state.frame = frame
+        }
+    }
+
+    func finish() {
+        finished(state.withLock { state in state.bytes <= Self.limit ? state.frame : nil })
+    }
+}

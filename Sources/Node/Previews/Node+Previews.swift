@@ -1,0 +1,51 @@
+import Base
+import Forwarding
+import Peer
+import Transcoder
+import Wire
+
+/// Previews: which streams have a picture, and who hears of a new one.
+extension Node {
+    func beginPreviews() {
+        guard let previews else { return }
+        launching = Task { [weak self] in
+            await previews.start { [weak self] stream, preview in await self?.tell(preview, of: stream) }
+        }
+    }
+
+    /// Has previews made that are due.
+    func advancePreviews() async {
+        await previews?.advance(with: pictureSources)
+    }
+
+    /// A stream's latest preview, with its picture.
+    package func preview(of stream: StreamID) async -> StoredPreview? {
+        await previews?[stream]
+    }
+
+    /// What was counted of the transcoder and of previews; nil where there are none.
+    package var transcoderCounters: (process: TranscoderStatistics, previews: PreviewDesk.Counters)? {
+        get async {
+            guard let transcoder, let previews else { return nil }
+            return (transcoder.statistics, await previews.counters)
+        }
+    }
+
+    /// What viewers see of each stream: whoever speaks, where that is the programme, or its source.
+    private var pictureSources: [StreamID: PreviewSchedule.Source] {
+        var sources: [StreamID: PreviewSchedule.Source] = [:]
+        for (stream, record) in streams {
+            let chosen = rooms[stream]?.programmeSession(.video) ?? record.publisher
+            guard record.isLive, let session = chosen.flatMap({ sessions[$0] }),
+                let source = session.plan.sources.first(where: { $0.kind == .video })
+            else { continue }
+            sources[stream] = PreviewSchedule.Source(
+                session: session.id, mid: source.mid, worker: session.worker)
+        }
+        return sources
+    }
+
+    private func tell(_ preview: StreamPreview, of stream: StreamID) async {
+        await hosts[stream]?.setPreview(preview)
+    }
+}

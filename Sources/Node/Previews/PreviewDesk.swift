@@ -1,0 +1,191 @@
+import Base
+import Forwarding
+import Net
+import Synchronization
+import Transcoder
+
+/// Has previews made of live streams, and keeps the latest of each.
+package actor PreviewDesk {
+    /// What is counted of it.
+    package struct Counters: Equatable, Sendable {
+        package var made: UInt64 = 0
+        /// Key frames that could not be decoded, or found no room.
+        package var failed: UInt64 = 0
+        /// CPU time in the transcoder.
+        package var nanoseconds: UInt64 = 0
+        /// Bytes of pictures kept.
+        package var bytes = 0
+    }
+
+    private enum Event: Sendable {
+        case captured(StreamID, TapID, KeyFrameCapture.Frame?)
+        case made(StreamID, PreviewPicture?, capturedAt: WallTime)
+    }
+
+    /// How wide a preview is, in pixels.
+    private static let width: UInt16 = 360
+    /// Layers whose shorter side is not longer are good enough.
+    private static let layerHeight = 360
+
+    package nonisolated let address: PreviewAddress
+    private let transcoder: TranscoderSupervisor
+    private let taps: TapNumbers
+    private let post: @Sendable (Int, WorkerCommand) -> Bool
+    private let now: @Sendable () -> Moment
+    private var schedule = PreviewSchedule()
+    private var shelf: PreviewShelf
+    private var sources: [StreamID: PreviewSchedule.Source] = [:]
+    private var counted = Counters()
+    private let events: AsyncStream<Event>
+    private let arriving: AsyncStream<Event>.Continuation
+    private var listener: Task<Void, Never>?
+
+    /// - Parameters:
+    ///   - limit: bytes of pictures to keep.
+    ///   - post: hands a command to a worker.
+    init(
+        transcoder: TranscoderSupervisor, address: PreviewAddress, limit: Int, taps: TapNumbers,
+        now: @escaping @Sendable () -> Moment, post: @escaping @Sendable (Int, WorkerCommand) -> Bool
+    ) {
+        self.transcoder = transcoder
+        self.address = address
+        self.taps = taps
+        self.now = now
+        self.post = post
+        shelf = PreviewShelf(limit: limit)
+        (events, arriving) = AsyncStream.makeStream()
+    }
+
+    /// - Parameter tell: hears of each new preview.
+    func start(_ tell: @escaping @Sendable (StreamID, StreamPreview) async -> Void) {
+        guard listener == nil else { return }
+        listener = Task { [events, weak self] in
+            for await event in events {
+                guard let (stream, preview) = await self?.take(event) else { continue }
+                await tell(stream, preview)
+            }
+        }
+    }
+
+    func stop() {
+        listener?.cancel()
+        arriving.finish()
+    }
+
+    package subscript(_ stream: StreamID) -> StoredPreview? { shelf[stream] }
+
+    package var counters: Counters {
+        var result = counted
+        result.bytes = shelf.byteCount
+        return result
+    }
+
+    /// Does what is due; called every second, and when a stream begins.
+    func advance(with sources: [StreamID: PreviewSchedule.Source]) {
+        for stream in self.sources.keys where sources[stream] == nil { shelf.setEnded(true, stream) }
+        for stream in sources.keys where self.sources[stream] == nil { shelf.setEnded(false, stream) }
+        self.sources = sources
+        carryOut(schedule.setSources(sources, at: now().elapsed))
+        carryOut(schedule.orders(at: now().elapsed))
+    }
+
+    private func carryOut(_ orders: [PreviewSchedule.Order]) {
+        for order in orders {
+            switch order {
+            case .open(let stream, let source, let mark, let mayAsk):
+                open(stream, source, after: mark, mayAsk: mayAsk)
+            case .ask(let tap, let worker): _ = post(worker, .demandKeyFrame(tap))
+            case .close(let tap, let worker): _ = post(worker, .closeTap(tap))
+            }
+        }
+    }
+
+    private func open(
+        _ stream: StreamID, _ source: PreviewSchedule.Source, after mark: TapMark?, mayAsk: Bool
+    ) {
+        let tap = taps.next()
+        let capture = KeyFrameCapture { [arriving] frame in arriving.yield(.captured(stream, tap, frame)) }
+        let opening = TapOpening(
+            id: tap, target: .source(source.session, mid: source.mid),
+            mode: .keyFrame(after: mark, mayAsk: mayAsk), maximumHeight: Self.layerHeight, sink: capture)
+        schedule.began(tap, of: stream)
+        guard !post(source.worker, .openTap(opening)) else { return }
+        schedule.missed(tap, of: stream, at: now().elapsed)
+    }
+
+    /// - Returns: a preview that is new.
+    private func take(_ event: Event) -> (StreamID, StreamPreview)? {
+        switch event {
+        case .captured(let stream, let tap, let frame):
+            if let source = sources[stream] { _ = post(source.worker, .closeTap(tap)) }
+            guard let frame else {
+                schedule.missed(tap, of: stream, at: now().elapsed)
+                return nil
+            }
+            guard schedule.captured(tap, of: stream, frame.mark, at: now().elapsed) else { return nil }
+            make(stream, frame)
+            return nil
+        case .made(let stream, let picture, let time):
+            schedule.made(of: stream)
+            guard let picture else {
+                counted.failed &+= 1
+                return nil
+            }
+            return keep(picture, of: stream, at: time)
+        }
+    }
+
+    private func make(_ stream: StreamID, _ frame: KeyFrameCapture.Frame) {
+        let time = now().wall
+        let session = sources[stream]?.session
+        let request = PreviewRequest(
+            source: SourceKey(session, stream), codec: frame.codec, width: Self.width,
+            orientation: frame.orientation, payloads: frame.payloads)
+        let answer = FirstAnswer { [arriving] picture in
+            arriving.yield(.made(stream, picture, capturedAt: time))
+        }
+        let job = transcoder.begin(.preview, request.bytes, decoding: request.source) { event in
+            switch event {
+            case .report(let bytes): answer.give((try? PreviewPicture.read(bytes)).flatMap(\.self))
+            case .lost, .ended: answer.give(nil)
+            case .packet, .keyFrameWanted: break
+            }
+        }
+        if job == nil { answer.give(nil) }
+    }
+
+    private func keep(
+        _ picture: PreviewPicture, of stream: StreamID, at time: WallTime
+    ) -> (StreamID, StreamPreview) {
+        let about = StreamPreview(
+            width: Int(picture.width), height: Int(picture.height), capturedAt: time,
+            blurHash: picture.blurHash, url: address.url(of: stream, takenAt: time))
+        shelf.store(StoredPreview(picture, about: about), of: stream)
+        if sources[stream] == nil { shelf.setEnded(true, stream) }
+        counted.made &+= 1
+        counted.nanoseconds &+= UInt64(max(picture.cpuNanoseconds, 0))
+        return (stream, about)
+    }
+}
+
+/// Passes on the first of several answers.
+private final class FirstAnswer: Sendable {
+    private let isGiven = Atomic(false)
+    private let pass: @Sendable (PreviewPicture?) -> Void
+
+    init(_ pass: @escaping @Sendable (PreviewPicture?) -> Void) {
+        self.pass = pass
+    }
+
+    func give(_ picture: PreviewPicture?) {
+        guard !isGiven.exchange(true, ordering: .relaxed) else { return }
+        pass(picture)
+    }
+}
+
+extension SourceKey {
+    /// What one session publishes, or one stream where that is all that is known.
+    init(_ session: SessionID?, _ stream: StreamID) {
+        self.init(number: UInt64(bitPattern: Int64(session?.hashValue ?? stream.hashValue)))
+    }
+}

@@ -1,0 +1,114 @@
+import Base
+import Forwarding
+
+/// When a preview of which stream is made, and when its publisher is asked for a key frame.
+///
+/// Pure. A stream's first preview is made as soon as it is live, further ones at most every `interval`, of key frames
+/// that come anyway; where none come, the publisher is asked, at most every `askInterval`.
+struct PreviewSchedule {
+    /// Where a stream's picture comes from.
+    struct Source: Equatable {
+        let session: SessionID
+        let mid: String
+        let worker: Int
+    }
+
+    enum Order: Equatable {
+        /// Take the next key frame.
+        case open(StreamID, Source, after: TapMark?, mayAsk: Bool)
+        /// The tap that waits for one may ask for it now.
+        case ask(TapID, worker: Int)
+        /// The picture comes from elsewhere now, or from nowhere.
+        case close(TapID, worker: Int)
+    }
+
+    private enum Phase: Equatable {
+        case idle
+        case waiting(TapID)
+        case making
+    }
+
+    private struct Entry {
+        var source: Source
+        var phase = Phase.idle
+        var due: MonotonicTime
+        var lastAsk: MonotonicTime?
+        var mark: TapMark?
+    }
+
+    static let interval = Duration.seconds(5)
+    static let askInterval = Duration.seconds(10)
+    /// Previews that are made at the same time; further ones wait their turn.
+    static let makingLimit = 32
+
+    private var entries: [StreamID: Entry] = [:]
+
+    /// How many are being made.
+    private var makingCount: Int { entries.values.count { $0.phase == .making } }
+
+    /// Says which streams have pictures now.
+    mutating func setSources(_ sources: [StreamID: Source], at now: MonotonicTime) -> [Order] {
+        var orders: [Order] = []
+        for (stream, entry) in entries where sources[stream] != entry.source {
+            if case .waiting(let tap) = entry.phase {
+                orders.append(.close(tap, worker: entry.source.worker))
+            }
+            // An encoder that comes back at once is not asked any sooner.
+            entries[stream] = sources[stream].map { source in
+                Entry(source: source, due: now, lastAsk: entry.source == source ? entry.lastAsk : nil)
+            }
+        }
+        for (stream, source) in sources where entries[stream] == nil {
+            entries[stream] = Entry(source: source, due: now)
+        }
+        return orders
+    }
+
+    /// What is to be done now; `began` has to follow each `open`.
+    mutating func orders(at now: MonotonicTime) -> [Order] {
+        var orders: [Order] = []
+        var free = Self.makingLimit - makingCount
+        for (stream, entry) in entries.sorted(by: { $0.value.due < $1.value.due }) {
+            let mayAsk = entry.lastAsk.map { now >= $0 + Self.askInterval } ?? true
+            switch entry.phase {
+            case .idle where now >= entry.due && free > 0:
+                free -= 1
+                orders.append(.open(stream, entry.source, after: entry.mark, mayAsk: mayAsk))
+                if mayAsk { entries[stream]?.lastAsk = now }
+            case .waiting(let tap) where mayAsk:
+                orders.append(.ask(tap, worker: entry.source.worker))
+                entries[stream]?.lastAsk = now
+            default: break
+            }
+        }
+        return orders
+    }
+
+    mutating func began(_ tap: TapID, of stream: StreamID) {
+        entries[stream]?.phase = .waiting(tap)
+    }
+
+    /// The key frame is there.
+    /// - Returns: whether a preview is to be made of it.
+    mutating func captured(_ tap: TapID, of stream: StreamID, _ mark: TapMark, at now: MonotonicTime) -> Bool
+    {
+        guard entries[stream]?.phase == .waiting(tap) else { return false }
+        entries[stream]?.phase = .making
+        entries[stream]?.mark = mark
+        entries[stream]?.due = now + Self.interval
+        return true
+    }
+
+    /// The tap ended without a key frame.
+    mutating func missed(_ tap: TapID, of stream: StreamID, at now: MonotonicTime) {
+        guard entries[stream]?.phase == .waiting(tap) else { return }
+        entries[stream]?.phase = .idle
+        entries[stream]?.due = now + Self.interval
+    }
+
+    /// A preview was made, or could not be.
+    mutating func made(of stream: StreamID) {
+        guard entries[stream]?.phase == .making else { return }
+        entries[stream]?.phase = .idle
+    }
+}

@@ -1,0 +1,13 @@
+import Forwarding
+import Synchronization
+
+/// Gives each tap of a node a number of its own.
+package final class TapNumbers: Sendable {
+    private let last = Atomic<UInt64>(0)
+
+    package init() {}
+
+    package func next() -> TapID {
+        TapID(number: last.wrappingAdd(1, ordering: .relaxed).newValue)
+    }
+}

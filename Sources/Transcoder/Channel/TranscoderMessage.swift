@@ -1,0 +1,231 @@
+import Base
+import Wire
+
+/// Names something that the transcoder does, from its beginning to its end; never used twice.
+package struct JobID: Hashable, Sendable {
+    package let number: UInt64
+
+    package init(number: UInt64) {
+        self.number = number
+    }
+}
+
+/// Names a track that is fed to a job; never used twice.
+package struct InputID: Hashable, Sendable {
+    package let number: UInt64
+
+    package init(number: UInt64) {
+        self.number = number
+    }
+}
+
+/// Names where a bitstream comes from, over all jobs that decode it: what the process died of is not decoded again.
+package struct SourceKey: Hashable, Sendable {
+    package let number: UInt64
+
+    package init(number: UInt64) {
+        self.number = number
+    }
+}
+
+/// What a job does; each has bodies of its own for its beginning, its commands and its reports.
+package enum JobKind: UInt8, Sendable {
+    case preview = 1
+    case composition = 2
+    case pausePicture = 3
+    case recording = 4
+}
+
+/// What an input carries.
+package enum InputCodec: UInt8, Sendable {
+    case opus = 0
+    case vp8 = 1
+    case vp9 = 2
+    case h264 = 3
+    case av1 = 4
+
+    package var video: VideoCodec? {
+        switch self {
+        case .opus: nil
+        case .vp8: .vp8
+        case .vp9: .vp9
+        case .h264: .h264
+        case .av1: .av1
+        }
+    }
+
+    package init(_ video: VideoCodec) {
+        self =
+            switch video {
+            case .vp8: .vp8
+            case .vp9: .vp9
+            case .h264: .h264
+            case .av1: .av1
+            }
+    }
+}
+
+/// One RTP packet of an input: what its header and its extensions said, and the payload.
+package struct InputPacket: Equatable, Sendable {
+    /// Extended, as the source counts.
+    package var sequenceNumber: Int64
+    package var timestamp: UInt32
+    package var marker: Bool
+    package var codec: InputCodec
+    /// Whether a decoder that saw nothing before can begin here.
+    package var isEntryPoint: Bool
+    /// Changes when the packets come from another source than before: another layer, another encoder.
+    ///
+    /// Sequence numbers and time stamps of different sources have nothing to do with each other.
+    package var epoch: UInt32
+    package var arrival: MonotonicTime
+    /// When the media was captured, on the same clock; nil while the publisher has not told.
+    ///
+    /// Audio and video of one speaker go together by this.
+    package var captured: MonotonicTime?
+    /// 0 (loudest) to 127; nil where the publisher does not tell.
+    package var audioLevel: UInt8?
+    /// The video orientation as the extension has it; nil where there is none.
+    package var orientation: UInt8?
+    package var payload: [UInt8]
+
+    package init(
+        sequenceNumber: Int64, timestamp: UInt32, marker: Bool, codec: InputCodec, isEntryPoint: Bool,
+        epoch: UInt32 = 0, arrival: MonotonicTime, captured: MonotonicTime? = nil, audioLevel: UInt8? = nil,
+        orientation: UInt8? = nil, payload: [UInt8] = []
+    ) {
+        self.sequenceNumber = sequenceNumber
+        self.timestamp = timestamp
+        self.marker = marker
+        self.codec = codec
+        self.isEntryPoint = isEntryPoint
+        self.epoch = epoch
+        self.arrival = arrival
+        self.captured = captured
+        self.audioLevel = audioLevel
+        self.orientation = orientation
+        self.payload = payload
+    }
+
+    func writeHeader(to writer: inout MessageWriter) {
+        writer.write(sequenceNumber)
+        writer.write(timestamp)
+        writer.write(marker)
+        writer.write(codec.rawValue)
+        writer.write(isEntryPoint)
+        writer.write(epoch)
+        writer.write(arrival)
+        writer.write(captured)
+        writer.write(audioLevel ?? 0xFF)
+        writer.write(orientation ?? 0xFF)
+    }
+
+    init(reading reader: inout MessageReader) throws(WireError) {
+        sequenceNumber = try reader.int64()
+        timestamp = try reader.uint32()
+        marker = try reader.bool()
+        guard let codec = InputCodec(rawValue: try reader.uint8()) else { throw .invalid(.transcoderMessage) }
+        self.codec = codec
+        isEntryPoint = try reader.bool()
+        epoch = try reader.uint32()
+        arrival = try reader.time() ?? .zero
+        captured = try reader.time()
+        let level = try reader.uint8()
+        audioLevel = level == 0xFF ? nil : level
+        let turn = try reader.uint8()
+        orientation = turn == 0xFF ? nil : turn
+        payload = try reader.array()
+    }
+}
+
+/// What the server tells its transcoder.
+package enum TranscoderRequest: Equatable, Sendable {
+    case hello(version: UInt16)
+    case begin(JobID, JobKind, [UInt8])
+    case command(JobID, [UInt8])
+    case end(JobID)
+    /// A track is to be fed to a job from now on.
+    case open(InputID, for: JobID, from: SourceKey, InputCodec)
+    case packet(InputID, InputPacket)
+    case close(InputID)
+
+    private enum Kind {
+        static let hello: UInt8 = 1
+        static let begin: UInt8 = 2
+        static let command: UInt8 = 3
+        static let end: UInt8 = 4
+        static let open: UInt8 = 5
+        static let packet: UInt8 = 6
+        static let close: UInt8 = 7
+    }
+
+    package func append(to bytes: inout [UInt8]) {
+        var body = MessageWriter()
+        let kind: UInt8
+        switch self {
+        case .hello(let version):
+            kind = Kind.hello
+            body.write(version)
+        case .begin(let job, let work, let details):
+            kind = Kind.begin
+            body.write(job.number)
+            body.write(work.rawValue)
+            body.write(details)
+        case .command(let job, let details):
+            kind = Kind.command
+            body.write(job.number)
+            body.write(details)
+        case .end(let job):
+            kind = Kind.end
+            body.write(job.number)
+        case .open(let input, let job, let source, let codec):
+            kind = Kind.open
+            body.write(input.number)
+            body.write(job.number)
+            body.write(source.number)
+            body.write(codec.rawValue)
+        case .packet(let input, let packet):
+            return Self.append(packet, of: input, payload: packet.payload.span, to: &bytes)
+        case .close(let input):
+            kind = Kind.close
+            body.write(input.number)
+        }
+        TranscoderChannel.append(kind, body.bytes, to: &bytes)
+    }
+
+    /// A packet whose payload lies elsewhere.
+    static func append(
+        _ packet: InputPacket, of input: InputID, payload: Span<UInt8>, to bytes: inout [UInt8]
+    ) {
+        TranscoderChannel.append(Kind.packet, to: &bytes) { body in
+            body.write(input.number)
+            packet.writeHeader(to: &body)
+            body.write(payload)
+        }
+    }
+
+    package init(_ kind: UInt8, _ body: MessageReader) throws(WireError) {
+        var body = body
+        switch kind {
+        case Kind.hello: self = .hello(version: try body.uint16())
+        case Kind.begin:
+            let job = JobID(number: try body.uint64())
+            guard let work = JobKind(rawValue: try body.uint8()) else { throw .invalid(.transcoderMessage) }
+            self = .begin(job, work, try body.array())
+        case Kind.command: self = .command(JobID(number: try body.uint64()), try body.array())
+        case Kind.end: self = .end(JobID(number: try body.uint64()))
+        case Kind.open:
+            let input = InputID(number: try body.uint64())
+            let job = JobID(number: try body.uint64())
+            let source = SourceKey(number: try body.uint64())
+            guard let codec = InputCodec(rawValue: try body.uint8()) else {
+                throw .invalid(.transcoderMessage)
+            }
+            self = .open(input, for: job, from: source, codec)
+        case Kind.packet:
+            self = .packet(InputID(number: try body.uint64()), try InputPacket(reading: &body))
+        case Kind.close: self = .close(InputID(number: try body.uint64()))
+        default: throw .invalid(.transcoderMessage)
+        }
+    }
+}

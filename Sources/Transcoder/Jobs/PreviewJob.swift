@@ -1,0 +1,156 @@
+import Base
+import CLinux
+import Codecs
+import Dispatch
+import Wire
+
+/// What a preview is to be made of: the packets of one key frame.
+package struct PreviewRequest: Equatable, Sendable {
+    /// What kills the process three times is not decoded again.
+    package var source: SourceKey
+    package var codec: VideoCodec
+    package var width: UInt16
+    /// As the video orientation extension says it.
+    package var orientation: UInt8
+    /// Of RTP packets, in order.
+    package var payloads: [[UInt8]]
+
+    package init(
+        source: SourceKey, codec: VideoCodec, width: UInt16 = 360, orientation: UInt8 = 0,
+        payloads: [[UInt8]]
+    ) {
+        self.source = source
+        self.codec = codec
+        self.width = width
+        self.orientation = orientation
+        self.payloads = payloads
+    }
+
+    package var bytes: [UInt8] {
+        var writer = MessageWriter()
+        writer.write(source.number)
+        writer.write(InputCodec(codec).rawValue)
+        writer.write(width)
+        writer.write(orientation)
+        writer.write(UInt32(clamping: payloads.count))
+        for payload in payloads { writer.write(payload) }
+        return writer.bytes
+    }
+
+    package init(_ bytes: [UInt8]) throws(WireError) {
+        var reader = MessageReader(bytes)
+        source = SourceKey(number: try reader.uint64())
+        guard let codec = InputCodec(rawValue: try reader.uint8())?.video else {
+            throw .invalid(.transcoderMessage)
+        }
+        self.codec = codec
+        width = try reader.uint16()
+        orientation = try reader.uint8()
+        let count = try reader.uint32()
+        payloads = []
+        for _ in 0..<count { payloads.append(try reader.array()) }
+    }
+}
+
+/// A small picture of a stream, in the forms in which it is asked for.
+package struct PreviewPicture: Equatable, Sendable {
+    package var width: UInt16
+    package var height: UInt16
+    package var blurHash: String
+    package var webP: [UInt8]
+    package var jpeg: [UInt8]
+    /// CPU time that it took to make.
+    package var cpuNanoseconds: Int64
+
+    package init(
+        width: UInt16, height: UInt16, blurHash: String, webP: [UInt8], jpeg: [UInt8],
+        cpuNanoseconds: Int64 = 0
+    ) {
+        self.width = width
+        self.height = height
+        self.blurHash = blurHash
+        self.webP = webP
+        self.jpeg = jpeg
+        self.cpuNanoseconds = cpuNanoseconds
+    }
+
+    /// - Parameter picture: nil for one that could not be made.
+    static func bytes(_ picture: PreviewPicture?) -> [UInt8] {
+        var writer = MessageWriter()
+        writer.write(picture != nil)
+        guard let picture else { return writer.bytes }
+        writer.write(picture.width)
+        writer.write(picture.height)
+        writer.write(picture.blurHash)
+        writer.write(picture.webP)
+        writer.write(picture.jpeg)
+        writer.write(picture.cpuNanoseconds)
+        return writer.bytes
+    }
+
+    /// - Returns: nil for one that could not be made.
+    package static func read(_ bytes: [UInt8]) throws(WireError) -> PreviewPicture? {
+        var reader = MessageReader(bytes)
+        guard try reader.bool() else { return nil }
+        return PreviewPicture(
+            width: try reader.uint16(), height: try reader.uint16(), blurHash: try reader.text(limit: 128),
+            webP: try reader.array(limit: 1 << 20), jpeg: try reader.array(limit: 1 << 20),
+            cpuNanoseconds: try reader.int64())
+    }
+}
+
+/// Decodes one key frame and makes a preview of it.
+final class PreviewJob: TranscoderJob {
+    /// One after the other: previews can wait, and must not take the CPUs from what cannot.
+    private static let queue = DispatchQueue(label: "previews", qos: .utility)
+
+    init?(_ body: [UInt8], _ environment: JobEnvironment) {
+        guard let request = try? PreviewRequest(body) else { return nil }
+        Self.queue.async {
+            let picture = try? Self.make(request, environment.register)
+            environment.report(PreviewPicture.bytes(picture))
+            environment.outlet.send(.ended(environment.id))
+        }
+    }
+
+    func end() {}
+
+    static func make(_ request: PreviewRequest, _ register: DecodingRegister) throws -> PreviewPicture? {
+        let began = Self.threadTime
+        let frame = try FrameDepacketizer.frame(request.codec, request.payloads)
+        let decoded = try register.whileDecoding(request.source) {
+            try VideoDecoder(request.codec).decode(frame)
+        }
+        guard let decoded else { return nil }
+        let turn = Picture.Turn(orientation: request.orientation)
+        let isOnItsSide = turn == .left || turn == .right
+        let width = max(Int(request.width), 1)
+        // Scaled first: the rest costs as much as there are pixels.
+        let shown = isOnItsSide ? decoded.height : decoded.width
+        let scale = min(Double(width) / Double(shown), 1)
+        let small = try decoded.scaled(
+            width: max(Int((Double(decoded.width) * scale).rounded()), 1),
+            height: max(Int((Double(decoded.height) * scale).rounded()), 1))
+        let upright = try small.turned(turn)
+        var preview = PreviewPicture(
+            width: UInt16(clamping: upright.width), height: UInt16(clamping: upright.height),
+            blurHash: try BlurHash.encode(upright), webP: try WebPEncoder.encode(upright),
+            jpeg: try JPEGEncoder.encode(upright))
+        preview.cpuNanoseconds = Self.threadTime - began
+        return preview
+    }
+
+    private static var threadTime: Int64 { clinux_thread_nanoseconds() }
+}
+
+extension Picture.Turn {
+    /// - Parameter orientation: the byte of the video orientation extension.
+    package init(orientation: UInt8) {
+        switch (try? VideoOrientation(parsing: [orientation].span))?.rotation {
+        case .clockwise90: self = .right
+        case .clockwise180: self = .half
+        case .clockwise270: self = .left
+        default: self = .none
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Base
+
+/// Something that the transcoder does: the composition of a stream, say.
+///
+/// Called by the thread that reads what the server says, which must not be held up: whoever decodes or encodes does it
+/// on a queue of its own. Its end is `end`; it must report nothing after that.
+package protocol TranscoderJob: AnyObject {
+    /// The server has something to say, in the job's own words.
+    func command(_ body: [UInt8])
+    func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec)
+    func take(_ packet: InputPacket, of input: InputID)
+    func close(_ input: InputID)
+    func end()
+}
+
+extension TranscoderJob {
+    package func command(_ body: [UInt8]) {}
+    package func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec) {}
+    package func take(_ packet: InputPacket, of input: InputID) {}
+    package func close(_ input: InputID) {}
+}
+
+/// What a job is given.
+package struct JobEnvironment: Sendable {
+    package let id: JobID
+    package let outlet: Outlet
+    /// To be told of everything that is decoded.
+    package let register: DecodingRegister
+
+    /// Tells whoever began the job.
+    package func report(_ body: [UInt8]) {
+        outlet.send(.job(id, body))
+    }
+}
+
+/// Makes jobs; what is not in here is not understood.
+enum JobFactory {
+    static func make(_ kind: JobKind, _ body: [UInt8], _ environment: JobEnvironment) -> (any TranscoderJob)?
+    {
+        switch kind {
+        case .preview: PreviewJob(body, environment)
+        case .composition, .pausePicture, .recording: nil
+        }
+    }
+}

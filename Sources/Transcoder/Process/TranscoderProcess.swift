@@ -1,0 +1,138 @@
+import Base
+import CSandbox
+import Foundation
+import Wire
+
+/// The transcoder's side: reads what the server says and hands it to jobs, until the server is gone.
+package final class TranscoderProcess {
+    /// Descriptors that the server gives it.
+    private static let channel: Int32 = 3
+    private static let registerMemory: Int32 = 4
+    /// Jobs and inputs that live at the same time.
+    private static let jobLimit = 4_096
+    private static let inputLimit = 16_384
+
+    private let outlet: Outlet
+    private let register: DecodingRegister
+    private var jobs: [JobID: any TranscoderJob] = [:]
+    private var inputs: [InputID: JobID] = [:]
+
+    private init(outlet: Outlet, register: DecodingRegister) {
+        self.outlet = outlet
+        self.register = register
+    }
+
+    /// The whole life of `rostrum transcoder`.
+    /// - Parameter arguments: the server's process id.
+    /// - Returns: the exit status.
+    package static func run(_ arguments: [String]) -> Int32 {
+        guard arguments.count == 1, let parent = arguments.first.flatMap({ Int32($0) }),
+            let register = DecodingRegister(descriptor: registerMemory)
+        else { return 2 }
+        let outlet = Outlet(descriptor: channel)
+        outlet.send(.hello(version: TranscoderChannel.version))
+        let refusals = Confinement.confine(parent: parent)
+        if !refusals.isEmpty {
+            outlet.log(.warning, "transcoder.unconfined", refusals.joined(separator: ", "))
+        }
+        let process = TranscoderProcess(outlet: outlet, register: register)
+        return process.loop() ? 0 : 1
+    }
+
+    /// - Returns: false if the server said what cannot be understood.
+    private func loop() -> Bool {
+        var assembler = MessageAssembler()
+        var buffer = [UInt8](repeating: 0, count: TranscoderChannel.datagramLimit)
+        var nextLoad = Date()
+        while true {
+            if csandbox_wait(Self.channel, 1_000) > 0 {
+                let count = csandbox_receive(Self.channel, &buffer, buffer.count)
+                guard count > 0 else { return true }
+                var isUnderstood = true
+                do {
+                    try assembler.receive(buffer[..<Int(count)]) { kind, body in
+                        guard let request = try? TranscoderRequest(kind, body) else {
+                            return isUnderstood = false
+                        }
+                        if !take(request) { isUnderstood = false }
+                    }
+                } catch {
+                    return false
+                }
+                guard isUnderstood else { return false }
+            }
+            guard Date() >= nextLoad else { continue }
+            nextLoad = Date().addingTimeInterval(1)
+            var load = TranscoderLoad()
+            csandbox_usage(&load.cpuNanoseconds, &load.residentBytes)
+            outlet.send(.load(load))
+        }
+    }
+
+    private func take(_ request: TranscoderRequest) -> Bool {
+        switch request {
+        case .hello(let version): return version == TranscoderChannel.version
+        case .begin(let id, let kind, let body):
+            let environment = JobEnvironment(id: id, outlet: outlet, register: register)
+            guard jobs[id] == nil, jobs.count < Self.jobLimit,
+                let job = JobFactory.make(kind, body, environment)
+            else {
+                outlet.send(.ended(id))
+                return true
+            }
+            jobs[id] = job
+        case .command(let id, let body): jobs[id]?.command(body)
+        case .end(let id):
+            jobs.removeValue(forKey: id)?.end()
+            inputs = inputs.filter { $0.value != id }
+        case .open(let input, let id, let source, let codec):
+            guard let job = jobs[id], inputs[input] == nil, inputs.count < Self.inputLimit else {
+                return true
+            }
+            inputs[input] = id
+            job.open(input, from: source, codec)
+        case .packet(let input, let packet):
+            guard let id = inputs[input] else { return true }
+            jobs[id]?.take(packet, of: input)
+        case .close(let input):
+            guard let id = inputs.removeValue(forKey: input) else { return true }
+            jobs[id]?.close(input)
+        }
+        return true
+    }
+}
+
+/// What the process takes away from itself before it looks at a stranger's byte.
+enum Confinement {
+    /// For decoders, encoders and thread stacks; addresses, not memory that is in use.
+    private static let memory: UInt64 = 6 << 30
+    private static let openFiles: UInt64 = 64
+    private static let niceness: Int32 = 10
+    /// Libraries, fonts, and what the runtime reads of itself.
+    private static let readable = [
+        "/usr", "/lib", "/lib64", "/opt", "/etc/fonts", "/etc/ld.so.cache", "/var/cache/fontconfig", "/proc",
+        "/sys/devices/system/cpu", "/dev/null", "/dev/urandom",
+    ]
+
+    /// - Returns: what the kernel refused.
+    static func confine(parent: Int32) -> [String] {
+        var refusals: [String] = []
+        func note(_ what: String, _ result: Int32) {
+            guard result < 0 else { return }
+            refusals.append("\(what): \(String(cString: strerror(-result)))")
+        }
+        note("privileges", csandbox_drop_privileges())
+        // After the change of user, which would undo it.
+        note("subordinate", csandbox_subordinate(parent, niceness))
+        let isSanitized = ["ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"].contains {
+            ProcessInfo.processInfo.environment[$0] != nil
+        }
+        note("limits", csandbox_limit(isSanitized ? 0 : memory, openFiles))
+        let paths = readable.map { strdup($0) }
+        defer { paths.forEach { free($0) } }
+        let constants = paths.map { UnsafePointer($0) }
+        note("files", csandbox_confine_files(constants, constants.count))
+        note("calls", csandbox_confine_calls())
+        return refusals
+    }
+}

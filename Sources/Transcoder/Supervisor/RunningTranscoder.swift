@@ -1,0 +1,88 @@
+import Base
+import CSandbox
+import Foundation
+
+/// One life of the process, and our end of its socket.
+///
+/// The descriptors are closed when nobody uses them any longer, so that none is written to that was given to somebody
+/// else. The process is waited for by `end`, which must be called once; until then its id means nobody else.
+final class RunningTranscoder: Sendable {
+    struct Failure: Error {
+        let code: Int32
+
+        var text: String { String(cString: strerror(code)) }
+    }
+
+    /// How it ended.
+    struct End: Sendable {
+        let signal: Int32
+        let status: Int32
+        let cpuNanoseconds: Int64
+    }
+
+    let id: Int32
+    let descriptor: Int32
+    let register: DecodingRegister
+
+    /// What the process may know of the server's environment: no secret is in there.
+    private static let passedOn = ["LD_LIBRARY_PATH", "ASAN_OPTIONS", "TSAN_OPTIONS", "FONTCONFIG_FILE"]
+
+    /// To be called by a thread that lives as long as the process shall: the kernel ends the one with the other.
+    init(_ settings: TranscoderSettings) throws(Failure) {
+        var ends: [Int32] = [-1, -1]
+        let result = csandbox_channel(&ends, Int32(TranscoderChannel.socketBuffer))
+        guard result == 0 else { throw Failure(code: -result) }
+        defer { csandbox_close(ends[1]) }
+        let memory = csandbox_shared_memory(DecodingRegister.size)
+        guard memory >= 0, let register = DecodingRegister(descriptor: memory) else {
+            csandbox_close(ends[0])
+            throw Failure(code: memory < 0 ? -memory : ENOMEM)
+        }
+        defer { csandbox_close(memory) }
+        let surroundings = ProcessInfo.processInfo.environment
+        let environment =
+            ["LANG=C.UTF-8", "HOME=/nonexistent"]
+            + Self.passedOn.compactMap { name in surroundings[name].map { "\(name)=\($0)" } }
+        let process = Self.withStrings(["rostrum", "transcoder", "\(getpid())"]) { arguments in
+            Self.withStrings(environment) { environment in
+                csandbox_spawn(settings.executable, arguments, environment, ends[1], memory)
+            }
+        }
+        guard process > 0 else {
+            csandbox_close(ends[0])
+            throw Failure(code: -process)
+        }
+        id = process
+        descriptor = ends[0]
+        self.register = register
+    }
+
+    deinit {
+        csandbox_close(descriptor)
+    }
+
+    func kill() {
+        csandbox_kill(id)
+    }
+
+    /// Makes sure that the process has ended.
+    func end() -> End {
+        csandbox_shutdown(descriptor)
+        kill()
+        var (signal, status, nanoseconds): (Int32, Int32, Int64) = (0, 0, 0)
+        _ = csandbox_ended(id, 1, &signal, &status, &nanoseconds)
+        return End(signal: signal, status: status, cpuNanoseconds: nanoseconds)
+    }
+
+    private static func withStrings<Result>(
+        _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
+    ) -> Result {
+        var pointers = strings.map { strdup($0) }
+        pointers.append(nil)
+        defer { pointers.forEach { free($0) } }
+        return pointers.withUnsafeBufferPointer { buffer in
+            guard let base = buffer.baseAddress else { preconditionFailure("an array with an element") }
+            return body(base)
+        }
+    }
+}

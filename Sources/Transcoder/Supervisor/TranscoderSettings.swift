@@ -1,0 +1,66 @@
+import Base
+
+/// How a supervisor runs its transcoder.
+package struct TranscoderSettings: Sendable {
+    /// A program that takes `transcoder` as its first argument; the server itself.
+    package var executable = "/proc/self/exe"
+    /// Bytes that may wait for the process: media beyond this is dropped, whole frames of it.
+    package var queueLimit = 8 << 20
+    /// Before the process is started again, doubled each time up to `longestPause`.
+    package var shortestPause = Duration.milliseconds(100)
+    package var longestPause = Duration.seconds(10)
+    /// A process that lived for so long has not been started in vain.
+    package var lifeThatCounts = Duration.seconds(20)
+    /// A decoder that takes longer over one frame is stuck.
+    package var decodingLimit = Duration.seconds(10)
+
+    package init() {}
+}
+
+/// What is counted of the transcoder.
+package struct TranscoderStatistics: Equatable, Sendable {
+    package var isRunning = false
+    package var starts: UInt64 = 0
+    /// Ends that nobody asked for.
+    package var deaths: UInt64 = 0
+    /// CPU time of all its lives.
+    package var cpuNanoseconds: Int64 = 0
+    package var residentBytes: Int64 = 0
+    package var jobs = 0
+    package var inputs = 0
+    /// Packets that found no room in the queue.
+    package var packetsDropped: UInt64 = 0
+    package var queuedBytes = 0
+    /// Sources that are not decoded any more.
+    package var refusedSources = 0
+
+    package init() {}
+}
+
+/// Remembers what the process died of.
+struct DeathRegister: Sendable {
+    /// So many deaths, and the source is not decoded any more.
+    static let limit = 3
+    /// Deaths are forgotten after this.
+    static let memory = Duration.seconds(600)
+    private static let sourceLimit = 1_000
+
+    private var deaths: [SourceKey: [MonotonicTime]] = [:]
+
+    mutating func note(_ sources: some Sequence<SourceKey>, at now: MonotonicTime) {
+        deaths = deaths.compactMapValues { times in
+            // Those that are refused stay so.
+            if times.count >= Self.limit { return times }
+            let recent = times.filter { now < $0 + Self.memory }
+            return recent.isEmpty ? nil : recent
+        }
+        for source in Set(sources) {
+            guard deaths[source] != nil || deaths.count < Self.sourceLimit else { continue }
+            deaths[source, default: []].append(now)
+        }
+    }
+
+    func refuses(_ source: SourceKey) -> Bool { (deaths[source]?.count ?? 0) >= Self.limit }
+
+    var refusedCount: Int { deaths.values.count { $0.count >= Self.limit } }
+}

@@ -1,0 +1,176 @@
+import Base
+import Forwarding
+import TestSupport
+import Testing
+import Transcoder
+
+@testable import Node
+
+@Suite struct `A preview schedule` {
+    private let show: StreamID
+    private let source: PreviewSchedule.Source
+    private var schedule = PreviewSchedule()
+
+    init() throws {
+        var random = SeededGenerator(seed: 1)
+        show = try #require(StreamID("show"))
+        source = PreviewSchedule.Source(session: SessionID(using: &random), mid: "1", worker: 2)
+    }
+
+    private func time(_ seconds: Double) -> MonotonicTime {
+        MonotonicTime(nanoseconds: Int64(seconds * 1e9))
+    }
+
+    private mutating func orders(_ seconds: Double) -> [PreviewSchedule.Order] {
+        schedule.orders(at: time(seconds))
+    }
+
+    private func tap(_ number: UInt64) -> TapID { TapID(number: number) }
+
+    @Test mutating func `takes a picture at once, may ask for it, and waits`() {
+        _ = schedule.setSources([show: source], at: time(0))
+        let first = orders(0)
+        #expect(first == [.open(show, source, after: nil, mayAsk: true)])
+        schedule.began(tap(1), of: show)
+        let second = orders(9)
+        #expect(second.isEmpty)
+        // No key frame came.
+        let third = orders(10)
+        #expect(third == [.ask(tap(1), worker: 2)])
+        let fourth = orders(19)
+        #expect(fourth.isEmpty)
+    }
+
+    @Test mutating func `takes another one after five seconds, and asks after ten`() {
+        _ = schedule.setSources([show: source], at: time(0))
+        _ = orders(0)
+        schedule.began(tap(1), of: show)
+        let mark = mark(7)
+        let isTaken = schedule.captured(tap(1), of: show, mark, at: time(1))
+        #expect(isTaken)
+        let early = orders(2)
+        #expect(early.isEmpty)
+        schedule.made(of: show)
+        let stillEarly = orders(5.9)
+        #expect(stillEarly.isEmpty)
+        let due = orders(6)
+        #expect(due == [.open(show, source, after: mark, mayAsk: false)])
+        schedule.began(tap(2), of: show)
+        let asked = orders(10)
+        #expect(asked == [.ask(tap(2), worker: 2)])
+    }
+
+    @Test mutating func `lets go of a source that is gone`() {
+        _ = schedule.setSources([show: source], at: time(0))
+        _ = orders(0)
+        schedule.began(tap(1), of: show)
+        let closed = schedule.setSources([:], at: time(1))
+        #expect(closed == [.close(tap(1), worker: 2)])
+        let isTaken = schedule.captured(tap(1), of: show, mark(1), at: time(1))
+        #expect(!isTaken)
+        let after = orders(100)
+        #expect(after.isEmpty)
+    }
+
+    @Test mutating func `makes only so many at a time`() throws {
+        var sources: [StreamID: PreviewSchedule.Source] = [:]
+        for index in 0..<100 { sources[try #require(StreamID("s\(index)"))] = source }
+        _ = schedule.setSources(sources, at: time(0))
+        let first = orders(0)
+        #expect(first.count == PreviewSchedule.makingLimit)
+        for case .open(let stream, _, _, _) in first {
+            schedule.began(tap(1), of: stream)
+            _ = schedule.captured(tap(1), of: stream, mark(1), at: time(0))
+        }
+        let second = orders(0)
+        #expect(second.isEmpty)
+    }
+
+    private func mark(_ number: Int64) -> TapMark { TapMark(epoch: 0, sequenceNumber: number) }
+}
+
+@Suite struct `A preview shelf` {
+    private var shelf = PreviewShelf(limit: 1_000)
+
+    private func preview(_ size: Int) -> StoredPreview {
+        StoredPreview(
+            PreviewPicture(
+                width: 360, height: 200, blurHash: "L", webP: [UInt8](repeating: 1, count: size / 2),
+                jpeg: [UInt8](repeating: 2, count: size - size / 2)),
+            about: StreamPreview(
+                width: 360, height: 200, capturedAt: WallTime(milliseconds: 1), blurHash: "L", url: "/"))
+    }
+
+    @Test mutating func `keeps the latest of each stream, within its bound`() throws {
+        let streams = try (0..<5).map { try #require(StreamID("s\($0)")) }
+        for _ in 0..<10 { shelf.store(preview(300), of: streams[0]) }
+        #expect(shelf.byteCount == 300)
+        for stream in streams.dropFirst() { shelf.store(preview(300), of: stream) }
+        #expect(shelf.byteCount == 900)
+        #expect(shelf[streams[0]] == nil)
+        #expect(shelf[streams[1]] == nil)
+        #expect(shelf[streams[4]] != nil)
+    }
+
+    @Test mutating func `lets those go first whose stream has ended`() throws {
+        let streams = try (0..<4).map { try #require(StreamID("s\($0)")) }
+        for stream in streams.prefix(3) { shelf.store(preview(300), of: stream) }
+        shelf.setEnded(true, streams[1])
+        shelf.store(preview(300), of: streams[3])
+        #expect(shelf[streams[0]] != nil)
+        #expect(shelf[streams[1]] == nil)
+    }
+}
+
+@Suite struct `A preview's address` {
+    private let show: StreamID
+    private let signed = PreviewAddress(key: PreviewAddress.key(from: Secret([1, 2, 3])))
+
+    init() throws {
+        show = try #require(StreamID("show"))
+    }
+
+    /// The query of an address that was made at this time.
+    private func query(_ address: String) -> [String: String] {
+        let items = address.split(separator: "?").last?.split(separator: "&") ?? []
+        return Dictionary(
+            uniqueKeysWithValues: items.map { item in
+                let parts = item.split(separator: "=").map(String.init)
+                return (parts[0], parts[1])
+            })
+    }
+
+    private func isGood(
+        _ change: (inout [String: String]) -> Void = { _ in }, stream: StreamID? = nil, now: Int = 1_000_100
+    ) -> Bool {
+        var query = query(signed.url(of: show, takenAt: WallTime(milliseconds: 1_000_000_000)))
+        change(&query)
+        return signed.isGood(
+            for: stream ?? show, time: query["ts"] ?? "", lifetime: query["ttl"] ?? "",
+            signature: query["sig"] ?? "", now: now)
+    }
+
+    @Test func `is good for a while`() {
+        #expect(isGood())
+        #expect(isGood(now: 1_000_000 + PreviewAddress.lifetime - 1))
+        #expect(!isGood(now: 1_000_000 + PreviewAddress.lifetime))
+        #expect(!isGood(now: 999_000))
+    }
+
+    @Test func `is good for its stream, as it was signed, and for no other`() {
+        #expect(!isGood(stream: StreamID("other")))
+        #expect(!isGood { $0["ts"] = "1000050" })
+        #expect(!isGood { $0["ttl"] = "864000" })
+        #expect(!isGood { $0["sig"] = String(($0["sig"] ?? "").reversed()) })
+        #expect(!isGood { $0["sig"] = "" })
+        #expect(!isGood { $0["ttl"] = "99999999999999999999" })
+    }
+
+    @Test func `needs no signature where all streams are public`() {
+        let address = PreviewAddress(key: nil)
+        #expect(!address.isSigned)
+        #expect(
+            address.url(of: show, takenAt: WallTime(milliseconds: 5)) == "/v1/streams/show/preview.webp?v=5")
+        #expect(!address.isGood(for: show, time: "1", lifetime: "1", signature: "", now: 1))
+    }
+}

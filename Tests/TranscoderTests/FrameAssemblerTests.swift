@@ -1,0 +1,135 @@
+import Base
+import TestSupport
+import Testing
+import Transcoder
+import Wire
+
+@Suite final class `A frame assembler` {
+    private var assembler = FrameAssembler()
+
+    /// A VP8 packet of the frame at `time`; the first of a key frame where `isEntry`.
+    private func packet(
+        _ number: Int64, time: UInt32, isEntry: Bool = false, ends: Bool = true, epoch: UInt32 = 0
+    ) -> InputPacket {
+        InputPacket(
+            sequenceNumber: number, timestamp: time, marker: ends, codec: .vp8, isEntryPoint: isEntry,
+            epoch: epoch, arrival: .zero, payload: [0x10, UInt8(truncatingIfNeeded: number)])
+    }
+
+    private func insert(_ packet: InputPacket, at now: MonotonicTime) -> [AssembledFrame] {
+        assembler.insert(packet, at: now)
+    }
+
+    private func advance(to now: MonotonicTime) -> [AssembledFrame] { assembler.advance(to: now) }
+
+    private func times(_ frames: [AssembledFrame]) -> [UInt32] { frames.map(\.timestamp) }
+
+    @Test func `begins with a key frame`() {
+        #expect(insert(packet(1, time: 10), at: .zero).isEmpty)
+        #expect(assembler.needsKeyFrame)
+        let frames = insert(packet(2, time: 20, isEntry: true), at: .zero)
+        #expect(times(frames) == [20])
+        #expect(frames.first?.isKeyFrame == true)
+        #expect(frames.first?.bytes == [2])
+        #expect(!assembler.needsKeyFrame)
+        #expect(times(insert(packet(3, time: 30), at: .zero)) == [30])
+    }
+
+    @Test func `waits for the packets of a frame in whatever order they come`() {
+        #expect(insert(packet(5, time: 10, isEntry: true, ends: false), at: .zero).isEmpty)
+        #expect(insert(packet(7, time: 10), at: .zero).isEmpty)
+        #expect(insert(packet(8, time: 20), at: .zero).isEmpty)
+        let frames = insert(packet(6, time: 10, ends: false), at: .zero)
+        #expect(times(frames) == [10, 20])
+        #expect(frames.first?.bytes == [5, 6, 7])
+    }
+
+    @Test func `gives up what is missing, and asks for a key frame`() {
+        _ = insert(packet(1, time: 10, isEntry: true), at: .zero)
+        #expect(insert(packet(3, time: 30), at: .zero).isEmpty)
+        #expect(advance(to: .zero + .milliseconds(200)).isEmpty)
+        #expect(!assembler.needsKeyFrame)
+        _ = advance(to: .zero + .milliseconds(300))
+        #expect(assembler.needsKeyFrame)
+        #expect(insert(packet(4, time: 40), at: .zero + .milliseconds(301)).isEmpty)
+        let frames = insert(packet(5, time: 50, isEntry: true), at: .zero + .milliseconds(302))
+        #expect(times(frames) == [50])
+    }
+
+    @Test func `goes on with a key frame that came behind a gap`() {
+        _ = insert(packet(1, time: 10, isEntry: true), at: .zero)
+        _ = insert(packet(3, time: 30, isEntry: true), at: .zero)
+        #expect(times(insert(packet(4, time: 40), at: .zero)) == [])
+        #expect(times(advance(to: .zero + .seconds(1))) == [30, 40])
+    }
+
+    @Test func `starts anew with another source`() {
+        _ = insert(packet(100, time: 10, isEntry: true), at: .zero)
+        #expect(insert(packet(3, time: 5, epoch: 1), at: .zero).isEmpty)
+        #expect(assembler.needsKeyFrame)
+        let frames = insert(packet(4, time: 9, isEntry: true, epoch: 1), at: .zero)
+        #expect(times(frames) == [9])
+        #expect(frames.first?.epoch == 1)
+    }
+
+    /// Whatever comes, memory is bounded and frames go forward.
+    @Test(arguments: 0..<20) func `survives anything`(_ seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        var assembler = FrameAssembler()
+        var now = MonotonicTime.zero
+        var last: Int64 = .min
+        for _ in 0..<3_000 {
+            now = now + .milliseconds(Int64.random(in: 0...40, using: &random))
+            let number = Int64.random(in: 0...5_000, using: &random)
+            var packet = packet(
+                number, time: UInt32(number / 3), isEntry: number % 30 == 0, ends: number % 3 == 2)
+            packet.codec = InputCodec(rawValue: UInt8.random(in: 0...4, using: &random)) ?? .vp8
+            packet.payload = (0..<Int.random(in: 0...40, using: &random)).map { _ in
+                UInt8.random(in: 0...255, using: &random)
+            }
+            for frame in assembler.insert(packet, at: now) + assembler.advance(to: now) {
+                #expect(Int64(frame.timestamp) > last)
+                last = Int64(frame.timestamp)
+            }
+        }
+    }
+}
+
+@Suite struct `A frame depacketizer` {
+    @Test func `joins aggregated and fragmented H.264 units`() throws {
+        let aggregate: [UInt8] = [24, 0, 2, 0x67, 1, 0, 2, 0x68, 2]
+        let fragments: [[UInt8]] = [[0x7C, 0x85, 10], [0x7C, 0x05, 11], [0x7C, 0x45, 12]]
+        let frame = try FrameDepacketizer.frame(.h264, [aggregate] + fragments)
+        #expect(frame == [0, 0, 0, 1, 0x67, 1, 0, 0, 0, 1, 0x68, 2, 0, 0, 0, 1, 0x65, 10, 11, 12])
+    }
+
+    @Test func `gives AV1 units their sizes`() throws {
+        // Two elements, of which the last goes on in the next packet.
+        let first: [UInt8] = [0x28, 2, 0x08, 0xAA, 0x30, 1, 2]
+        let second: [UInt8] = [0x90, 3, 4]
+        let frame = try FrameDepacketizer.frame(.av1, [first, second])
+        #expect(frame == [0x12, 0, 0x0A, 1, 0xAA, 0x32, 4, 1, 2, 3, 4])
+    }
+
+    @Test func `tells the layers of a VP9 picture apart`() throws {
+        // I = 0, P = 0, L = 1, F = 0, B and E: layer 0, then layer 1.
+        let first: [UInt8] = [0x2C, 0x00, 0x00, 1, 2]
+        let second: [UInt8] = [0x2C, 0x02, 0x00, 3]
+        let frame = try FrameDepacketizer.frame(.vp9, [first, second])
+        let marker: UInt8 = 0b1101_1001
+        #expect(frame == [1, 2, 3, marker, 2, 0, 0, 0, 1, 0, 0, 0, marker])
+    }
+
+    @Test(arguments: [VideoCodec.vp8, .vp9, .h264, .av1], 0..<10)
+    func `survives anything`(_ codec: VideoCodec, seed: UInt64) {
+        var random = SeededGenerator(seed: seed)
+        for _ in 0..<500 {
+            let payloads = (0..<Int.random(in: 0...4, using: &random)).map { _ in
+                (0..<Int.random(in: 0...30, using: &random)).map { _ in
+                    UInt8.random(in: 0...255, using: &random)
+                }
+            }
+            _ = try? FrameDepacketizer.frame(codec, payloads)
+        }
+    }
+}

@@ -1,0 +1,198 @@
+import Base
+import Codecs
+import Foundation
+import Synchronization
+import TestSupport
+import Testing
+import Transcoder
+import Wire
+
+/// A supervisor whose process is the program that was built beside the tests.
+private func supervisor(_ change: (inout TranscoderSettings) -> Void = { _ in }) -> TranscoderSupervisor {
+    var settings = TranscoderSettings()
+    settings.executable = BuiltProducts.path("rostrum")
+    settings.shortestPause = .milliseconds(10)
+    change(&settings)
+    return TranscoderSupervisor(settings, log: .silent)
+}
+
+/// What jobs tell, to be waited for.
+private struct Events: Sendable {
+    let stream: AsyncStream<TranscoderSupervisor.JobEvent>
+    private let continuation: AsyncStream<TranscoderSupervisor.JobEvent>.Continuation
+
+    init() {
+        (stream, continuation) = AsyncStream.makeStream()
+    }
+
+    var handler: TranscoderSupervisor.Handler {
+        { [continuation] in _ = continuation.yield($0) }
+    }
+
+    func next() async throws -> TranscoderSupervisor.JobEvent {
+        for await event in stream { return event }
+        throw CancellationError()
+    }
+
+    func picture() async throws -> PreviewPicture? {
+        guard case .report(let bytes) = try await next() else { return nil }
+        return try PreviewPicture.read(bytes)
+    }
+}
+
+/// A frame in one VP8 or VP9 packet, or H.264 and AV1 units of their own: as much RTP as the decoder needs.
+private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
+    switch codec {
+    case .vp8: [[0x10] + frame]
+    case .vp9: [[0x0C] + frame]
+    case .h264: [Array(frame.dropFirst(4))]
+    // The whole temporal unit is one element, which is what a sender must not do, but says the same.
+    case .av1: [[0x18] + frame.dropFirst(2)]
+    }
+}
+
+@Suite(.serialized, .timeLimit(.minutes(2))) struct `The transcoder` {
+    @Test(arguments: [VideoCodec.vp8, .vp9, .h264, .av1])
+    func `makes a preview of a key frame`(_ codec: VideoCodec) async throws {
+        let supervisor = supervisor()
+        defer { supervisor.stop() }
+        let events = Events()
+        let frame = try #require(try SampleVideo.frames(codec).first)
+        let request = PreviewRequest(
+            source: SourceKey(number: 1), codec: codec, payloads: payloads(codec, frame))
+        #expect(supervisor.begin(.preview, request.bytes, events.handler) != nil)
+        let picture = try #require(try await events.picture())
+        #expect((picture.width, picture.height) == (360, 203))
+        #expect(picture.blurHash.count == 28)
+        let pixels = try SampleVideo.ffmpeg(
+            ["-f", "webp_pipe", "-i", "-", "-f", "rawvideo", "-pix_fmt", "bgra", "-"], input: picture.webP)
+        try #require(pixels.count == 360 * 203 * 4)
+        // Red, top left.
+        let place = (50 * 360 + 90) * 4
+        #expect(pixels[place] < 20 && pixels[place + 1] < 20 && pixels[place + 2] > 235)
+    }
+
+    @Test(arguments: [(UInt8(1), 2), (2, 3), (3, 1)])
+    func `shows a preview the right way up`(_ orientation: UInt8, quarter: Int) async throws {
+        let supervisor = supervisor()
+        defer { supervisor.stop() }
+        let events = Events()
+        let frame = try #require(try SampleVideo.frames(.vp8).first)
+        let request = PreviewRequest(
+            source: SourceKey(number: 1), codec: .vp8, orientation: orientation,
+            payloads: payloads(.vp8, frame))
+        #expect(supervisor.begin(.preview, request.bytes, events.handler) != nil)
+        let picture = try #require(try await events.picture())
+        #expect(picture.width == 360)
+        #expect(picture.height == (orientation == 2 ? 203 : 640))
+        let pixels = try SampleVideo.ffmpeg(
+            ["-f", "mjpeg", "-i", "-", "-f", "rawvideo", "-pix_fmt", "bgra", "-"], input: picture.jpeg)
+        let colours: [[Bool]] = [
+            [false, false, true], [false, true, false], [true, false, false], [true, true, true],
+        ]
+        let place = (20 * 360 + 20) * 4
+        #expect(pixels[place..<(place + 3)].map { $0 > 128 } == colours[quarter])
+    }
+
+    @Test func `survives broken key frames, and makes the next preview`() async throws {
+        let supervisor = supervisor()
+        defer { supervisor.stop() }
+        var random = SeededGenerator(seed: 3)
+        let events = Events()
+        for codec in [VideoCodec.vp8, .vp9, .h264, .av1] {
+            let frame = try #require(try SampleVideo.frames(codec, width: 320, height: 180).first)
+            for index in 0..<60 {
+                var broken = frame
+                for _ in 0...Int.random(in: 0...8, using: &random) {
+                    broken[Int.random(in: broken.indices, using: &random)] = UInt8.random(
+                        in: 0...255, using: &random)
+                }
+                let request = PreviewRequest(
+                    source: SourceKey(number: UInt64(index)), codec: codec, payloads: payloads(codec, broken))
+                guard supervisor.begin(.preview, request.bytes, events.handler) != nil else { continue }
+                // A report, unless the process died; either way the end of the job.
+                while case .report = try await events.next() {}
+            }
+        }
+        let frame = try #require(try SampleVideo.frames(.vp8).first)
+        let request = PreviewRequest(
+            source: SourceKey(number: 10_000), codec: .vp8, payloads: payloads(.vp8, frame))
+        #expect(supervisor.begin(.preview, request.bytes, events.handler) != nil)
+        #expect(try await events.picture() != nil)
+    }
+
+    @Test func `is started again when it is killed`() async throws {
+        let supervisor = supervisor()
+        defer { supervisor.stop() }
+        let frame = try #require(try SampleVideo.frames(.vp8).first)
+        let request = PreviewRequest(
+            source: SourceKey(number: 1), codec: .vp8, payloads: payloads(.vp8, frame))
+        for round in 1...3 {
+            let events = Events()
+            #expect(supervisor.begin(.preview, request.bytes, events.handler) != nil)
+            #expect(try await events.picture() != nil)
+            #expect(supervisor.statistics.starts == UInt64(round))
+            #expect(try await events.next() == .ended)
+            supervisor.kill()
+            while supervisor.statistics.deaths < round { try await Task.sleep(for: .milliseconds(2)) }
+        }
+        #expect(supervisor.statistics.deaths == 3)
+        #expect(supervisor.statistics.cpuNanoseconds > 0)
+    }
+
+    @Test func `is confined`() async throws {
+        let supervisor = supervisor()
+        defer { supervisor.stop() }
+        let frame = try #require(try SampleVideo.frames(.vp8).first)
+        let request = PreviewRequest(
+            source: SourceKey(number: 1), codec: .vp8, payloads: payloads(.vp8, frame))
+        let events = Events()
+        #expect(supervisor.begin(.preview, request.bytes, events.handler) != nil)
+        #expect(try await events.picture() != nil)
+        let process = try #require(supervisor.processID)
+        let status = try String(contentsOfFile: "/proc/\(process)/status", encoding: .utf8)
+        func field(_ name: String) -> String? {
+            status.split(separator: "\n").first { $0.hasPrefix(name + ":") }
+                .map { $0.dropFirst(name.count + 1).trimmingCharacters(in: .whitespaces) }
+        }
+        #expect(field("NoNewPrivs") == "1")
+        #expect(field("Seccomp") == "2")
+        #expect(field("Uid")?.hasPrefix("0") == false)
+        if getuid() == 0 {
+            let environment = try Data(contentsOf: URL(fileURLWithPath: "/proc/\(process)/environ"))
+            #expect(!String(decoding: environment, as: UTF8.self).contains("ROSTRUM"))
+            let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")
+            #expect(open.compactMap { Int($0) }.sorted().prefix(5) == [0, 1, 2, 3, 4])
+        }
+    }
+
+    @Test func `is ended with its supervisor`() async throws {
+        let supervisor = supervisor()
+        let events = Events()
+        #expect(supervisor.begin(.preview, [], events.handler) != nil)
+        // It refuses such a job, and lives on.
+        #expect(try await events.next() == .ended)
+        let process = try #require(supervisor.processID)
+        supervisor.stop()
+        #expect(kill(process, 0) == -1)
+        #expect(supervisor.begin(.preview, [], events.handler) == nil)
+    }
+
+    @Test func `is not fed more than fits into the queue`() throws {
+        let supervisor = supervisor { settings in
+            settings.executable = "/nonexistent"
+            settings.queueLimit = 10_000
+        }
+        defer { supervisor.stop() }
+        let job = try #require(supervisor.begin(.preview, []) { _ in })
+        let input = try #require(supervisor.open(for: job, from: SourceKey(number: 1), .vp8))
+        for index in 0..<100 {
+            let packet = InputPacket(
+                sequenceNumber: Int64(index), timestamp: UInt32(index / 10), marker: index % 10 == 9,
+                codec: .vp8, isEntryPoint: false, arrival: .zero)
+            supervisor.feed(input, packet, payload: [UInt8](repeating: 0, count: 1_000).span)
+        }
+        #expect(supervisor.statistics.packetsDropped > 90)
+        #expect(supervisor.statistics.queuedBytes < 10_200)
+    }
+}
