@@ -44,15 +44,15 @@ extension Node {
 
     /// Looks who speaks, on every stage.
     func conductRooms() {
-        guard !rooms.isEmpty else { return }
         let now = MonotonicClock.now()
+        keepCompositions(at: now)
         for stream in Array(rooms.keys) {
             guard let effects = rooms[stream]?.advance(to: now) else { continue }
             perform(effects, in: stream)
         }
     }
 
-    private func perform(_ effects: [StageRoom.Effect], in stream: StreamID) {
+    func perform(_ effects: [StageRoom.Effect], in stream: StreamID) {
         for effect in effects {
             switch effect {
             case .command(let command, let worker):
@@ -65,6 +65,8 @@ extension Node {
             case .programme(let tracks):
                 for worker in workers { _ = worker.post(.setProgramme(stream, tracks)) }
                 announceProgramme(of: stream)
+            case .compose(let speakers): compose(speakers, in: stream)
+            case .refresh(let track): refresh(track, in: stream)
             }
         }
     }
@@ -154,8 +156,13 @@ extension Node {
 
     /// Chooses whose picture the viewers of a stream get, for as long as somebody is on its stage.
     func setProgramme(_ programme: StageDetails.Programme, of stream: StreamID) {
-        // Until there is a composer, whoever speaks stands for all.
-        let programme: StageRoom.Programme = programme == .host ? .host : .activeSpeaker
+        // Where there is no composer, whoever speaks stands for all.
+        let programme: StageRoom.Programme =
+            switch programme {
+            case .host: .host
+            case .activeSpeaker: .activeSpeaker
+            case .composed: transcoder == nil ? .activeSpeaker : .composed
+            }
         guard let effects = rooms[stream]?.setProgramme(programme) else { return }
         perform(effects, in: stream)
     }

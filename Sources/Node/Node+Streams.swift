@@ -58,7 +58,9 @@ extension Node {
             deliverMute(kind.rawValue, to: participant, by: sender, in: stream)
         case .showMute(let participant, let audio, let video):
             setMute(StageRoom.Mute(audio: audio, video: video), of: participant, in: stream)
-        case .setProgramme(let programme): setProgramme(programme, of: stream)
+        case .setProgramme(let programme):
+            setProgramme(programme, of: stream)
+            updateComposition(of: stream)
         case .retire(let participant):
             await endSessions(of: stream, because: "off stage") { record in
                 !record.request.isWatching && record.request.participant == participant

@@ -41,6 +41,10 @@ package actor Node {
     var lookups: [StreamID: Task<StreamHost, any Error>] = [:]
     var requestsUnderWay: Set<IdempotencyKey> = []
     let hostEnvironment: StreamHost.Environment
+    /// Programmes that are composed.
+    var compositions: [StreamID: ComposedProgramme] = [:]
+    var compositionsLost: UInt64 = 0
+    let compositionEvents = AsyncStream.makeStream(of: (StreamID, CompositionEvent).self)
     private let effects: AsyncStream<(StageEffect, StreamID)>
     private var performer: Task<Void, Never>?
     /// Numbers sessions in the order in which they were made.
@@ -50,6 +54,7 @@ package actor Node {
     private var listener: Task<Void, Never>?
     private var housekeeping: Task<Void, Never>?
     private var conducting: Task<Void, Never>?
+    private var composing: Task<Void, Never>?
     var launching: Task<Void, Never>?
 
     /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
@@ -127,6 +132,9 @@ package actor Node {
                 await self?.keepHouse()
             }
         }
+        composing = Task { [stream = compositionEvents.stream, weak self] in
+            for await (id, event) in stream { await self?.take(event, of: id) }
+        }
         conducting = Task { [weak self] in
             while !Task.isCancelled {
                 do { try await Task.sleep(for: StageRoom.interval) } catch { return }
@@ -141,6 +149,7 @@ package actor Node {
         isStopping = true
         housekeeping?.cancel()
         conducting?.cancel()
+        composing?.cancel()
         listener?.cancel()
         entrance?.stop()
         for worker in workers { worker.stop() }

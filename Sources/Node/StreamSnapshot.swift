@@ -91,6 +91,7 @@ package struct StreamSnapshot: Equatable, Sendable {
             "endReason": .text(endReason?.rawValue),
             "final": .bool(state == .ended && !mayBeginAnew),
             "programme": .string(details.programme.rawValue),
+            "composition": details.composition?.json ?? .null,
             "layers": .array(details.layers.map { .string($0.rawValue) }),
             "doorsOpen": .bool(areDoorsOpen),
             "viewers": .integer(viewers),

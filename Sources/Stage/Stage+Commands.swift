@@ -124,7 +124,9 @@ extension Stage {
         if isRescheduled, record.phase != .backstage { throw .alreadyLive }
         try details.validate(at: now.wall, startsAtIsNew: details.startsAt != record.details.startsAt)
         if details != record.details { outcome.changes.append(.edited(details)) }
-        if details.programme != record.details.programme {
+        if details.programme != record.details.programme
+            || details.composition != record.details.composition
+        {
             outcome.effects.append(.setProgramme(details.programme))
         }
     }

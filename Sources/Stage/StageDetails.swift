@@ -16,6 +16,71 @@ package struct StageDetails: Equatable, Sendable, Codable {
         case background, player, movable, lite, float
     }
 
+    /// How a composed programme looks.
+    package struct Composition: Equatable, Sendable, Codable {
+        package enum Layout: String, Sendable, Codable, CaseIterable {
+            /// Everybody as large as everybody else.
+            case grid
+            /// Whoever spoke last large, the others small beside.
+            case spotlight
+        }
+
+        /// What lies behind the pictures, as `#RRGGBB`.
+        package struct Color: Equatable, Sendable, Codable {
+            /// 0xRRGGBB.
+            package let rgb: UInt32
+
+            package init(rgb: UInt32) {
+                self.rgb = rgb & 0xFF_FF_FF
+            }
+
+            /// - Returns: nil for what is none.
+            package init?(_ text: String) {
+                let digits = text.utf8.dropFirst()
+                guard text.utf8.first == UInt8(ascii: "#"), digits.count == 6,
+                    digits.allSatisfy({ Character(UnicodeScalar($0)).isHexDigit }),
+                    let rgb = UInt32(text.dropFirst(), radix: 16)
+                else { return nil }
+                self.rgb = rgb
+            }
+
+            package var text: String {
+                let digits = String(rgb, radix: 16)
+                return "#" + String(repeating: "0", count: 6 - digits.count) + digits
+            }
+        }
+
+        /// Of the picture, in pixels; even.
+        package var width = 1_280
+        package var height = 720
+        package var framesPerSecond = 30
+        /// Of the video, in bits a second.
+        package var bitrate = 2_000_000
+        package var layout = Layout.grid
+        package var background = Color(rgb: 0x15_1A_22)
+
+        package init() {}
+
+        package static let sideRange = 320...1_920
+        package static let pixelLimit = 1_920 * 1_080
+        package static let rateRange = 5...30
+        package static let bitrateRange = 150_000...8_000_000
+
+        var isValid: Bool {
+            Self.sideRange.contains(width) && Self.sideRange.contains(height)
+                && width.isMultiple(of: 2) && height.isMultiple(of: 2) && width * height <= Self.pixelLimit
+                && Self.rateRange.contains(framesPerSecond) && Self.bitrateRange.contains(bitrate)
+        }
+
+        package var json: JSON {
+            .object([
+                "width": .integer(width), "height": .integer(height), "fps": .integer(framesPerSecond),
+                "bitrate": .integer(bitrate), "layout": .string(layout.rawValue),
+                "background": .string(background.text),
+            ])
+        }
+    }
+
     package var title: String?
     /// When viewers expect it to begin.
     package var startsAt: WallTime?
@@ -24,6 +89,8 @@ package struct StageDetails: Equatable, Sendable, Codable {
     /// How long a host may be away from a live stream.
     package var hostGraceSeconds = 30
     package var programme = Programme.host
+    /// Nil for what is usual.
+    package var composition: Composition?
     package var layers: [Layer] = Layer.allCases
 
     package init() {}
@@ -47,6 +114,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
         }
         guard Self.joinAheadRange.contains(joinAheadSeconds) else { throw .invalid("joinAheadSeconds") }
         guard Self.hostGraceRange.contains(hostGraceSeconds) else { throw .invalid("hostGraceSeconds") }
+        guard composition?.isValid ?? true else { throw .invalid("composition") }
         guard layers.count <= Layer.allCases.count, Set(layers).count == layers.count else {
             throw .invalid("layers")
         }
@@ -80,6 +148,7 @@ package struct StageEdit: Equatable, Sendable {
     package var joinAheadSeconds: Int?
     package var hostGraceSeconds: Int?
     package var programme: StageDetails.Programme?
+    package var composition = Field<StageDetails.Composition>.keep
     package var layers: [StageDetails.Layer]?
 
     package init() {}
@@ -91,6 +160,7 @@ package struct StageEdit: Equatable, Sendable {
         if let joinAheadSeconds { details.joinAheadSeconds = joinAheadSeconds }
         if let hostGraceSeconds { details.hostGraceSeconds = hostGraceSeconds }
         if let programme { details.programme = programme }
+        composition.apply(to: &details.composition)
         if let layers { details.layers = layers }
         return details
     }

@@ -38,6 +38,8 @@ JOIN = """async (path, token, options) => {
     draw();
     speaker.timer = setInterval(draw, 50);
     const audio = new AudioContext(), tone = audio.createOscillator();
+    speaker.tone = tone;
+    speaker.options = options;
     speaker.gain = audio.createGain();
     speaker.gain.gain.value = options.volume;
     const output = audio.createMediaStreamDestination();

@@ -3,7 +3,7 @@ import Peer
 
 /// A track that a session of some worker publishes: all that another worker needs to attach slots to it.
 package struct PublishedTrack: Equatable, Sendable {
-    let key: TrackKey
+    package let key: TrackKey
     package let plan: SourcePlan
     let extensions: ExtensionIDs
 }
@@ -11,6 +11,6 @@ package struct PublishedTrack: Equatable, Sendable {
 /// Names a track among those of all workers.
 package struct TrackKey: Hashable, Sendable {
     /// The worker that receives it from its publisher.
-    let worker: Int
-    let track: TrackID
+    package let worker: Int
+    package let track: TrackID
 }

@@ -15,19 +15,27 @@ package struct StageRoom: Sendable {
         case want(StageLayout.Source, maximumHeight: Int?)
         /// What viewers get instead of what the stream's source sends; nothing of a kind leaves it at that.
         case programme([PublishedTrack])
+        /// Who is to be composed into one picture and one mix; nobody for no composition.
+        case compose([ComposedSpeaker])
+        /// Have the publisher make a key frame.
+        case refresh(PublishedTrack)
     }
 
     /// Whose picture viewers see; they hear who speaks in any case.
     package enum Programme: String, Sendable {
         case host
         case activeSpeaker = "active-speaker"
+        /// Everybody in one picture; whoever speaks until that is there.
+        case composed
     }
 
-    private struct Member: Sendable {
+    struct Member: Sendable {
         let worker: Int
         /// Whether what it sends is the stream's programme.
         let isHost: Bool
         var tracks: [String: PublishedTrack] = [:]
+        /// Whether media ever came.
+        var hasSent = false
     }
 
     /// What a publisher was told of how its picture is wanted.
@@ -46,11 +54,16 @@ package struct StageRoom: Sendable {
     /// Sessions of one participant: a browser, an encoder, and each once more while it comes back.
     package static let maximumOwn = 4
 
-    private var members: [SessionID: Member] = [:]
-    private var ranking = SpeakerRanking()
+    var members: [SessionID: Member] = [:]
+    var ranking = SpeakerRanking()
     package private(set) var layout = StageLayout()
-    private var programme = Programme.host
+    var programme = Programme.host
     private var toldProgramme: [PublishedTrack] = []
+    /// As last told.
+    var toldSpeakers: [ComposedSpeaker] = []
+    var handover = Handover.none
+    /// What was made of them; empty until there is something to see.
+    var composedTracks: [PublishedTrack] = []
     private var wants: [StageLayout.Source: Want] = [:]
     /// As they say themselves.
     private var mutes: [ParticipantID: Mute] = [:]
@@ -104,6 +117,7 @@ package struct StageRoom: Sendable {
         case .published(let session, let tracks):
             for track in tracks { members[session]?.tracks[track.plan.mid] = track }
         case .sourceChanged(let session, let mid, let isActive):
+            if isActive { members[session]?.hasSent = true }
             layout.setActive(isActive, .init(session: session, mid: mid))
             return choose()
         case .voice(let session, let level): ranking.note(level, of: session)
@@ -151,10 +165,12 @@ package struct StageRoom: Sendable {
     package mutating func setMute(_ mute: Mute, of participant: ParticipantID) -> [Effect] {
         guard self.mute(of: participant) != mute, !sessions(of: participant).isEmpty else { return [] }
         mutes[participant] = mute
+        let changes = composition()
         let sources = Set(sessions(of: participant))
-        return layout.sessions.filter { session in
-            layout.slots(of: session).contains { $0.source.map { sources.contains($0.session) } ?? false }
-        }.map { .announce($0) }
+        return changes
+            + layout.sessions.filter { session in
+                layout.slots(of: session).contains { $0.source.map { sources.contains($0.session) } ?? false }
+            }.map { .announce($0) }
     }
 
     // MARK: Time
@@ -162,9 +178,10 @@ package struct StageRoom: Sendable {
     /// Looks who speaks; every `interval`.
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         ranking.advance(to: now)
+        let steps = advanceHandover(to: now)
         // Most streams are one person's.
-        guard members.count > 1 || !wants.isEmpty else { return [] }
-        return choose() + changedWants(at: now)
+        guard members.count > 1 || !wants.isEmpty else { return steps }
+        return steps + choose() + changedWants(at: now)
     }
 
     /// Tells publishers when more or less of their pictures is wanted; of programmes, all is.
@@ -192,7 +209,7 @@ package struct StageRoom: Sendable {
 
     /// Whether viewers may see it, of whose screens the room knows nothing.
     private func isProgramme(_ source: StageLayout.Source) -> Bool {
-        programme == .activeSpeaker || members[source.session]?.isHost == true
+        programme != .host || members[source.session]?.isHost == true
     }
 
     package mutating func setProgramme(_ new: Programme) -> [Effect] {
@@ -202,14 +219,15 @@ package struct StageRoom: Sendable {
 
     /// Who speaks, for as long as nobody else does; nothing while only one person could.
     private func chosenTracks() -> [PublishedTrack] {
+        if isComposed { return composedTracks }
         let voices = layout.activeSources(.audio)
-        guard Set(voices.map(\.session)).count > 1 || programme == .activeSpeaker else { return [] }
+        guard Set(voices.map(\.session)).count > 1 || programme != .host else { return [] }
         var chosen: [PublishedTrack] = []
         let speaker = ranking.loudest.first { id in voices.contains { $0.session == id } }
         if let voice = voices.first(where: { $0.session == speaker }) {
             chosen += [members[voice.session]?.tracks[voice.mid]].compactMap(\.self)
         }
-        guard programme == .activeSpeaker else { return chosen }
+        guard programme != .host else { return chosen }
         let pictures = layout.activeSources(.video).filter { !layout.isScreen($0) }
         let seen = ranking.latest.first { id in pictures.contains { $0.session == id } }
         if let picture = pictures.first(where: { $0.session == seen }) {
@@ -224,8 +242,8 @@ package struct StageRoom: Sendable {
         return members.first { $0.value.tracks.values.contains(chosen) }?.key
     }
 
-    private mutating func choose() -> [Effect] {
-        var effects: [Effect] = []
+    mutating func choose() -> [Effect] {
+        var effects = composition()
         let tracks = chosenTracks()
         if tracks != toldProgramme {
             toldProgramme = tracks

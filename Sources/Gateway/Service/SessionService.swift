@@ -53,6 +53,6 @@ extension Node: SessionService {
         let workers = statistics()
         return MetricsOfNode.collect(workers, streamSnapshots())
             + [MetricsOfNode.joins(workers, published: published, played: played)]
-            + (await transcoderMetrics)
+            + (await transcoderMetrics) + compositionMetrics
     }
 }

@@ -28,6 +28,11 @@ struct JSONBody {
         cleared = Set(members.keys).subtracting(self.members.keys)
     }
 
+    private init(_ members: [String: JSON]) {
+        self.members = members.filter { $0.value != .null }
+        cleared = []
+    }
+
     static func invalid(_ name: String) -> Problem {
         Problem(StageRefusal.rejected(.invalid(name)))
     }
@@ -87,6 +92,12 @@ struct JSONBody {
         edit.joinAheadSeconds = try integer("joinAheadSeconds")
         edit.hostGraceSeconds = try integer("hostGraceSeconds")
         edit.programme = try value("programme")
+        if cleared.contains("composition") {
+            edit.composition = .clear
+        } else if let value = members["composition"] {
+            guard case .object(let fields) = value else { throw Self.invalid("composition") }
+            edit.composition = .set(try JSONBody(fields).composition())
+        }
         if let value = members["layers"] {
             guard case .array(let values) = value else { throw Self.invalid("layers") }
             edit.layers = try values.map { value throws(Problem) in
@@ -97,5 +108,26 @@ struct JSONBody {
             }
         }
         return edit
+    }
+
+    /// How a composed programme shall look; what is not said is as usual.
+    private func composition() throws(Problem) -> StageDetails.Composition {
+        var composition = StageDetails.Composition()
+        do throws(Problem) {
+            composition.width = try integer("width") ?? composition.width
+            composition.height = try integer("height") ?? composition.height
+            composition.framesPerSecond = try integer("fps") ?? composition.framesPerSecond
+            composition.bitrate = try integer("bitrate") ?? composition.bitrate
+            composition.layout = try value("layout") ?? composition.layout
+            if let text = try string("background") {
+                guard let color = StageDetails.Composition.Color(text) else {
+                    throw Self.invalid("composition")
+                }
+                composition.background = color
+            }
+        } catch {
+            throw Self.invalid("composition")
+        }
+        return composition
     }
 }

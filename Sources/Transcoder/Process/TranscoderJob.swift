@@ -39,7 +39,8 @@ enum JobFactory {
     {
         switch kind {
         case .preview: PreviewJob(body, environment)
-        case .composition, .pausePicture, .recording: nil
+        case .composition: CompositionJob(body, environment)
+        case .pausePicture, .recording: nil
         }
     }
 }

@@ -1,0 +1,44 @@
+import Node
+import Transcoder
+
+/// What monitoring knows of composed programmes: of many, the one that does worst.
+extension Node {
+    package var compositionMetrics: [Metric] {
+        let (statuses, lost) = compositionCounters
+        func worst(_ value: (CompositionStatus) -> Double) -> Double { statuses.map(value).max() ?? 0 }
+        return [
+            Metric(
+                "rostrum_compositions", .gauge, "Programmes that are composed now.", Double(statuses.count)),
+            Metric(
+                "rostrum_compositions_lost_total", .counter,
+                "Times that a composition ended with its process.",
+                Double(lost)),
+            Metric(
+                "rostrum_composition_frames_per_second", .gauge,
+                "Pictures a second of the composition with the fewest, over the last second.",
+                statuses.map(\.framesPerSecond).min() ?? 0),
+            Metric(
+                "rostrum_composition_level", .gauge,
+                "How much the most loaded composition gave up: 0 nothing, from 1 on fewer pictures, from 3 on smaller "
+                    + "ones.", worst { Double($0.level) }),
+            Metric(
+                "rostrum_composition_picture_height", .gauge, "Of the smallest composition, in pixels.",
+                Double(statuses.map(\.height).min() ?? 0)),
+            Metric(
+                "rostrum_composition_frame_seconds", .gauge,
+                "Time that one picture of the slowest composition takes, decoding and mixing included.",
+                worst(\.millisecondsPerFrame) / 1_000),
+            Metric(
+                "rostrum_composition_busy", .gauge,
+                "Share of the time that the busiest composition works.", worst(\.load)),
+            Metric(
+                "rostrum_composition_latency_seconds", .gauge,
+                "From the arrival of a speaker's picture until it leaves composed: 95th percentile of the last second.",
+                worst(\.latencyHighMilliseconds) / 1_000),
+            Metric(
+                "rostrum_composition_skipped_frames", .gauge,
+                "Pictures that were left out because their time was over.", worst { Double($0.skippedFrames) }
+            ),
+        ]
+    }
+}

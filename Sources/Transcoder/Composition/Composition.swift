@@ -1,0 +1,316 @@
+import Base
+import Codecs
+import Wire
+
+/// One composed programme: everybody on stage in one picture, and one mix of their voices.
+///
+/// Takes packets in as they come, and gives packets out at its own pace: what is late or missing repeats the last
+/// picture and is made up in the mix, and nothing ever waits for it. Pure: time is a parameter, and whoever drives it
+/// tells what its work cost.
+package final class Composition {
+    /// What libraries do for it; tests may stand in.
+    struct Codecs {
+        /// For the input of this number.
+        var makePictureDecoder: (VideoCodec, UInt64) -> (any PictureDecoder)? = { codec, _ in
+            try? VideoDecoder(codec)
+        }
+        var makeSoundDecoder: (UInt64) -> (any SoundDecoder)? = { _ in try? OpusDecoder() }
+    }
+
+    /// Speakers beyond this have no place and no voice.
+    package static let maximumSpeakers = 64
+    /// Key frames come at least so often, for those who join.
+    static let keyFrameInterval = Duration.seconds(2)
+    /// And on request not more often than this.
+    static let shortestKeyFrameInterval = Duration.milliseconds(300)
+    /// Nobody waits longer for somebody's first picture.
+    static let patience = Duration.milliseconds(800)
+    private static let audioBitrate = 96_000
+    private static let audioPerSecond: Int64 = 50
+
+    private let codecs: Codecs
+    private let start: MonotonicTime
+    private var scene: CompositionScene
+    private var speakers: [String: Speaker] = [:]
+    /// Whose picture or voice an input is.
+    private var inputs: [UInt64: String] = [:]
+    private var assignment = TileAssignment()
+    private var drawn: [String] = []
+    private var canvas: Canvas?
+    private var mixer = Mixer()
+    private var audioClock: FrameClock
+    private var videoClock: FrameClock
+    private var governor = OverloadGovernor()
+    private var videoEncoder: VP8Encoder?
+    private var smallEncoder: VP8Encoder?
+    private let audioEncoder: OpusEncoder?
+    private var audioPackets: PacketMaker
+    private var videoPackets: PacketMaker
+    private var smallPackets: PacketMaker
+    private var isKeyFrameWanted = true
+    private var lastKeyFrame: MonotonicTime?
+    private var frameCount: UInt64 = 0
+    private var isReady = false
+    private var meter = CompositionMeter()
+    private var lastSkipped: UInt64 = 0
+
+    package convenience init(_ scene: CompositionScene, seed: UInt64, at now: MonotonicTime) {
+        self.init(scene, seed: seed, codecs: Codecs(), at: now)
+    }
+
+    init(_ scene: CompositionScene, seed: UInt64, codecs: Codecs, at now: MonotonicTime) {
+        self.codecs = codecs
+        self.scene = scene
+        start = now
+        audioClock = FrameClock(perSecond: Self.audioPerSecond, from: now)
+        videoClock = FrameClock(perSecond: Int64(scene.settings.framesPerSecond), from: now)
+        audioEncoder = try? OpusEncoder(bitrate: Self.audioBitrate)
+        audioPackets = PacketMaker(seed: seed, kind: .audio)
+        videoPackets = PacketMaker(seed: seed, kind: .video)
+        smallPackets = PacketMaker(seed: seed, kind: .smallVideo)
+        update(scene, at: now)
+    }
+
+    // MARK: Input
+
+    /// Takes in who is on stage now.
+    package func update(_ new: CompositionScene, at now: MonotonicTime) {
+        let hasOtherSettings = new.settings != scene.settings
+        scene = new
+        scene.speakers = Array(new.speakers.prefix(Self.maximumSpeakers))
+        let ids = Set(scene.speakers.map(\.id))
+        speakers = speakers.filter { ids.contains($0.key) }
+        inputs.removeAll(keepingCapacity: true)
+        for person in scene.speakers {
+            let speaker = speakers[person.id] ?? Speaker(person, joined: now)
+            speaker.update(person, codecs: codecs)
+            speakers[person.id] = speaker
+            for input in [person.video, person.audio] {
+                if let input { inputs[input] = person.id }
+            }
+        }
+        if hasOtherSettings {
+            videoClock.change(perSecond: rate)
+            beginPictureAnew()
+        }
+    }
+
+    /// Takes a packet in.
+    /// - Parameter input: as the scene names it.
+    package func receive(_ packet: InputPacket, of input: UInt64, at now: MonotonicTime) {
+        guard let id = inputs[input], let speaker = speakers[id] else { return meter.strayPackets &+= 1 }
+        do throws(WireError) {
+            try speaker.receive(packet, of: input, at: now)
+        } catch {
+            meter.undecodablePackets &+= 1
+        }
+    }
+
+    /// Somebody cannot begin, or go on, without a key frame.
+    package func requestKeyFrame() {
+        isKeyFrameWanted = true
+    }
+
+    /// Inputs whose publisher has to make a key frame.
+    package func takeKeyFrameWishes() -> [UInt64] {
+        speakers.values.compactMap { speaker in
+            speaker.video?.takeKeyFrameWish() == true ? speaker.person.video : nil
+        }.sorted()
+    }
+
+    // MARK: Output
+
+    /// When `advance` has something to do.
+    package var deadline: MonotonicTime { min(audioClock.next, videoClock.next) }
+
+    /// Mixes and draws what is due by now.
+    package func advance(to now: MonotonicTime) -> [ComposedPacket] {
+        var packets: [ComposedPacket] = []
+        for speaker in speakers.values { speaker.video?.advance(to: now) }
+        if !isReady { isReady = canBegin(at: now) }
+        while let tick = audioClock.takeDue(at: now, patience: .milliseconds(200)) {
+            if let packet = mix(at: tick) { packets.append(packet) }
+        }
+        if let tick = videoClock.takeDue(at: now, patience: videoClock.interval) {
+            packets += compose(at: tick, now)
+        }
+        return packets
+    }
+
+    /// Takes in what the work since the last call cost.
+    package func note(cost: Duration, at now: MonotonicTime) {
+        meter.finish(cost: cost)
+        let missed = Int(clamping: videoClock.skipped &- lastSkipped)
+        lastSkipped = videoClock.skipped
+        guard governor.note(cost, missed: missed, at: now) else { return }
+        videoClock.change(perSecond: rate)
+        beginPictureAnew()
+    }
+
+    /// What happened since the last call, and how things are.
+    package func takeStatus(at now: MonotonicTime) -> CompositionStatus {
+        var status = meter.takeStatus(at: now)
+        status.level = governor.index
+        status.targetFramesPerSecond = Int(videoClock.perSecond)
+        status.width = canvas?.picture.width ?? 0
+        status.height = canvas?.picture.height ?? 0
+        status.speakers = speakers.count
+        status.skippedFrames = videoClock.skipped
+        status.delayMilliseconds =
+            Int((speakers.values.map(\.delay.current).max() ?? .zero).wholeNanoseconds / 1_000_000)
+        for speaker in speakers.values {
+            guard let audio = speaker.audio?.statistics else { continue }
+            status.concealedSamples &+= audio.concealedFrames
+            status.lateAudioPackets &+= audio.late
+        }
+        return status
+    }
+
+    /// Whether everybody who shows something can be seen, or had time enough.
+    private func canBegin(at now: MonotonicTime) -> Bool {
+        now >= start + Self.patience
+            || speakers.values.allSatisfy {
+                $0.person.video == nil || !$0.person.hasPicture || $0.video?.hasPicture == true
+            }
+    }
+
+    // MARK: Sound
+
+    private func mix(at tick: MonotonicTime) -> ComposedPacket? {
+        let count = AudioInput.blockFrames * OpusDecoder.channels
+        var blocks: [[Float]] = []
+        for person in scene.speakers {
+            guard let speaker = speakers[person.id] else { continue }
+            speaker.delay.advance()
+            guard let block = speaker.audio?.block(capturedAt: tick - speaker.delay.current) else { continue }
+            blocks.append(block)
+        }
+        let sum = mixer.mix(blocks, count: count)
+        guard isReady, let payload = try? audioEncoder?.encode(sum) else { return nil }
+        let timestamp = UInt32(truncatingIfNeeded: ticks(of: tick, rate: 48_000))
+        let bytes = audioPackets.opus(payload, timestamp: timestamp, marker: false)
+        return ComposedPacket(kind: .audio, captured: tick, bytes: bytes)
+    }
+
+    private func ticks(of time: MonotonicTime, rate: Int64) -> Int64 {
+        let (seconds, rest) = time.nanoseconds(since: start).quotientAndRemainder(dividingBy: 1_000_000_000)
+        return seconds &* rate &+ (rest &* rate &+ 500_000_000) / 1_000_000_000
+    }
+
+    // MARK: Picture
+
+    private var rate: Int64 { Int64(max(scene.settings.framesPerSecond * governor.level.rate / 100, 1)) }
+
+    private func beginPictureAnew() {
+        canvas = nil
+        videoEncoder = nil
+        smallEncoder = nil
+        drawn = []
+        isKeyFrameWanted = true
+    }
+
+    private func compose(at tick: MonotonicTime, _ now: MonotonicTime) -> [ComposedPacket] {
+        for speaker in speakers.values {
+            guard let arrival = speaker.takePicture(at: tick) else { continue }
+            meter.notePicture(waited: now - arrival)
+        }
+        draw(at: now)
+        guard isReady else { return [] }
+        return encode(at: tick)
+    }
+
+    /// The picture as it was drawn last.
+    package var picture: Picture? { canvas?.picture }
+
+    private func draw(at now: MonotonicTime) {
+        let settings = scene.settings
+        let size = governor.level.size
+        if canvas == nil {
+            canvas = try? Canvas(
+                width: max(settings.width * size / 100, 64), height: max(settings.height * size / 100, 64),
+                background: settings.background)
+            drawn = []
+        }
+        guard let picture = canvas?.picture else { return }
+        let (width, height) = (picture.width, picture.height)
+        let ids = scene.speakers.filter { person in
+            speakers[person.id]?.isPresentable(at: now) ?? false
+        }.sorted { $0.isScreen && !$1.isScreen }.map(\.id)
+        let isSpotlight = settings.layout == .spotlight
+        assignment.update(ids, first: isSpotlight ? ids.first : nil)
+        let frames = TileLayout.frames(
+            assignment.places.count, width: width, height: height, layout: settings.layout)
+        let isNew = drawn != assignment.places
+        if isNew {
+            canvas?.clear()
+            drawn = assignment.places
+        }
+        for (id, frame) in zip(assignment.places, frames) {
+            guard let speaker = speakers[id], isNew || speaker.isChanged else { continue }
+            canvas?.draw(speaker.content, in: frame)
+            speaker.isChanged = false
+        }
+    }
+
+    private func encode(at tick: MonotonicTime) -> [ComposedPacket] {
+        guard let canvas else { return [] }
+        let picture = canvas.picture
+        var isKeyFrame = videoEncoder == nil || lastKeyFrame == nil
+        if let lastKeyFrame {
+            // Half a frame early is better than half a frame late.
+            if tick + .milliseconds(10) >= lastKeyFrame + Self.keyFrameInterval { isKeyFrame = true }
+            if isKeyFrameWanted, tick >= lastKeyFrame + Self.shortestKeyFrameInterval { isKeyFrame = true }
+        }
+        guard let encoder = encoder(for: picture) else { return [] }
+        let time = ticks(of: tick, rate: 90_000)
+        let timestamp = UInt32(truncatingIfNeeded: time)
+        guard let frame = try? encoder.encode(picture, timestamp: time, isKeyFrame: isKeyFrame) else {
+            return []
+        }
+        if frame.isKeyFrame {
+            lastKeyFrame = tick
+            isKeyFrameWanted = false
+            meter.keyFrames &+= 1
+        }
+        meter.noteFrame(bytes: frame.bytes.count)
+        defer { frameCount &+= 1 }
+        var packets = videoPackets.vp8(frame.bytes, timestamp: timestamp)
+            .map { ComposedPacket(kind: .video, captured: tick, bytes: $0) }
+        if frame.isKeyFrame || frameCount.isMultiple(of: 2) {
+            packets += encodeSmall(picture, time: time, isKeyFrame: frame.isKeyFrame, at: tick)
+        }
+        return packets
+    }
+
+    private func encoder(for picture: Picture) -> VP8Encoder? {
+        if let videoEncoder { return videoEncoder }
+        let share = governor.level.size * governor.level.size
+        var settings = VP8Encoder.Settings(
+            width: picture.width, height: picture.height, framesPerSecond: Int(rate),
+            bitrate: max(scene.settings.bitrate * share / 10_000, 100_000))
+        settings.threads = picture.width * picture.height > 640 * 480 ? 2 : 1
+        settings.speed = 10
+        videoEncoder = try? VP8Encoder(settings)
+        return videoEncoder
+    }
+
+    /// The same picture with a quarter of width and height and half the rate, for those who only glance at it.
+    private func encodeSmall(
+        _ picture: Picture, time: Int64, isKeyFrame: Bool, at tick: MonotonicTime
+    ) -> [ComposedPacket] {
+        let (width, height) = ((picture.width / 4) & ~1, (picture.height / 4) & ~1)
+        guard width >= 64, height >= 64, let small = try? picture.scaled(width: width, height: height) else {
+            return []
+        }
+        if smallEncoder == nil {
+            smallEncoder = try? VP8Encoder(
+                VP8Encoder.Settings(
+                    width: width, height: height, framesPerSecond: max(Int(rate) / 2, 1), bitrate: 120_000))
+        }
+        guard let frame = try? smallEncoder?.encode(small, timestamp: time, isKeyFrame: isKeyFrame) else {
+            return []
+        }
+        return smallPackets.vp8(frame.bytes, timestamp: UInt32(truncatingIfNeeded: time))
+            .map { ComposedPacket(kind: .smallVideo, captured: tick, bytes: $0) }
+    }
+}

@@ -1,0 +1,119 @@
+import Base
+import Codecs
+import Wire
+
+/// Turns the frames of one video source into pictures; a library, or a test's stand-in.
+protocol PictureDecoder: AnyObject {
+    func decode(_ frame: [UInt8]) throws(CodecError) -> Picture?
+}
+
+extension VideoDecoder: PictureDecoder {}
+
+/// One speaker's picture: packets in as they come, and at any time the picture of that time.
+final class VideoInput {
+    /// A picture and when it was captured.
+    private struct Shown {
+        let picture: Picture
+        let time: MonotonicTime
+        let arrival: MonotonicTime
+    }
+
+    /// Pictures that wait for their time.
+    private static let pictureLimit = 12
+    /// Between two wishes for a key frame.
+    private static let wishInterval = Duration.milliseconds(500)
+
+    private let makeDecoder: (VideoCodec) -> (any PictureDecoder)?
+    private var assembler = FrameAssembler()
+    private var clock = MediaClock(rate: 90_000)
+    private var decoder: (codec: VideoCodec, decoder: any PictureDecoder)?
+    private var pictures: [Shown] = []
+    /// Another one means that time stamps begin anew.
+    private var epoch: UInt32?
+    private var hasPackets = false
+    /// The last value of the video orientation's element.
+    private var orientation: UInt8 = 0
+    /// What was decoded is not good to go on with.
+    private var isBroken = false
+    private var lastWish: MonotonicTime?
+    private(set) var wantsKeyFrame = false
+    private(set) var decodedFrames: UInt64 = 0
+    private(set) var failures: UInt64 = 0
+
+    init(makeDecoder: @escaping (VideoCodec) -> (any PictureDecoder)?) {
+        self.makeDecoder = makeDecoder
+    }
+
+    /// Takes a packet in.
+    /// - Returns: how long after their capture the frames came that became whole, in nanoseconds.
+    func receive(_ packet: InputPacket, at now: MonotonicTime) -> [Int64] {
+        hasPackets = true
+        defer { wishIfNeeded(at: now) }
+        return assembler.insert(packet, at: now).compactMap { show($0, at: now) }
+    }
+
+    func advance(to now: MonotonicTime) {
+        for frame in assembler.advance(to: now) { _ = show(frame, at: now) }
+        wishIfNeeded(at: now)
+    }
+
+    private func wishIfNeeded(at now: MonotonicTime) {
+        guard assembler.needsKeyFrame || isBroken, hasPackets else { return }
+        if let lastWish, now < lastWish + Self.wishInterval { return }
+        lastWish = now
+        wantsKeyFrame = true
+    }
+
+    func takeKeyFrameWish() -> Bool {
+        defer { wantsKeyFrame = false }
+        return wantsKeyFrame
+    }
+
+    private func show(_ frame: AssembledFrame, at now: MonotonicTime) -> Int64? {
+        if frame.epoch != epoch {
+            epoch = frame.epoch
+            clock = MediaClock(rate: 90_000)
+        }
+        if frame.isKeyFrame { isBroken = false }
+        guard !isBroken else { return nil }
+        let timestamp = clock.extend(frame.timestamp)
+        clock.note(timestamp, captured: frame.captured, arrival: now)
+        guard let time = clock.time(of: timestamp) else { return nil }
+        do throws(CodecError) {
+            guard let decoded = try decoder(for: frame.codec)?.decode(frame.bytes) else { return nil }
+            orientation = frame.orientation ?? orientation
+            let turn = Picture.Turn(orientation: orientation)
+            decodedFrames &+= 1
+            pictures.append(
+                Shown(picture: try decoded.turned(turn).asVideo(), time: time, arrival: now))
+            if pictures.count > Self.pictureLimit { pictures.removeFirst() }
+        } catch {
+            failures &+= 1
+            isBroken = true
+            decoder = nil
+        }
+        return now.nanoseconds(since: time)
+    }
+
+    private func decoder(for codec: VideoCodec) -> (any PictureDecoder)? {
+        if let decoder, decoder.codec == codec { return decoder.decoder }
+        decoder = makeDecoder(codec).map { (codec, $0) }
+        return decoder?.decoder
+    }
+
+    /// Whether there is anything to show.
+    var hasPicture: Bool { !pictures.isEmpty }
+
+    /// The newest picture captured by `time`, if it was not taken before, and when its last packet came.
+    func takePicture(capturedBy time: MonotonicTime) -> (picture: Picture, arrival: MonotonicTime)? {
+        guard let index = pictures.lastIndex(where: { $0.time <= time }) else { return nil }
+        let shown = pictures[index]
+        pictures.removeSubrange(...index)
+        return (shown.picture, shown.arrival)
+    }
+
+    /// What was decoded is of a camera that was switched off since.
+    func forgetPictures() {
+        pictures.removeAll()
+    }
+}

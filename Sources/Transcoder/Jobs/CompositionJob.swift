@@ -1,0 +1,262 @@
+import Base
+import CLinux
+import Codecs
+import Dispatch
+import Foundation
+import Synchronization
+import Wire
+
+/// What the server says to a composition after its beginning, which is a scene.
+package struct CompositionCommand: Equatable, Sendable, Codable {
+    package var scene: CompositionScene?
+    /// Somebody waits for a key frame.
+    package var isKeyFrameWanted = false
+
+    package init(scene: CompositionScene? = nil, isKeyFrameWanted: Bool = false) {
+        self.scene = scene
+        self.isKeyFrameWanted = isKeyFrameWanted
+    }
+
+    package var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map(Array.init) ?? [] }
+
+    init?(_ bytes: [UInt8]) {
+        guard let command = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
+        self = command
+    }
+}
+
+extension CompositionStatus {
+    var bytes: [UInt8] { (try? JSONEncoder().encode(self)).map(Array.init) ?? [] }
+
+    /// - Returns: nil for what is none.
+    package init?(_ bytes: [UInt8]) {
+        guard let status = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else { return nil }
+        self = status
+    }
+}
+
+/// Composes the programme of one stream, on a thread of its own.
+final class CompositionJob: TranscoderJob {
+    private let inbox = CompositionInbox()
+
+    init?(_ body: [UInt8], _ environment: JobEnvironment) {
+        guard let scene = CompositionCommand(body)?.scene else { return nil }
+        let thread = Thread { [inbox] in
+            CompositionRunner(scene, inbox: inbox, environment: environment).run()
+        }
+        thread.name = "composition"
+        thread.start()
+    }
+
+    func command(_ body: [UInt8]) {
+        guard let command = CompositionCommand(body) else { return }
+        inbox.put(.command(command))
+    }
+
+    func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec) {
+        inbox.put(.open(input, source))
+    }
+
+    func take(_ packet: InputPacket, of input: InputID) {
+        inbox.put(.packet(packet, input))
+    }
+
+    func close(_ input: InputID) {
+        inbox.put(.close(input))
+    }
+
+    func end() {
+        inbox.put(.end)
+    }
+}
+
+/// What waits for a composition's thread.
+final class CompositionInbox: Sendable {
+    enum Item: Sendable {
+        case command(CompositionCommand)
+        case open(InputID, SourceKey)
+        case packet(InputPacket, InputID)
+        case close(InputID)
+        case end
+    }
+
+    private struct State {
+        var items: [Item] = []
+        var packets = 0
+    }
+
+    /// More than a second of 50 speakers' packets: what a thread that is so far behind cannot make up for.
+    private static let packetLimit = 8_192
+
+    private let state = Mutex(State())
+    private let filled = DispatchSemaphore(value: 0)
+
+    /// Packets that find no room are dropped.
+    func put(_ item: Item) {
+        let isFirst = state.withLock { state in
+            if case .packet = item {
+                guard state.packets < Self.packetLimit else { return false }
+                state.packets += 1
+            }
+            state.items.append(item)
+            return state.items.count == 1
+        }
+        if isFirst { filled.signal() }
+    }
+
+    /// Waits until something is there, at most so long.
+    func take(within nanoseconds: Int64) -> [Item] {
+        let isEmpty = state.withLock { $0.items.isEmpty }
+        if isEmpty, nanoseconds > 0 { _ = filled.wait(timeout: .now() + .nanoseconds(Int(nanoseconds))) }
+        return state.withLock { state in
+            defer { state = State() }
+            return state.items
+        }
+    }
+}
+
+/// Drives a composition: the only one here who reads the clock.
+private final class CompositionRunner {
+    private static let reportInterval = Duration.seconds(1)
+
+    private let composition: Composition
+    private let inbox: CompositionInbox
+    private let environment: JobEnvironment
+    private let sources = CompositionSources()
+    private var nextReport: MonotonicTime
+
+    init(_ scene: CompositionScene, inbox: CompositionInbox, environment: JobEnvironment) {
+        self.inbox = inbox
+        self.environment = environment
+        let now = Self.now
+        let (sources, register) = (sources, environment.register)
+        let codecs = Composition.Codecs(
+            makePictureDecoder: { codec, input in
+                guard let decoder = try? VideoDecoder(codec), let source = sources[input] else { return nil }
+                return RegisteredDecoder(decoder, of: source, in: register)
+            },
+            makeSoundDecoder: { input in
+                guard let decoder = try? OpusDecoder(), let source = sources[input] else { return nil }
+                return RegisteredSound(decoder, of: source, in: register)
+            })
+        composition = Composition(
+            scene, seed: SystemRandomNumberGenerator().seed, codecs: codecs, at: now)
+        nextReport = now + Self.reportInterval
+    }
+
+    private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
+
+    func run() {
+        while true {
+            let items = inbox.take(within: composition.deadline.nanoseconds(since: Self.now))
+            let began = Self.now
+            for item in items {
+                guard take(item, at: began) else { return }
+            }
+            let packets = composition.advance(to: Self.now)
+            let now = Self.now
+            composition.note(cost: now - began, at: now)
+            var reports = packets.map { TranscoderReport.packet(environment.id, OutputPacket($0)) }
+            reports += composition.takeKeyFrameWishes().map { .keyFrameWanted(InputID(number: $0)) }
+            if now >= nextReport {
+                nextReport = now + Self.reportInterval
+                reports.append(.job(environment.id, composition.takeStatus(at: now).bytes))
+            }
+            environment.outlet.send(reports)
+        }
+    }
+
+    /// - Returns: false at the end.
+    private func take(_ item: CompositionInbox.Item, at now: MonotonicTime) -> Bool {
+        switch item {
+        case .command(let command):
+            if let scene = command.scene { composition.update(scene, at: now) }
+            if command.isKeyFrameWanted { composition.requestKeyFrame() }
+        case .open(let input, let source): sources[input.number] = source
+        case .packet(let packet, let input): composition.receive(packet, of: input.number, at: now)
+        case .close(let input): sources[input.number] = nil
+        case .end: return false
+        }
+        return true
+    }
+}
+
+extension SystemRandomNumberGenerator {
+    fileprivate var seed: UInt64 {
+        var generator = self
+        return generator.next()
+    }
+}
+
+/// Where the bitstreams of a composition's inputs come from.
+private final class CompositionSources {
+    private var sources: [UInt64: SourceKey] = [:]
+
+    subscript(_ input: UInt64) -> SourceKey? {
+        get { sources[input] }
+        set { sources[input] = newValue }
+    }
+}
+
+/// Says what is decoded while it is: should it kill the process, the server knows what it was.
+private final class RegisteredDecoder: PictureDecoder {
+    private let decoder: VideoDecoder
+    private let source: SourceKey
+    private let register: DecodingRegister
+
+    init(_ decoder: VideoDecoder, of source: SourceKey, in register: DecodingRegister) {
+        self.decoder = decoder
+        self.source = source
+        self.register = register
+    }
+
+    func decode(_ frame: [UInt8]) throws(CodecError) -> Picture? {
+        let result = register.whileDecoding(source) { () -> Result<Picture?, CodecError> in
+            do throws(CodecError) { return .success(try decoder.decode(frame)) } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}
+
+/// The same for voices.
+private final class RegisteredSound: SoundDecoder {
+    private let decoder: OpusDecoder
+    private let source: SourceKey
+    private let register: DecodingRegister
+
+    init(_ decoder: OpusDecoder, of source: SourceKey, in register: DecodingRegister) {
+        self.decoder = decoder
+        self.source = source
+        self.register = register
+    }
+
+    private func decoding(_ body: () throws(CodecError) -> [Float]) throws(CodecError) -> [Float] {
+        let result = register.whileDecoding(source) { () -> Result<[Float], CodecError> in
+            do throws(CodecError) { return .success(try body()) } catch { return .failure(error) }
+        }
+        return try result.get()
+    }
+
+    func decode(_ packet: [UInt8]) throws(CodecError) -> [Float] {
+        try decoding { () throws(CodecError) in try decoder.decode(packet) }
+    }
+
+    func recover(from packet: [UInt8], frames: Int) throws(CodecError) -> [Float] {
+        try decoding { () throws(CodecError) in try decoder.recover(from: packet, frames: frames) }
+    }
+
+    func conceal(frames: Int) throws(CodecError) -> [Float] {
+        try decoding { () throws(CodecError) in try decoder.conceal(frames: frames) }
+    }
+}
+
+extension OutputPacket {
+    /// The tracks of a composition: the mix, and the picture with its small copy first.
+    fileprivate init(_ packet: ComposedPacket) {
+        self.init(
+            source: packet.kind == .audio ? 0 : 1, layer: packet.kind == .video ? 1 : 0,
+            captured: packet.captured, bytes: packet.bytes)
+    }
+}

@@ -1,0 +1,184 @@
+"""Composed programmes: everybody on stage in one picture and one mix, from real browsers to a real browser."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+from drivers import Browser, Page, wait_until
+from server import Server
+from stage import COLOURS, join
+
+#: Watches what is rendered: when, and whether the sound has certain tones.
+LISTEN = """() => {
+    const mid = Object.keys(speaker.videos)[0];
+    const video = speaker.viewed = speaker.videos[mid];
+    speaker.shown = [];
+    const note = now => { speaker.shown.push(now); video.requestVideoFrameCallback(note); };
+    video.requestVideoFrameCallback(note);
+    const receiver = speaker.peer.getReceivers().find(({track}) => track.kind === 'audio');
+    const context = new AudioContext();
+    context.resume();
+    speaker.analyser = context.createAnalyser();
+    speaker.analyser.fftSize = 8192;
+    context.createMediaStreamSource(new MediaStream([receiver.track])).connect(speaker.analyser);
+}"""
+
+#: Decibels of some tones above what lies between them.
+TONES = """frequencies => {
+    const {analyser} = speaker, bins = new Float32Array(analyser.frequencyBinCount);
+    analyser.getFloatFrequencyData(bins);
+    const at = frequency => {
+        const bin = Math.round(frequency * analyser.fftSize / analyser.context.sampleRate);
+        return Math.max(...bins.slice(bin - 2, bin + 3));
+    };
+    return frequencies.map(at);
+}"""
+
+#: The colour at a place of the picture, in hundredths of its width and height.
+COLOUR_AT = """(x, y) => {
+    const video = speaker.viewed;
+    if (!video || !video.videoWidth) return null;
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [video.videoWidth, video.videoHeight];
+    const context = canvas.getContext('2d');
+    context.drawImage(video, 0, 0);
+    return [...context.getImageData(x * canvas.width / 100, y * canvas.height / 100, 1, 1).data.slice(0, 3)];
+}"""
+
+SIZE = {"width": 640, "height": 360, "bitrate": 800000, "fps": 20}
+TONE = {"ann": 500, "bob": 1300, "cid": 2300}
+
+
+def make(server: Server, stream: str, **details: object) -> None:
+    headers = {
+        "Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+    body = json.dumps({"title": "Composed", "programme": "composed", "composition": SIZE, **details}).encode()
+    status, _, answer = server.request("POST", "/v1/streams", body, headers)
+    assert status == 201, (status, answer)
+    assert json.loads(answer)["composition"]["fps"] == 20
+    status, _, answer = server.request("POST", f"/v1/streams/{stream}/live", b"", headers)
+    assert status == 200, (status, answer)
+
+
+def enter(browser: Browser, server: Server, stream: str, name: str) -> Page:
+    page = join(
+        browser, server, stream, name, role="host" if name == "ann" else "speaker", audio=0, video=0)
+    page.evaluate("frequency => { speaker.tone.frequency.value = frequency; }", TONE[name])
+    return page
+
+
+def view(browser: Browser, server: Server, stream: str) -> Page:
+    page = join(browser, server, stream, "dan", role="viewer", audio=1, video=1, publishes=False)
+    page.evaluate(LISTEN)
+    return page
+
+
+def wait_for_picture(page: Page, places: dict[tuple[int, int], str | None], seconds: float = 20) -> None:
+    """Waits until each place has its speaker's colour, and nobody's where there is none."""
+    page.wait_for(
+        f"""(places, colours) => places.every(([x, y, name]) => {{
+            const colour = ({COLOUR_AT})(x, y);
+            const is = wanted => wanted.every((value, index) => Math.abs(value - colour[index]) < 55);
+            return colour && (name ? is(colours[name]) : !Object.values(colours).some(is));
+        }})""",
+        [[x, y, name] for (x, y), name in places.items()], {name: list(value) for name, value in COLOURS.items()},
+        seconds=seconds, what=f"the picture shows {places}")
+
+
+def wait_for_tones(page: Page, heard: set[str], seconds: float = 15) -> None:
+    page.wait_for(
+        f"""(wanted, others) => {{
+            const least = Math.min(...({TONES})(wanted));
+            return least > -65 && ({TONES})(others).every(level => level < least - 15);
+        }}""",
+        [TONE[name] for name in heard], [TONE[name] for name in set(TONE) - heard] + [900],
+        seconds=seconds, what=f"{heard} are heard")
+
+
+def longest_gap(page: Page) -> float:
+    """Milliseconds between two rendered frames, since the last call."""
+    return page.evaluate(
+        """() => {
+            const times = [...speaker.shown, performance.now()];
+            speaker.shown = speaker.shown.slice(-1);
+            return Math.max(...times.slice(1).map((time, index) => time - times[index]));
+        }""")
+
+
+def screenshot(page: Page, logs: Path, name: str) -> None:
+    page.evaluate("() => { speaker.viewed.style.width = '640px'; scrollTo(0, 0); }")
+    page.screenshot(logs / f"composition-{name}.png")
+
+
+def test_a_composition_follows_its_stage(
+    browsers: dict[str, Browser], server: Server, stream: str, logs: Path
+) -> None:
+    make(server, stream)
+    ann = enter(browsers["chromium"], server, stream, "ann")
+    viewer = view(browsers["chromium"], server, stream)
+    # One speaker: relayed, as large as it was sent.
+    wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "ann"})
+    wait_for_tones(viewer, {"ann"})
+    viewer.evaluate("() => { speaker.shown = []; }")
+    bob = enter(browsers["chromium"], server, stream, "bob")
+    wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"})
+    wait_for_tones(viewer, {"ann", "bob"})
+    screenshot(viewer, logs, "two")
+    gaps = {"relay to composition": longest_gap(viewer)}
+    cid = enter(browsers["firefox"], server, stream, "cid")
+    wait_for_picture(viewer, {(25, 20): "ann", (75, 20): "bob", (50, 70): "cid"})
+    # Firefox plays no tone that nobody clicked for.
+    wait_for_tones(viewer, {"ann", "bob"})
+    screenshot(viewer, logs, "three")
+    gaps["a third joins"] = longest_gap(viewer)
+    bob.evaluate("() => { clearInterval(speaker.timer); speaker.peer.getSenders()[1].replaceTrack(null); }")
+    wait_for_picture(viewer, {(25, 20): "ann", (75, 20): None, (50, 70): "cid"})
+    screenshot(viewer, logs, "camera-off")
+    gaps["a camera goes off"] = longest_gap(viewer)
+    cid.close()
+    wait_for_picture(viewer, {(25, 30): "ann", (75, 30): None}, seconds=30)
+    gaps["one leaves"] = longest_gap(viewer)
+    bob.close()
+    wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "ann"}, seconds=30)
+    wait_for_tones(viewer, {"ann"})
+    gaps["composition to relay"] = longest_gap(viewer)
+    print(gaps)
+    assert max(gaps.values()) < 500, gaps
+
+
+def transcoder(server: Server) -> int | None:
+    """The process that decodes, by its parent."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            command = (entry / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == server.pid and b"transcoder" in command:
+            return int(entry.name)
+    return None
+
+
+def test_a_composition_comes_back_when_its_process_is_killed(
+    browsers: dict[str, Browser], server: Server, stream: str
+) -> None:
+    make(server, stream)
+    enter(browsers["chromium"], server, stream, "ann")
+    enter(browsers["chromium"], server, stream, "bob")
+    viewer = view(browsers["chromium"], server, stream)
+    wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"})
+    before = transcoder(server)
+    assert before is not None
+    viewer.evaluate("() => { speaker.shown = []; }")
+    os.kill(before, signal.SIGKILL)
+    wait_until(lambda: transcoder(server) not in (None, before), 5, "there is another transcoder")
+    wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"}, seconds=10)
+    gap = longest_gap(viewer)
+    print("longest gap", gap)
+    assert gap < 2000
+    assert server.is_running
