@@ -109,6 +109,9 @@ let package = Package(
         .executableTarget(
             name: "store-trial", dependencies: ["Base", "Store"], path: "Tests/StoreTrial",
             swiftSettings: common),
+        .executableTarget(
+            name: "composition-trial", dependencies: ["Base", "CLinux", "Codecs", "Transcoder"],
+            path: "Tests/CompositionTrial", swiftSettings: common),
         .testTarget(
             name: "WireTests", dependencies: ["Base", "Wire", "TestSupport", "MallocCounter"],
             swiftSettings: common),

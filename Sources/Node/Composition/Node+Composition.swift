@@ -70,9 +70,10 @@ extension Node {
 
     /// Begins the job, and feeds it.
     private func beginComposition(of stream: StreamID) {
-        guard let programme = compositions[stream], let transcoder, !programme.speakers.isEmpty else {
-            return
-        }
+        // What is composed backstage, nobody would see.
+        guard let programme = compositions[stream], let transcoder, !programme.speakers.isEmpty,
+            directory[stream]?.state == .live
+        else { return }
         let outlet = CompositionOutlet(programme.inlet) { [compositionEvents] event in
             compositionEvents.continuation.yield((stream, event))
         }

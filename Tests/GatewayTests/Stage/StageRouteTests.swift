@@ -68,6 +68,12 @@ import Testing
         (#"{"hostGraceSeconds":3601}"#, "hostGraceSeconds"), (#"{"programme":"x"}"#, "programme"),
         (#"{"layers":["x"]}"#, "layers"), (#"{"layers":{}}"#, "layers"),
         (#"{"layers":["lite","lite"]}"#, "layers"),
+        (#"{"composition":7}"#, "composition"), (#"{"composition":{"width":641}}"#, "composition"),
+        (#"{"composition":{"height":99999}}"#, "composition"), (#"{"composition":{"fps":0}}"#, "composition"),
+        (#"{"composition":{"bitrate":1}}"#, "composition"),
+        (#"{"composition":{"width":1920,"height":1920}}"#, "composition"),
+        (#"{"composition":{"layout":"heap"}}"#, "composition"),
+        (#"{"composition":{"background":"red"}}"#, "composition"),
     ])
     func `name the member that cannot be`(body: String, field: String) async throws {
         try await StageBench.run { bench in
@@ -107,6 +113,20 @@ import Testing
             #expect(edited["startsAt"] == .string("2999-01-01T10:00:00.000Z"))
             #expect(edited["programme"] == .string("active-speaker"))
             #expect(edited["layers"] == .array([.string("player")]))
+            let sized = await bench.do(
+                .patch, "/v1/streams/s1", token: host,
+                body:
+                    ##"{"composition":{"width":720,"height":1280,"layout":"spotlight","background":"#a0B1c2"}}"##
+            )
+            #expect(
+                sized["composition"]
+                    == .object([
+                        "width": .number(720), "height": .number(1_280), "fps": .number(30),
+                        "bitrate": .number(2_000_000), "layout": .string("spotlight"),
+                        "background": .string("#a0b1c2"),
+                    ]))
+            let usual = await bench.do(.patch, "/v1/streams/s1", token: host, body: #"{"composition":null}"#)
+            #expect(usual["composition"] == .null)
         }
     }
 
