@@ -69,13 +69,15 @@ let package = Package(
         .target(
             name: "Node",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "Store", "Transcoder",
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "StoryFeed", "Store",
+                "Transcoder",
             ],
             swiftSettings: common),
         .target(
             name: "Gateway",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "Store", "Transcoder", "Node",
+                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Store", "Transcoder",
+                "Node",
                 "CWebSockets",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json")], swiftSettings: common),
@@ -146,7 +148,8 @@ let package = Package(
         .testTarget(
             name: "NodeTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Stage", "Store", "Transcoder", "Node",
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Stage", "StoryFeed", "Store", "Transcoder",
+                "Node",
                 "TestSupport",
             ],
             swiftSettings: common),
@@ -156,7 +159,8 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Stage", "Store", "Transcoder", "Node", "Gateway", "TestSupport",
+                "Base", "Wire", "Crypto", "Stage", "StoryFeed", "Store", "Transcoder", "Node", "Gateway",
+                "TestSupport",
             ],
             swiftSettings: common),
         .testTarget(
@@ -168,8 +172,8 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "ClientPeer", "TestSupport",
-                "MallocCounter",
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "Stage", "StoryFeed", "Node",
+                "ClientPeer", "TestSupport", "MallocCounter",
             ],
             swiftSettings: common),
     ]

@@ -16,6 +16,14 @@ package struct StreamID: Hashable, Sendable, CustomStringConvertible {
         }
         description = String(text)
     }
+
+    private init(reserved: String) {
+        description = reserved
+    }
+
+    /// Stands in the place of a stream where a session belongs to none, because it may watch them all; no text is
+    /// read as this.
+    package static let feed = StreamID(reserved: "~feed")
 }
 
 /// Names a person or a program in a stream; the `sub` of its token.

@@ -90,6 +90,7 @@ extension Node {
 
     func takeControl(_ message: DataChannelMessage, from id: SessionID) async {
         guard let record = sessions[id] else { return }
+        if record.purpose == .feed { return takeFeedControl(message, from: record) }
         guard let request = ControlRequest(parsing: message) else {
             return tell(.error("malformed", "This is no message that this server knows."), to: record)
         }

@@ -4,6 +4,7 @@ import Forwarding
 import Net
 import Peer
 import Stage
+import StoryFeed
 import Wire
 
 extension Node {
@@ -26,7 +27,11 @@ extension Node {
         } catch {
             throw SessionRefusal(error)
         }
-        let host = try await admit(&request)
+        guard request.purpose != .feed || plan.feedPairs.count == 2 else {
+            throw .unsupportedOffer(
+                "The feed takes two audio and two video m-lines that receive, each with a codec of ours.")
+        }
+        let host = request.purpose == .feed ? nil : try await admit(&request)
         // Something may have happened while the stage was asked.
         guard !isStopping, sessions.count < configuration.sessionLimit else { throw .overloaded }
         let isLive = streams[request.stream]?.isLive ?? false
@@ -34,7 +39,8 @@ extension Node {
         let opening = SessionOpening(
             id: id, plan: plan, localCredentials: credentials,
             publishes: request.isSource ? request.stream : nil,
-            follows: request.isWatching ? request.stream : nil,
+            follows: request.isWatching && request.feed == nil ? request.stream : nil,
+            isFeed: request.purpose == .feed,
             stage: request.isOnStage ? request.stream : nil, participant: request.participant,
             order: nextOrder, requested: request.received)
         guard workers[worker].post(.open(opening)) else { throw .overloaded }
@@ -44,7 +50,8 @@ extension Node {
             id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
             waitsUntil: isLive ? nil : request.patience.map { now + $0.seconds })
         enlist(id, request)
-        hosts[request.stream] = hosts[request.stream] ?? host
+        if let host { hosts[request.stream] = hosts[request.stream] ?? host }
+        try takePlace(id, request, plan)
         if request.isOnStage {
             enterRoom(id, request, worker: worker, plan: plan)
             if let programme = directory[request.stream]?.details.programme {
@@ -54,19 +61,37 @@ extension Node {
         log.info(
             "session.created",
             ["session": id, "purpose": request.purpose.rawValue, "stream": request.stream, "worker": worker])
-        try await confirm(id, request, with: host)
+        if let host { try await confirm(id, request, with: host) }
         return CreatedSession(id: id, answer: answer.text, entityTag: credentials.ufrag)
     }
 
     private func enlist(_ id: SessionID, _ request: SessionRequest) {
+        guard request.purpose != .feed else { return }
         var stream = streams[request.stream] ?? StreamRecord()
         switch request.purpose {
         case .publish: stream.add(publisher: id)
         case .play: stream.add(viewer: id)
         case .stage where request.isAudience: stream.add(viewer: id, of: request.participant)
         case .stage: stream.add(speaker: id, isSource: request.isHost)
+        case .feed: break
         }
         streams[request.stream] = stream
+    }
+
+    /// Counts whoever watches, and shows them the first stream of the feed.
+    private func takePlace(
+        _ id: SessionID, _ request: SessionRequest, _ plan: SessionPlan
+    ) throws(SessionRefusal) {
+        do throws(FeedRefusal) {
+            if let wish = request.feed {
+                try enterFeed(id, wish, plan.feedPairs)
+            } else if request.isWatching {
+                try enterPlayer(id, request)
+            }
+        } catch {
+            sessions[id]?.closesAt = now
+            throw .overloaded
+        }
     }
 
     /// Somebody may have been banned, or moved off the stage, after they were let in and before the session was
@@ -192,7 +217,18 @@ extension SessionRequest.Purpose {
         case .publish: .publish
         case .play: .play
         case .stage: .stage
+        case .feed: .feed
         }
+    }
+}
+
+extension SessionPlan {
+    /// The m-lines of each place in the feed; empty unless there are two of each kind.
+    fileprivate var feedPairs: [(audio: String, video: String)] {
+        let audio = slots.filter { $0.kind == .audio }.map(\.mid)
+        let video = slots.filter { $0.kind == .video }.map(\.mid)
+        guard audio.count == 2, video.count == 2 else { return [] }
+        return zip(audio, video).map { ($0, $1) }
     }
 }
 

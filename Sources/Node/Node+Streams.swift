@@ -12,6 +12,7 @@ extension Node {
             guard let record = sessions[id] else { return }
             log.info("session.connected", ["session": id, "stream": record.stream, "srtp": "\(profile)"])
             if record.purpose == .stage { await replaceEarlierSessions(than: record) }
+            if record.purpose == .feed { return connectFeed(id) }
             await hosts[record.stream]?.connect(record.request.sender, by: .session(id))
         case .mediaStarted(let id):
             guard let record = sessions[id], record.request.isSource else { return }
@@ -23,6 +24,7 @@ extension Node {
             await advancePreviews()
         case .closed(let id, let reason):
             await forget(id, because: "\(reason)")
+        case .controlOpened(let id) where sessions[id]?.purpose == .feed: tellFeedState(to: id)
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
             tellRoom(event, of: id)
         case .controlMessage(let id, let message): await takeControl(message, from: id)
@@ -34,6 +36,7 @@ extension Node {
 
     /// Removes a session that has ended from its stream.
     func forget(_ id: SessionID, because reason: String) async {
+        leaveFeed(id)
         guard let record = sessions.removeValue(forKey: id) else { return }
         if record.request.isOnStage { leaveRoom(record) }
         log.info("session.closed", ["session": id, "stream": record.stream, "reason": reason])
@@ -91,6 +94,7 @@ extension Node {
     /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
     func keepHouse() async {
         for record in Array(sessions.values) {
+            if let end = record.closesAt, now >= end { _ = await endSession(record.id, because: "replaced") }
             guard let deadline = record.waitsUntil, now >= deadline else { continue }
             _ = await endSession(record.id, because: "waited in vain")
         }

@@ -46,6 +46,13 @@ package actor Node {
     var compositionsLost: UInt64 = 0
     let compositionEvents = AsyncStream.makeStream(of: (StreamID, CompositionEvent).self)
     private let effects: AsyncStream<(StageEffect, StreamID)>
+    var feedDesk: FeedDesk
+    var feedTimer: Task<Void, Never>?
+    var feedTimerAt: MonotonicTime?
+    private var feedWatch: Task<Void, Never>?
+    let presence: AsyncStream<PresenceChange>.Continuation
+    private let presenceChanges: AsyncStream<PresenceChange>
+    private var presenceKeeper: Task<Void, Never>?
     private var performer: Task<Void, Never>?
     /// Numbers sessions in the order in which they were made.
     var nextOrder: UInt64 = 1
@@ -77,6 +84,10 @@ package actor Node {
             store: store, log: log.subsystem("stage"), directory: directory, now: { Moment.now() },
             report: report, perform: { performing.yield(($0, $1)) })
         self.log = log.subsystem("node")
+        feedDesk = FeedDesk(
+            directory: directory, sessionLimit: configuration.sessionLimit,
+            tag: UInt32.random(in: 0...UInt32.max))
+        (presenceChanges, presence) = AsyncStream.makeStream(of: PresenceChange.self)
         let identity = try DTLSIdentity()
         fingerprint = SDPFingerprint(
             algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes)
@@ -126,6 +137,12 @@ package actor Node {
             for await (effect, stream) in effects { await self?.perform(effect, in: stream) }
         }
         beginPreviews()
+        feedWatch = Task { [directory, weak self] in
+            for await _ in directory.news { await self?.takeFeedNews() }
+        }
+        presenceKeeper = Task { [presenceChanges, weak self] in
+            for await change in presenceChanges { await self?.carryOut(change) }
+        }
         housekeeping = Task { [weak self] in
             while !Task.isCancelled {
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
@@ -156,6 +173,9 @@ package actor Node {
         await previews?.stop()
         transcoder?.stop()
         performer?.cancel()
+        feedWatch?.cancel()
+        feedTimer?.cancel()
+        presenceKeeper?.cancel()
         sessions.removeAll()
         for host in hosts.values { await host.close(.goingAway) }
     }

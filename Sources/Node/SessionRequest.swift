@@ -10,10 +10,15 @@ package struct SessionRequest: Sendable {
         case play
         /// Publish and get others in slots; with a viewer's token, get the programme.
         case stage
+        /// Swipe from stream to stream.
+        case feed
     }
 
     package let purpose: Purpose
+    /// `StreamID.feed` for a session of the feed.
     package let stream: StreamID
+    /// Nil but for a session of the feed.
+    let feed: FeedWish?
     /// Nil for an anonymous viewer.
     package internal(set) var sender: Stage.Sender?
     /// On a stage, whether what it sends is the stream's programme; the token's word until the stage was asked.
@@ -26,7 +31,7 @@ package struct SessionRequest: Sendable {
     package let received: MonotonicTime?
 
     /// Whether it gets the programme and sends nothing: what the token says counts, not the offer.
-    package var isWatching: Bool { purpose == .play || isAudience }
+    package var isWatching: Bool { purpose == .play || purpose == .feed || isAudience }
 
     /// Whether it watches by the stage's own endpoint, with a control channel.
     package var isAudience: Bool { purpose == .stage && sender?.authority == .viewer }
@@ -42,12 +47,25 @@ package struct SessionRequest: Sendable {
         received: MonotonicTime? = nil
     ) {
         self.received = received
+        feed = nil
         isHost = sender?.authority == .host || sender?.authority == .admin
         self.purpose = purpose
         self.stream = stream
         self.sender = sender
         self.offer = offer
         self.patience = patience
+    }
+
+    /// Somebody who wants to watch the feed.
+    package init(feed: FeedWish, offer: String, received: MonotonicTime? = nil) {
+        self.feed = feed
+        purpose = .feed
+        stream = .feed
+        sender = feed.reader.sender
+        isHost = false
+        self.offer = offer
+        patience = nil
+        self.received = received
     }
 
     package var participant: ParticipantID? { sender?.id }

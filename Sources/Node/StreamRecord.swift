@@ -73,6 +73,8 @@ struct SessionRecord {
     var entityTag: String
     /// Seconds since 1970 at which a viewer without a publisher gives up; nil once there is one.
     var waitsUntil: Double?
+    /// Seconds since 1970 at which it ends, having lost its place.
+    var closesAt: Double?
 
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }

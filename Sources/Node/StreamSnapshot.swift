@@ -37,6 +37,10 @@ package struct StreamSnapshot: Equatable, Sendable {
     var isPublished = false
     /// Once it has ended, publishing under its name makes it live again.
     var mayBeginAnew = false
+    /// Whoever provides the programme is not there at the moment.
+    var isPaused = false
+    /// Who may not see it.
+    var banned: [ParticipantID: WallTime] = [:]
 
     /// A stream nobody made yet.
     init(waitingFor id: StreamID) {
@@ -64,6 +68,7 @@ package struct StreamSnapshot: Equatable, Sendable {
         details = record.details
         isPublished = record.origin == .published
         mayBeginAnew = isPublished
+        banned = record.banned
         (viewers, hasAudio, hasVideo) = (0, false, false)
     }
 

@@ -146,7 +146,8 @@ extension WorkerCommand {
     /// Whether it takes something away, and so must come through.
     fileprivate var isEssential: Bool {
         switch self {
-        case .close, .dismissFollowers, .closeInjection, .closeTap: true
+        case .close, .dismissFollowers, .closeInjection, .closeTap, .flush: true
+        case .seat(_, _, let stream, _, _): stream == nil
         case .open, .restartICE, .attach, .limit, .setProgramme, .sendControl, .openInjection, .inject,
             .openTap, .demandKeyFrame:
             false

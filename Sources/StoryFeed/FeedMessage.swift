@@ -11,7 +11,7 @@ package enum FeedDirection: String, Equatable, Sendable, CaseIterable {
 package enum FeedSlot: Int, Equatable, Sendable, CaseIterable {
     case first, second
 
-    var other: FeedSlot { self == .first ? .second : .first }
+    package var other: FeedSlot { self == .first ? .second : .first }
 }
 
 /// What a slot gets of a stream.

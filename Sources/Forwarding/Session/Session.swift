@@ -23,6 +23,9 @@ package final class Session {
     package private(set) var sources: [Source] = []
     /// What the client receives, one per receiving m-line.
     package private(set) var slots: [Slot] = []
+    /// Pairs of slots that get programmes.
+    private(set) var seats: [Seat] = []
+    private let recorder: JoinRecorder
 
     /// Ours in RTCP where no slot lends its own.
     let reportSSRC: UInt32
@@ -71,6 +74,7 @@ package final class Session {
         channels = SessionChannels(at: now)
         monitor = opening.stage == nil ? nil : SourceMonitor(sources: opening.plan.sources.count)
         self.wakeList = wakeList
+        self.recorder = recorder
         progress = JoinProgress(
             requested: opening.requested ?? now, isPublisher: opening.publishes != nil, recorder: recorder)
         self.links = links
@@ -94,6 +98,8 @@ package final class Session {
             sources.append(Source(plan: source, reader: reader, track: track))
         }
         for slot in plan.slots { slots.append(Slot(plan: slot, session: self, using: &random)) }
+        for pair in 0..<(follows != nil ? 1 : opening.isFeed ? 2 : 0) { seats.append(Seat(pair, of: self)) }
+        seats.first?.reserve(follows, isPreview: false, requested: nil)
     }
 
     /// Leaves every track; called when the session or its programme ends.
@@ -131,9 +137,17 @@ package final class Session {
 
     /// A slot began with another source: its new time line is told at once, for lip sync.
     func noteSwitch(at now: MonotonicTime) {
-        if follows != nil { progress.media(at: now) }
+        if !seats.isEmpty { progress.media(at: now) }
+        noteSwitchTimes(at: now)
         scheduler.expedite(at: now)
         requestWake()
+    }
+
+    /// Counts the switches that are done.
+    func noteSwitchTimes(at now: MonotonicTime) {
+        for seat in seats {
+            if let change = seat.takeSwitch() { recorder.switches.note(change, at: now) }
+        }
     }
 
     /// What was counted here, in its slots and in its tracks.

@@ -71,6 +71,8 @@ package final class Slot {
     func limit(to height: Int?, at now: MonotonicTime) {
         guard maximumHeight != height else { return }
         maximumHeight = height
+        // It is control's wish, not a viewer who cannot go on.
+        replayGate = ReplayGate()
         track?.retarget(self, at: now)
     }
 
@@ -81,6 +83,7 @@ package final class Slot {
         current?.remove(self)
         timeline.end()
         format = nil
+        replayGate = ReplayGate()
     }
 
     /// The receiver has reported: it knows whose packets these are.

@@ -26,6 +26,7 @@ final class JoinRecorder {
 
     private(set) var publishers = JoinPhases()
     private(set) var viewers = JoinPhases()
+    var switches = SwitchTimes()
 
     func note(_ phase: Phase, isPublisher: Bool, nanoseconds: Int64) {
         if isPublisher {

@@ -25,7 +25,7 @@ final class Programme {
     }
 
     private(set) var source: Source?
-    private(set) var followers: [Session] = []
+    private(set) var followers: [Seat] = []
     /// Other workers that have viewers of this stream.
     private(set) var wanters: Set<Int> = []
 
@@ -36,11 +36,6 @@ final class Programme {
 
     func choose(_ tracks: [PublishedTrack]) {
         chosen = tracks
-    }
-
-    /// The first slot of each kind carries the programme.
-    static func slot(_ kind: MediaKind, of follower: Session) -> Slot? {
-        follower.slots.first { $0.plan.kind == kind }
     }
 
     /// Changes to `new`, at each track's next entry point.
@@ -62,13 +57,15 @@ final class Programme {
         }
     }
 
-    func follow(_ session: Session, at now: MonotonicTime) {
-        followers.append(session)
-        connect(session, at: now)
+    func follow(_ seat: Seat) {
+        followers.append(seat)
     }
 
-    func unfollow(_ session: Session) {
-        followers.removeAll { $0 === session }
+    /// - Returns: whether it followed.
+    func unfollow(_ seat: Seat) -> Bool {
+        guard let index = followers.firstIndex(where: { $0 === seat }) else { return false }
+        followers.remove(at: index)
+        return true
     }
 
     /// Notes whether another worker has viewers.
@@ -79,10 +76,10 @@ final class Programme {
     }
 
     /// Lets slots that control does not fill carry what the source sends.
-    func connect(_ follower: Session, at now: MonotonicTime) {
+    func connect(_ follower: Seat, at now: MonotonicTime) {
         guard let source else { return }
         for kind in [MediaKind.audio, .video] where !chosen.contains(where: { $0.plan.kind == kind }) {
-            guard let slot = Self.slot(kind, of: follower), slot.assigned == nil,
+            guard let slot = follower.slot(kind), slot.assigned == nil,
                 let track = source.tracks.first(where: { $0.kind == kind })
             else { continue }
             slot.attach(track, at: now)

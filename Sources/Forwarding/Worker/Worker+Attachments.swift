@@ -44,7 +44,7 @@ extension Worker {
         return track
     }
 
-    private func giveBack(_ key: TrackKey, at now: MonotonicTime) {
+    func giveBack(_ key: TrackKey, at now: MonotonicTime) {
         guard let uses = slotUses[key] else { return }
         slotUses[key] = uses > 1 ? uses - 1 : nil
         guard uses == 1 else { return }

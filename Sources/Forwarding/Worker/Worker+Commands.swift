@@ -23,6 +23,9 @@ extension Worker {
         case .limit(let id, let mid, let maximumHeight):
             sessions[id]?.slots.first { $0.plan.mid == mid }?.limit(to: maximumHeight, at: now)
         case .setProgramme(let stream, let tracks): setProgramme(stream, tracks, at: now)
+        case .seat(let id, let pair, let stream, let isPreview, let requested):
+            seat(id, pair: pair, on: stream, isPreview: isPreview, requested: requested, at: now)
+        case .flush(let stream): flush(stream, at: now)
         case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
         case .openTap(let opening): openTap(opening, at: now)
         case .closeTap(let id): closeTap(id)
@@ -32,7 +35,9 @@ extension Worker {
         case .closeInjection(let id): close(id, at: now)
         case .dismissFollowers(let stream):
             guard let programme = programmes[stream] else { return }
-            for follower in programme.followers { close(follower, because: .ended, at: now, into: &sink) }
+            for seat in programme.followers where seat.session.follows != nil {
+                close(seat.session, because: .ended, at: now, into: &sink)
+            }
         }
     }
 

@@ -6,12 +6,7 @@ extension Worker {
     /// A session may send and receive from now on: it takes its place in its programme.
     func begin(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         counters.sessionsConnected &+= 1
-        if let stream = session.follows {
-            let programme = programme(of: stream)
-            if programme.followers.isEmpty { wantProgramme(stream) }
-            programme.follow(session, at: now)
-            fill(session, from: programme, at: now)
-        }
+        for seat in session.seats { occupy(seat, at: now) }
         if let stage = session.stage {
             stages[stage, default: []].append(session.id)
             tell(.published(session.id, session.published))
@@ -23,19 +18,8 @@ extension Worker {
     func setProgramme(_ stream: StreamID, _ tracks: [PublishedTrack], at now: MonotonicTime) {
         let programme = programme(of: stream)
         programme.choose(tracks)
-        for follower in programme.followers { fill(follower, from: programme, at: now) }
+        for follower in programme.followers { fill(follower, at: now) }
         forgetIfEmpty(stream)
-    }
-
-    private func fill(_ follower: Session, from programme: Programme, at now: MonotonicTime) {
-        for kind in [MediaKind.audio, .video] {
-            guard let slot = Programme.slot(kind, of: follower) else { continue }
-            let track = programme.chosen.first { $0.plan.kind == kind }
-            guard track != nil || slot.assigned != nil else { continue }
-            attach(
-                follower.id, mid: slot.plan.mid, track, maximumHeight: slot.maximumHeight, at: now)
-        }
-        programme.connect(follower, at: now)
     }
 
     /// Takes a session that has ended off its stage.
@@ -76,12 +60,7 @@ extension Worker {
 
     /// Takes a session that has ended out of its programmes.
     func leaveProgrammes(_ session: Session, at now: MonotonicTime) {
-        if let stream = session.follows, let programme = programmes[stream] {
-            let wasFollowed = !programme.followers.isEmpty
-            programme.unfollow(session)
-            if wasFollowed, programme.followers.isEmpty { letProgrammeLinger(stream, at: now) }
-            forgetIfEmpty(stream)
-        }
+        for seat in session.seats { leave(seat, at: now) }
         guard let stream = session.publishes, let programme = programmes[stream],
             programme.source?.session === session
         else { return }
@@ -97,7 +76,7 @@ extension Worker {
         return programme
     }
 
-    private func forgetIfEmpty(_ stream: StreamID) {
+    func forgetIfEmpty(_ stream: StreamID) {
         if programmes[stream]?.isEmpty == true { programmes[stream] = nil }
     }
 

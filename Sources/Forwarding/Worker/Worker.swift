@@ -269,6 +269,7 @@ package final class Worker {
         total.sessions = sessions.count
         total.publishers = recorder.publishers
         total.viewers = recorder.viewers
+        total.switches = recorder.switches
         total.waits = fanOut.waits
         total.packetsToWorkers = links?.sent.packets ?? 0
         total.bytesToWorkers = links?.sent.bytes ?? 0

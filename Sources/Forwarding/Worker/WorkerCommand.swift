@@ -16,6 +16,12 @@ package enum WorkerCommand: Sendable {
     case limit(SessionID, mid: String, maximumHeight: Int?)
     /// Gives the viewers of a stream these tracks, at most one of a kind, instead of what its source sends.
     case setProgramme(StreamID, [PublishedTrack])
+    /// Puts a pair of a feed session's slots on a stream, as a preview or in full; nil for nothing.
+    ///
+    /// - Parameter requested: when its viewer asked for it, to be counted.
+    case seat(SessionID, pair: Int, StreamID?, isPreview: Bool, requested: MonotonicTime?)
+    /// Forgets what was shown of a stream until now: others may see it from now on.
+    case flush(StreamID)
     /// Sends a message on the control channel; dropped while there is none.
     case sendControl(SessionID, DataChannelMessage)
     /// Ends all that watch a stream, because it will not come back.
@@ -40,6 +46,8 @@ package struct SessionOpening: Sendable {
     package let publishes: StreamID?
     /// The stream whose programme this session gets.
     package let follows: StreamID?
+    /// Whether it has two seats, which control puts on streams.
+    package let isFeed: Bool
     /// The stage that this session takes part in: control fills its slots, and hears of its sources.
     package let stage: StreamID?
     package let participant: ParticipantID?
@@ -50,7 +58,8 @@ package struct SessionOpening: Sendable {
 
     package init(
         id: SessionID, plan: SessionPlan, localCredentials: ICECredentials, publishes: StreamID? = nil,
-        follows: StreamID? = nil, stage: StreamID? = nil, participant: ParticipantID? = nil, order: UInt64,
+        follows: StreamID? = nil, isFeed: Bool = false, stage: StreamID? = nil,
+        participant: ParticipantID? = nil, order: UInt64,
         requested: MonotonicTime? = nil
     ) {
         self.requested = requested
@@ -61,6 +70,7 @@ package struct SessionOpening: Sendable {
         self.localCredentials = localCredentials
         self.publishes = publishes
         self.follows = follows
+        self.isFeed = isFeed
         self.order = order
     }
 }
@@ -112,6 +122,10 @@ package struct WorkerCounters: Equatable, Sendable {
     package var waits = DurationHistogram(.packets)
     package var publishers = JoinPhases()
     package var viewers = JoinPhases()
+    /// Of viewers of the feed.
+    package var switches = SwitchTimes()
+    /// Streams that seats of feed sessions were put on.
+    package var seatsTaken: UInt64 = 0
     /// On data channels.
     package var messagesReceived: UInt64 = 0
     package var messagesSent: UInt64 = 0

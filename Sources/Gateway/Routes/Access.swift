@@ -107,8 +107,10 @@ struct Access: Sendable {
 
 extension Token {
     /// Its bearer, to the rules of a stream; nil where the token is for another one, and so says nothing here.
-    func sender(in stream: StreamID) -> Stage.Sender? {
-        guard mayPlay(stream) else { return nil }
+    func sender(in stream: StreamID) -> Stage.Sender? { mayPlay(stream) ? sender : nil }
+
+    /// Its bearer, where the token counts.
+    var sender: Stage.Sender {
         let authority: Stage.Sender.Authority =
             switch role {
             case .admin: .admin

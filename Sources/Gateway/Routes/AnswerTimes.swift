@@ -13,7 +13,7 @@ final class AnswerTimes: Sendable {
         times.withLock { times in
             switch purpose {
             case .publish, .stage: times.published.add(duration)
-            case .play: times.played.add(duration)
+            case .play, .feed: times.played.add(duration)
             }
         }
     }

@@ -10,13 +10,15 @@ extension GatewayHandler {
         _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
         let start = MonotonicClock.now()
-        let stream = try Self.stream(parameters)
-        let token: Token? =
-            switch purpose {
-            case .publish: try access.requirePublisher(request, of: stream)
-            case .stage: try access.requireParticipant(request, of: stream)
-            case .play: try access.requireViewer(request, of: stream)
-            }
+        let stream = try Self.stream(of: purpose, parameters)
+        var token: Token?
+        var wish: FeedWish?
+        switch purpose {
+        case .publish: token = try access.requirePublisher(request, of: stream)
+        case .stage: token = try access.requireParticipant(request, of: stream)
+        case .play: token = try access.requireViewer(request, of: stream)
+        case .feed: wish = try feedWish(request)
+        }
         guard MediaType.isContent(of: request, MediaType.sdp) else {
             throw Problem(
                 415, nil, "The offer must come as \(MediaType.sdp).", headers: ["Accept-Post": MediaType.sdp])
@@ -26,9 +28,10 @@ extension GatewayHandler {
         let created: CreatedSession
         do throws(SessionRefusal) {
             created = try await service.createSession(
-                SessionRequest(
-                    purpose: purpose, stream: stream, sender: token?.sender(in: stream), offer: offer,
-                    patience: patience, received: start))
+                wish.map { SessionRequest(feed: $0, offer: offer, received: start) }
+                    ?? SessionRequest(
+                        purpose: purpose, stream: stream, sender: token?.sender(in: stream), offer: offer,
+                        patience: patience, received: start))
         } catch {
             throw Problem(error)
         }
@@ -131,20 +134,27 @@ extension GatewayHandler {
     /// The session a path names, for somebody who may change it.
     ///
     /// An expired token will do: the session was granted with it, and the path cannot be guessed.
-    private func session(
+    func session(
         _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
     ) async throws(Problem) -> SessionID {
-        let stream = try Self.stream(parameters)
+        let stream = try Self.stream(of: purpose, parameters)
         switch purpose {
         case .publish: _ = try access.requirePublisher(request, of: stream, acceptsExpired: true)
         case .stage: _ = try access.requireParticipant(request, of: stream, acceptsExpired: true)
         case .play: _ = try access.requireViewer(request, of: stream, acceptsExpired: true)
+        case .feed: _ = try access.requireFeedReader(request, acceptsExpired: true)
         }
         guard let id = parameters["session"].flatMap({ SessionID($0) }),
             let session = await service.session(id),
             session.stream == stream, session.purpose == purpose
         else { throw Problem(SessionRefusal.unknownSession) }
         return id
+    }
+
+    private static func stream(
+        of purpose: SessionRequest.Purpose, _ parameters: [String: String]
+    ) throws(Problem) -> StreamID {
+        purpose == .feed ? .feed : try stream(parameters)
     }
 
     private static func text(_ request: HTTPRequest) throws(Problem) -> String {
@@ -165,6 +175,7 @@ extension SessionRequest.Purpose {
         case .publish: "/whip/\(stream)"
         case .play: "/whep/\(stream)"
         case .stage: "/v1/streams/\(stream)/sessions"
+        case .feed: "/v1/feed/sessions"
         }
     }
 }

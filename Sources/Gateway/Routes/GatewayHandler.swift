@@ -1,6 +1,7 @@
 import Base
 import Node
 import Stage
+import StoryFeed
 
 /// Answers everything the server can be asked.
 package struct GatewayHandler: HTTPHandler {
@@ -80,6 +81,14 @@ package struct GatewayHandler: HTTPHandler {
         case .joinSession: try await showSession(request, .stage, parameters)
         case .joinTrickle: try await updateSession(request, .stage, parameters)
         case .joinEnd: try await endSession(request, .stage, parameters)
+        case .listFeed: try await listFeed(request)
+        case .enterFeed: try await createSession(request, .feed, parameters)
+        case .feedSession: try await showSession(request, .feed, parameters)
+        case .feedTrickle: try await updateSession(request, .feed, parameters)
+        case .feedEnd: try await endSession(request, .feed, parameters)
+        case .peek: try await swipe(.peek, request, parameters)
+        case .focus: try await swipe(.focus, request, parameters)
+        case .release: try await swipe(.release, request, parameters)
         case .makeToken: try makeToken(request)
         case .listStreams: try await listStreams(request)
         case .createStream: try await createStream(request)

@@ -5,6 +5,7 @@ enum Operation: String, CaseIterable, Sendable {
     case publish, publishPreview, publishSession, publishTrickle, publishEnd
     case play, playPreview, playSession, playTrickle, playEnd
     case join, joinSession, joinTrickle, joinEnd
+    case listFeed, enterFeed, feedSession, feedTrickle, feedEnd, peek, focus, release
     case makeToken
     case listStreams, createStream, showStream, editStream, goLive, endStream, followStream
     case showParticipants, enter, removeParticipant, ban, unban, renewToken
@@ -118,6 +119,14 @@ enum Router {
         Route(.delete, "/v1/streams/{stream}/sessions/{session}", .joinEnd),
         Route(.get, "/v1/streams/{stream}/preview.webp", .previewWebP),
         Route(.get, "/v1/streams/{stream}/preview.jpg", .previewJPEG),
+        Route(.get, "/v1/feed", .listFeed),
+        Route(.post, "/v1/feed/sessions", .enterFeed),
+        Route(.get, "/v1/feed/sessions/{session}", .feedSession),
+        Route(.patch, "/v1/feed/sessions/{session}", .feedTrickle),
+        Route(.delete, "/v1/feed/sessions/{session}", .feedEnd),
+        Route(.post, "/v1/feed/sessions/{session}/peek", .peek),
+        Route(.post, "/v1/feed/sessions/{session}/focus", .focus),
+        Route(.post, "/v1/feed/sessions/{session}/release", .release),
         Route(.get, "/healthz", .health),
         Route(.get, "/readyz", .readiness),
         Route(.get, "/metrics", .metrics),

@@ -1,6 +1,7 @@
 import Base
 import Node
 import Stage
+import StoryFeed
 
 /// What the routes need of the server behind them; a `Node`, and a stand-in in tests.
 package protocol SessionService: Sendable {
@@ -36,6 +37,13 @@ package protocol SessionService: Sendable {
     func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async
     /// The latest picture of a stream.
     func preview(of stream: StreamID) async -> StoredPreview?
+    /// A part of the feed for somebody.
+    func feedPage(
+        limit: Int, after cursor: FeedCursor?, for reader: FeedReader
+    ) async throws(CursorRefusal) -> FeedPage
+    /// Does what a feed viewer asked for.
+    /// - Returns: all slots of the session, as they are now.
+    func perform(_ message: FeedMessage, in id: SessionID) async throws(FeedRefusal) -> JSON
     /// Whether it takes new sessions.
     var isReady: Bool { get async }
     /// - Parameters: `published` and `played`: how long their requests took to be answered.

@@ -3,32 +3,58 @@ import Synchronization
 
 /// What is known of every stream, for lists: hosts write it, anybody reads it without waiting for a host.
 package final class StreamDirectory: Sendable {
-    private let entries = Mutex<[StreamID: StreamSnapshot]>([:])
+    private struct State {
+        var entries: [StreamID: StreamSnapshot] = [:]
+        /// Changed since the last `takeNews`.
+        var changed: Set<StreamID> = []
+    }
 
-    package init() {}
+    private let state = Mutex(State())
+    /// Says that there is something to be taken by `takeNews`, however much it is.
+    let news: AsyncStream<Void>
+    private let signal: AsyncStream<Void>.Continuation
+
+    package init() {
+        (news, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
 
     package func update(_ snapshot: StreamSnapshot) {
-        entries.withLock { entries in
+        state.withLock { state in
             // Somebody who waits for a stream that nobody made does not put it into the lists.
-            if snapshot.state == .waiting, snapshot.createdAt == nil {
-                entries[snapshot.id] = nil
-            } else {
-                entries[snapshot.id] = snapshot
-            }
+            let isKnown = snapshot.state != .waiting || snapshot.createdAt != nil
+            state.entries[snapshot.id] = isKnown ? snapshot : nil
+            state.changed.insert(snapshot.id)
+        }
+        signal.yield()
+    }
+
+    /// Streams that changed since the last call, as they are now; nil for one that is not known any more.
+    func takeNews() -> [StreamID: StreamSnapshot?] {
+        state.withLock { state in
+            defer { state.changed.removeAll() }
+            return Dictionary(uniqueKeysWithValues: state.changed.map { ($0, state.entries[$0]) })
         }
     }
 
+    func isBanned(_ participant: ParticipantID, from stream: StreamID) -> Bool {
+        state.withLock { $0.entries[stream]?.banned[participant] != nil }
+    }
+
     package func remove(_ id: StreamID) {
-        entries.withLock { $0[id] = nil }
+        state.withLock { state in
+            state.entries[id] = nil
+            state.changed.insert(id)
+        }
+        signal.yield()
     }
 
     package subscript(_ id: StreamID) -> StreamSnapshot? {
-        entries.withLock { $0[id] }
+        state.withLock { $0.entries[id] }
     }
 
     /// Live streams first, then by the time they began or will begin, newest first; ties by name.
     package var all: [StreamSnapshot] {
-        entries.withLock { Array($0.values) }.sorted { $0.listOrder < $1.listOrder }
+        state.withLock { Array($0.entries.values) }.sorted { $0.listOrder < $1.listOrder }
     }
 }
 

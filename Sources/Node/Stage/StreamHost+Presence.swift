@@ -104,14 +104,14 @@ extension StreamHost {
         stream.hasAudio = source?.hasAudio ?? false
         stream.hasVideo = source?.hasVideo ?? false
         stream.preview = preview
+        let owner = source?.owner ?? committed.host
+        stream.isPaused = committed.member(owner)?.isPaused ?? false
         var view = SyncView(stream: stream)
         view.hands = committed.hands
         view.invitations = committed.invitations
         view.viewers = sync.audience.viewers.filter { !committed.isOnStage($0.key) }
-        let owner = source?.owner ?? committed.host
         view.programme = SyncView.Programme(
-            hasAudio: stream.hasAudio, hasVideo: stream.hasVideo,
-            isPaused: committed.member(owner)?.isPaused ?? false)
+            hasAudio: stream.hasAudio, hasVideo: stream.hasVideo, isPaused: stream.isPaused)
         guard committed.phase != .ended else { return view }
         for (id, member) in committed.speakers {
             view.speakers[id] = SyncView.Member(member: member, isHost: false, isPresent: isPresent(id))

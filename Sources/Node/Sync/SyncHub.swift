@@ -102,8 +102,9 @@ struct SyncHub {
     /// - Returns: whether anything is.
     mutating func announce(_ new: SyncView, at now: MonotonicTime) -> Bool {
         let patch = new.patch(from: view)
-        guard !patch.isEmpty else { return false }
+        // What followers are not told of may have changed all the same.
         view = new
+        guard !patch.isEmpty else { return false }
         version += 1
         var message = patch
         message["type"] = .string("change")

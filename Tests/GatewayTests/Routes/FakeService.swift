@@ -2,6 +2,7 @@ import Base
 import Foundation
 @testable import Node
 import Stage
+import StoryFeed
 import Synchronization
 
 @testable import Gateway
@@ -89,6 +90,14 @@ final class FakeService: SessionService {
     func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {}
 
     func preview(of stream: StreamID) async -> StoredPreview? { state.withLock { $0.previews[stream] } }
+
+    func feedPage(
+        limit: Int, after cursor: FeedCursor?, for reader: FeedReader
+    ) async throws(CursorRefusal) -> FeedPage { throw .expired }
+
+    func perform(_ message: FeedMessage, in id: SessionID) async throws(FeedRefusal) -> JSON {
+        throw .noSession
+    }
 
     var isReady: Bool { get async { state.withLock { $0.isReady } } }
 

@@ -106,6 +106,9 @@ import Testing
         Row(
             .post, "/v1/streams/S/sessions", body: "chrome-stage",
             "401 403 403 409/201/409 409/201/409 201/201/409 201/201/409 403/403/409"),
+        // What somebody may see of it is another matter.
+        Row(.get, "/v1/feed", "401 200 200 200 200 200 200 200"),
+        Row(.post, "/v1/feed/sessions", body: "chrome-feed", "401 201 201 201 201 201 201 201"),
     ]
 
     @Test(arguments: table)
@@ -177,7 +180,7 @@ import Testing
             .publishPreview, .playPreview,
             // Of sessions, whose names cannot be guessed.
             .publishSession, .publishTrickle, .publishEnd, .playSession, .playTrickle, .playEnd, .joinSession,
-            .joinTrickle, .joinEnd,
+            .joinTrickle, .joinEnd, .feedSession, .feedTrickle, .feedEnd, .peek, .focus, .release,
         ]
         for route in Router.routes where !route.operation.isPage && !apart.contains(route.operation) {
             #expect(asked.contains("\(route.method.rawValue) \(route.pattern)"), "\(route.pattern)")

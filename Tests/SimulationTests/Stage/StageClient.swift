@@ -17,6 +17,10 @@ final class StageClient {
     /// 127 is silence.
     var audioLevel: UInt8 = 127
     var isSending = true
+    /// Nil for key frames on request only.
+    var keyFrameInterval: Duration?
+    private var nextKeyFrame = MonotonicTime.zero
+    private(set) var keyFrameRequests = 0
     private(set) var sawItself = false
     private(set) var slots: [Slot] = []
     private var random: SeededGenerator
@@ -45,7 +49,8 @@ final class StageClient {
 
     init(
         number: Int, name: ParticipantID, address: TransportAddress, identity: DTLSIdentity, seed: UInt64,
-        audio: Int, video slots: Int, publishes: Bool = true
+        audio: Int, video slots: Int, publishes: Bool = true, hasChannels: Bool? = nil,
+        _ change: (inout SyntheticVideo.Settings) -> Void = { _ in }
     ) throws {
         (self.number, self.name, self.address) = (number, name, address)
         var random = SeededGenerator(seed: seed)
@@ -53,7 +58,7 @@ final class StageClient {
         let requests: [ClientOffer.Request] =
             (publishes ? [.publishAudio, .publishVideo(.vp8)] : [])
             + Array(repeating: .playAudio, count: audio) + Array(repeating: .playVideo, count: slots)
-            + (publishes ? [.dataChannels] : [])
+            + (hasChannels ?? publishes ? [.dataChannels] : [])
         offer = ClientOffer(
             requests, credentials: ICECredentials(using: &random),
             fingerprint: SDPFingerprint(
@@ -62,6 +67,7 @@ final class StageClient {
         var settings = SyntheticVideo.Settings()
         (settings.bitrate, settings.framesPerSecond, settings.keyFrameRatio) = (16_000, 3, 2)
         (settings.width, settings.height) = (320, 180)
+        change(&settings)
         video = SyntheticVideo(settings, using: &random)
         self.random = random
     }
@@ -111,6 +117,10 @@ final class StageClient {
     ) {
         if now >= nextVideo {
             nextVideo = now + video.frameInterval
+            if let keyFrameInterval, now >= nextKeyFrame {
+                nextKeyFrame = now + keyFrameInterval
+                video.requestKeyFrame()
+            }
             for packet in video.nextFrame(stamp: UInt64(number)) {
                 try? videoTrack?.send(
                     packet.payload, timestamp: packet.timestamp, marker: packet.marker, transport: &transport,
@@ -254,7 +264,9 @@ final class StageClient {
                 if videoTrack?.ssrc == nack.mediaSSRC {
                     try? videoTrack?.resend(nack.lost, transport: &transport, over: connection, into: &sink)
                 }
-            case .pictureLossIndication, .fullIntraRequest: video.requestKeyFrame()
+            case .pictureLossIndication, .fullIntraRequest:
+                keyFrameRequests += 1
+                video.requestKeyFrame()
             default: break
             }
         }

@@ -1,0 +1,77 @@
+import Base
+import Peer
+import Wire
+
+/// Seats: which session gets which stream's programme.
+extension Worker {
+    /// Puts a seat of a feed session on a stream, on another one, or on none; nothing is sent of the one before any more.
+    ///
+    /// A session that is not connected yet takes its seats as soon as it is.
+    /// - Parameter requested: when the viewer asked for it; nil if it did not.
+    func seat(
+        _ id: SessionID, pair: Int, on stream: StreamID?, isPreview: Bool, requested: MonotonicTime?,
+        at now: MonotonicTime
+    ) {
+        guard let session = sessions[id], session.seats.indices.contains(pair) else { return }
+        let seat = session.seats[pair]
+        let isSame = seat.stream == stream
+        guard !isSame || seat.isPreview != isPreview else { return }
+        if !isSame {
+            leave(seat, at: now)
+            counters.seatsTaken &+= stream == nil ? 0 : 1
+        }
+        seat.reserve(stream, isPreview: isPreview, requested: requested)
+        guard session.connection.state == .connected else { return }
+        if isSame { fill(seat, at: now) } else { occupy(seat, at: now) }
+        session.noteSwitchTimes(at: now)
+    }
+
+    /// Follows the programme that the seat is reserved for.
+    func occupy(_ seat: Seat, at now: MonotonicTime) {
+        guard let stream = seat.stream else { return }
+        let programme = programme(of: stream)
+        if programme.followers.isEmpty { wantProgramme(stream) }
+        programme.follow(seat)
+        fill(seat, at: now)
+    }
+
+    /// Lets the seat's slots carry what its programme has for them.
+    func fill(_ seat: Seat, at now: MonotonicTime) {
+        guard let stream = seat.stream, let programme = programmes[stream] else { return }
+        seat.video?.limit(to: seat.maximumHeight, at: now)
+        for kind in [MediaKind.audio, .video] {
+            guard let slot = seat.slot(kind) else { continue }
+            let track = programme.chosen.first { $0.plan.kind == kind }
+            guard track != nil || slot.assigned != nil else { continue }
+            attach(
+                seat.session.id, mid: slot.plan.mid, track,
+                maximumHeight: kind == .video ? seat.maximumHeight : nil, at: now)
+        }
+        programme.connect(seat, at: now)
+    }
+
+    /// Stops at once whatever the seat's slots carry.
+    func leave(_ seat: Seat, at now: MonotonicTime) {
+        guard let stream = seat.stream else { return }
+        seat.reserve(nil, isPreview: false, requested: nil)
+        for slot in seat.slots {
+            slot.detach()
+            guard let key = slot.assigned else { continue }
+            slot.assigned = nil
+            giveBack(key, at: now)
+        }
+        guard let programme = programmes[stream], programme.unfollow(seat) else { return }
+        if programme.followers.isEmpty { letProgrammeLinger(stream, at: now) }
+        forgetIfEmpty(stream)
+    }
+
+    /// Forgets the pictures of a stream's past: those who come now may not see them.
+    func flush(_ stream: StreamID, at now: MonotonicTime) {
+        guard let programme = programmes[stream] else { return }
+        programme.source?.tracks.forEach { $0.flush(at: now) }
+        for track in programme.chosen {
+            let isOwn = track.key.worker == (links?.index ?? 0)
+            (isOwn ? published[track.key.track] : relayed[track.key])?.flush(at: now)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import Base
+import Node
+import Stage
+import StoryFeed
+
+/// The story feed over HTTP.
+extension GatewayHandler {
+    /// `GET /v1/feed`: the live streams in order, a page at a time.
+    func listFeed(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        let reader = try access.requireFeedReader(request)
+        let limit = try FeedLimit.read(request)
+        var cursor: FeedCursor?
+        if let text = request.query("cursor") {
+            guard let read = FeedCursor(text) else { throw Problem(.unknown) }
+            cursor = read
+        }
+        let page: FeedPage
+        do throws(CursorRefusal) {
+            page = try await service.feedPage(limit: limit, after: cursor, for: reader)
+        } catch {
+            throw Problem(error)
+        }
+        let tag = "\(String(page.fingerprint, radix: 36))-\(page.next)"
+        var headers: HTTPHeaders = ["ETag": "\"\(tag)\"", "Cache-Control": "private, no-cache"]
+        if let field = request.headers["if-none-match"], IfNoneMatch(field).matches(tag) {
+            return HTTPResponse(status: 304, headers: headers)
+        }
+        let body = JSON.object([
+            "items": .array(page.entries.map { $0.item.json(position: $0.position) }),
+            "next": .string(page.next.description),
+            "last": .bool(page.isLast),
+        ])
+        headers.set("Content-Type", MediaType.json)
+        return HTTPResponse(status: 200, headers: headers, body: body.bytes)
+    }
+
+    /// What an offer at `POST /v1/feed/sessions` is for.
+    func feedWish(_ request: HTTPRequest) throws(Problem) -> FeedWish {
+        let reader = try access.requireFeedReader(request)
+        var preload = FeedPreload.eager
+        if let text = request.query("preload") {
+            guard let value = FeedPreload(rawValue: text) else { throw JSONBody.invalid("preload") }
+            preload = value
+        }
+        var stream: StreamID?
+        if let text = request.query("stream") {
+            guard let name = StreamID(text) else { throw JSONBody.invalid("stream") }
+            stream = name
+        }
+        return FeedWish(reader: reader, stream: stream, preload: preload)
+    }
+
+    /// `POST {session}/peek`, `/focus` and `/release`: what clients say on the control channel.
+    func swipe(
+        _ kind: FeedMessage.Kind, _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let id = try await session(request, .feed, parameters)
+        let body = try JSONBody(request, isOptional: kind == .release)
+        let (stream, direction) = (try body.string("stream"), try body.string("direction"))
+        guard
+            let message = FeedMessage(
+                kind, stream: stream, direction: direction, ahead: try body.string("ahead"))
+        else { throw JSONBody.invalid(Self.faulty(stream, direction)) }
+        do throws(FeedRefusal) {
+            return Self.fresh(try await service.perform(message, in: id))
+        } catch {
+            throw Problem(error)
+        }
+    }
+
+    /// The member that made a message mean nothing.
+    private static func faulty(_ stream: String?, _ direction: String?) -> String {
+        if stream.flatMap({ StreamID($0) }) == nil { return "stream" }
+        if let direction, FeedDirection(rawValue: direction) == nil { return "direction" }
+        return "ahead"
+    }
+}
+
+/// How many items of the feed somebody wants at once.
+enum FeedLimit {
+    static let usual = 20
+
+    static func read(_ request: HTTPRequest) throws(Problem) -> Int {
+        guard let text = request.query("limit") else { return usual }
+        guard let number = Int(text), (1...StoryFeed.pageLimit).contains(number) else {
+            throw JSONBody.invalid("limit")
+        }
+        return number
+    }
+}
+
+extension Problem {
+    init(_ refusal: CursorRefusal) {
+        switch refusal {
+        case .unknown: self.init(400, "malformed-cursor", "The cursor was never given out.")
+        case .expired:
+            self.init(410, "expired-cursor", "The cursor is too old; begin again without one.")
+        }
+        members["rule"] = .string(kind)
+    }
+
+    init(_ refusal: FeedRefusal) {
+        let (status, rule, detail) =
+            switch refusal {
+            case .notLive: (404, "not-live", "No such stream is live.")
+            case .notPermitted: (403, "not-permitted", "You may not see this stream.")
+            case .noFocus: (409, "no-focus", "Nothing is in focus that one could swipe away from.")
+            case .heldElsewhere:
+                (409, "held-elsewhere", "A newer session of yours has the second stream.")
+            case .tooManyMessages: (429, "too-many-messages", "Fewer messages, please.")
+            case .noSession: (404, "unknown-session", "There is no such session.")
+            case .full: (503, "full", "As many viewers are in the feed as it takes.")
+            }
+        self.init(status, rule, detail)
+        members["rule"] = .string(kind)
+        if status == 429 || status == 503 { headers.set("Retry-After", "1") }
+    }
+}
+
+extension Access {
+    /// - Returns: what somebody may see of the feed, and as whom.
+    func requireFeedReader(_ request: HTTPRequest, acceptsExpired: Bool = false) throws(Problem) -> FeedReader
+    {
+        let isPublic = settings.viewers == .everyone
+        guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
+            guard isPublic else { throw Self.unauthorized("To watch takes a token.") }
+            return FeedReader(scope: .all, sender: nil, standing: .all)
+        }
+        let standing: FeedReader.Scope =
+            switch token.scope {
+            case .one(let stream) where token.role != .admin: .one(stream)
+            case .all, .one: .all
+            }
+        return FeedReader(scope: isPublic ? .all : standing, sender: token.sender, standing: standing)
+    }
+}

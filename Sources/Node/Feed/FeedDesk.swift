@@ -1,0 +1,169 @@
+import Base
+import Forwarding
+import Stage
+import StoryFeed
+
+/// The feed, everybody who watches it, and who may see what.
+///
+/// What changes comes in here first, and what follows from it goes out as directives, to be carried out in order.
+struct FeedDesk {
+    typealias Directive = FeedAudience.Directive
+
+    private(set) var feed: StoryFeed
+    private(set) var audience: FeedAudience
+    /// Feed sessions.
+    private(set) var places: [SessionID: FeedPlace] = [:]
+    /// The same by viewer.
+    private var readers: [FeedViewer: [SessionID: FeedReader]] = [:]
+    let directory: StreamDirectory
+
+    /// - Parameter tag: random; tells this process's cursors from others'.
+    init(directory: StreamDirectory, sessionLimit: Int, tag: UInt32) {
+        self.directory = directory
+        feed = StoryFeed(StoryFeed.Configuration(tag: tag))
+        var configuration = FeedAudience.Configuration()
+        configuration.sessionLimit = sessionLimit
+        audience = FeedAudience(configuration)
+    }
+
+    // MARK: Looking
+
+    /// A part of the list.
+    mutating func page(
+        limit: Int, after cursor: FeedCursor?, for reader: FeedReader, at now: MonotonicTime
+    ) throws(CursorRefusal) -> FeedPage {
+        let directory = directory
+        return try feed.page(limit: limit, after: cursor, at: now) { reader.maySee($0, by: directory) }
+    }
+
+    private func scene(at now: MonotonicTime) -> FeedScene {
+        let (readers, directory) = (readers, directory)
+        return FeedScene(feed: feed, now: now) { viewer, stream in
+            readers[viewer]?.values.contains { $0.maySee(stream, by: directory) } ?? false
+        }
+    }
+
+    // MARK: Sessions
+
+    mutating func enter(
+        _ id: SessionID, _ place: FeedPlace, preload: FeedPreload, on wish: StreamID?, at now: MonotonicTime
+    ) throws(FeedRefusal) -> [Directive] {
+        places[id] = place
+        readers[place.viewer, default: [:]][id] = place.reader
+        do throws(FeedRefusal) {
+            return try audience.begin(
+                id, viewer: place.viewer, preload: preload, on: wish, in: scene(at: now))
+        } catch {
+            forget(id)
+            throw error
+        }
+    }
+
+    /// Counts a player outside the feed.
+    mutating func enterPlayer(_ id: SessionID, of viewer: FeedViewer) throws(FeedRefusal) -> [Directive] {
+        try audience.beginPlayer(id, viewer: viewer)
+    }
+
+    mutating func leave(_ id: SessionID) -> [Directive] {
+        defer { forget(id) }
+        return audience.end(id)
+    }
+
+    private mutating func forget(_ id: SessionID) {
+        guard let place = places.removeValue(forKey: id) else { return }
+        readers[place.viewer]?[id] = nil
+        if readers[place.viewer]?.isEmpty == true { readers[place.viewer] = nil }
+    }
+
+    mutating func setConnected(_ id: SessionID) { places[id]?.isConnected = true }
+
+    mutating func setPresent(_ id: SessionID, in stream: StreamID?) { places[id]?.present = stream }
+
+    // MARK: Messages
+
+    mutating func perform(
+        _ message: FeedMessage, for id: SessionID, at now: MonotonicTime
+    ) throws(FeedRefusal) -> [Directive] {
+        try audience.perform(message, for: id, in: scene(at: now))
+    }
+
+    mutating func receive(_ message: FeedMessage, from id: SessionID, at now: MonotonicTime) -> [Directive] {
+        audience.receive(message, from: id, in: scene(at: now))
+    }
+
+    // MARK: Streams
+
+    /// What follows from news of streams.
+    struct Outcome {
+        var directives: [Directive] = []
+        var changes: [FeedChange] = []
+        /// Streams that have just gone live.
+        var appeared: [StreamID] = []
+    }
+
+    /// Takes in what is new about streams; nil for one that nobody knows any more.
+    mutating func update(_ news: [StreamID: StreamSnapshot?], at now: MonotonicTime) -> Outcome {
+        var outcome = Outcome()
+        var restricted: [StreamID] = []
+        for (id, snapshot) in news.sorted(by: { $0.key.description < $1.key.description }) {
+            guard let snapshot, snapshot.state == .live else {
+                guard let departure = feed.end(id) else { continue }
+                outcome.changes.append(departure.change)
+                outcome.directives += audience.streamEnded(departure, in: scene(at: now))
+                continue
+            }
+            if !feed.isLive(id) { outcome.appeared.append(id) }
+            // A feed that is full lists no more; the stream can be watched all the same.
+            outcome.changes += (try? feed.goLive(FeedItem(snapshot))) ?? []
+            if !snapshot.banned.isEmpty { restricted.append(id) }
+        }
+        for id in restricted { outcome.directives += audience.accessChanged(to: id, in: scene(at: now)) }
+        if !outcome.appeared.isEmpty { outcome.directives += audience.streamAppeared(in: scene(at: now)) }
+        return outcome
+    }
+
+    mutating func setPreview(_ preview: FeedPreview, of stream: StreamID) -> [FeedChange] {
+        feed.setPreview(stream, preview)
+    }
+
+    // MARK: Time
+
+    var deadline: MonotonicTime? {
+        [feed.deadline, audience.deadline].compactMap(\.self).min()
+    }
+
+    mutating func advance(to now: MonotonicTime) -> Outcome {
+        var outcome = Outcome()
+        outcome.changes = feed.advance(to: now)
+        outcome.directives = audience.advance(in: scene(at: now))
+        return outcome
+    }
+}
+
+extension FeedItem {
+    init(_ snapshot: StreamSnapshot) {
+        self.init(id: snapshot.id, startedAt: snapshot.effectiveStart)
+        title = snapshot.details.title
+        host = snapshot.host
+        hostName = snapshot.hostName ?? snapshot.host?.description
+        isPaused = snapshot.isPaused
+        viewers = snapshot.viewers
+    }
+}
+
+extension FeedEffect {
+    /// What the session's worker has to do; nil for what is not its business.
+    func command(to id: SessionID, requested: MonotonicTime?) -> WorkerCommand? {
+        switch self {
+        case .attach(let slot, let stream, let quality):
+            .seat(
+                id, pair: slot.rawValue, stream, isPreview: quality == .preview,
+                requested: quality == .preview ? nil : requested)
+        case .promote(let slot, let stream):
+            .seat(id, pair: slot.rawValue, stream, isPreview: false, requested: requested)
+        case .release(let slot, _):
+            .seat(id, pair: slot.rawValue, nil, isPreview: false, requested: nil)
+        case .tell, .close: nil
+        }
+    }
+}

@@ -1,0 +1,123 @@
+import Base
+import Foundation
+import StoryFeed
+import Wire
+
+/// What a feed viewer's client says on its control channel, in JSON.
+enum FeedControl: Equatable {
+    case ping
+    case message(FeedMessage)
+
+    private struct Form: Decodable {
+        var type: String
+        var stream: String?
+        var direction: String?
+        var ahead: String?
+    }
+
+    /// - Returns: nil for what is no JSON, or means nothing.
+    init?(parsing message: DataChannelMessage) {
+        guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
+        guard form.type != "ping" else {
+            self = .ping
+            return
+        }
+        guard let kind = FeedMessage.Kind(rawValue: form.type),
+            let message = FeedMessage(
+                kind, stream: form.stream, direction: form.direction, ahead: form.ahead)
+        else { return nil }
+        self = .message(message)
+    }
+}
+
+extension FeedMessage {
+    /// - Returns: nil if a member is missing or is no name.
+    package init?(_ kind: Kind, stream: String?, direction: String? = nil, ahead: String? = nil) {
+        let name = stream.flatMap { StreamID($0) }
+        guard name != nil || stream == nil else { return nil }
+        switch (kind, name) {
+        case (.peek, let name?):
+            let way = direction.flatMap { FeedDirection(rawValue: $0) }
+            guard way != nil || direction == nil else { return nil }
+            self = .peek(name, direction: way)
+        case (.focus, let name?):
+            let next = ahead.flatMap { StreamID($0) }
+            guard next != nil || ahead == nil else { return nil }
+            self = .focus(name, ahead: next)
+        case (.release, _): self = .release(name)
+        case (.peek, nil), (.focus, nil): return nil
+        }
+    }
+}
+
+extension FeedNotice {
+    /// As it stands on the control channel.
+    func json(_ place: FeedPlace) -> JSON {
+        switch self {
+        case .slots(let states):
+            .object(["type": .string("slots"), "slots": FeedNotice.json(states, place)])
+        case .moved(let from, let to, let reason):
+            .object([
+                "type": .string("moved"), "from": .string(from.description), "to": .string(to.description),
+                "reason": .string(reason.rawValue),
+            ])
+        case .empty: .object(["type": .string("empty")])
+        case .refused(let kind, let stream, let reason):
+            .object([
+                "type": .string("refused"), "message": .string(kind.rawValue),
+                "stream": .text(stream?.description), "reason": .string(reason.rawValue),
+            ])
+        case .replaced: .object(["type": .string("replaced")])
+        }
+    }
+
+    /// All m-lines of a session, each with what it carries.
+    static func json(_ states: [SlotState], _ place: FeedPlace) -> JSON {
+        var lines: [JSON] = []
+        for slot in FeedSlot.allCases where place.mids.indices.contains(slot.rawValue) {
+            let state = states.first { $0.slot == slot }
+            let mids = place.mids[slot.rawValue]
+            for (mid, kind) in [(mids.audio, "audio"), (mids.video, "video")] {
+                var line: [String: JSON] = [
+                    "mid": .string(mid), "kind": .string(kind), "slot": .integer(slot.rawValue),
+                ]
+                if let state, kind == "video" || state.quality == .full {
+                    line["stream"] = .string(state.stream.description)
+                    line["quality"] = .string(state.quality.rawValue)
+                }
+                lines.append(.object(line))
+            }
+        }
+        return .array(lines)
+    }
+}
+
+extension FeedItem {
+    /// - Parameter position: nil where the order is told in another way.
+    package func json(position: Int?) -> JSON {
+        var members: [String: JSON] = [
+            "id": .string(id.description),
+            "state": .string(StreamState.live.rawValue),
+            "paused": .bool(isPaused),
+            "title": .text(title),
+            "host": .text(host?.description),
+            "hostName": .text(hostName),
+            "startedAt": .time(startedAt),
+            "viewers": .integer(viewers),
+            "preview": preview?.json(of: id) ?? .null,
+        ]
+        if let position { members["position"] = .integer(position) }
+        return .object(members)
+    }
+}
+
+extension FeedPreview {
+    package func json(of stream: StreamID) -> JSON {
+        .object([
+            // The time in it lets caches keep each picture for good.
+            "url": .string("/v1/streams/\(stream)/preview.jpg?v=\(takenAt.milliseconds)"),
+            "width": .integer(width), "height": .integer(height), "capturedAt": .time(takenAt),
+            "blurHash": .string(blurHash),
+        ])
+    }
+}

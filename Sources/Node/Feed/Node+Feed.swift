@@ -1,0 +1,198 @@
+import Base
+import Forwarding
+import Net
+import Stage
+import StoryFeed
+import Wire
+
+/// The story feed: its list, its sessions, and what has to be done for them.
+extension Node {
+    // MARK: The list
+
+    /// A part of the feed for somebody.
+    package func feedPage(
+        limit: Int, after cursor: FeedCursor?, for reader: FeedReader
+    ) throws(CursorRefusal) -> FeedPage {
+        try feedDesk.page(limit: limit, after: cursor, for: reader, at: MonotonicClock.now())
+    }
+
+    /// Tells the feed of a new preview picture.
+    package func setPreview(_ preview: FeedPreview, of stream: StreamID) {
+        announceFeed(feedDesk.setPreview(preview, of: stream))
+    }
+
+    /// Takes in what stages told of themselves since the last time.
+    func takeFeedNews() {
+        let news = directory.takeNews()
+        guard !news.isEmpty else { return }
+        let outcome = feedDesk.update(news, at: MonotonicClock.now())
+        for stream in outcome.appeared where directory[stream]?.isPublished == false {
+            // What the host did backstage is not for those who come now.
+            for worker in workers { _ = worker.post(.flush(stream)) }
+        }
+        carryOut(outcome)
+    }
+
+    private func carryOut(_ outcome: FeedDesk.Outcome) {
+        announceFeed(outcome.changes)
+        carryOut(outcome.directives)
+    }
+
+    func announceFeed(_ changes: [FeedChange]) {
+        scheduleFeed()
+    }
+
+    // MARK: Time
+
+    func scheduleFeed() {
+        guard !isStopping, let deadline = feedDesk.deadline else { return }
+        if let feedTimerAt, feedTimerAt <= deadline { return }
+        feedTimer?.cancel()
+        feedTimerAt = deadline
+        let wait = max(deadline - MonotonicClock.now(), .milliseconds(1))
+        feedTimer = Task { [weak self] in
+            do { try await Task.sleep(for: wait) } catch { return }
+            await self?.advanceFeed()
+        }
+    }
+
+    private func advanceFeed() {
+        feedTimerAt = nil
+        carryOut(feedDesk.advance(to: MonotonicClock.now()))
+        scheduleFeed()
+    }
+
+    // MARK: Sessions
+
+    static func identity(of id: SessionID, _ participant: ParticipantID?) -> FeedViewer {
+        participant.map { .named($0) } ?? .anonymous(id)
+    }
+
+    /// A session that its worker knows by now.
+    func enterFeed(_ id: SessionID, _ wish: FeedWish, _ mids: [(audio: String, video: String)])
+        throws(FeedRefusal)
+    {
+        let viewer = Self.identity(of: id, wish.reader.sender?.id)
+        let place = FeedPlace(viewer: viewer, reader: wish.reader, mids: mids)
+        carryOut(
+            try feedDesk.enter(
+                id, place, preload: wish.preload, on: wish.stream, at: MonotonicClock.now()))
+    }
+
+    /// A player outside the feed counts as well.
+    func enterPlayer(_ id: SessionID, _ request: SessionRequest) throws(FeedRefusal) {
+        let viewer = Self.identity(of: id, request.participant)
+        carryOut(try feedDesk.enterPlayer(id, of: viewer))
+    }
+
+    /// A session has ended; it may have been in the feed, or count there.
+    func leaveFeed(_ id: SessionID) {
+        updatePresence(of: id, in: nil)
+        carryOut(feedDesk.leave(id))
+    }
+
+    /// Does what somebody asked for over HTTP.
+    /// - Returns: all slots, as they are now.
+    package func perform(_ message: FeedMessage, in id: SessionID) throws(FeedRefusal) -> JSON {
+        let now = MonotonicClock.now()
+        let directives = try feedDesk.perform(message, for: id, at: now)
+        carryOut(directives, requested: now)
+        guard let place = feedDesk.places[id] else { throw .noSession }
+        return .object([
+            "slots": FeedNotice.json(feedDesk.audience.session(id)?.slots ?? [], place)
+        ])
+    }
+
+    func takeFeedControl(_ message: DataChannelMessage, from record: SessionRecord) {
+        let now = MonotonicClock.now()
+        switch FeedControl(parsing: message) {
+        case .ping: tell(ControlReply(type: "pong"), to: record)
+        case .message(let message):
+            carryOut(feedDesk.receive(message, from: record.id, at: now), requested: now)
+        case nil: tell(.error("malformed", "This is no message that this server knows."), to: record)
+        }
+    }
+
+    /// The channel has opened, or works again after messages were lost: it is told where it is.
+    func tellFeedState(to id: SessionID) {
+        guard let session = feedDesk.audience.session(id) else { return }
+        tell(.slots(session.slots), to: id)
+        if session.slots.isEmpty { tell(.empty, to: id) }
+    }
+
+    private func tell(_ notice: FeedNotice, to id: SessionID) {
+        guard let record = sessions[id], let place = feedDesk.places[id] else { return }
+        _ = workers[record.worker].post(.sendControl(id, .string(notice.json(place).bytes)))
+    }
+
+    // MARK: Directives
+
+    /// Carries out what the feed wants, in order.
+    /// - Parameter requested: when a viewer asked for it; nil if none did.
+    func carryOut(_ directives: [FeedDesk.Directive], requested: MonotonicTime? = nil) {
+        var touched: Set<SessionID> = []
+        for directive in directives {
+            touched.insert(directive.session)
+            carryOut(directive.effect, of: directive.session, requested: requested)
+        }
+        for id in touched { updatePresence(of: id, in: feedDesk.audience.session(id)?.focusedStream) }
+        scheduleFeed()
+    }
+
+    private func carryOut(_ effect: FeedEffect, of id: SessionID, requested: MonotonicTime?) {
+        guard let record = sessions[id] else { return }
+        if let command = effect.command(to: id, requested: requested) {
+            guard !workers[record.worker].post(command) else { return }
+            return log.error("worker.full", ["worker": record.worker, "session": id])
+        }
+        switch effect {
+        case .attach, .promote, .release: break
+        case .tell(let notice): tell(notice, to: id)
+        case .close:
+            guard record.purpose == .feed else {
+                _ = workers[record.worker].post(.close(id))
+                return
+            }
+            // What it was told must arrive first.
+            sessions[id]?.closesAt = now + Self.farewellTime
+        }
+    }
+
+    // MARK: Presence
+
+    func connectFeed(_ id: SessionID) {
+        feedDesk.setConnected(id)
+        updatePresence(of: id, in: feedDesk.audience.session(id)?.focusedStream)
+    }
+
+    /// Has a viewer counted in the stream they are on, and nowhere else.
+    private func updatePresence(of id: SessionID, in stream: StreamID?) {
+        guard let place = feedDesk.places[id], place.isConnected, place.present != stream else { return }
+        feedDesk.setPresent(id, in: stream)
+        if let old = place.present { presence.yield(PresenceChange(stream: old, session: id, sender: nil)) }
+        guard let stream else { return }
+        presence.yield(
+            PresenceChange(stream: stream, session: id, sender: .some(place.reader.sender(in: stream))))
+    }
+
+    /// Tells a stage that somebody came or went.
+    func carryOut(_ change: PresenceChange) async {
+        guard let host = hosts[change.stream] else { return }
+        if let sender = change.sender {
+            await host.connect(sender, by: .session(change.session))
+        } else {
+            await host.disconnect(.session(change.session))
+        }
+    }
+
+    /// Seconds between the end of a session's place in the feed and of its connection.
+    private static let farewellTime: Double = 1
+}
+
+/// A feed viewer came to a stream or left it.
+struct PresenceChange: Sendable {
+    let stream: StreamID
+    let session: SessionID
+    /// Nil to leave; of an anonymous viewer, nil in it.
+    let sender: Stage.Sender??
+}

@@ -1,0 +1,365 @@
+import Base
+import ClientPeer
+import Crypto
+import Forwarding
+import Peer
+import SCTP
+import Stage
+import StoryFeed
+import TestSupport
+import Wire
+
+@testable import Node
+
+/// Live streams and people who swipe through them, in virtual time and from one seed.
+///
+/// Each stream has one publisher, whose packets name it; so what comes in a viewer's slot tells the stream. What the
+/// feed decides is carried out as the node does it.
+final class FeedSimulation {
+    private static let identities: (server: DTLSIdentity, client: DTLSIdentity)? = {
+        guard let server = try? DTLSIdentity(), let client = try? DTLSIdentity() else { return nil }
+        return (server, client)
+    }()
+    /// A tenth of a frame of 30 a second is as exact as it gets.
+    private static let step = Duration.milliseconds(3)
+    /// What was under way when a stream was released, and its repairs, may still come for so long.
+    static let farewell = Duration.milliseconds(200)
+
+    struct NotPossible: Error {}
+
+    final class Viewer {
+        let id: SessionID
+        let worker: Int
+        let client: StageClient
+        /// When each stream was last seen to be held.
+        var held: [StreamID: MonotonicTime] = [:]
+
+        init(id: SessionID, worker: Int, client: StageClient) {
+            (self.id, self.worker, self.client) = (id, worker, client)
+        }
+    }
+
+    private struct Publisher {
+        let session: SessionID
+        let worker: Int
+        let client: StageClient
+    }
+
+    private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
+    var desk: FeedDesk
+    let directory = StreamDirectory()
+    private(set) var workers: [Worker] = []
+    private(set) var viewers: [SessionID: Viewer] = [:]
+    private(set) var order: [SessionID] = []
+    /// What should not have been.
+    private(set) var faults: [String] = []
+    private var publishers: [StreamID: Publisher] = [:]
+    private var streamsByNumber: [Int: StreamID] = [:]
+    private var network: SimulatedNetwork
+    private var sinks: [CollectingSink] = []
+    private var clientsByAddress: [TransportAddress: StageClient] = [:]
+    private var random: SeededGenerator
+    private let timeline = SCTPTimeline()
+    private let serverIdentity: DTLSIdentity
+    private let clientIdentity: DTLSIdentity
+    private var count = 0
+
+    init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 2) throws {
+        guard let identities = Self.identities else { throw NotPossible() }
+        (serverIdentity, clientIdentity) = identities
+        desk = FeedDesk(directory: directory, sessionLimit: 10_000, tag: 1)
+        random = SeededGenerator(seed: seed)
+        network = SimulatedNetwork(conditions: conditions, random: SeededGenerator(seed: seed ^ 0xABCD))
+        let exchange = count > 1 ? RelayExchange(workers: count) : nil
+        for index in 0..<count {
+            let environment = WorkerEnvironment(
+                clock: WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero),
+                random: SeededGenerator(seed: seed &+ UInt64(index)),
+                connection: .init(dtls: try DTLSContext(identity: serverIdentity), timeline: timeline))
+            workers.append(Worker(environment: environment, index: index, exchange: exchange))
+            sinks.append(CollectingSink(source: Simulation.address(ofWorker: index)))
+        }
+    }
+
+    var conditions: SimulatedNetwork.Conditions {
+        get { network.conditions }
+        set { network.conditions = newValue }
+    }
+
+    // MARK: Streams
+
+    /// A stream that goes live at once.
+    @discardableResult
+    func publish(
+        _ name: String, on worker: Int? = nil, keyFrameInterval: Duration? = .seconds(2),
+        _ change: (inout SyntheticVideo.Settings) -> Void = { _ in }
+    ) throws -> StreamID {
+        guard let stream = StreamID(name) else { throw NotPossible() }
+        let (client, session, worker) = try open(
+            .publish, on: worker, audio: 0, video: 0, publishes: stream, change)
+        client.keyFrameInterval = keyFrameInterval
+        publishers[stream] = Publisher(session: session, worker: worker, client: client)
+        streamsByNumber[client.number] = stream
+        var snapshot = StreamSnapshot(waitingFor: stream)
+        snapshot.state = .live
+        snapshot.createdAt = WallTime(milliseconds: 1_700_000_000_000 + Int64(client.number))
+        snapshot.startedAt = snapshot.createdAt
+        directory.update(snapshot)
+        takeNews()
+        return stream
+    }
+
+    func end(_ stream: StreamID) {
+        guard let publisher = publishers.removeValue(forKey: stream) else { return }
+        with(publisher.client) { $0.close(into: &$1) }
+        directory.remove(stream)
+        takeNews()
+    }
+
+    func ban(_ participant: ParticipantID, from stream: StreamID) {
+        guard var snapshot = directory[stream] else { return }
+        snapshot.banned[participant] = WallTime(milliseconds: 1)
+        directory.update(snapshot)
+        takeNews()
+    }
+
+    private func takeNews() {
+        carryOut(desk.update(directory.takeNews(), at: now).directives)
+    }
+
+    /// The time of the latest frame's capture, as good as the steps are.
+    func keyFrameRequests(of stream: StreamID) -> Int { publishers[stream]?.client.keyFrameRequests ?? 0 }
+
+    // MARK: Viewers
+
+    func watch(
+        _ name: String? = nil, on wish: StreamID? = nil, preload: FeedPreload = .eager, worker: Int? = nil
+    ) throws -> Viewer {
+        let (client, id, worker) = try open(.feed, on: worker, audio: 2, video: 2, publishes: nil)
+        let viewer = Viewer(id: id, worker: worker, client: client)
+        viewers[id] = viewer
+        order.append(id)
+        let participant = name.flatMap { ParticipantID($0) }
+        let mids = client.offer.mids
+        guard mids.audio.count == 2, mids.video.count == 2 else { throw NotPossible() }
+        let place = FeedPlace(
+            viewer: Node.identity(of: id, participant),
+            reader: FeedReader(
+                scope: .all, sender: participant.map { Stage.Sender(id: $0, authority: .viewer) },
+                standing: .all),
+            mids: [(mids.audio[0], mids.video[0]), (mids.audio[1], mids.video[1])])
+        carryOut(try desk.enter(id, place, preload: preload, on: wish, at: now))
+        return viewer
+    }
+
+    private func open(
+        _ purpose: SessionOffer.Purpose, on worker: Int?, audio: Int, video: Int, publishes: StreamID?,
+        _ change: (inout SyntheticVideo.Settings) -> Void = { _ in }
+    ) throws -> (StageClient, SessionID, worker: Int) {
+        let number = count
+        count += 1
+        guard let name = ParticipantID("p\(number)") else { throw NotPossible() }
+        let address = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 10_000 + UInt16(number))
+        let client = try StageClient(
+            number: number, name: name, address: address, identity: clientIdentity, seed: random.next(),
+            audio: audio, video: video, publishes: publishes != nil, hasChannels: publishes == nil
+        ) { settings in
+            settings.framesPerSecond = 30
+            settings.bitrate = 120_000
+            change(&settings)
+        }
+        let worker = worker ?? number % workers.count
+        let offer = try SessionOffer(
+            SessionDescription(parsing: client.offer.description.text), for: purpose)
+        let credentials = ICECredentials(using: &random)
+        let fingerprint = serverIdentity.fingerprint
+        let transport = LocalTransport(
+            credentials: credentials,
+            fingerprint: SDPFingerprint(algorithm: fingerprint.algorithm.rawValue, bytes: fingerprint.bytes),
+            udp: [Simulation.address(ofWorker: worker)])
+        let (plan, answer) = try Negotiator().answer(to: offer, as: transport, using: &random)
+        let id = SessionID(using: &random)
+        let opening = SessionOpening(
+            id: id, plan: plan, localCredentials: credentials, publishes: publishes,
+            isFeed: publishes == nil, participant: name, order: UInt64(number + 1))
+        workers[worker].perform(.open(opening), at: now, into: &sinks[worker])
+        try client.start(SessionDescription(parsing: answer.text), timeline: timeline, at: now)
+        clientsByAddress[address] = client
+        return (client, id, worker)
+    }
+
+    /// Sends a text on a viewer's control channel.
+    func say(_ text: String, _ viewer: Viewer) {
+        let time = now
+        with(viewer.client) { client, sink in
+            try? client.send(.string(Array(text.utf8)), on: 0, at: time, into: &sink)
+        }
+    }
+
+    func peek(_ stream: StreamID, _ viewer: Viewer) { say(#"{"type":"peek","stream":"\#(stream)"}"#, viewer) }
+    func focus(_ stream: StreamID, _ viewer: Viewer) {
+        say(#"{"type":"focus","stream":"\#(stream)"}"#, viewer)
+    }
+
+    func leave(_ viewer: Viewer) {
+        with(viewer.client) { $0.close(into: &$1) }
+        viewers[viewer.id] = nil
+        order.removeAll { $0 == viewer.id }
+        carryOut(desk.leave(viewer.id))
+    }
+
+    private func with(_ client: StageClient, _ body: (StageClient, inout CollectingSink) -> Void) {
+        var sink = CollectingSink(source: client.address)
+        body(client, &sink)
+        for datagram in sink.takeAll() { network.send(datagram, at: now) }
+    }
+
+    // MARK: What it has come to
+
+    /// What a pair of slots shows now.
+    func shown(_ viewer: Viewer, _ slot: FeedSlot, within age: Duration = .milliseconds(100)) -> StreamID? {
+        shown(viewer, .video, slot, within: age)
+    }
+
+    func heard(_ viewer: Viewer, _ slot: FeedSlot, within age: Duration = .milliseconds(150)) -> StreamID? {
+        shown(viewer, .audio, slot, within: age)
+    }
+
+    private func shown(
+        _ viewer: Viewer, _ kind: MediaKind, _ slot: FeedSlot, within age: Duration
+    ) -> StreamID? {
+        let slots = viewer.client.slots.filter { $0.kind == kind }
+        guard slots.indices.contains(slot.rawValue), slots[slot.rawValue].heard + age >= now else {
+            return nil
+        }
+        return slots[slot.rawValue].source.flatMap { streamsByNumber[$0] }
+    }
+
+    func slots(_ viewer: Viewer) -> [FeedNotice.SlotState] {
+        desk.audience.session(viewer.id)?.slots ?? []
+    }
+
+    /// The slot of the focus.
+    func focus(of viewer: Viewer) -> FeedNotice.SlotState? { slots(viewer).first { $0.quality == .full } }
+
+    /// Whether a viewer sees and hears what is in focus.
+    func isPlaying(_ viewer: Viewer) -> Bool {
+        guard let focus = focus(of: viewer) else { return false }
+        return shown(viewer, focus.slot) == focus.stream && heard(viewer, focus.slot) == focus.stream
+    }
+
+    // MARK: Time
+
+    @discardableResult
+    func run(for limit: Duration, until condition: () -> Bool = { false }) -> Bool {
+        let end = now + limit
+        while !condition() {
+            guard now < end else { return false }
+            now = now + Self.step
+            step()
+        }
+        return true
+    }
+
+    private func step() {
+        while let datagram = network.receive(at: now) { deliver(datagram) }
+        for index in workers.indices {
+            if let due = workers[index].deadline, due <= now {
+                workers[index].advance(to: now, into: &sinks[index])
+            }
+            settle(index)
+        }
+        if let due = desk.deadline, due <= now { carryOut(desk.advance(to: now).directives) }
+        for publisher in publishers.values { advance(publisher.client) }
+        for id in order {
+            guard let viewer = viewers[id] else { continue }
+            advance(viewer.client)
+            check(viewer)
+        }
+    }
+
+    private func advance(_ client: StageClient) {
+        let time = now
+        with(client) { $0.advance(to: time, into: &$1) }
+    }
+
+    private func deliver(_ datagram: SimulatedNetwork.Datagram) {
+        var bytes = datagram.bytes
+        for index in workers.indices where Simulation.address(ofWorker: index) == datagram.destination {
+            var span = bytes.mutableSpan
+            workers[index].receive(&span, from: datagram.source, at: now, into: &sinks[index])
+            return settle(index)
+        }
+        guard let client = clientsByAddress[datagram.destination] else { return }
+        let time = now
+        with(client) { $0.receive(bytes, from: datagram.source, at: time, into: &$1) }
+    }
+
+    private func settle(_ index: Int) {
+        workers[index].endOfBatch(at: now, into: &sinks[index])
+        for event in workers[index].takeEvents() { take(event) }
+        for datagram in sinks[index].takeAll() { network.send(datagram, at: now) }
+    }
+
+    private func take(_ event: WorkerEvent) {
+        switch event {
+        case .controlMessage(let id, let message):
+            if case .message(let message) = FeedControl(parsing: message) {
+                carryOut(desk.receive(message, from: id, at: now))
+            }
+        case .controlOpened(let id):
+            if let session = desk.audience.session(id) { tell(.slots(session.slots), to: id) }
+        case .closed(let id, _):
+            guard viewers[id] != nil else { return }
+            viewers[id] = nil
+            order.removeAll { $0 == id }
+            carryOut(desk.leave(id))
+        case .connected, .mediaStarted, .published, .sourceChanged, .voice, .injected, .keyFrameWanted: break
+        }
+    }
+
+    private func carryOut(_ directives: [FeedDesk.Directive]) {
+        for directive in directives {
+            guard let viewer = viewers[directive.session] else { continue }
+            if let command = directive.effect.command(to: viewer.id, requested: now) {
+                workers[viewer.worker].perform(command, at: now, into: &sinks[viewer.worker])
+            } else if case .tell(let notice) = directive.effect {
+                tell(notice, to: viewer.id)
+            }
+        }
+    }
+
+    private func tell(_ notice: FeedNotice, to id: SessionID) {
+        guard let viewer = viewers[id], let place = desk.places[id] else { return }
+        workers[viewer.worker].perform(
+            .sendControl(id, .string(notice.json(place).bytes)), at: now, into: &sinks[viewer.worker])
+    }
+
+    /// What has to hold at every moment, by what comes over the wire.
+    private func check(_ viewer: Viewer) {
+        for state in slots(viewer) { viewer.held[state.stream] = now }
+        if slots(viewer).count > 2 { faults.append("more than two streams attached") }
+        for slot in viewer.client.slots {
+            guard slot.heard == now, let stream = slot.source.flatMap({ streamsByNumber[$0] }) else {
+                continue
+            }
+            guard let held = viewer.held[stream], held + Self.farewell + conditions.delay * 2 >= now else {
+                faults.append("\(viewer.client.name) gets \(stream), which it does not hold, in \(slot.mid)")
+                continue
+            }
+        }
+        for slot in viewer.client.slots where !slot.decoder.complaints.isEmpty {
+            faults.append("\(viewer.client.name) \(slot.mid): \(slot.decoder.complaints)")
+        }
+    }
+}
+
+extension ClientOffer {
+    /// The m-lines of media in the order of the offer.
+    fileprivate var mids: (audio: [String], video: [String]) {
+        let lines = description.media.map { (kind: $0.kind, mid: $0.mid ?? "") }
+        return (
+            lines.filter { $0.kind == .audio }.map(\.mid), lines.filter { $0.kind == .video }.map(\.mid)
+        )
+    }
+}

@@ -1,0 +1,52 @@
+import Base
+import ClientPeer
+import StoryFeed
+import TestSupport
+import Testing
+
+@testable import Node
+
+@Suite struct InTheFeed {
+    private let bad = SimulatedNetwork.Conditions(
+        loss: 0.02, duplication: 0.01, delay: .milliseconds(20), jitter: .milliseconds(10))
+
+    @Test(arguments: 1...2) func `the first stream plays after the handshake, and the next one is ready`(
+        workers: Int
+    ) throws {
+        let simulation = try FeedSimulation(seed: 1, workers: workers)
+        let old = try simulation.publish("old")
+        let new = try simulation.publish("new")
+        simulation.run(for: .seconds(3))
+        let viewer = try simulation.watch()
+        #expect(simulation.run(for: .seconds(2)) { simulation.isPlaying(viewer) })
+        #expect(simulation.focus(of: viewer)?.stream == new)
+        #expect(simulation.run(for: .seconds(1)) { simulation.shown(viewer, .second) == old })
+        #expect(simulation.heard(viewer, .second) == nil)
+        #expect(simulation.faults.isEmpty)
+    }
+
+    @Test(arguments: 1...2) func `a swipe turns to the neighbour within a frame, with sound, and back`(
+        workers: Int
+    ) throws {
+        let simulation = try FeedSimulation(seed: 2, workers: workers)
+        let streams = try (0..<4).map { number throws in try simulation.publish("s\(number)") }
+        simulation.run(for: .seconds(3))
+        let viewer = try simulation.watch(on: streams[1], preload: .onSwipe)
+        #expect(simulation.run(for: .seconds(2)) { simulation.isPlaying(viewer) })
+        for stream in [streams[2], streams[3], streams[2], streams[0]] {
+            let before = simulation.focus(of: viewer)
+            simulation.peek(stream, viewer)
+            let slot = try #require(before?.slot).other
+            #expect(simulation.run(for: .milliseconds(300)) { simulation.shown(viewer, slot) == stream })
+            #expect(simulation.heard(viewer, slot) == nil)
+            simulation.focus(stream, viewer)
+            let isThere = simulation.run(for: .milliseconds(100)) {
+                simulation.focus(of: viewer)?.stream == stream && simulation.isPlaying(viewer)
+            }
+            #expect(isThere)
+            simulation.run(for: .milliseconds(400))
+            #expect(simulation.shown(viewer, slot.other) == nil)
+        }
+        #expect(simulation.faults.isEmpty)
+    }
+}
