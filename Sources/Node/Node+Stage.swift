@@ -166,6 +166,11 @@ extension Node {
         try await madeHost(of: stream).look(as: sender)
     }
 
+    /// Who is kept out of a stream.
+    package func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
+        try await madeHost(of: stream).bans(as: sender)
+    }
+
     package func overview(of stream: StreamID) async throws(StageRefusal) -> JSON {
         await (try madeHost(of: stream)).overview
     }

@@ -138,11 +138,18 @@ def test_the_whole_story(browsers: dict[str, Browser], server: Server, stream: s
     choose(host, "#hands [data-participant=cid] button:last-child", "ban")
     host.click("dialog[data-name=remove] [data-value=yes]")
     wait_for_state(cid, "removed")
-    host.wait_for("() => !document.querySelector('#people [data-participant=cid]')", what="nothing of Cid is left")
+    host.wait_for(
+        "() => !document.querySelector('#people :not(#bans) > [data-participant=cid]')", what="nothing of Cid is left")
     cid.close()
     cid = enter(browsers["chromium"], server, "watch", stream, "Cid", "viewer")
     wait_for_state(cid, "removed")
     assert "removed" in cid.text("#state")
+    host.click("#bans [data-participant=cid] [data-action=unban]")
+    host.wait_for("() => !document.querySelector('#bans li')", what="Cid is not kept out any more")
+    cid.close()
+    cid = enter(browsers["chromium"], server, "watch", stream, "Cid", "viewer")
+    wait_for_state(cid, "live")
+    cid.close()
 
     assert_never_reloaded(bob)
     check_no_complaints(host)
@@ -151,6 +158,76 @@ def test_the_whole_story(browsers: dict[str, Browser], server: Server, stream: s
         wait_for_state(page, "ended")
         assert "ended" in page.text("#state" if page is bob else "#notice")
     assert_never_reloaded(host)
+    # Its end is final: nothing offers what the server would refuse.
+    assert host.evaluate("() => document.getElementById('go').hidden")
+
+
+#: Stands for the browser's own choice of a screen, which differs from machine to machine.
+FAKE_SCREEN = """() => {
+    navigator.mediaDevices.getDisplayMedia = async () => {
+        const canvas = document.createElement('canvas');
+        [canvas.width, canvas.height] = [640, 400];
+        const context = canvas.getContext('2d');
+        let count = 0;
+        globalThis.painting = setInterval(() => {
+            context.fillStyle = 'rgb(20, 180, 20)';
+            context.fillRect(0, 0, 640, 400);
+            context.fillStyle = 'white';
+            context.fillRect(count++ % 640, 0, 8, 8);
+        }, 50);
+        return globalThis.fakeScreen = canvas.captureStream(20);
+    };
+}"""
+
+#: Whether what a video shows in its middle is that screen.
+IS_GREEN = """selector => {
+    const video = document.querySelector(selector);
+    if (!video?.videoWidth) return false;
+    const context = new OffscreenCanvas(8, 8).getContext('2d');
+    context.drawImage(video, 0, 0, 8, 8);
+    const [red, green, blue] = context.getImageData(4, 4, 1, 1).data;
+    return green > 120 && red < 90 && blue < 90;
+}"""
+
+
+def test_a_screen_is_shared_beside_the_camera(
+    browsers: dict[str, Browser], server: Server, stream: str, evening
+) -> None:
+    host, bob = evening
+    raise_hand(bob, host, "bob")
+    invite(host, "bob")
+    accept(bob)
+    wait_until_seen(bob, "ann")
+    viewer = enter(browsers["chromium"], server, "watch", stream, "Cid", "viewer")
+    wait_for_state(viewer, "live")
+    host.evaluate(FAKE_SCREEN)
+    host.click("#share-screen")
+    host.wait_for("() => document.getElementById('share-screen').ariaPressed === 'true'", what="it is shared")
+    bob.wait_for(IS_GREEN, ".tile[data-screen-of=ann] video", seconds=20, what="Bob sees the screen")
+    wait_until_seen(bob, "ann")
+    viewer.wait_for(IS_GREEN, "#video", seconds=20, what="viewers get the screen instead of the face")
+    assert_fits(bob)
+
+    # A pinned tile is large, comes first, and can be let go of from the keyboard.
+    bob.evaluate("() => document.querySelector('.tile[data-screen-of=ann] .pin').focus()")
+    bob.press("Enter")
+    bob.wait_for("() => document.querySelector('.grid > li.pinned')?.dataset.screenOf === 'ann'", what="it is pinned")
+    assert bob.evaluate("() => document.querySelector('.grid').firstElementChild.classList.contains('pinned')")
+    assert bob.evaluate("""() => {
+        const [pinned, other] = ['.tile.pinned', '.tile.own'].map(each => document.querySelector(each).clientHeight);
+        return pinned >= other;
+    }""")
+    assert bob.evaluate("() => document.activeElement.getAttribute('aria-pressed')") == "true"
+    assert_fits(bob)
+    bob.press("Enter")
+    bob.wait_for("() => !document.querySelector('.tile.pinned')", what="it is like the others")
+
+    # Ended from outside the page, as by the browser's own bar.
+    host.evaluate("() => { fakeScreen.getTracks()[0].stop(); fakeScreen.getTracks()[0].dispatchEvent(new Event('ended')); }")
+    bob.wait_for("() => !document.querySelector('[data-screen-of]')", seconds=20, what="the screen is gone")
+    viewer.wait_for(f"selector => !({IS_GREEN})(selector)", "#video", seconds=20, what="viewers see the host again")
+    wait_for_frames(viewer)
+    check_no_complaints(host)
 
 
 def test_a_speaker_steps_down_and_a_declined_invitation_goes(
@@ -219,6 +296,8 @@ def test_a_viewer_without_a_name_gets_one_by_raising_a_hand(
         wait_for_state(viewer, "live")
         viewer.click("#hand")
         host.wait_for("() => document.querySelector('#hands li')?.innerText.includes('Viewer')", what="the hand is seen")
+        # The session from before the name is theirs.
+        host.wait_for("() => rostrum.sync.known.counts.viewers === 1", what="they are counted once")
         viewer.wait_for("() => document.getElementById('hand').innerText === 'Lower hand'")
         viewer.click("#hand")
         host.wait_for("() => !document.querySelector('#hands li')", what="the hand is down")

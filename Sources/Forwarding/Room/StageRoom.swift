@@ -218,8 +218,16 @@ package struct StageRoom: Sendable {
     }
 
     /// Who speaks, for as long as nobody else does; nothing while only one person could.
+    ///
+    /// A screen that somebody shares whose picture viewers would see comes before faces.
     private func chosenTracks() -> [PublishedTrack] {
         if isComposed { return composedTracks }
+        let screen = layout.activeSources(.video).first { layout.isScreen($0) && isProgramme($0) }
+        return chosenTracks(besides: screen)
+            + [screen.flatMap { members[$0.session]?.tracks[$0.mid] }].compactMap(\.self)
+    }
+
+    private func chosenTracks(besides screen: StageLayout.Source?) -> [PublishedTrack] {
         let voices = layout.activeSources(.audio)
         guard Set(voices.map(\.session)).count > 1 || programme != .host else { return [] }
         var chosen: [PublishedTrack] = []
@@ -227,7 +235,7 @@ package struct StageRoom: Sendable {
         if let voice = voices.first(where: { $0.session == speaker }) {
             chosen += [members[voice.session]?.tracks[voice.mid]].compactMap(\.self)
         }
-        guard programme != .host else { return chosen }
+        guard programme != .host, screen == nil else { return chosen }
         let pictures = layout.activeSources(.video).filter { !layout.isScreen($0) }
         let seen = ranking.latest.first { id in pictures.contains { $0.session == id } }
         if let picture = pictures.first(where: { $0.session == seen }) {

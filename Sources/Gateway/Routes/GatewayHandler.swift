@@ -121,6 +121,7 @@ package struct GatewayHandler: HTTPHandler {
         case .showParticipants: try await showParticipants(request, parameters)
         case .enter: try await enter(request, parameters)
         case .removeParticipant: try await removeParticipant(request, parameters)
+        case .showBans: try await showBans(request, parameters)
         case .ban: try await ban(request, parameters)
         case .renewToken: try await renewToken(request, parameters)
         case .invite: try await invite(request, parameters)

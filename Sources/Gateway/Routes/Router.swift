@@ -8,7 +8,7 @@ enum Operation: String, CaseIterable, Sendable {
     case listFeed, enterFeed, feedSession, feedTrickle, feedEnd, peek, focus, release
     case makeToken
     case listStreams, createStream, showStream, editStream, goLive, endStream, followStream
-    case showParticipants, enter, removeParticipant, ban, unban, renewToken
+    case showParticipants, enter, removeParticipant, showBans, ban, unban, renewToken
     case raiseHand, lowerHand, invite, endInvitation, acceptInvitation
     case leaveStage, describeSpeaker, requestMute
     case previewWebP, previewJPEG
@@ -101,6 +101,7 @@ enum Router {
         Route(.get, "/v1/streams/{stream}/participants", .showParticipants),
         Route(.post, "/v1/streams/{stream}/participants", .enter),
         Route(.delete, "/v1/streams/{stream}/participants/{participant}", .removeParticipant),
+        Route(.get, "/v1/streams/{stream}/bans", .showBans),
         Route(.post, "/v1/streams/{stream}/bans", .ban),
         Route(.delete, "/v1/streams/{stream}/bans/{participant}", .unban),
         Route(.post, "/v1/streams/{stream}/hands", .raiseHand),

@@ -25,6 +25,8 @@ package protocol SessionService: Sendable {
     ) async throws(StageRefusal) -> StageAnswer
     /// What somebody is in a stream now.
     func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer
+    /// Who is kept out, for those who may change it.
+    func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON
     /// All that followers know.
     func overview(of stream: StreamID) async throws(StageRefusal) -> JSON
     /// Begins to tell somebody of a stream.

@@ -127,6 +127,18 @@ extension GatewayHandler {
             })
     }
 
+    /// `GET .../bans`: who is kept out, for hosts.
+    func showBans(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let (stream, _, sender) = try participant(request, parameters)
+        do throws(StageRefusal) {
+            return Self.fresh(try await service.bans(of: stream, as: sender))
+        } catch {
+            throw Problem(error)
+        }
+    }
+
     /// `POST .../bans`.
     func ban(
         _ request: HTTPRequest, _ parameters: [String: String]

@@ -186,6 +186,14 @@ package actor StreamHost {
         return answer(for: sender)
     }
 
+    /// Who is kept out, for those who may change it.
+    package func bans(as sender: Stage.Sender) throws(StageRefusal) -> JSON {
+        _ = try look(as: sender)
+        guard let committed, committed.isModerator(sender) else { throw .rejected(.notHost) }
+        let entries = committed.banned.map { ($0.key.description, JSON.object(["since": .time($0.value)])) }
+        return .object(["bans": .object(Dictionary(uniqueKeysWithValues: entries))])
+    }
+
     /// What everybody may know now.
     package var snapshot: StreamSnapshot {
         var snapshot = sync.view.stream

@@ -80,6 +80,10 @@ final class FakeService: SessionService {
         throw .unknownStream
     }
 
+    func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
+        throw .unknownStream
+    }
+
     func overview(of stream: StreamID) async throws(StageRefusal) -> JSON { throw .unknownStream }
 
     func follow(

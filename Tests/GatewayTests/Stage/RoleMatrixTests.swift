@@ -77,6 +77,7 @@ import Testing
         Row(.delete, "/v1/streams/S/participants/SELF", "401 403 403 200 200 200 409/409/200 200"),
         Row(.delete, "/v1/streams/S/participants/hal", hostOnly),
         Row(.delete, "/v1/streams/S/participants/hal?ban=true", hostOnly),
+        Row(.get, "/v1/streams/S/bans", "401 403 403 403 403 403 200 200"),
         Row(.post, "/v1/streams/S/bans", body: #"{"participant":"hal"}"#, hostOnly),
         Row(.delete, "/v1/streams/S/bans/bad", hostOnly),
         Row(.post, "/v1/streams/S/hands", "401 403 403 200/200/409 200/200/409 409 409 200/200/409"),

@@ -28,6 +28,9 @@ export class OnAir extends EventTarget {
   /** @type {import("./stage-session.js").StageSession | null} */
   session = null;
 
+  /** What is shared beside the picture. @type {MediaStream | null} */
+  screen = null;
+
   /** The last session, until it is known why it ended. @type {import("./session.js").MediaSession | null} */
   #previous = null;
   /** Whether the last session's end came out of the blue, over a network that was well. */
@@ -63,7 +66,40 @@ export class OnAir extends EventTarget {
     this.connection.close();
     this.since = null;
     this.stats = this.numbers = null;
+    this.#stopSharing();
     this.#sleep();
+    this.#changed();
+  }
+
+  /** Whether a screen can be shared beside the picture now. */
+  get canShareScreen() {
+    return this.connection.state === "connected" && "getDisplayMedia" in (navigator.mediaDevices ?? {});
+  }
+
+  /** Begins or ends to share a screen; the picture goes on beside it. */
+  async toggleScreen() {
+    if (this.screen) return this.#stopSharing();
+    try {
+      const screen = await navigator.mediaDevices.getDisplayMedia({ video: { frameRate: { ideal: 30 } } });
+      const [track] = screen.getVideoTracks();
+      track.contentHint = "detail";
+      track.addEventListener("ended", () => this.screen === screen && this.#stopSharing());
+      this.screen = screen;
+      if (!this.isOn) return this.#stopSharing();
+      await this.session?.showScreen(track);
+      this.room.say("Your screen is shared.");
+    } catch (error) {
+      // Whoever closes the browser's own dialog knows.
+      if (/** @type {DOMException} */ (error).name !== "NotAllowedError") this.room.say("The screen could not be shared.");
+    }
+    this.#changed();
+  }
+
+  #stopSharing() {
+    if (!this.screen) return;
+    for (const track of this.screen.getTracks()) track.stop();
+    this.screen = null;
+    this.session?.showScreen(null);
     this.#changed();
   }
 
@@ -131,7 +167,8 @@ export class OnAir extends EventTarget {
   /** The source may change while there is a session, or while there is none. */
   async #replace() {
     const { session } = this.connection;
-    if (session) await replaceMedia(session, this.room.own.source?.media ?? new MediaStream());
+    if (!session) return;
+    await replaceMedia(session, this.room.own.source?.media ?? new MediaStream(), this.session?.screenSender);
   }
 
   #stateChanged() {
@@ -143,6 +180,7 @@ export class OnAir extends EventTarget {
       this.hasConnected = true;
       this.since ??= Date.now();
       this.#replace();
+      this.session?.showScreen(this.screen?.getVideoTracks()[0] ?? null);
     }
     if (connection.state === "failed") this.#failed(connection.error);
     this.#changed();
@@ -152,6 +190,7 @@ export class OnAir extends EventTarget {
   #failed(error) {
     this.isOn = false;
     this.since = null;
+    this.#stopSharing();
     this.#sleep();
     const needsToken = error instanceof SignallingError && error.status === 401;
     this.room.own.setProblem({

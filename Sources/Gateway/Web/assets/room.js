@@ -11,7 +11,7 @@ import { OwnMedia } from "./own-media.js";
 import { SignallingError } from "./session.js";
 import { StageAPI } from "./stage-api.js";
 import { StreamSync } from "./sync.js";
-import { claimsOf, ensureToken, knownToken } from "./tokens.js";
+import { claimsOf, ensureToken, expiryOf, knownToken } from "./tokens.js";
 import { Viewing } from "./viewing.js";
 
 /**
@@ -19,6 +19,10 @@ import { Viewing } from "./viewing.js";
  *
  * @typedef {"idle" | "ready" | "starting" | "backstage" | "live" | "reconnecting" | "ended" | "removed"} StudioState
  */
+
+/** A token is renewed this long before it ends, and not tried more often than that, in milliseconds. */
+const RENEWAL_MS = 180_000;
+const RENEWAL_PAUSE_MS = 30_000;
 
 /** Fires `change`, `say` (detail: text) when something is to be said aloud, and `second` once a second. */
 export class Room extends EventTarget {
@@ -33,6 +37,11 @@ export class Room extends EventTarget {
   #role = "";
   /** @type {string | undefined} */
   #state;
+  #renewedAt = -Infinity;
+  /** Who is kept out, as far as we were told. @type {Record<string, { since: string }>} */
+  bans = {};
+  /** Whose tile is large: an identity, with SCREEN behind it for a shared screen. @type {string | null} */
+  pinned = null;
 
   /** @param {View} intent what the page was opened for */
   constructor(intent) {
@@ -53,6 +62,7 @@ export class Room extends EventTarget {
     this.sync.addEventListener("refused", () => this.#leave());
     this.own.addEventListener("muted", () => this.#tellMutes());
     this.onAir.addEventListener("change", () => this.#goLiveIfReady());
+    this.addEventListener("second", () => this.#renewInTime());
     setInterval(() => this.dispatchEvent(new Event("second")), 1000);
   }
 
@@ -60,6 +70,14 @@ export class Room extends EventTarget {
   token() {
     return this.intent === "studio"
       ? ensureToken(this.stream, this.tokenRole) : knownToken(this.stream, this.tokenRole);
+  }
+
+  /** Sync ends with the token it was opened with. */
+  #renewInTime() {
+    const left = expiryOf(this.stream, this.tokenRole) - Date.now();
+    if (!this.you || left > RENEWAL_MS || left < 0 || performance.now() - this.#renewedAt < RENEWAL_PAUSE_MS) return;
+    this.#renewedAt = performance.now();
+    this.api.renewToken().catch(() => {});
   }
 
   changed() {
@@ -156,6 +174,24 @@ export class Room extends EventTarget {
     return this.onAir.session;
   }
 
+  /** It is over, and going live would be refused. */
+  get isOver() {
+    return this.info?.state === "ended" && this.info.final === true;
+  }
+
+  /** Shows one tile large, or all alike. @param {string | null} key */
+  pin(key) {
+    this.pinned = this.pinned === key ? null : key;
+    this.changed();
+  }
+
+  /** Asks who is kept out. */
+  async askForBans() {
+    if (!this.isHost || !this.isOpen) return;
+    this.bans = (await this.api.bans().catch(() => null))?.bans ?? this.bans;
+    this.changed();
+  }
+
   // What can be done.
 
   /**
@@ -175,6 +211,7 @@ export class Room extends EventTarget {
 
   /** Goes on the air, and the stream with it, if it is ours. */
   async goLive() {
+    if (this.isOver) return;
     if (this.own.isOpening || !this.own.source && !(await this.own.open())) return;
     this.#wantsLive = true;
     this.own.setProblem(null);
@@ -224,6 +261,8 @@ export class Room extends EventTarget {
   async raiseHand() {
     if (!this.you) {
       await ensureToken(this.stream, this.tokenRole);
+      const watching = this.viewing.connection.session?.resource;
+      if (watching) this.sync.claim(watching);
       this.sync.reconnect();
     }
     await this.attempt(() => this.api.raiseHand());
@@ -252,6 +291,7 @@ export class Room extends EventTarget {
     if (this.#role && role && role !== this.#role) this.api.renewToken().catch(() => {});
     if (role && role !== this.#role && this.isOnStage) this.#tellMutes();
     if (role === "speaker" && this.#role === "viewer") this.say("You are on stage now.");
+    if (role === "host" && this.#role !== "host") this.askForBans();
     if (role) this.#role = role;
     this.#goLiveIfReady();
     const { state } = this.info ?? {};

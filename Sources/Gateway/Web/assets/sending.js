@@ -24,10 +24,11 @@ const LAYERS = [
  * falls silent, a kind that was never offered stays absent.
  * @param {import("./session.js").MediaSession} session
  * @param {MediaStream} media
+ * @param {RTCRtpSender | null} [kept] is for something else
  */
-export async function replaceMedia(session, media) {
+export async function replaceMedia(session, media, kept = null) {
   for (const { sender, receiver, direction } of session.peer.getTransceivers()) {
-    if (direction !== "sendonly") continue;
+    if (direction !== "sendonly" || sender === kept) continue;
     const kind = sender.track?.kind ?? receiver.track.kind;
     await sender.replaceTrack(media.getTracks().find((track) => track.kind === kind) ?? null);
   }

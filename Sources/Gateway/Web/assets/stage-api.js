@@ -18,6 +18,20 @@ const ANSWER_MS = 10_000;
  * @property {string[]} [layers]
  */
 
+/**
+ * A path that names somebody. Servers on the way may take doubled slashes and dots out of a path, so an identity with
+ * such goes into the query.
+ * @param {string} path
+ * @param {string} participant
+ * @param {string} [rest] of the path
+ * @param {Record<string, string>} [query]
+ */
+function named(path, participant, rest = "", query = {}) {
+  const isPlain = participant.split("/").every((part) => part && !/^\.+$/.test(part));
+  const items = new URLSearchParams(isPlain ? query : { participant, ...query }).toString();
+  return `${path}/${isPlain ? encodeURIComponent(participant) : "-"}${rest}${items && `?${items}`}`;
+}
+
 export class StageAPI {
   /**
    * @param {string} stream
@@ -55,7 +69,20 @@ export class StageAPI {
 
   /** @param {string} participant @param {{ ban?: boolean }} [options] */
   remove(participant, { ban = false } = {}) {
-    return this.#ask("DELETE", `/participants/${encodeURIComponent(participant)}${ban ? "?ban=true" : ""}`);
+    return this.#ask("DELETE", named("/participants", participant, "", ban ? { ban: "true" } : {}));
+  }
+
+  /**
+   * Who is kept out; hosts may ask.
+   * @returns {Promise<{ bans: Record<string, { since: string }> }>}
+   */
+  bans() {
+    return this.#ask("GET", "/bans");
+  }
+
+  /** Lets somebody in again. @param {string} participant */
+  unban(participant) {
+    return this.#ask("DELETE", named("/bans", participant));
   }
 
   raiseHand() {
@@ -64,7 +91,7 @@ export class StageAPI {
 
   /** @param {string} participant */
   lowerHand(participant) {
-    return this.#ask("DELETE", `/hands/${encodeURIComponent(participant)}`);
+    return this.#ask("DELETE", named("/hands", participant));
   }
 
   /** @param {string} participant */
@@ -74,27 +101,27 @@ export class StageAPI {
 
   /** Withdraws another's invitation, or declines one's own. @param {string} participant */
   endInvitation(participant) {
-    return this.#ask("DELETE", `/invitations/${encodeURIComponent(participant)}`);
+    return this.#ask("DELETE", named("/invitations", participant));
   }
 
   /** @param {string} me */
   accept(me) {
-    return this.#ask("POST", `/invitations/${encodeURIComponent(me)}/accept`);
+    return this.#ask("POST", named("/invitations", me, "/accept"));
   }
 
   /** Tells all what one's microphone and camera do. @param {string} me @param {object} state */
   describe(me, state) {
-    return this.#ask("PATCH", `/speakers/${encodeURIComponent(me)}`, state);
+    return this.#ask("PATCH", named("/speakers", me), state);
   }
 
   /** Moves somebody to the viewers, or steps down oneself. @param {string} participant */
   leaveStage(participant) {
-    return this.#ask("DELETE", `/speakers/${encodeURIComponent(participant)}`);
+    return this.#ask("DELETE", named("/speakers", participant));
   }
 
   /** @param {string} participant @param {"audio" | "video"} kind */
   requestMute(participant, kind) {
-    return this.#ask("POST", `/speakers/${encodeURIComponent(participant)}/mute`, { kind });
+    return this.#ask("POST", named("/speakers", participant, "/mute"), { kind });
   }
 
   /** A token for what one is now. */

@@ -12,6 +12,8 @@ import { MediaSession } from "./session.js";
 const VOICES = 3;
 /** Others seen at once. */
 const PICTURES = 8;
+/** Of a shared screen, in bit/s. */
+const SCREEN_BITRATE = 2_500_000;
 /** Heights that are asked for, in pixels; a slot gets the first that fills its tile. */
 const HEIGHTS = [180, 360, 540, 720, 1080];
 
@@ -29,8 +31,13 @@ export class StageSession extends MediaSession {
   /** Voices to play, one stream a slot; who speaks in which does not matter. @type {MediaStream[]} */
   voices = [];
 
+  /** Sends a shared screen beside the picture; nothing until there is one. @type {RTCRtpSender | null} */
+  screenSender = null;
+
   /** @type {Map<string, Slot>} */
   #slots = new Map();
+  /** Who is pinned, and where. @type {{ participant: string, mid: string } | null} */
+  #pin = null;
   /** By mid. @type {Map<string, MediaStream>} */
   #pictures = new Map();
   /** What was asked for, by mid. @type {Map<string, number>} */
@@ -89,10 +96,30 @@ export class StageSession extends MediaSession {
     await sender.setParameters(parameters).catch(() => {});
   }
 
-  /** Somebody's picture, a shared screen rather than a face; null while it does not come here. @param {string} participant */
-  pictureOf(participant) {
-    const mid = this.#midOf(participant);
+  /** Somebody's picture, or the screen they share; null while it does not come here. @param {string} participant */
+  pictureOf(participant, isScreen = false) {
+    const mid = this.#midOf(participant, isScreen);
     return mid === undefined ? null : this.#pictures.get(mid) ?? null;
+  }
+
+  /** Sends a shared screen, or nothing. @param {MediaStreamTrack | null} track */
+  async showScreen(track) {
+    await this.screenSender?.replaceTrack(track).catch(() => {});
+  }
+
+  /** Keeps somebody in sight whoever speaks; null for nobody. @param {string | null} participant */
+  pin(participant) {
+    if (this.control.readyState !== "open" || (this.#pin?.participant ?? null) === participant) return;
+    const before = this.#pin;
+    this.#pin = null;
+    if (before) this.control.send(JSON.stringify({ type: "pin", mid: before.mid }));
+    if (participant === null) return;
+    const pictures = [...this.#slots.values()].filter((slot) => slot.kind === "video");
+    const mid = this.#midOf(participant, true) ?? this.#midOf(participant, false) ?? pictures[pictures.length - 1]?.mid;
+    if (mid === undefined) return;
+    this.#pin = { participant, mid };
+    this.#heights.delete(mid);
+    this.control.send(JSON.stringify({ type: "pin", mid, participant }));
   }
 
   /**
@@ -100,18 +127,18 @@ export class StageSession extends MediaSession {
    * @param {string} participant
    * @param {number} height of the tile, in device pixels
    */
-  show(participant, height) {
-    const mid = this.#midOf(participant);
+  show(participant, height, isScreen = false) {
+    const mid = this.#midOf(participant, isScreen);
     const maxHeight = HEIGHTS.find((each) => each >= height) ?? HEIGHTS[HEIGHTS.length - 1];
     if (mid === undefined || this.control.readyState !== "open" || this.#heights.get(mid) === maxHeight) return;
     this.#heights.set(mid, maxHeight);
     this.control.send(JSON.stringify({ type: "slot", mid, maxHeight }));
   }
 
-  /** @param {string} participant */
-  #midOf(participant) {
-    const slots = [...this.#slots.values()].filter((slot) => slot.kind === "video" && slot.participant === participant);
-    return (slots.find(({ screen }) => screen) ?? slots[0])?.mid;
+  /** @param {string} participant @param {boolean} isScreen */
+  #midOf(participant, isScreen) {
+    return [...this.#slots.values()].find((slot) => slot.kind === "video" && slot.participant === participant
+      && Boolean(slot.screen) === isScreen)?.mid;
   }
 }
 
@@ -137,6 +164,12 @@ export async function joinStage(options) {
   const session = new StageSession(peer, options);
   try {
     for (const track of options.media.getTracks()) addTrack(peer, track, options);
+    // Silent until a screen is shared; nothing is negotiated later. The second picture is a screen to the server.
+    if (options.media.getVideoTracks().length) {
+      session.screenSender = peer.addTransceiver("video", {
+        direction: "sendonly", sendEncodings: [{ maxBitrate: SCREEN_BITRATE }],
+      }).sender;
+    }
     for (let index = 0; index < VOICES; index++) peer.addTransceiver("audio", { direction: "recvonly" });
     for (let index = 0; index < PICTURES; index++) peer.addTransceiver("video", { direction: "recvonly" });
   } catch (error) {

@@ -13,8 +13,9 @@ const LONGEST_PAUSE_MS = 10_000;
 const HEARTBEAT_MS = 5000;
 /** A socket that was silent for so long is dead, in milliseconds. */
 const SILENCE_MS = 15_000;
-/** The server's reason for closing: removed or banned. */
+/** The server's reasons for closing: removed or banned, and a token that has ended. */
 const CLOSED_REMOVED = 4403;
+const CLOSED_EXPIRED = 4401;
 
 /**
  * @typedef {object} StreamInfo
@@ -29,6 +30,7 @@ const CLOSED_REMOVED = 4403;
  * @property {number} [joinAheadSeconds]
  * @property {string | null} [startedAt] ISO 8601
  * @property {string | null} [endReason]
+ * @property {boolean} [final] it has ended, and nothing makes it live again
  * @property {boolean} [doorsOpen]
  * @property {string} [programme]
  * @property {string[]} [layers]
@@ -110,6 +112,7 @@ export class StreamSync extends EventTarget {
   #version = 0;
   #pause = FIRST_PAUSE_MS;
   #wasOpen = false;
+  #claimed = "";
   #isClosed = false;
   /** @type {WebSocket | null} */
   #socket = null;
@@ -144,6 +147,19 @@ export class StreamSync extends EventTarget {
   close() {
     this.#isClosed = true;
     this.#drop();
+  }
+
+  /**
+   * Says which session is ours that was made before we had a name, so that we are not counted twice.
+   * @param {string} resource its address
+   */
+  claim(resource) {
+    this.#claimed = resource.split("/").pop() ?? "";
+    this.#sayClaimed();
+  }
+
+  #sayClaimed() {
+    if (this.isOpen && this.#claimed) this.#socket?.send(JSON.stringify({ type: "session", id: this.#claimed }));
   }
 
   /** Connects anew, with another token or after a refusal; nothing known is lost by it. */
@@ -189,6 +205,7 @@ export class StreamSync extends EventTarget {
       if (performance.now() - this.#heardAt > SILENCE_MS) socket.close();
       else if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: "heartbeat" }));
     }, HEARTBEAT_MS);
+    this.#sayClaimed();
     if (this.#wasOpen) this.dispatchEvent(new Event("resume"));
     this.#wasOpen = true;
   }
@@ -204,6 +221,7 @@ export class StreamSync extends EventTarget {
       this.dispatchEvent(new Event("refused"));
       return this.#changed();
     }
+    if (event.code === CLOSED_EXPIRED) this.dispatchEvent(new Event("expired"));
     this.#ask();
     this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);

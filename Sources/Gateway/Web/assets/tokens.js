@@ -59,6 +59,16 @@ export function knownToken(stream, role) {
 }
 
 /**
+ * When the token that would be used ends, in milliseconds since 1970; infinite for none and for what is no JWT.
+ * @param {string} stream
+ * @param {Role} role
+ */
+export function expiryOf(stream, role) {
+  const exp = /** @type {any} */ (claimsOf(knownToken(stream, role)))?.exp;
+  return typeof exp === "number" ? exp * 1000 : Infinity;
+}
+
+/**
  * A token for somebody who so far went without, if the server gives one.
  * @param {string} stream
  * @param {Role} role

@@ -30,13 +30,15 @@ export const desk = {
       icon("live"), goWords);
     const mute = toggle("mute", "microphone", "Mute microphone", () => own.setMuted("audio", !own.muted.audio));
     const dark = toggle("dark", "camera", "Turn picture off", () => own.setMuted("video", !own.muted.video));
+    const shareWords = h("span.visually-hidden", { role: "status" });
+    const share = toggle("share-screen", "screen", "Share a screen beside your picture", () => room.onAir.toggleScreen());
     const stopWords = h("span");
     const stop = h("button.button.danger.large#stop", { type: "button", onclick: () => leave(room) },
       icon("stop"), stopWords);
     const next = h("a.button.large#next", { href: "/", hidden: true }, "All live streams");
     const state = h("p.visually-hidden#state", { role: "status", "aria-live": "polite" });
-    const controls = h("div.controls", {}, go, mute, dark, stop, next);
-    layer.append(notice, controls, state);
+    const controls = h("div.controls", {}, go, mute, dark, share, stop, next);
+    layer.append(notice, controls, state, shareWords);
 
     const unfollow = follow(room, () => {
       const now = /** @type {import("../room.js").StudioState} */ (room.state);
@@ -45,7 +47,10 @@ export const desk = {
       const isNews = now === "reconnecting" || now === "starting" || now === "ended" || now === "removed";
       setText(notice, isNews ? WORDS[now] : own.source?.notice ?? "");
       const { isOn } = room.onAir;
-      go.hidden = isOn && now !== "backstage" || now === "removed" || now === "backstage" && isOn && !room.isHost;
+      share.hidden = !room.onAir.canShareScreen;
+      share.setAttribute("aria-pressed", String(room.onAir.screen !== null));
+      setText(shareWords, room.onAir.screen ? "Your screen is shared." : "");
+      go.hidden = room.isOver || isOn && now !== "backstage" || now === "removed" || now === "backstage" && isOn && !room.isHost;
       go.disabled = own.isOpening;
       setText(goWords, goLabel(room));
       stop.hidden = now === "removed" || now === "ended" || !isOn && !(room.isOpen && room.isOnStage);
@@ -58,7 +63,7 @@ export const desk = {
     });
     return () => {
       unfollow();
-      for (const element of [notice, controls, state]) element.remove();
+      for (const element of [notice, controls, state, shareWords]) element.remove();
     };
   },
 };

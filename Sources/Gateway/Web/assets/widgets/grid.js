@@ -5,7 +5,10 @@ import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../sync.js").Member} Member */
 
-/** Everybody on stage, oneself first: picture or initials, name, and what is off. */
+/** Behind an identity: the screen that they share. */
+const SCREEN = "\u0000screen";
+
+/** Everybody on stage, oneself first: picture or initials, name, and what is off; shared screens are tiles of their own. */
 export const grid = {
   name: "grid",
   layer: /** @type {const} */ ("player"),
@@ -19,10 +22,20 @@ export const grid = {
       const others = Object.entries(room.sync.known?.speakers ?? {})
         .filter(([id]) => id !== mine && room.info?.state !== "ended")
         .sort(([, a], [, b]) => Number(b.role === "host") - Number(a.role === "host") || a.since.localeCompare(b.since));
+      const screens = others.filter(([id]) => room.stage?.pictureOf(id, true))
+        .map(([id, member]) => /** @type {[string, Member]} */ ([id + SCREEN, member]));
       /** @type {[string, Member | null][]} */
-      const entries = [[me, null], ...others];
+      const entries = [[me, null], ...screens, ...others];
+      const pinned = entries.find(([key, member]) => member && key === room.pinned);
+      // The large tile comes first, for eyes and for the keyboard.
+      if (pinned) entries.unshift(...entries.splice(entries.indexOf(pinned), 1));
       list.dataset.count = String(Math.min(entries.length, 10));
+      list.classList.toggle("has-pin", pinned !== undefined);
+      room.stage?.pin(pinned ? pinned[0].split("\u0000")[0] : null);
+      const focused = /** @type {HTMLElement | null} */ (document.activeElement);
       reconcile(list, entries, (key) => key === me ? ownTile(room) : tile(room, key));
+      // What moves loses the focus.
+      if (focused !== document.activeElement && list.contains(focused)) focused?.focus({ preventScroll: true });
     });
     return () => {
       unfollow();
@@ -31,8 +44,10 @@ export const grid = {
   },
 };
 
-/** @param {Room} room @param {string} id */
-function tile(room, id) {
+/** @param {Room} room @param {string} key an identity, or that of a shared screen */
+function tile(room, key) {
+  const id = key.split("\u0000")[0];
+  const isScreen = key !== id;
   const video = h("video", { autoplay: true, muted: true, playsInline: true, hidden: true });
   const face = h("span.face", { "aria-hidden": "true" });
   const name = h("span.who");
@@ -40,30 +55,39 @@ function tile(room, id) {
   const raised = h("span.chip", {}, "Host");
   const state = h("span.visually-hidden");
   const more = h("button.button.round.more", { type: "button", onclick: () => manage(room, id) }, icon("more"));
-  const root = h("li.tile", { "data-participant": id }, face, video,
-    h("p.plate", {}, audio, name, raised, state), more);
+  const pin = h("button.button.round.pin", {
+    type: "button", "aria-pressed": "false", onclick: () => room.pin(key),
+  }, icon("pin"));
+  const root = h("li.tile", isScreen ? { "data-screen-of": id } : { "data-participant": id }, face, video,
+    h("p.plate", {}, audio, name, raised, state), pin, more);
+  root.classList.toggle("screen", isScreen);
   root.update = (/** @type {Member} */ member) => {
-    const shown = member.name || id;
-    const media = member.videoMuted ? null : room.stage?.pictureOf(id) ?? null;
+    const shown = isScreen ? `${member.name || id}’s screen` : member.name || id;
+    const media = member.videoMuted && !isScreen ? null : room.stage?.pictureOf(id, isScreen) ?? null;
     if (video.srcObject !== media) {
       video.srcObject = media;
       if (media) video.play().catch(() => {});
     }
     video.hidden = media === null;
-    if (media) room.stage?.show(id, root.clientHeight * devicePixelRatio);
+    const isPinned = room.pinned === key;
+    root.classList.toggle("pinned", isPinned);
+    pin.setAttribute("aria-pressed", String(isPinned));
+    pin.setAttribute("aria-label", isPinned ? `Show ${shown} like the others` : `Show ${shown} large`);
+    pin.title = isPinned ? "Show like the others" : "Show large";
+    if (media) room.stage?.show(id, root.clientHeight * devicePixelRatio, isScreen);
     video.setAttribute("aria-label", shown);
     setText(face, initials(shown));
     setText(name, shown);
-    raised.hidden = member.role !== "host";
-    audio.toggleAttribute("hidden", !member.audioMuted);
+    raised.hidden = member.role !== "host" || isScreen;
+    audio.toggleAttribute("hidden", !member.audioMuted || isScreen);
     root.classList.toggle("away", !member.present || member.paused);
     root.dataset.audioMuted = String(member.audioMuted);
-    const words = [
+    const words = isScreen ? [] : [
       member.audioMuted ? "microphone off" : "", member.videoMuted ? "camera off" : "",
       member.paused ? "paused" : "", member.present ? "" : "reconnecting",
     ].filter(Boolean);
     setText(state, words.length ? `, ${words.join(", ")}` : "");
-    more.hidden = !room.isHost || member.role === "host";
+    more.hidden = !room.isHost || member.role === "host" || isScreen;
     more.setAttribute("aria-label", `More about ${shown}`);
   };
   return root;

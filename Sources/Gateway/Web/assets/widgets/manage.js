@@ -47,5 +47,7 @@ export async function manage(room, id) {
 async function remove(room, id, name, ban) {
   const text = ban ? "They cannot come back to this stream." : "They may come back with the link they have.";
   if (!(await confirm({ name: "remove", title: `Remove ${name}?`, text, yes: "Remove" }))) return;
-  if (await room.attempt(() => room.api.remove(id, { ban }))) room.say(`${name} was removed.`);
+  if (!(await room.attempt(() => room.api.remove(id, { ban })))) return;
+  room.say(`${name} was removed.`);
+  if (ban) await room.askForBans();
 }

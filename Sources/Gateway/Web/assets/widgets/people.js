@@ -14,8 +14,9 @@ export const people = {
     const hands = section("Raised hands", "hands", "Nobody wants to speak.");
     const invited = section("Invited", "invitations", "");
     const viewers = section("Watching", "viewer-list", "Nobody with a name watches.");
+    const banned = section("Kept out", "bans", "");
     const root = h("section.card.people#people", { "aria-label": "People", hidden: true },
-      hands.root, invited.root, viewers.root);
+      hands.root, invited.root, viewers.root, banned.root);
     layer.append(root);
     let count = 0;
     const unfollow = follow(room, () => {
@@ -42,6 +43,12 @@ export const people = {
       const named = Object.entries(known.viewers).filter(([id]) => !isElsewhere(id))
         .sort(([a, { name: left }], [b, { name: right }]) => (left || a).localeCompare(right || b));
       viewers.show(named, (id) => row(room, id, []), known.counts.viewers);
+      const kept = room.isHost ? Object.entries(room.bans).sort(bySince) : [];
+      banned.show(kept, (id) => row(room, id, [["Let in again", "unban", async () => {
+        await room.api.unban(id);
+        await room.askForBans();
+        room.say(`${id} may come back.`);
+      }]], false));
     });
     return () => {
       unfollow();
@@ -76,8 +83,9 @@ function section(title, id, nobody) {
  * @param {Room} room
  * @param {string} id
  * @param {[string, string, () => Promise<unknown>][]} actions for hosts: label, name, what it does
+ * @param {boolean} [isHere] whether more can be done about them
  */
-function row(room, id, actions) {
+function row(room, id, actions, isHere = true) {
   const name = h("span.who");
   const buttons = actions.map(([label, action, act]) => h("button.button.small", {
     type: "button", "data-action": action, onclick: () => room.attempt(act),
@@ -91,7 +99,7 @@ function row(room, id, actions) {
       button.hidden = !room.isHost;
       button.setAttribute("aria-label", `${actions[index][0]}: ${shown}`);
     }
-    more.hidden = !room.isHost;
+    more.hidden = !room.isHost || !isHere;
     more.setAttribute("aria-label", `More about ${shown}`);
   };
   return root;
