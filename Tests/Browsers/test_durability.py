@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from drivers import Browser
+from media import go_live, wait_for_frames, wait_for_state, watch
 from server import Server, binary
 
 SECRET = "a secret that outlives a restart, of course"
@@ -260,6 +262,30 @@ def test_full_disk(logs: Path, small_disk: Path) -> None:
                     file.write(b"x" * 4096)
 
         refused_and_back(Client(server, "full", 2), fill, ballast.unlink)
+
+
+def test_media_goes_on_while_the_disk_is_full(chromium: Browser, logs: Path, small_disk: Path) -> None:
+    with durable_server(logs, "full-media", small_disk / "data") as server:
+        host = go_live(chromium, server, "talk", source="test")
+        viewer = watch(chromium, server, "talk")
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        with contextlib.suppress(OSError), (small_disk / "ballast").open("wb", buffering=0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        headers = {"Authorization": f"Bearer {server.token('talk', 'admin', 'Root')}", "Content-Type": "application/json"}
+        for number in range(500):
+            body = json.dumps({"title": f"{number} " + "x" * 150}).encode()
+            status, _, problem = server.request("PATCH", "/v1/streams/talk", body, headers)
+            if status != 200:
+                break
+        assert status == 503 and json.loads(problem)["rule"] == "storage", problem
+        # Those who watch go on watching, and whoever comes now is let in.
+        for page in (viewer, watch(chromium, server, "talk")):
+            wait_for_state(page, "live")
+            wait_for_frames(page, 60)
+        assert host.evaluate("() => rostrum.connection.state") == "connected"
+        assert server.metrics()["rostrum_store_failing"] == 1
 
 
 def refusal(data: Path) -> str:
