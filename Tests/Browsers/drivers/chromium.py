@@ -6,6 +6,7 @@ import os
 import shutil
 import tempfile
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -139,10 +140,40 @@ class ChromiumPage(Page):
 
     def press(self, key: str) -> None:
         text = {"Enter": "\r", " ": " "}.get(key, key if len(key) == 1 else "")
-        code = {"Tab": 9, "Enter": 13, "Escape": 27, " ": 32}.get(key, 0)
+        code = {
+            "Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40,
+        }.get(key, 0)
         self._command(
             "Input.dispatchKeyEvent", type="keyDown", key=key, text=text, windowsVirtualKeyCode=code)
         self._command("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
+
+    def drag(
+        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True
+    ) -> None:
+        def touch(kind: str, *points: tuple[float, float]) -> None:
+            self._command(
+                "Input.dispatchTouchEvent", type=kind, touchPoints=[{"x": x, "y": y} for x, y in points])
+        began = time.monotonic()
+        touch("touchStart", start)
+        share = 0.0
+        while share < 1:
+            share = min(1.0, max((time.monotonic() - began) / seconds, share + 0.05))
+            time.sleep(max(0.0, began + share * seconds - time.monotonic()))
+            touch("touchMove", tuple(a + (b - a) * share for a, b in zip(start, end)))
+        if lifts:
+            self.lift()
+
+    def lift(self) -> None:
+        self._command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
+
+    def turn_wheel(self, x: float, y: float) -> None:
+        middle = self.evaluate("() => [innerWidth / 2, innerHeight / 2]")
+        self._command(
+            "Input.dispatchMouseEvent", type="mouseWheel", x=middle[0], y=middle[1], deltaX=x, deltaY=y)
+
+    def reduce_motion(self) -> None:
+        self._command(
+            "Emulation.setEmulatedMedia", features=[{"name": "prefers-reduced-motion", "value": "reduce"}])
 
     def resize(self, viewport: Viewport) -> None:
         self._command(

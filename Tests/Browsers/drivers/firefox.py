@@ -52,7 +52,10 @@ PREFERENCES: dict[str, bool | int | str] = {
 }
 
 # WebDriver's names of keys that have no character: https://www.w3.org/TR/webdriver2/#keyboard-actions
-KEYS = {"Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c"}
+KEYS = {
+    "Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c",
+    "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015",
+}
 
 
 class Firefox(Browser):
@@ -161,6 +164,39 @@ class FirefoxPage(Page):
                 "type": "key", "id": "keyboard",
                 "actions": [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}],
             }])
+
+    def drag(
+        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True
+    ) -> None:
+        self._finger([
+            {"type": "pointerMove", "x": round(start[0]), "y": round(start[1])},
+            {"type": "pointerDown", "button": 0},
+            {"type": "pointerMove", "x": round(end[0]), "y": round(end[1]), "duration": round(seconds * 1000)},
+            *([{"type": "pointerUp", "button": 0}] if lifts else []),
+        ])
+
+    def lift(self) -> None:
+        self._finger([{"type": "pointerUp", "button": 0}])
+
+    def _finger(self, actions: list[dict[str, Any]]) -> None:
+        self._command(
+            "input.performActions",
+            actions=[{"type": "pointer", "id": "finger", "parameters": {"pointerType": "touch"}, "actions": actions}])
+
+    def turn_wheel(self, x: float, y: float) -> None:
+        middle = self.evaluate("() => [innerWidth / 2, innerHeight / 2]")
+        self._command(
+            "input.performActions",
+            actions=[{
+                "type": "wheel", "id": "wheel",
+                "actions": [{
+                    "type": "scroll", "x": round(middle[0]), "y": round(middle[1]), "deltaX": round(x), "deltaY": round(y),
+                }],
+            }])
+
+    def reduce_motion(self) -> None:
+        # BiDi has no command for it; every page of this browser sees it.
+        raise NotImplementedError("a Firefox with `ui.prefersReducedMotion` 1 does this")
 
     def resize(self, viewport: Viewport) -> None:
         self._command("browsingContext.setViewport", viewport=viewport._asdict())

@@ -69,7 +69,25 @@ class Page(ABC):
 
     @abstractmethod
     def press(self, key: str) -> None:
-        """Presses and releases one key, by its DOM name (`Tab`, `Enter`, `a`)."""
+        """Presses and releases one key, by its DOM name (`Tab`, `Enter`, `ArrowLeft`, `a`)."""
+
+    @abstractmethod
+    def drag(
+        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True
+    ) -> None:
+        """Moves a finger over the screen, evenly; leaves it there if it does not lift."""
+
+    @abstractmethod
+    def lift(self) -> None:
+        """Takes the finger away that a drag has left."""
+
+    @abstractmethod
+    def turn_wheel(self, x: float, y: float) -> None:
+        """Turns the mouse's wheel in the middle of the page, in pixels to the right and down."""
+
+    @abstractmethod
+    def reduce_motion(self) -> None:
+        """From now on the page sees a user who wants less motion."""
 
     @abstractmethod
     def resize(self, viewport: Viewport) -> None: ...

@@ -1,0 +1,253 @@
+// @ts-check
+
+/** The feed's page: puts the stories, the cube and the viewer's fingers together. */
+
+import { $, follow, h, setText } from "./dom.js";
+import { Cube } from "./feed/cube.js";
+import { Gestures } from "./feed/gestures.js";
+import { makeMenu } from "./feed/menu.js";
+import { titleOf } from "./feed/side.js";
+import { fillEnd, makeStatus } from "./feed/status.js";
+import { signOf } from "./feed/swipe.js";
+import { StoryFeed, Swipe } from "./story-feed.js";
+
+/** Whether the viewer wants sound is remembered under this name. */
+const SOUND = "rostrum:sound";
+/** Marks for single stories fit the screen up to this number. */
+const MARKS = 14;
+/** A short message stays for so long, in milliseconds. */
+const MESSAGE_MS = 2600;
+
+const saves = Boolean(/** @type {any} */ (navigator).connection?.saveData);
+const feed = new StoryFeed({
+  stream: new URLSearchParams(location.search).get("stream"), preload: saves ? "on-swipe" : "eager",
+});
+const stage = $("stage");
+const cube = new Cube(stage);
+const menu = makeMenu(feed);
+const updateEnds = cube.sides.map((side) => fillEnd(feed, side.end));
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** Until the picture has come to rest the other side shows what was left, which lies where this sign says. */
+let leaving = 0;
+/** @type {"forward" | "backward"} */
+let heading = "forward";
+
+const swipe = new Swipe({
+  peek(direction) {
+    leaving = 0;
+    feed.peek(direction);
+    showBehind(direction);
+  },
+  commit(direction) {
+    feed.commit(direction);
+  },
+  cancel() {
+    feed.cancel();
+  },
+});
+
+const gestures = new Gestures(stage, swipe, {
+  way: () => ({ forward: feed.mayGo("forward"), backward: feed.mayGo("backward") }),
+  draw(progress, axis) {
+    const sign = Math.sign(progress);
+    if (sign !== 0 && sign !== leaving) {
+      leaving = 0;
+      showBehind(sign > 0 ? "forward" : "backward");
+    }
+    cube.place(progress, axis);
+  },
+  rested() {
+    leaving = 0;
+    showBehind(heading);
+  },
+  tapped() {
+    if (isMuted && !wasChosen) setSound(true);
+    else document.body.classList.toggle("plain");
+  },
+  pressed(key) {
+    if (key === "m") setSound(isMuted);
+    else if (key === "Home" && feed.stories.length) feed.go(feed.stories[0].id);
+  },
+});
+
+/** Makes ready what a swipe would show. @param {"forward" | "backward"} direction */
+function showBehind(direction) {
+  const { backSide } = cube;
+  const story = feed.beside(direction);
+  if (!story && !feed.mayGo(direction)) {
+    // Nothing is there: a dark wall.
+    backSide.root.classList.add("is-wall");
+    return;
+  }
+  backSide.root.classList.remove("is-wall");
+  backSide.show(story);
+  cube.wire(feed.slots);
+}
+
+feed.addEventListener("turn", (event) => {
+  const { from, to, direction, reason } = /** @type {CustomEvent<import("./story-feed.js").Turn>} */ (event).detail;
+  heading = direction;
+  const story = to === null ? null : feed.story(to);
+  const isFirst = from === null && reason === "jump" && cube.frontSide.story === null && !feed.isAtEnd && !hasShown;
+  hasShown = true;
+  if (!isFirst) {
+    if (reason !== "swipe") swipe.turn(direction, "x", performance.now());
+    cube.swap();
+    leaving = -signOf(direction);
+  }
+  cube.frontSide.root.classList.remove("is-wall");
+  cube.frontSide.show(story, placeInWords());
+  cube.wire(feed.slots);
+  gestures.wake();
+  if (reason === "ended") say(`${nameOf(from)} has ended`);
+  announce();
+  remember();
+});
+let hasShown = false;
+
+feed.addEventListener("slots", () => {
+  cube.wire(feed.slots);
+  applySound();
+});
+
+feed.addEventListener("change", () => {
+  for (const side of cube.sides) {
+    const story = side.story && feed.story(side.story.id);
+    if (story) side.show(story, side === cube.frontSide ? placeInWords() : "");
+  }
+  if (!feed.current && !feed.isAtEnd && hasShown) {
+    hasShown = false;
+    cube.frontSide.coverUp();
+    cube.frontSide.story = null;
+  }
+  for (const update of updateEnds) update();
+  if (swipe.state === "resting" && hasShown) showBehind(heading);
+  if (feed.state === "reconnecting") cube.frontSide.keepPicture();
+  showPlace();
+  $("next").disabled = !feed.mayGo("forward");
+  $("previous").disabled = !feed.mayGo("backward");
+  $("share").disabled = !feed.current;
+  document.body.classList.toggle("at-end", feed.isAtEnd);
+  applySound();
+});
+
+// Sound.
+
+let isMuted = localStorage.getItem(SOUND) !== "on";
+/** The viewer has said in this visit what they want. */
+let wasChosen = false;
+
+/** @param {boolean} isOn */
+function setSound(isOn) {
+  isMuted = !isOn;
+  wasChosen = true;
+  localStorage.setItem(SOUND, isOn ? "on" : "off");
+  applySound();
+  // In the viewer's gesture, for browsers that ask for one for each element.
+  for (const side of cube.sides) if (side.video.srcObject && side.isUncovered) side.play();
+}
+
+function applySound() {
+  for (const side of cube.sides) side.muted = isMuted || feed.isAtEnd;
+  $("sound").setAttribute("aria-pressed", String(!isMuted));
+  $("unmute").hidden = !isMuted || wasChosen || feed.isAtEnd || feed.state !== "playing" || !feed.current;
+}
+
+cube.addEventListener("blocked", () => {
+  // Remembered sound that the browser wants a tap for.
+  isMuted = true;
+  wasChosen = false;
+  applySound();
+  for (const side of cube.sides) side.play();
+});
+$("sound").addEventListener("click", () => setSound(isMuted));
+$("unmute").addEventListener("click", () => setSound(true));
+
+// The rest of what is around the picture.
+
+$("next").addEventListener("click", () => gestures.step("forward"));
+$("previous").addEventListener("click", () => gestures.step("backward"));
+$("menu-button").addEventListener("click", () => menu.open());
+$("share").addEventListener("click", async () => {
+  const { current } = feed;
+  if (!current) return;
+  const url = addressOf(current.id);
+  const canShare = matchMedia("(pointer: coarse)").matches && typeof navigator.share === "function";
+  try {
+    if (canShare) return await navigator.share({ title: titleOf(current), url });
+    await navigator.clipboard.writeText(url);
+    say("Link copied");
+  } catch (error) {
+    if (/** @type {Error} */ (error).name !== "AbortError") prompt("Copy this link", url);
+  }
+});
+
+/** @param {string} id */
+function addressOf(id) {
+  return new URL(`/?stream=${encodeURIComponent(id)}`, location.href).href;
+}
+
+/** A reload comes back to the same story. */
+function remember() {
+  const { current } = feed;
+  history.replaceState(null, "", (current ? addressOf(current.id) : new URL("/", location.href).href) + location.hash);
+  document.title = current && !feed.isAtEnd ? `${titleOf(current)} – Rostrum` : "Rostrum";
+}
+
+function placeInWords() {
+  return feed.index < 0 ? "" : `${feed.index + 1} of ${feed.count}`;
+}
+
+function showPlace() {
+  const place = $("place");
+  const { count, index } = feed;
+  const total = count <= MARKS ? Math.max(count, feed.stories.length) : 0;
+  if (place.childElementCount !== total) place.replaceChildren(...Array.from({ length: total }, () => h("i")));
+  [...place.children].forEach((mark, at) => {
+    mark.classList.toggle("is-passed", at < index || feed.isAtEnd);
+    mark.classList.toggle("is-here", at === index && !feed.isAtEnd);
+  });
+  place.dataset.text = total === 0 && count > 0 && index >= 0 ? `${index + 1} / ${count}` : "";
+  place.hidden = count < 2;
+}
+
+function announce() {
+  const { current } = feed;
+  if (feed.isAtEnd) return setText($("announcement"), "The end of the feed.");
+  if (!current) return;
+  const by = current.hostName ? `, by ${current.hostName}` : "";
+  setText($("announcement"), `${titleOf(current)}${by}, story ${placeInWords()}`);
+}
+
+/** @param {string | null} id */
+function nameOf(id) {
+  const story = cube.backSide.story;
+  return story && story.id === id ? titleOf(story) : "The stream";
+}
+
+/** @type {number | undefined} */
+let messageTimer;
+/** @param {string} message */
+function say(message) {
+  const toast = $("toast");
+  setText(toast, message);
+  toast.classList.add("is-shown");
+  clearTimeout(messageTimer);
+  messageTimer = setTimeout(() => {
+    toast.classList.remove("is-shown");
+    setText(toast, "");
+  }, MESSAGE_MS);
+}
+
+follow(calm, () => (cube.isFlat = calm.matches));
+makeStatus(feed);
+setInterval(() => cube.sides.forEach((side) => side.words.tick()), 1000);
+addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));
+addEventListener("pagehide", () => feed.stop());
+// Back from the browser's memory.
+addEventListener("pageshow", (event) => event.persisted && feed.play());
+feed.play();
+
+/** For tests and the curious. */
+Object.assign(globalThis, { rostrum: { feed, cube, swipe, gestures, connection: feed.connection } });

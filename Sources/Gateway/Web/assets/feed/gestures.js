@@ -1,0 +1,166 @@
+// @ts-check
+
+/** Fingers, mouse, wheel and keys, told to a `Swipe`; and what comes of it, drawn once a frame. */
+
+/** What a wheel turns before it is a step, in pixels. */
+const WHEEL_STEP = 50;
+/** After a step the wheel has to rest for so long; a trackpad runs on by itself. In milliseconds. */
+const WHEEL_REST_MS = 160;
+/** A notch of a mouse's wheel may follow another after this time, in milliseconds. */
+const WHEEL_AGAIN_MS = 450;
+/** Width of the edges that a tap turns at, as a share of the screen. */
+const EDGE = 0.28;
+
+/** @type {Record<string, ["forward" | "backward", "x" | "y"]>} */
+const KEYS = {
+  ArrowRight: ["forward", "x"], ArrowLeft: ["backward", "x"], ArrowDown: ["forward", "y"], ArrowUp: ["backward", "y"],
+  PageDown: ["forward", "y"], PageUp: ["backward", "y"],
+};
+
+/**
+ * @typedef {object} Handlers
+ * @property {() => import("./swipe.js").Way} way
+ * @property {(progress: number, axis: "x" | "y") => void} draw
+ * @property {() => void} rested nothing moves any more
+ * @property {() => void} tapped in the middle
+ * @property {(key: string) => void} pressed any other key
+ */
+
+export class Gestures {
+  #pointer = -1;
+  #frame = 0;
+  #wheel = { sum: 0, at: 0, stepAt: -Infinity, sign: 0 };
+
+  /**
+   * @param {HTMLElement} stage
+   * @param {import("./swipe.js").Swipe} swipe
+   * @param {Handlers} handlers
+   */
+  constructor(stage, swipe, handlers) {
+    this.stage = stage;
+    this.swipe = swipe;
+    this.handlers = handlers;
+    stage.addEventListener("pointerdown", (event) => this.#down(event));
+    stage.addEventListener("pointermove", (event) => this.#move(event));
+    stage.addEventListener("pointerup", (event) => this.#up(event));
+    for (const name of ["pointercancel", "lostpointercapture"]) {
+      stage.addEventListener(name, (event) => this.#lost(/** @type {PointerEvent} */ (event)));
+    }
+    stage.addEventListener("wheel", (event) => this.#turned(event), { passive: false });
+    addEventListener("keydown", (event) => this.#key(event));
+    addEventListener("resize", () => this.#draw());
+    // Pictures and links would be dragged away by a mouse.
+    stage.addEventListener("dragstart", (event) => event.preventDefault());
+    swipe.decisions.tap = (x) => this.#tapped(x);
+  }
+
+  /** @param {"forward" | "backward"} direction @param {"x" | "y"} [axis] */
+  step(direction, axis = "x") {
+    const hasMoved = this.swipe.step(direction, axis, performance.now(), this.handlers.way());
+    this.wake();
+    return hasMoved;
+  }
+
+  /** Draws until everything has come to rest. */
+  wake() {
+    if (!this.#frame) this.#frame = requestAnimationFrame(() => this.#tick());
+  }
+
+  #tick() {
+    this.#frame = 0;
+    const wasMoving = this.swipe.isMoving;
+    this.swipe.tick(performance.now());
+    this.#draw();
+    if (this.swipe.state === "settling") this.#frame = requestAnimationFrame(() => this.#tick());
+    else if (wasMoving && this.swipe.state === "resting") this.handlers.rested();
+  }
+
+  #draw() {
+    this.handlers.draw(this.swipe.progress, this.swipe.axis);
+  }
+
+  /** @param {PointerEvent} event */
+  #down(event) {
+    if (!event.isPrimary || event.button !== 0 || this.#pointer !== -1) return;
+    if (event.target instanceof Element && event.target.closest("a, button")) return;
+    this.#pointer = event.pointerId;
+    this.swipe.press(pointOf(event), { width: innerWidth, height: innerHeight });
+    cancelAnimationFrame(this.#frame);
+    this.#frame = 0;
+  }
+
+  /** @param {PointerEvent} event */
+  #move(event) {
+    if (event.pointerId !== this.#pointer) return;
+    const wasDragging = this.swipe.state === "dragging";
+    this.swipe.move(pointOf(event), this.handlers.way());
+    if (this.swipe.state !== "dragging") return;
+    // Only a swipe takes the pointer, so that a click stays one.
+    if (!wasDragging) this.stage.setPointerCapture(event.pointerId);
+    this.wake();
+  }
+
+  /** @param {PointerEvent} event */
+  #up(event) {
+    if (event.pointerId !== this.#pointer) return;
+    this.#pointer = -1;
+    this.swipe.lift(pointOf(event));
+    this.wake();
+  }
+
+  /** @param {PointerEvent} event */
+  #lost(event) {
+    // A touch belongs to what it first met, and loses that when the stage takes it.
+    if (event.pointerId !== this.#pointer || event.type === "lostpointercapture" && event.target !== this.stage) return;
+    this.#pointer = -1;
+    this.swipe.abandon(event.timeStamp);
+    this.wake();
+  }
+
+  /** @param {number} x */
+  #tapped(x) {
+    const place = x / innerWidth;
+    if (place < EDGE) this.step("backward");
+    else if (place > 1 - EDGE) this.step("forward");
+    else this.handlers.tapped();
+  }
+
+  /** @param {WheelEvent} event */
+  #turned(event) {
+    if (event.ctrlKey) return;
+    event.preventDefault();
+    const now = event.timeStamp;
+    const axis = Math.abs(event.deltaX) > Math.abs(event.deltaY) ? "x" : "y";
+    const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? 30 : event.deltaMode === WheelEvent.DOM_DELTA_PAGE ? 400 : 1;
+    const delta = (axis === "x" ? event.deltaX : event.deltaY) * unit;
+    const wheel = this.#wheel;
+    const isRun = now - wheel.at < WHEEL_REST_MS && Math.sign(delta) === wheel.sign;
+    wheel.at = now;
+    // What runs on after a step belongs to it.
+    if (isRun && now - wheel.stepAt < WHEEL_AGAIN_MS) {
+      if (Math.abs(delta) < 100) wheel.stepAt = Math.max(wheel.stepAt, now - WHEEL_AGAIN_MS + WHEEL_REST_MS);
+      return;
+    }
+    wheel.sum = isRun ? wheel.sum + delta : delta;
+    wheel.sign = Math.sign(delta);
+    if (Math.abs(wheel.sum) < WHEEL_STEP) return;
+    wheel.stepAt = now;
+    wheel.sum = 0;
+    this.step(delta > 0 ? "forward" : "backward", axis);
+  }
+
+  /** @param {KeyboardEvent} event */
+  #key(event) {
+    const isElsewhere = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
+    if (isElsewhere || event.ctrlKey || event.metaKey || event.altKey) return;
+    const known = KEYS[event.key];
+    if (!known) return this.handlers.pressed(event.key);
+    event.preventDefault();
+    // A key that is held would run through the feed faster than anybody can look.
+    if (event.repeat && this.swipe.isMoving) return;
+    this.step(...known);
+  }
+}
+
+/** @param {PointerEvent} event */
+const pointOf = ({ clientX, clientY, timeStamp }) => ({ x: clientX, y: clientY, at: timeStamp });

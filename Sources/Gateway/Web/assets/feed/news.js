@@ -1,0 +1,146 @@
+// @ts-check
+
+/** Keeps the list true: reads it page by page as the viewer comes along, and follows what changes. */
+
+import { FeedFollower } from "./follower.js";
+import { StoryList } from "./list.js";
+import { FeedReader } from "./reader.js";
+
+/** Stories read ahead of where the viewer is. */
+const READ_AHEAD = 6;
+/** A page of the list that could not be had is asked for again after this time, in milliseconds. */
+const RETRY_MS = 2000;
+
+/** @typedef {import("./list.js").Story} Story */
+
+/**
+ * Fires `change`; `gone` when the current story has ended, which stays in the list until somebody takes it out; and
+ * `resume` when the server was away and is back.
+ */
+export class FeedNews extends EventTarget {
+  list = new StoryList();
+
+  #isOn = false;
+  /** @type {number | undefined} */
+  #retry;
+
+  /**
+   * @param {string} origin
+   * @param {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken
+   * @param {() => string | null} token the one that is known
+   */
+  constructor(origin, withToken, token) {
+    super();
+    this.reader = new FeedReader(origin, withToken);
+    this.follower = new FeedFollower(origin, token);
+    this.follower.addEventListener("message", (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
+    this.follower.addEventListener("resume", () => this.dispatchEvent(new Event("resume")));
+  }
+
+  /** How many stories there are, as far as the server said; at least as many as are known. */
+  get count() {
+    return Math.max(this.reader.count, this.list.length);
+  }
+
+  start() {
+    this.#isOn = true;
+    this.follower.start();
+    this.read();
+  }
+
+  stop() {
+    this.#isOn = false;
+    clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.follower.stop();
+  }
+
+  /** Reads the next page if the viewer comes near the end of what is known. */
+  async read() {
+    const { reader, list } = this;
+    if (!this.#isOn || reader.isBusy || this.#retry !== undefined) return;
+    if (reader.hasRead && (reader.isWhole || list.length - list.index > READ_AHEAD)) return;
+    const items = await reader.read();
+    if (!this.#isOn) return;
+    if (!items) {
+      this.#retry = setTimeout(() => {
+        this.#retry = undefined;
+        this.read();
+      }, RETRY_MS);
+      return;
+    }
+    list.append(items);
+    this.follower.watch(items.map(({ id }) => id));
+    this.#changed();
+  }
+
+  /**
+   * Asks what a stream is that no page has named; null if it is not live.
+   * @param {string} id
+   */
+  async describe(id) {
+    const story = await this.reader.describe(id);
+    if (story) this.follower.watch([id]);
+    if (story && this.list.edit(id, story)) this.#changed();
+    return story;
+  }
+
+  /** @param {string} id */
+  forget(id) {
+    this.follower.forget(id);
+    this.list.remove(id);
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** What the WebSocket tells. @param {any} message */
+  #heard(message) {
+    if (message.type === "snapshot") {
+      this.reader.count = message.count ?? 0;
+      const isNews = this.reader.hasRead;
+      this.list.append(message.items);
+      if (isNews) this.#verify();
+    } else if (message.type === "change") {
+      this.#take(message);
+    } else {
+      return;
+    }
+    this.#changed();
+  }
+
+  /** @param {any} change */
+  #take({ added = [], ended = [], moved = [], viewers = {}, edited = [], previews = {} }) {
+    const { list, reader } = this;
+    for (const { item, after } of added) {
+      // What stands behind a story that was not read yet comes with its page.
+      if (!after || list.get(after) || reader.isWhole) list.insert(item, after);
+      this.follower.watch([item.id]);
+    }
+    for (const id of ended) this.#end(id);
+    for (const { id, after } of moved) list.move(id, after);
+    for (const [id, count] of Object.entries(viewers)) list.edit(id, { viewers: count });
+    for (const item of edited) list.edit(item.id, item);
+    for (const [id, preview] of Object.entries(previews)) list.edit(id, { preview });
+    reader.count = Math.max(0, reader.count + added.length - ended.length);
+  }
+
+  /** @param {string} id */
+  #end(id) {
+    if (id === this.list.current) this.dispatchEvent(new CustomEvent("gone", { detail: id }));
+    else this.forget(id);
+  }
+
+  /** After news were missed: what is not live any more goes, what is new comes. */
+  async #verify() {
+    const known = this.list.stories.map(({ id }) => id);
+    const live = await this.reader.readAnew(known.length);
+    if (!live || !this.#isOn) return;
+    const ids = new Set(live.map(({ id }) => id));
+    if (this.reader.reachesBeyond(known.length)) for (const id of known) if (!ids.has(id)) this.#end(id);
+    this.list.append(live);
+    this.follower.watch([...ids]);
+    this.#changed();
+  }
+}

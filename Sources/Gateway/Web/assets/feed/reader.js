@@ -1,0 +1,118 @@
+// @ts-check
+
+/** Reads the feed page by page; a cursor keeps what comes next true while the list changes. */
+
+import { SignallingError } from "../session.js";
+
+/** Stories asked for at once. */
+const PAGE = 20;
+/** The most that a page may have. */
+const LARGEST_PAGE = 100;
+/** Pages read at once to find out what is still live. */
+const PAGES_ANEW = 5;
+
+/** @typedef {import("./list.js").Story} Story */
+
+export class FeedReader {
+  /** How many streams there are, as the server last said; 0 while it has not. */
+  count = 0;
+  hasRead = false;
+  isBusy = false;
+  /** Whether the last page that there is now was read. */
+  isWhole = false;
+
+  /** @type {string | null} */
+  #cursor = null;
+  #readAnew = 0;
+
+  /**
+   * @param {string} origin
+   * @param {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken
+   */
+  constructor(origin, withToken) {
+    this.origin = origin;
+    this.withToken = withToken;
+  }
+
+  /** The next page; null when it cannot be had now. @returns {Promise<Story[] | null>} */
+  async read() {
+    if (this.isBusy) return null;
+    this.isBusy = true;
+    try {
+      const page = await this.#page(PAGE, this.#cursor);
+      this.#cursor = page.next;
+      this.isWhole = page.last;
+      this.hasRead = true;
+      return page.items;
+    } catch (error) {
+      // The server does not keep orders for ever: what it has now is read from the beginning.
+      if (error instanceof SignallingError && (error.status === 410 || error.status === 400)) this.#cursor = null;
+      return null;
+    } finally {
+      this.isBusy = false;
+    }
+  }
+
+  /**
+   * The list's head as it is now, at least so many if there are so many.
+   * @param {number} count
+   * @returns {Promise<Story[] | null>}
+   */
+  async readAnew(count) {
+    const items = [];
+    let cursor = null;
+    try {
+      for (let page = 0; page < PAGES_ANEW; page++) {
+        const answer = await this.#page(LARGEST_PAGE, cursor);
+        items.push(...answer.items);
+        cursor = answer.next;
+        this.isWhole = answer.last;
+        if (answer.last || items.length >= count + LARGEST_PAGE) break;
+      }
+    } catch {
+      return null;
+    }
+    this.#cursor = cursor;
+    this.#readAnew = items.length;
+    return items;
+  }
+
+  /** Whether what was read anew is all, or so much more that what is not in it is gone. @param {number} count */
+  reachesBeyond(count) {
+    return this.isWhole || this.#readAnew >= count + LARGEST_PAGE;
+  }
+
+  /**
+   * What is known of one stream; null if it is not live.
+   * @param {string} id
+   * @returns {Promise<Story | null>}
+   */
+  async describe(id) {
+    try {
+      const stream = await this.#get(`/v1/streams/${encodeURIComponent(id)}`);
+      return stream.state === "live" ? { ...stream, id } : null;
+    } catch {
+      return null;
+    }
+  }
+
+  /**
+   * @param {number} limit
+   * @param {string | null} cursor
+   * @returns {Promise<{ items: Story[], next: string, last: boolean }>}
+   */
+  #page(limit, cursor) {
+    const after = cursor === null ? "" : `&cursor=${encodeURIComponent(cursor)}`;
+    return this.#get(`/v1/feed?limit=${limit}${after}`);
+  }
+
+  /** @param {string} path @returns {Promise<any>} */
+  #get(path) {
+    return this.withToken(async (token) => {
+      const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
+      const response = await fetch(new URL(path, this.origin), { headers });
+      if (!response.ok) throw await SignallingError.from(response);
+      return response.json();
+    });
+  }
+}

@@ -1,0 +1,141 @@
+// @ts-check
+
+/**
+ * The one peer connection of a visit: two slots of sound and picture that the server fills with one stream or another,
+ * and a channel on which they are asked for. One offer at the beginning is all that is ever negotiated.
+ */
+
+import { MediaSession, SignallingError } from "../session.js";
+
+/** What comes before a released slot's last frame is surely out of its buffers, in milliseconds. */
+const DRAIN_MS = 60;
+
+/**
+ * @typedef {object} Slot
+ * @property {0 | 1} index
+ * @property {MediaStream} media sound and picture; the same for the whole session, whatever it carries
+ * @property {string | null} stream what it carries; null while it is empty
+ * @property {"full" | "preview" | null} quality full: the focus, with sound
+ * @property {number} since frames that were received before are another stream's; by `performance.now()`
+ */
+
+/** Fires `slots` when they changed, `notice` (detail: the message), besides what a `MediaSession` fires. */
+export class FeedSession extends MediaSession {
+  /** @type {[Slot, Slot]} */
+  slots;
+  /** Whether the server has told what is in the slots; before that it is a guess. */
+  isTold = false;
+
+  /** When a slot was last released. */
+  #emptySince = [-Infinity, -Infinity];
+
+  /**
+   * @param {RTCPeerConnection} peer
+   * @param {import("../session.js").SessionOptions} options
+   * @param {string | null} stream what was asked for to begin with
+   */
+  constructor(peer, options, stream) {
+    super(peer, options);
+    this.asked = stream;
+    // Known to both sides in advance, so that it is open as soon as the connection is.
+    this.control = peer.createDataChannel("control", { negotiated: true, id: 0 });
+    this.control.addEventListener("message", ({ data }) => this.receive(JSON.parse(data)));
+    this.slots = [0, 1].map((index) => ({
+      index, media: new MediaStream(), stream: index === 0 ? stream : null,
+      quality: index === 0 && stream ? "full" : null, since: 0,
+    }));
+    const kinds = { audio: 0, video: 0 };
+    // In the order of the offer: the first audio and the first video are slot 0.
+    for (const { receiver } of peer.getTransceivers()) {
+      const kind = /** @type {"audio" | "video"} */ (receiver.track.kind);
+      this.slots[kinds[kind]++].media.addTrack(receiver.track);
+    }
+  }
+
+  /** The slot that carries a stream. @param {string | null} stream */
+  slotOf(stream) {
+    return stream === null ? null : this.slots.find((slot) => slot.stream === stream) ?? null;
+  }
+
+  /** What the server has in focus. */
+  get focus() {
+    return this.slots.find(({ quality }) => quality === "full")?.stream ?? null;
+  }
+
+  /**
+   * Says what the viewer does: on the channel, or over HTTP until that is open. What cannot be said yet is made up for
+   * when the server first tells of its slots.
+   * @param {{ type: "peek" | "focus" | "release", [member: string]: unknown }} message
+   */
+  say(message) {
+    if (this.control.readyState === "open") return this.control.send(JSON.stringify(message));
+    if (!this.resource || this.state === "lost" || this.state === "closed") return;
+    const { type, ...body } = message;
+    this.#post(type, body).catch(() => {});
+  }
+
+  /** @param {string} type @param {object} body */
+  async #post(type, body) {
+    const response = await fetch(`${this.resource}/${type}`, {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json",
+        ...(this.options.token ? { Authorization: `Bearer ${this.options.token}` } : {}),
+      },
+      body: JSON.stringify(body),
+    });
+    if (response.ok) return this.receive({ type: "slots", ...(await response.json()) });
+    const { rule } = await SignallingError.from(response);
+    this.receive({ type: "refused", message: type, reason: rule, .../** @type {any} */ (body) });
+  }
+
+  /**
+   * Learns from one message of the server.
+   * @param {any} message
+   */
+  receive(message) {
+    if (message.type === "slots") this.#refill(message.slots);
+    else this.dispatchEvent(new CustomEvent("notice", { detail: message }));
+  }
+
+  /** @param {{ kind: string, slot: 0 | 1, stream?: string, quality?: "full" | "preview" }[]} lines */
+  #refill(lines) {
+    const now = performance.now();
+    for (const { kind, slot: index, stream = null, quality = null } of lines) {
+      const slot = this.slots[index];
+      if (kind !== "video" || !slot) continue;
+      if (slot.stream !== stream) {
+        if (stream === null) this.#emptySince[index] = now;
+        // What a slot carried until it was released may still be on its way to the screen, and what it carries now may
+        // have come ahead of this message.
+        else if (slot.stream !== null) slot.since = now;
+        else slot.since = Math.min(now, this.#emptySince[index] + DRAIN_MS);
+      }
+      slot.stream = stream;
+      slot.quality = quality;
+    }
+    this.isTold = true;
+    this.dispatchEvent(new Event("slots"));
+  }
+}
+
+/**
+ * Offers two slots and a channel, and returns once the server has answered.
+ * @param {{ origin: string, stream: string | null, preload: "eager" | "on-swipe", token: string | null,
+ *   signal?: AbortSignal }} options
+ * @returns {Promise<FeedSession>}
+ */
+export async function openFeedSession({ origin, stream, preload, token, signal }) {
+  const endpoint = new URL("/v1/feed/sessions", origin);
+  if (stream !== null) endpoint.searchParams.set("stream", stream);
+  endpoint.searchParams.set("preload", preload);
+  const peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
+  for (const kind of ["audio", "video", "audio", "video"]) {
+    const { receiver } = peer.addTransceiver(kind, { direction: "recvonly" });
+    // The shortest buffer the network's jitter allows; browsers without the attribute ignore it.
+    if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
+  }
+  const session = new FeedSession(peer, { endpoint: endpoint.href, token }, stream);
+  await session.open(signal);
+  return session;
+}

@@ -1,0 +1,262 @@
+// @ts-check
+
+/**
+ * One side of the cube: a story's picture and words. First comes the BlurHash, then the preview, then the video, which
+ * lies below both and is uncovered once it has drawn a frame of this very story.
+ */
+
+import { formatDuration, formatViewers, h, icon, initials, setText } from "../dom.js";
+import { decodeBlurHash, isBlurHash } from "./blurhash.js";
+
+/** Pixels of a decoded BlurHash along its longer side. */
+const HASH_SIZE = 32;
+/** Shapes that differ by less than this factor fill the screen; others keep all of their picture. */
+const FILL_RATIO = 1.5;
+/** Frames that tell no time of reception are trusted after this time, in milliseconds. */
+const TRUST_MS = 400;
+
+/**
+ * @typedef {import("./list.js").Story} Story
+ * @typedef {import("./session.js").Slot} Slot
+ */
+
+/** Fires `frame` (detail: id, at) when the first frame of a story is on the screen. */
+export class Side extends EventTarget {
+  /** What is shown; null shows the end. @type {Story | null} */
+  story = null;
+  /** Whether the video itself is seen. */
+  isUncovered = false;
+
+  /** What the video has to carry before it may be seen. @type {{ id: string, since: number, at: number } | null} */
+  #awaited = null;
+  #isListening = false;
+  #isMuted = true;
+  #drawnHash = "";
+  #pictureURL = "";
+
+  constructor() {
+    super();
+    this.video = h("video", {
+      autoplay: true, muted: true, playsInline: true, disablePictureInPicture: true, "aria-hidden": "true", tabIndex: -1,
+    });
+    this.ambient = h("canvas.ambient", { width: 8, height: 8 });
+    this.blur = h("canvas", { width: 8, height: 8 });
+    this.preview = h("img", { alt: "", decoding: "async", hidden: true });
+    // What was seen last, while a connection is renewed.
+    this.last = h("canvas", { width: 8, height: 8, hidden: true });
+    this.cover = h("div.cover", {}, this.blur, this.preview, this.last);
+    this.words = words();
+    this.end = h("div.end-card", { hidden: true });
+    this.root = h("section.side", { "aria-roledescription": "slide" },
+      this.ambient, this.video, this.cover, this.words.root, this.end, h("div.shade"));
+    this.preview.addEventListener("load", () => (this.preview.hidden = false));
+    this.preview.addEventListener("error", () => (this.preview.hidden = true));
+    this.video.addEventListener("resize", () => this.fit());
+  }
+
+  /**
+   * @param {Story | null} story null: the end
+   * @param {string} [position] such as “2 of 8”, for those who do not see it
+   */
+  show(story, position = "") {
+    const isOther = this.story?.id !== story?.id;
+    this.story = story;
+    this.root.classList.toggle("is-end", story === null);
+    this.end.hidden = story !== null;
+    this.words.root.hidden = story === null;
+    if (!story) return this.coverUp();
+    this.root.setAttribute("aria-label", [titleOf(story), position].filter(Boolean).join(", "));
+    if (isOther) {
+      this.coverUp();
+      this.#pictureURL = "";
+      this.preview.hidden = true;
+      this.preview.removeAttribute("src");
+      this.last.hidden = true;
+    }
+    this.#drawHash(story);
+    // A newer preview is of no use once the video is seen.
+    if (!this.isUncovered) this.#loadPreview(story);
+    this.words.update(story);
+    this.fit();
+  }
+
+  /** Hides the video behind blur and preview, at once. */
+  coverUp() {
+    this.#awaited = null;
+    this.isUncovered = false;
+    this.root.classList.remove("is-live");
+  }
+
+  /** Takes what is seen now for a cover. */
+  keepPicture() {
+    const { video, last } = this;
+    if (!this.isUncovered || !video.videoWidth) return;
+    const scale = Math.min(1, 720 / Math.max(video.videoWidth, video.videoHeight));
+    [last.width, last.height] = [video.videoWidth * scale, video.videoHeight * scale];
+    last.getContext("2d").drawImage(video, 0, 0, last.width, last.height);
+    last.hidden = false;
+  }
+
+  /**
+   * Lets the slot's video through as soon as it is this story's; without a slot that carries it, what was seen stays
+   * as it was.
+   * @param {Slot | null} slot
+   */
+  attach(slot) {
+    const { story, video } = this;
+    if (!slot) return;
+    if (video.srcObject !== slot.media) {
+      this.keepPicture();
+      video.srcObject = slot.media;
+      this.coverUp();
+    }
+    if (!story || slot.stream !== story.id) {
+      this.#awaited = null;
+      // Its last picture stays while the cube turns away.
+      if (this.isUncovered) video.pause();
+      else this.play();
+      return;
+    }
+    this.play();
+    if (this.isUncovered || this.#awaited?.id === story.id && this.#awaited.since === slot.since) return;
+    this.#awaited = { id: story.id, since: slot.since, at: performance.now() };
+    this.#listen();
+  }
+
+  /** @param {boolean} isMuted */
+  set muted(isMuted) {
+    this.#isMuted = isMuted;
+    this.video.muted = isMuted;
+  }
+
+  /** @returns {Promise<boolean>} false when the browser wants a gesture before there is sound */
+  async play() {
+    const { video } = this;
+    if (!video.srcObject || !video.paused) return true;
+    try {
+      await video.play();
+      return true;
+    } catch (error) {
+      // Interrupted by another picture, which plays by itself; or not allowed with sound.
+      if (/** @type {Error} */ (error).name !== "NotAllowedError" || this.#isMuted) return true;
+      this.dispatchEvent(new Event("blocked"));
+      return false;
+    }
+  }
+
+  #listen() {
+    if (this.#isListening) return;
+    this.#isListening = true;
+    this.video.requestVideoFrameCallback((/** @type {number} */ now, /** @type {any} */ frame) => {
+      this.#isListening = false;
+      const awaited = this.#awaited;
+      if (!awaited) return;
+      const received = frame.receiveTime ?? (now - awaited.at > TRUST_MS ? Infinity : -Infinity);
+      const isLate = performance.now() - awaited.at > 2 * TRUST_MS;
+      if (received < awaited.since && !isLate) return this.#listen();
+      this.#awaited = null;
+      this.isUncovered = true;
+      this.fit();
+      this.root.classList.add("is-live");
+      this.dispatchEvent(new CustomEvent("frame", { detail: { id: awaited.id, at: now } }));
+    });
+  }
+
+  /** Fills the screen where little is lost by it. */
+  fit() {
+    const { video, story } = this;
+    const isSeen = this.isUncovered && video.videoWidth > 0;
+    const width = isSeen ? video.videoWidth : story?.preview?.width ?? 0;
+    const height = isSeen ? video.videoHeight : story?.preview?.height ?? 0;
+    if (!width || !height || !innerWidth || !innerHeight) return;
+    const ratio = (width / height) / (innerWidth / innerHeight);
+    this.root.classList.toggle("is-whole", Math.max(ratio, 1 / ratio) >= FILL_RATIO);
+  }
+
+  /** @param {Story} story */
+  #drawHash(story) {
+    const { blurHash, width = 9, height = 16 } = story.preview ?? {};
+    const key = isBlurHash(blurHash) ? `${blurHash} ${width}×${height}` : story.id;
+    if (this.#drawnHash === key) return;
+    this.#drawnHash = key;
+    const scale = HASH_SIZE / Math.max(width, height, 1);
+    const [w, v] = [width, height].map((each) => Math.max(4, Math.round(each * scale)));
+    const image = isBlurHash(blurHash) ? new ImageData(decodeBlurHash(blurHash, w, v), w, v) : null;
+    for (const canvas of [this.blur, this.ambient]) {
+      [canvas.width, canvas.height] = [w, v];
+      const context = canvas.getContext("2d");
+      if (image) context.putImageData(image, 0, 0);
+      else paintCard(context, w, v, story.id);
+    }
+    this.root.classList.toggle("is-bare", !image);
+  }
+
+  /** @param {Story} story */
+  #loadPreview(story) {
+    const url = story.preview?.url ?? "";
+    if (!url || url === this.#pictureURL) return;
+    this.#pictureURL = url;
+    this.preview.src = url;
+  }
+}
+
+/** @param {Story} story */
+export function titleOf(story) {
+  return story.title || (story.hostName ? `${story.hostName} is live` : story.id);
+}
+
+/**
+ * Two colours that belong to a name, for streams that have no picture yet.
+ * @param {CanvasRenderingContext2D} context
+ * @param {number} width
+ * @param {number} height
+ * @param {string} name
+ */
+export function paintCard(context, width, height, name) {
+  const sum = [...name].reduce((total, letter) => (total * 31 + (letter.codePointAt(0) ?? 0)) % 360, 7);
+  const gradient = context.createLinearGradient(0, 0, width, height);
+  gradient.addColorStop(0, `hsl(${sum} 48% 34%)`);
+  gradient.addColorStop(1, `hsl(${(sum + 70) % 360} 55% 14%)`);
+  context.fillStyle = gradient;
+  context.fillRect(0, 0, width, height);
+}
+
+/** What is written on a side. */
+function words() {
+  const face = h("span.face", { "aria-hidden": "true" });
+  const host = h("span.host");
+  const badge = h("span.badge");
+  const time = h("span.time", { title: "Live for" });
+  const count = h("span");
+  const viewers = h("span.viewers", {}, icon("people"), count);
+  const title = h("h2");
+  const join = h("a.join", {}, icon("hand"), h("span", {}, "Join in"));
+  const root = h("div.words", {},
+    h("div.head", {}, face, h("div.who-row", {}, host, h("div.facts", {}, badge, time, viewers))),
+    h("div.foot", {}, title, join));
+  /** @type {Story | null} */
+  let shown = null;
+  return {
+    root,
+    /** @param {Story} story */
+    update(story) {
+      shown = story;
+      const name = story.hostName || story.host || story.id;
+      setText(face, initials(name));
+      setText(host, name);
+      setText(title, titleOf(story));
+      setText(badge, story.paused ? "Paused" : "Live");
+      badge.classList.toggle("quiet", Boolean(story.paused));
+      viewers.hidden = story.viewers === undefined;
+      setText(count, String(story.viewers ?? 0));
+      viewers.setAttribute("aria-label", formatViewers(story.viewers ?? 0));
+      const address = `/watch/${encodeURIComponent(story.id)}${location.hash}`;
+      if (join.getAttribute("href") !== address) join.setAttribute("href", address);
+      this.tick();
+    },
+    tick() {
+      time.hidden = !shown?.startedAt;
+      if (shown?.startedAt) setText(time, formatDuration(Date.now() - Date.parse(shown.startedAt)));
+    },
+  };
+}

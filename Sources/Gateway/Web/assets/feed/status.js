@@ -1,0 +1,63 @@
+// @ts-check
+
+/** What is said when there is no story to see, and what comes after the last one. */
+
+import { $, h, icon, setText } from "../dom.js";
+import { studio } from "./menu.js";
+
+/** @typedef {import("../story-feed.js").StoryFeed} StoryFeed */
+
+/** The brand's words for every state of the feed. @type {Record<string, [string, string]>} */
+const WORDS = {
+  idle: ["Paused", ""],
+  connecting: ["Looking who is live…", ""],
+  reconnecting: ["Reconnecting…", "The connection was interrupted. You need not do anything."],
+  empty: ["Nobody is live right now.", "Be the first. Whoever goes live appears here by itself."],
+  replaced: ["You are watching somewhere else.", "The feed plays in one place at a time."],
+  failed: ["This feed cannot be shown.", ""],
+};
+
+const goLive = () => h("a.button.primary.large", { href: studio }, icon("live"), "Go live");
+
+/** @param {StoryFeed} feed */
+export function makeStatus(feed) {
+  let shown = "";
+  const update = () => {
+    const { state, current } = feed;
+    document.body.dataset.state = state === "playing" && !current ? "connecting" : state;
+    const [title, hint] = WORDS[state] ?? WORDS.connecting;
+    // With a picture there is only a word at its edge.
+    setText($("pill"), state === "reconnecting" && current ? "Reconnecting…" : "");
+    $("status").hidden = Boolean(current) && state !== "replaced" && state !== "failed";
+    if (shown === state) return;
+    shown = state;
+    setText($("state"), title);
+    setText($("hint"), state === "failed" ? feed.error?.message ?? "" : hint);
+    $("actions").replaceChildren(...(
+      state === "empty" ? [goLive()]
+        : state === "replaced" ? [h("button.button.primary.large", { type: "button", onclick: () => feed.play() }, "Watch here")]
+          : state === "failed" ? [h("button.button.large", { type: "button", onclick: () => location.reload() }, "Try again")]
+            : []));
+  };
+  feed.addEventListener("change", update);
+  update();
+}
+
+/**
+ * The card behind the last story.
+ * @param {StoryFeed} feed
+ * @param {HTMLElement} card
+ */
+export function fillEnd(feed, card) {
+  const title = h("h2");
+  const hint = h("p");
+  const again = h("button.button.large", {
+    type: "button", onclick: () => feed.stories.length && feed.go(feed.stories[0].id),
+  }, icon("again"), "From the beginning");
+  card.replaceChildren(icon("brand", "mark"), title, hint, h("p.actions", {}, again, goLive()));
+  return () => {
+    const isMore = feed.beside("forward") !== null;
+    setText(title, isMore ? "Somebody has just gone live." : "That was everybody.");
+    setText(hint, isMore ? "Swipe on to see." : "Whoever goes live next appears here by itself.");
+  };
+}

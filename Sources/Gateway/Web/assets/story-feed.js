@@ -1,0 +1,500 @@
+// @ts-check
+
+/**
+ * A story feed without a page: the list of live streams, where the viewer is in it, and one peer connection whose two
+ * slots always carry the story in view and the one that comes next. It draws nothing and listens to no finger; a page
+ * shows what it says and tells it what the viewer does.
+ *
+ *     import { StoryFeed } from "/assets/story-feed.js";
+ *
+ *     const feed = new StoryFeed();
+ *     const [a, b] = document.querySelectorAll("video");       // one for each slot, muted, playsinline
+ *     feed.addEventListener("slots", () => {
+ *       for (const [video, slot] of [[a, feed.slots[0]], [b, feed.slots[1]]]) {
+ *         if (video.srcObject !== slot?.media) video.srcObject = slot?.media ?? null;
+ *         video.hidden = !slot?.stream || slot.stream !== feed.current?.id;
+ *       }
+ *     });
+ *     feed.play();
+ *
+ *     feed.peek("forward");      // a swipe begins: the next story starts to play, without sound
+ *     feed.commit("forward");    // it is in view now: with sound, at full quality, within a frame; or
+ *     feed.cancel();             // it was called off
+ *     feed.go("some-stream");    // any other story
+ *
+ * `play()` and `stop()` may be called at any time and as often as one likes: called twice they change nothing. A feed
+ * that was stopped begins again where it was.
+ *
+ * | event | when |
+ * | --- | --- |
+ * | `change` | the list, a story's words or numbers, the current story or the state is another one |
+ * | `slots` | a slot carries another stream, or the slots are those of a new connection |
+ * | `turn` | the current story is another one; `detail` is a {@link Turn} |
+ *
+ * What may be called apart from it: `Swipe` (a gesture as a state machine) and `decodeBlurHash`.
+ */
+
+import { FeedNews } from "./feed/news.js";
+import { openFeedSession } from "./feed/session.js";
+import { Persistent } from "./persistent.js";
+import { withToken, knownToken } from "./tokens.js";
+
+export { decodeBlurHash, isBlurHash } from "./feed/blurhash.js";
+export { Swipe } from "./feed/swipe.js";
+
+/**
+ * @typedef {import("./feed/list.js").Story} Story
+ * @typedef {import("./feed/session.js").Slot} Slot
+ * @typedef {import("./feed/swipe.js").Direction} Direction
+ *
+ * @typedef {"idle" | "connecting" | "playing" | "reconnecting" | "empty" | "replaced" | "failed"} FeedState
+ * `empty`: nobody is live, and who goes live will be shown. `replaced`: the same viewer watches elsewhere; `play()`
+ * brings it back here. `failed`: the server said no for good, `error` tells why.
+ *
+ * @typedef {object} Turn
+ * @property {string | null} from
+ * @property {string | null} to
+ * @property {Direction} direction
+ * @property {"swipe" | "ended" | "not-permitted" | "jump"} reason
+ *
+ * @typedef {object} StoryFeedOptions
+ * @property {string} [origin] of the server; by default the page's
+ * @property {string | null} [stream] where to begin; by default with the first one
+ * @property {"eager" | "on-swipe"} [preload] whether the next story is loaded once one has settled, or when a swipe
+ *   begins, which saves data
+ * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} [withToken] does something with a viewer's
+ *   token; by default with the one in the page's address, if there is one
+ */
+
+/** A focus that the server has not followed is repeated after this time, in milliseconds. */
+const REPEAT_MS = 1500;
+/** An ended story without a word of the server about what comes next is left after this time, in milliseconds. */
+const PATIENCE_MS = 2500;
+
+export class StoryFeed extends EventTarget {
+  /** Why it `failed`, or why the last attempt came to nothing. @type {Error | null} */
+  error = null;
+
+  /** @type {FeedState} */
+  #state = "idle";
+  #isAtEnd = false;
+  #isPlaying = false;
+  /** What a swipe shows beside the current story, and whether our asking brought it there. @type {{ id: string, isOurs: boolean } | null} */
+  #peeked = null;
+  /** @type {Direction} */
+  #direction = "forward";
+  #isReplaced = false;
+  /** The server said that nobody is live. */
+  #isEmpty = false;
+  /** The viewer went somewhere since the connection was asked for. */
+  #hasSwiped = false;
+  #hasConnected = false;
+  /** @type {number | undefined} */
+  #repeat;
+  /** @type {number | undefined} */
+  #patience;
+  /** @type {import("./feed/session.js").FeedSession | null} */
+  #session = null;
+
+  /** @param {StoryFeedOptions} [options] */
+  constructor({ origin = location.origin, stream = null, preload = "eager", withToken: act } = {}) {
+    super();
+    this.preload = preload;
+    const withViewerToken = act ?? ((action) => withToken("*", "viewer", action));
+    this.#wish = stream;
+    this.#news = new FeedNews(origin, withViewerToken, () => knownToken("*", "viewer"));
+    this.#list = this.#news.list;
+    /** The connection, kept up. */
+    this.connection = new Persistent((signal) => withViewerToken(async (token) => {
+      const stream = this.#list.current ?? this.#wish;
+      this.#hasSwiped = false;
+      const session = await openFeedSession({ origin, stream, preload: this.preload, token, signal });
+      this.#adopt(session);
+      return session;
+    }));
+    this.connection.addEventListener("statechange", () => this.#connectionChanged());
+    this.#news.addEventListener("change", () => {
+      this.#choose();
+      this.#update();
+    });
+    this.#news.addEventListener("gone", (event) => this.#wait(/** @type {CustomEvent} */ (event).detail));
+    // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
+    this.#news.addEventListener("resume", async () => {
+      const { session } = this.connection;
+      if (!session) return this.connection.retryNow();
+      if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
+    });
+  }
+
+  /** @type {string | null} */
+  #wish;
+  /** @type {FeedNews} */
+  #news;
+  /** @type {import("./feed/list.js").StoryList} */
+  #list;
+
+  // What there is to see.
+
+  get state() {
+    return this.#state;
+  }
+
+  /** In the order in which they are swiped through. @returns {Story[]} */
+  get stories() {
+    return this.#list.stories;
+  }
+
+  /** The story that counts now. Behind the last one it stays the last one: see `isAtEnd`. */
+  get current() {
+    return this.#list.get(this.#list.current);
+  }
+
+  /** Of the current story among `stories`; −1 while there is none. */
+  get index() {
+    return this.#list.index;
+  }
+
+  /** The viewer has swiped on behind the last story. */
+  get isAtEnd() {
+    return this.#isAtEnd;
+  }
+
+  /** How many stories there are, as far as the server said; at least as many as are known. */
+  get count() {
+    return this.#news.count;
+  }
+
+  /** Whether nothing is known to follow after the last of `stories`. */
+  get isWhole() {
+    return this.#news.reader.isWhole;
+  }
+
+  /** @param {string | null | undefined} id @returns {Story | null} */
+  story(id) {
+    return this.#list.get(id);
+  }
+
+  /** What a swipe in this direction leads to; null where there is nothing. @param {Direction} direction */
+  beside(direction) {
+    if (this.#isAtEnd) return direction === "backward" ? this.current : this.#list.beside(1);
+    return this.#list.beside(direction === "forward" ? 1 : -1);
+  }
+
+  /** Whether one may swipe there: behind the last story comes the end. @param {Direction} direction */
+  mayGo(direction) {
+    return this.beside(direction) !== null || direction === "forward" && !this.#isAtEnd && this.current !== null;
+  }
+
+  /** The two slots of the connection there is; none before the first. @returns {Slot[]} */
+  get slots() {
+    return this.#session?.slots ?? [];
+  }
+
+  /** The slot that carries a story; null while none does. @param {string | null | undefined} id */
+  slotOf(id) {
+    return this.#session?.slotOf(id ?? null) ?? null;
+  }
+
+  // What the viewer does.
+
+  /** Begins, or comes back after `stop()` or after the viewer went elsewhere. */
+  play() {
+    if (this.#isPlaying) return;
+    this.#isPlaying = true;
+    this.#isReplaced = false;
+    this.error = null;
+    this.connection.start();
+    this.#news.start();
+    if (this.#wish !== null) this.#begin(this.#wish);
+    this.#update();
+  }
+
+  /** Ends sound, picture and news. Where the viewer was is kept. */
+  stop() {
+    if (!this.#isPlaying) return;
+    this.#isPlaying = false;
+    clearTimeout(this.#repeat);
+    clearTimeout(this.#patience);
+    this.#peeked = null;
+    this.#news.stop();
+    this.connection.close();
+    this.#session = null;
+    this.#hasConnected = false;
+    this.dispatchEvent(new Event("slots"));
+    this.#update();
+  }
+
+  /**
+   * A swipe shows what lies in this direction: let it play there.
+   * @param {Direction} direction
+   */
+  peek(direction) {
+    const story = this.beside(direction);
+    // At the end the last story is still the focus.
+    if (!story || story.id === this.#list.current) return;
+    if (this.#peeked?.id === story.id) return;
+    this.#peeked = { id: story.id, isOurs: this.slotOf(story.id) === null };
+    this.#session?.say({ type: "peek", stream: story.id, direction });
+  }
+
+  /**
+   * The swipe has come to its end: that story counts now.
+   * @param {Direction} direction
+   */
+  commit(direction) {
+    this.#peeked = null;
+    const from = this.#list.current;
+    const story = this.beside(direction);
+    this.#direction = direction;
+    if (this.#isAtEnd && story?.id === from) {
+      this.#isAtEnd = false;
+      return this.#turned({ from: null, to: from, direction, reason: "swipe" });
+    }
+    if (!story) {
+      if (!this.mayGo(direction)) return;
+      this.#isAtEnd = true;
+      return this.#turned({ from, to: null, direction, reason: "swipe" });
+    }
+    this.#isAtEnd = false;
+    this.#hasSwiped = true;
+    this.#list.current = story.id;
+    this.#focus();
+    this.#turned({ from, to: story.id, direction, reason: "swipe" });
+  }
+
+  /** The swipe was called off. What was there before it began stays. */
+  cancel() {
+    const peeked = this.#peeked;
+    this.#peeked = null;
+    if (peeked?.isOurs) this.#session?.say({ type: "release", stream: peeked.id });
+  }
+
+  /**
+   * Goes to any story of the list; for others nothing happens.
+   * @param {string} id
+   * @returns {boolean} whether it is there
+   */
+  go(id) {
+    const place = this.#list.indexOf(id);
+    if (place < 0) return false;
+    if (id === this.#list.current && !this.#isAtEnd) return true;
+    const from = this.#list.current;
+    const direction = place < this.index || this.#isAtEnd ? "backward" : "forward";
+    this.#peeked = null;
+    this.#isAtEnd = false;
+    this.#direction = direction;
+    this.#hasSwiped = true;
+    this.#list.current = id;
+    this.#focus();
+    this.#turned({ from, to: id, direction, reason: "jump" });
+    return true;
+  }
+
+  // What the server does.
+
+  #focus() {
+    const { current } = this.#list;
+    if (current === null) return;
+    clearTimeout(this.#patience);
+    const ahead = this.#list.beside(this.#direction === "forward" ? 1 : -1)?.id;
+    this.#session?.say({ type: "focus", stream: current, ...(ahead ? { ahead } : {}) });
+    // A message that was lost or refused for its number leaves the server behind.
+    clearTimeout(this.#repeat);
+    this.#repeat = setTimeout(() => {
+      const session = this.#session;
+      if (session?.isTold && session.focus !== this.#list.current) this.#focus();
+    }, REPEAT_MS);
+  }
+
+  /** @param {import("./feed/session.js").FeedSession} session */
+  #adopt(session) {
+    this.#session = session;
+    let isFirst = true;
+    session.addEventListener("slots", () => {
+      if (session !== this.#session) return;
+      this.#slotsChanged(isFirst);
+      isFirst = false;
+    });
+    session.addEventListener("notice", (event) => {
+      if (session === this.#session) this.#noticed(/** @type {CustomEvent} */ (event).detail);
+    });
+    this.#guess();
+    this.dispatchEvent(new Event("slots"));
+  }
+
+  /** The first picture may come before the server's first word about the slots. */
+  #guess() {
+    const slot = this.#session?.slots[0];
+    if (!slot || this.#session?.isTold || slot.stream !== null || this.#list.current === null) return;
+    slot.stream = this.#list.current;
+    slot.quality = "full";
+  }
+
+  /** @param {boolean} isFirst of this connection */
+  #slotsChanged(isFirst) {
+    const focus = this.#session?.focus ?? null;
+    const { current } = this.#list;
+    if (focus !== null) {
+      this.#isEmpty = false;
+      if (current === null) this.#show(focus, "jump");
+      else if (isFirst && focus !== current) {
+        // Where the viewer went while it was being connected counts; but a story that the server did not begin with
+        // is none any more.
+        if (this.#hasSwiped) this.#focus();
+        else if (this.#session?.asked === current) this.#moved(current, focus, "ended");
+        else this.#show(focus, "jump");
+      }
+    }
+    this.dispatchEvent(new Event("slots"));
+    this.#update();
+  }
+
+  /** @param {any} notice */
+  #noticed(notice) {
+    switch (notice.type) {
+      case "moved":
+        return this.#moved(notice.from, notice.to, notice.reason);
+      case "empty":
+        this.#list.clear();
+        this.#isEmpty = true;
+        this.#isAtEnd = false;
+        this.#peeked = null;
+        this.#wish = null;
+        return this.#update();
+      case "refused":
+        return this.#refused(notice);
+      case "replaced":
+        this.#isReplaced = true;
+        return this.stop();
+    }
+  }
+
+  /** @param {string} from @param {string} to @param {"ended" | "not-permitted"} reason */
+  #moved(from, to, reason) {
+    clearTimeout(this.#patience);
+    // Somebody who is somewhere else already stays there; the server has heard of it, or will in a moment.
+    if (from === this.#list.current) this.#show(to, reason);
+    this.#news.forget(from);
+    this.#update();
+  }
+
+  /**
+   * @param {string} to
+   * @param {Turn["reason"]} reason
+   */
+  #show(to, reason) {
+    const from = this.#list.current;
+    const place = this.#list.indexOf(to);
+    const direction = place >= 0 && place < this.index ? "backward" : "forward";
+    if (place < 0) {
+      this.#list.insertBesideCurrent({ id: to });
+      this.#news.describe(to);
+    }
+    this.#list.current = to;
+    this.#wish = null;
+    this.#peeked = null;
+    if (this.#isAtEnd) return this.#update();
+    this.#turned({ from, to, direction, reason });
+  }
+
+  /** @param {{ message: string, stream?: string, reason: string }} notice */
+  #refused({ message, stream, reason }) {
+    if (!stream || reason !== "not-live" && reason !== "not-permitted") return;
+    if (stream !== this.#list.current) {
+      this.#news.forget(stream);
+      return this.#update();
+    }
+    if (message === "focus") this.#leave();
+  }
+
+  /** Goes on from a story that is none any more, without the server's help. */
+  #leave() {
+    const gone = this.#list.current;
+    if (gone === null) return;
+    const focus = this.#session?.focus;
+    const next = this.#list.beside(this.#direction === "forward" ? 1 : -1) ?? this.#list.beside(1) ?? this.#list.beside(-1);
+    if (next) {
+      this.#show(next.id, "ended");
+      this.#news.forget(gone);
+      return this.#focus();
+    }
+    if (focus && focus !== gone) this.#show(focus, "ended");
+    this.#news.forget(gone);
+    this.#isEmpty = this.#list.length === 0;
+    this.#update();
+  }
+
+  /**
+   * The current story has ended; the server says in a moment where the viewer is now.
+   * @param {string} id
+   */
+  #wait(id) {
+    clearTimeout(this.#patience);
+    this.#patience = setTimeout(() => id === this.#list.current && this.#leave(), PATIENCE_MS);
+  }
+
+  // Where to begin.
+
+  /** The first story, until somebody swipes. */
+  #choose() {
+    if (this.#list.current !== null || this.#isEmpty) return;
+    const told = this.#session?.isTold ? this.#session.focus : null;
+    const wanted = told ?? this.#wish;
+    if (wanted !== null && !this.#list.get(wanted)) return;
+    const first = wanted ?? this.#list.stories[0]?.id ?? null;
+    if (first === null) return;
+    this.#list.current = first;
+    this.#wish = null;
+    this.#guess();
+    this.#turned({ from: null, to: first, direction: "forward", reason: "jump" });
+  }
+
+  /**
+   * With a story that may stand on a page that was not read yet; it is then the first here.
+   * @param {string} id
+   */
+  async #begin(id) {
+    const story = await this.#news.describe(id);
+    if (id !== this.#wish) return;
+    if (story) {
+      if (this.#list.get(id) === null) this.#list.begin(story);
+    } else {
+      this.#wish = null;
+    }
+    this.#choose();
+    this.#update();
+  }
+
+  // State.
+
+  #connectionChanged() {
+    const { state, error } = this.connection;
+    if (state === "failed") this.error = error;
+    if (state === "retrying") this.error = error;
+    if (state === "connected") this.error = null;
+    this.#update();
+  }
+
+  /** @returns {FeedState} */
+  #judge() {
+    if (this.#isReplaced) return "replaced";
+    if (!this.#isPlaying) return "idle";
+    const { state } = this.connection;
+    if (state === "failed") return "failed";
+    if (state !== "connected") return this.#hasConnected || this.error ? "reconnecting" : "connecting";
+    return this.#isEmpty || this.#news.reader.hasRead && this.#list.length === 0 ? "empty" : "playing";
+  }
+
+  #update() {
+    if (this.connection.state === "connected") this.#hasConnected = true;
+    this.#state = this.#judge();
+    this.dispatchEvent(new Event("change"));
+    this.#news.read();
+  }
+
+  /** @param {Turn} turn */
+  #turned(turn) {
+    this.dispatchEvent(new CustomEvent("turn", { detail: turn }));
+    this.#update();
+  }
+}
