@@ -18,7 +18,7 @@ FRAGMENT = "\r\n".join([
 
 
 def test_a_restart_changes_credentials_and_candidates_only(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         answer: str = page.evaluate(
             "async (...given) => (await import('/assets/session.js')).withNewTransport(...given)", ANSWER, FRAGMENT)
     assert "old1" not in answer and "7000" not in answer
@@ -35,7 +35,7 @@ def test_ice_servers_are_read_from_links(chromium: Browser, server: Server) -> N
         '<stun:stun.example.net>; rel="ice-server", '
         '<turn:turn.example.net?transport=udp>; rel="ice-server"; username="u"; credential="a, b"; credential-type="password", '
         '</whep/x/events>; rel="urn:ietf:params:whep:ext:core:server-sent-events"')
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         servers = page.evaluate("async h => (await import('/assets/session.js')).parseIceServers(h)", header)
         none = page.evaluate("async () => (await import('/assets/session.js')).parseIceServers(null)")
     assert servers == [
@@ -46,7 +46,7 @@ def test_ice_servers_are_read_from_links(chromium: Browser, server: Server) -> N
 
 
 def test_time_codes_survive_drawing_and_wrap_around(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         read = page.evaluate(
             """async values => {
                 const {drawTimeCode, readTimeCode, timeCodeAge} = await import('/assets/timecode.js');
@@ -63,7 +63,7 @@ def test_time_codes_survive_drawing_and_wrap_around(chromium: Browser, server: S
 
 
 def test_identity_and_token_stay_within_a_tab(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         tokens = page.evaluate(
             """async () => {
                 const {withToken, knownToken} = await import('/assets/tokens.js');
@@ -89,7 +89,7 @@ def test_merge_patches_do_as_the_rfc_says(chromium: Browser, server: Server) -> 
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
         ({}, {"constructor": {"name": "Bob"}}, {"constructor": {"name": "Bob"}}),
     ]
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         for target, patch, result in cases:
             merged, before = page.evaluate(
                 """async (target, patch) => {
@@ -128,7 +128,7 @@ FOLLOW = """async () => {
 
 
 def test_sync_resumes_where_it_was_interrupted(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin, before_load=FAKE_SOCKETS) as page:
+    with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
         page.evaluate(FOLLOW)
         page.evaluate("""() => {
             sockets[0].open();
@@ -161,7 +161,7 @@ def test_sync_resumes_where_it_was_interrupted(chromium: Browser, server: Server
 
 
 def test_a_new_snapshot_replaces_all_that_was_known(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin, before_load=FAKE_SOCKETS) as page:
+    with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
         page.evaluate(FOLLOW)
         known = page.evaluate("""() => {
             sockets[0].open();
@@ -174,7 +174,7 @@ def test_a_new_snapshot_replaces_all_that_was_known(chromium: Browser, server: S
 
 
 def test_sync_stays_away_when_it_was_sent_away(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin, before_load=FAKE_SOCKETS) as page:
+    with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
         page.evaluate(FOLLOW)
         page.evaluate("() => { sockets[0].open(); sockets[0].lose(4403, 'banned'); dispatchEvent(new Event('online')); }")
         assert page.evaluate("() => [sync.refusal, sockets.length]") == ["banned", 1]
@@ -184,7 +184,7 @@ def test_sync_stays_away_when_it_was_sent_away(chromium: Browser, server: Server
 
 
 def test_widgets_come_and_go_with_their_layers(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         log = page.evaluate(
             """async () => {
                 const {WidgetHost, LAYERS} = await import('/assets/layers.js');
@@ -215,7 +215,7 @@ def test_widgets_come_and_go_with_their_layers(chromium: Browser, server: Server
 
 
 def test_a_broken_widget_takes_no_other_along(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         mounted = page.evaluate(
             """async () => {
                 const {WidgetHost} = await import('/assets/layers.js');
@@ -231,7 +231,7 @@ def test_a_broken_widget_takes_no_other_along(chromium: Browser, server: Server)
 
 
 def test_warnings_wait_and_go_again(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         said = page.evaluate(
             """async () => {
                 const {QualityJudge} = await import('/assets/quality.js');
@@ -245,7 +245,7 @@ def test_warnings_wait_and_go_again(chromium: Browser, server: Server) -> None:
 
 
 def test_layers_that_nobody_looks_at_are_not_sent(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin) as page:
+    with chromium.open(server.origin + "/healthz") as page:
         sent = page.evaluate(
             """async () => {
                 const {wantedLayers} = await import('/assets/stage-session.js');

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from drivers import DESKTOP, PHONE, Browser, Page
-from media import check_no_complaints, end_stream, go_live, press_go_live, wait_for_frames, wait_for_state, watch
+from media import check_no_complaints, go_live, press_go_live, wait_for_frames, wait_for_state, watch
 from server import Server
 
 #: A browser whose camera does what the address asks for, and whose permission is still open.
@@ -47,25 +47,6 @@ def test_pages_carry_a_strict_policy(server: Server) -> None:
         assert status == 200
         policy = headers["content-security-policy"]
         assert policy.startswith(("default-src 'none'", "default-src 'self'")) and "unsafe" not in policy
-
-
-def test_front_page_lists_who_is_live(chromium: Browser, firefox: Browser, server: Server, stream: str) -> None:
-    with firefox.open(server.origin + "/", PHONE) as front, go_live(chromium, server, stream) as studio:
-        link = f"#list a[href='/watch/{stream}']"
-        front.wait_for("link => document.querySelector(link) !== null", link, what="the stream is listed")
-        front.click(link)
-        wait_for_state(front, "live")
-        wait_for_frames(front)
-        front.goto(server.origin + "/")
-        end_stream(studio)
-        front.wait_for("link => !document.querySelector(link)", link, what="the stream is gone from the list")
-
-
-def test_front_page_leads_to_a_live_stream(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin + "/", PHONE) as page:
-        page.click("#go-live")
-        page.wait_for("() => location.pathname.startsWith('/live/') && document.body.dataset.state")
-        press_go_live(page)
 
 
 @pytest.mark.parametrize(

@@ -59,7 +59,7 @@ const gestures = new Gestures(stage, swipe, {
   },
   rested() {
     leaving = 0;
-    showBehind(heading);
+    showBehind(likely());
   },
   tapped() {
     if (isMuted && !wasChosen) setSound(true);
@@ -70,6 +70,12 @@ const gestures = new Gestures(stage, swipe, {
     else if (key === "Home" && feed.stories.length) feed.go(feed.stories[0].id);
   },
 });
+
+/** Where the viewer will go next: on, or back where nothing lies ahead. */
+function likely() {
+  const other = heading === "forward" ? "backward" : "forward";
+  return feed.beside(heading) || !feed.beside(other) ? heading : other;
+}
 
 /** Makes ready what a swipe would show. @param {"forward" | "backward"} direction */
 function showBehind(direction) {
@@ -122,7 +128,7 @@ feed.addEventListener("change", () => {
     cube.frontSide.story = null;
   }
   for (const update of updateEnds) update();
-  if (swipe.state === "resting" && hasShown) showBehind(heading);
+  if (swipe.state === "resting" && hasShown) showBehind(likely());
   if (feed.state === "reconnecting") cube.frontSide.keepPicture();
   showPlace();
   $("next").disabled = !feed.mayGo("forward");

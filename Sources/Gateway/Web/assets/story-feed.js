@@ -68,6 +68,8 @@ export { Swipe } from "./feed/swipe.js";
 
 /** A focus that the server has not followed is repeated after this time, in milliseconds. */
 const REPEAT_MS = 1500;
+/** A story that was gone when a connection was renewed, as after a restart of the server, is gone back to this long. */
+const RETURN_MS = 30_000;
 /** An ended story without a word of the server about what comes next is left after this time, in milliseconds. */
 const PATIENCE_MS = 2500;
 
@@ -89,6 +91,9 @@ export class StoryFeed extends EventTarget {
   /** The viewer went somewhere since the connection was asked for. */
   #hasSwiped = false;
   #hasConnected = false;
+  #connections = 0;
+  /** Where the viewer was before the server could not bring them back there. @type {{ id: string, until: number } | null} */
+  #left = null;
   /** @type {number | undefined} */
   #repeat;
   /** @type {number | undefined} */
@@ -115,9 +120,15 @@ export class StoryFeed extends EventTarget {
     this.connection.addEventListener("statechange", () => this.#connectionChanged());
     this.#news.addEventListener("change", () => {
       this.#choose();
+      this.#return();
       this.#update();
     });
-    this.#news.addEventListener("gone", (event) => this.#wait(/** @type {CustomEvent} */ (event).detail));
+    this.#news.addEventListener("gone", (event) => {
+      // The server says in a moment where the viewer is now.
+      const { detail: id } = /** @type {CustomEvent} */ (event);
+      clearTimeout(this.#patience);
+      this.#patience = setTimeout(() => id === this.#list.current && this.#leave(), PATIENCE_MS);
+    });
     // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
     this.#news.addEventListener("resume", async () => {
       const { session } = this.connection;
@@ -162,11 +173,6 @@ export class StoryFeed extends EventTarget {
   /** How many stories there are, as far as the server said; at least as many as are known. */
   get count() {
     return this.#news.count;
-  }
-
-  /** Whether nothing is known to follow after the last of `stories`. */
-  get isWhole() {
-    return this.#news.reader.isWhole;
   }
 
   /** @param {string | null | undefined} id @returns {Story | null} */
@@ -231,8 +237,7 @@ export class StoryFeed extends EventTarget {
   peek(direction) {
     const story = this.beside(direction);
     // At the end the last story is still the focus.
-    if (!story || story.id === this.#list.current) return;
-    if (this.#peeked?.id === story.id) return;
+    if (!story || story.id === this.#list.current || story.id === this.#peeked?.id) return;
     this.#peeked = { id: story.id, isOurs: this.slotOf(story.id) === null };
     this.#session?.say({ type: "peek", stream: story.id, direction });
   }
@@ -255,10 +260,7 @@ export class StoryFeed extends EventTarget {
       this.#isAtEnd = true;
       return this.#turned({ from, to: null, direction, reason: "swipe" });
     }
-    this.#isAtEnd = false;
-    this.#hasSwiped = true;
-    this.#list.current = story.id;
-    this.#focus();
+    this.#arrive(story.id);
     this.#turned({ from, to: story.id, direction, reason: "swipe" });
   }
 
@@ -280,14 +282,20 @@ export class StoryFeed extends EventTarget {
     if (id === this.#list.current && !this.#isAtEnd) return true;
     const from = this.#list.current;
     const direction = place < this.index || this.#isAtEnd ? "backward" : "forward";
-    this.#peeked = null;
-    this.#isAtEnd = false;
     this.#direction = direction;
-    this.#hasSwiped = true;
-    this.#list.current = id;
-    this.#focus();
+    this.#arrive(id);
     this.#turned({ from, to: id, direction, reason: "jump" });
     return true;
+  }
+
+  /** @param {string} id */
+  #arrive(id) {
+    this.#peeked = null;
+    this.#isAtEnd = false;
+    this.#hasSwiped = true;
+    this.#left = null;
+    this.#list.current = id;
+    this.#focus();
   }
 
   // What the server does.
@@ -296,7 +304,9 @@ export class StoryFeed extends EventTarget {
     const { current } = this.#list;
     if (current === null) return;
     clearTimeout(this.#patience);
-    const ahead = this.#list.beside(this.#direction === "forward" ? 1 : -1)?.id;
+    const step = this.#direction === "forward" ? 1 : -1;
+    // Where nothing lies ahead one can only turn back.
+    const ahead = (this.#list.beside(step) ?? this.#list.beside(step === 1 ? -1 : 1))?.id;
     this.#session?.say({ type: "focus", stream: current, ...(ahead ? { ahead } : {}) });
     // A message that was lost or refused for its number leaves the server behind.
     clearTimeout(this.#repeat);
@@ -309,6 +319,7 @@ export class StoryFeed extends EventTarget {
   /** @param {import("./feed/session.js").FeedSession} session */
   #adopt(session) {
     this.#session = session;
+    this.#connections++;
     let isFirst = true;
     session.addEventListener("slots", () => {
       if (session !== this.#session) return;
@@ -318,16 +329,8 @@ export class StoryFeed extends EventTarget {
     session.addEventListener("notice", (event) => {
       if (session === this.#session) this.#noticed(/** @type {CustomEvent} */ (event).detail);
     });
-    this.#guess();
+    this.#session?.guess(this.#list.current);
     this.dispatchEvent(new Event("slots"));
-  }
-
-  /** The first picture may come before the server's first word about the slots. */
-  #guess() {
-    const slot = this.#session?.slots[0];
-    if (!slot || this.#session?.isTold || slot.stream !== null || this.#list.current === null) return;
-    slot.stream = this.#list.current;
-    slot.quality = "full";
   }
 
   /** @param {boolean} isFirst of this connection */
@@ -341,7 +344,7 @@ export class StoryFeed extends EventTarget {
         // Where the viewer went while it was being connected counts; but a story that the server did not begin with
         // is none any more.
         if (this.#hasSwiped) this.#focus();
-        else if (this.#session?.asked === current) this.#moved(current, focus, "ended");
+        else if (this.#session?.asked === current) this.#lose(current, focus);
         else this.#show(focus, "jump");
       }
     }
@@ -355,6 +358,7 @@ export class StoryFeed extends EventTarget {
       case "moved":
         return this.#moved(notice.from, notice.to, notice.reason);
       case "empty":
+        if (!this.#hasSwiped) this.#lose(this.#session?.asked ?? null, null);
         this.#list.clear();
         this.#isEmpty = true;
         this.#isAtEnd = false;
@@ -367,6 +371,24 @@ export class StoryFeed extends EventTarget {
         this.#isReplaced = true;
         return this.stop();
     }
+  }
+
+  /**
+   * A renewed connection could not begin where the viewer was.
+   * @param {string | null} from
+   * @param {string | null} to
+   */
+  #lose(from, to) {
+    if (from !== null && this.#connections > 1) this.#left = { id: from, until: performance.now() + RETURN_MS };
+    if (from !== null && to !== null) this.#moved(from, to, "ended");
+  }
+
+  /** Back to where the viewer was, once that story is there again. */
+  #return() {
+    const left = this.#left;
+    if (!left || left.id === this.#list.current || !this.#session?.isTold || !this.#list.get(left.id)) return;
+    this.#left = null;
+    if (performance.now() < left.until) this.go(left.id);
   }
 
   /** @param {string} from @param {string} to @param {"ended" | "not-permitted"} reason */
@@ -424,15 +446,6 @@ export class StoryFeed extends EventTarget {
     this.#update();
   }
 
-  /**
-   * The current story has ended; the server says in a moment where the viewer is now.
-   * @param {string} id
-   */
-  #wait(id) {
-    clearTimeout(this.#patience);
-    this.#patience = setTimeout(() => id === this.#list.current && this.#leave(), PATIENCE_MS);
-  }
-
   // Where to begin.
 
   /** The first story, until somebody swipes. */
@@ -445,7 +458,7 @@ export class StoryFeed extends EventTarget {
     if (first === null) return;
     this.#list.current = first;
     this.#wish = null;
-    this.#guess();
+    this.#session?.guess(this.#list.current);
     this.#turned({ from: null, to: first, direction: "forward", reason: "jump" });
   }
 

@@ -15,7 +15,7 @@ const SILENCE_MS = 15_000;
 /** The server's reason for closing: the token is not good. */
 const CLOSED_FORBIDDEN = 4403;
 
-/** Fires `message` (detail: the message), `resume` when a broken socket works again, `refused`. */
+/** Fires `message` (detail: the message), `lost` when it cannot be heard, and `resume` when it can again. */
 export class FeedFollower extends EventTarget {
   /** @type {WebSocket | null} */
   #socket = null;
@@ -117,9 +117,9 @@ export class FeedFollower extends EventTarget {
   /** @param {CloseEvent} event */
   #lost(event) {
     this.#drop();
+    this.dispatchEvent(new Event("lost"));
     if (event.code === CLOSED_FORBIDDEN) {
       this.#isWanted = false;
-      this.dispatchEvent(new Event("refused"));
       return;
     }
     this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));

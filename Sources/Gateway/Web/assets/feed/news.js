@@ -34,6 +34,8 @@ export class FeedNews extends EventTarget {
     this.reader = new FeedReader(origin, withToken);
     this.follower = new FeedFollower(origin, token);
     this.follower.addEventListener("message", (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
+    // While the socket does not work the list is read instead, each time that it is tried in vain.
+    this.follower.addEventListener("lost", () => this.reader.hasRead && this.#verify());
     this.follower.addEventListener("resume", () => this.dispatchEvent(new Event("resume")));
   }
 

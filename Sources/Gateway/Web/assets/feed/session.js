@@ -57,6 +57,14 @@ export class FeedSession extends MediaSession {
     return stream === null ? null : this.slots.find((slot) => slot.stream === stream) ?? null;
   }
 
+  /** The first picture may come before the server's first word about the slots. @param {string | null} stream */
+  guess(stream) {
+    const [slot] = this.slots;
+    if (this.isTold || slot.stream !== null || stream === null) return;
+    slot.stream = stream;
+    slot.quality = "full";
+  }
+
   /** What the server has in focus. */
   get focus() {
     return this.slots.find(({ quality }) => quality === "full")?.stream ?? null;

@@ -37,7 +37,7 @@ export class Side extends EventTarget {
   constructor() {
     super();
     this.video = h("video", {
-      autoplay: true, muted: true, playsInline: true, disablePictureInPicture: true, "aria-hidden": "true", tabIndex: -1,
+      autoplay: true, muted: true, playsInline: true, disablePictureInPicture: true, "aria-label": "Live video", tabIndex: -1,
     });
     this.ambient = h("canvas.ambient", { width: 8, height: 8 });
     this.blur = h("canvas", { width: 8, height: 8 });
@@ -158,8 +158,15 @@ export class Side extends EventTarget {
       this.isUncovered = true;
       this.fit();
       this.root.classList.add("is-live");
+      if (this.root.classList.contains("is-bare")) this.#paintAmbient();
       this.dispatchEvent(new CustomEvent("frame", { detail: { id: awaited.id, at: now } }));
     });
+  }
+
+  /** What is around a picture that does not fill the screen: itself, blurred, where no BlurHash says it. */
+  #paintAmbient() {
+    const { width, height } = this.ambient;
+    this.ambient.getContext("2d").drawImage(this.video, 0, 0, width, height);
   }
 
   /** Fills the screen where little is lost by it. */
@@ -213,7 +220,8 @@ export function titleOf(story) {
  * @param {string} name
  */
 export function paintCard(context, width, height, name) {
-  const sum = [...name].reduce((total, letter) => (total * 31 + (letter.codePointAt(0) ?? 0)) % 360, 7);
+  // Times the golden angle: names that differ by a letter get colours far apart.
+  const sum = [...name].reduce((total, letter) => (total * 31 + (letter.codePointAt(0) ?? 0)) % 9973, 7) * 137.5 % 360;
   const gradient = context.createLinearGradient(0, 0, width, height);
   gradient.addColorStop(0, `hsl(${sum} 48% 34%)`);
   gradient.addColorStop(1, `hsl(${(sum + 70) % 360} 55% 14%)`);
@@ -230,7 +238,7 @@ function words() {
   const count = h("span");
   const viewers = h("span.viewers", {}, icon("people"), count);
   const title = h("h2");
-  const join = h("a.join", {}, icon("hand"), h("span", {}, "Join in"));
+  const join = h("a.join", { "aria-label": "Join in" }, icon("hand"), h("span", {}, "Join in"));
   const root = h("div.words", {},
     h("div.head", {}, face, h("div.who-row", {}, host, h("div.facts", {}, badge, time, viewers))),
     h("div.foot", {}, title, join));

@@ -1,0 +1,255 @@
+"""Stories to swipe through: streams of every codec and shape, each with its colour, a counter and a tone."""
+
+from __future__ import annotations
+
+import io
+import base64
+import json
+from dataclasses import dataclass
+from typing import Any
+
+from PIL import Image
+
+from drivers import Browser, Page, wait_until
+from drivers.page import PHONE, Viewport
+from server import Server
+
+
+@dataclass(frozen=True)
+class Story:
+    """What a stream looks and sounds like."""
+
+    codec: str
+    width: int
+    height: int
+    colour: tuple[int, int, int]
+    tone: int
+    title: str
+    host: str
+
+
+STORIES = [
+    Story("vp8", 270, 480, (200, 40, 50), 330, "Sunday market walk", "Ann Lindqvist"),
+    Story("vp9", 480, 270, (30, 140, 70), 370, "Baking bread with grandmother, part two", "Bob Okafor"),
+    Story("h264", 270, 480, (50, 80, 200), 415, "Night drive along the coast", "Cid"),
+    Story("av1", 270, 480, (190, 140, 30), 440, "Chess with Mika", "Mika Aalto"),
+    Story("vp8", 480, 270, (130, 60, 170), 495, "Studio four", "Dana Reyes"),
+    Story("h264", 480, 360, (30, 140, 160), 555, "Harbour camera", "Harbour"),
+    Story("vp9", 270, 480, (210, 100, 40), 590, "Ask me anything about telescopes", "Eli"),
+    Story("av1", 360, 270, (110, 110, 130), 660, "Late show", "Fay"),
+]
+
+#: Publishes several streams from one page; `studio.end(stream)` ends one.
+PUBLISH = """async streams => {
+    const {useOnlyCodec} = await import('/assets/session.js');
+    const studio = globalThis.studio = {peers: {}, counts: {}};
+    const audio = new AudioContext();
+    audio.resume();
+    const publish = async ({stream, token, codec, width, height, colour, tone, interval}) => {
+        const canvas = document.createElement('canvas');
+        [canvas.width, canvas.height] = [width, height];
+        const paint = canvas.getContext('2d', {willReadFrequently: true});
+        const [r, g, b] = colour;
+        let count = 0;
+        const draw = () => {
+            studio.counts[stream] = ++count;
+            const shade = paint.createLinearGradient(0, 0, width, height);
+            shade.addColorStop(0, `rgb(${r * 1.15} ${g * 1.15} ${b * 1.15})`);
+            shade.addColorStop(0.5, `rgb(${r} ${g} ${b})`);
+            shade.addColorStop(1, `rgb(${r * 0.75} ${g * 0.75} ${b * 0.75})`);
+            paint.fillStyle = shade;
+            paint.fillRect(0, 0, width, height);
+            paint.fillStyle = 'rgb(255 255 255 / 0.85)';
+            paint.font = `700 ${height / 9}px sans-serif`;
+            paint.textAlign = 'center';
+            paint.fillText(String(count), width / 2, height * 0.3);
+            paint.beginPath();
+            paint.arc(width / 2 + Math.cos(count / 9) * width / 5, height * 0.72, height / 28, 0, 7);
+            paint.fill();
+        };
+        draw();
+        // A worker's clock goes on where nobody looks.
+        const ticker = new Worker('/assets/ticker.js', {type: 'module'});
+        ticker.onmessage = draw;
+        ticker.postMessage(interval);
+        const sound = audio.createMediaStreamDestination(), voice = audio.createOscillator(), gain = audio.createGain();
+        voice.frequency.value = tone;
+        gain.gain.value = 0.2;
+        voice.connect(gain).connect(sound);
+        voice.start();
+        const peer = new RTCPeerConnection({bundlePolicy: 'max-bundle'});
+        peer.addTransceiver(sound.stream.getAudioTracks()[0], {direction: 'sendonly'});
+        const video = peer.addTransceiver(canvas.captureStream().getVideoTracks()[0], {
+            direction: 'sendonly', sendEncodings: [{maxBitrate: 400_000}]});
+        useOnlyCodec(video, RTCRtpSender.getCapabilities('video'), codec);
+        await peer.setLocalDescription();
+        const answer = await fetch(`/whip/${stream}`, {
+            method: 'POST', body: peer.localDescription.sdp,
+            headers: {'Content-Type': 'application/sdp', Authorization: `Bearer ${token}`}});
+        if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+        const location = answer.headers.get('Location');
+        await peer.setRemoteDescription({type: 'answer', sdp: await answer.text()});
+        studio.peers[stream] = {peer, location, token, ticker, voice};
+        while (peer.connectionState !== 'connected') await new Promise(resolve => setTimeout(resolve, 20));
+    };
+    studio.publish = publish;
+    studio.end = stream => {
+        const {peer, location, token, ticker} = studio.peers[stream];
+        delete studio.peers[stream];
+        ticker.terminate();
+        peer.close();
+        return fetch(location, {method: 'DELETE', headers: {Authorization: `Bearer ${token}`}}).then(() => null);
+    };
+    for (const stream of streams) await publish(stream);
+}"""
+
+
+class Studio:
+    """A page that publishes stories, in their order: whoever has been live for longer comes first or last alike."""
+
+    def __init__(self, browser: Browser, server: Server, prefix: str, stories: list[Story], interval: int = 80) -> None:
+        self.server = server
+        self.prefix = prefix
+        self.interval = interval
+        #: By the stream's name.
+        self.stories: dict[str, Story] = {}
+        self.page: Page = browser.open(server.origin + "/healthz")
+        self.page.evaluate(PUBLISH, [])
+        for story in stories:
+            self.publish(story)
+
+    def publish(self, story: Story) -> str:
+        name = f"{self.prefix}-{len(self.stories) + 1}"
+        self.stories[name] = story
+        token = self.server.token(name, "host", story.host)
+        status, _, body = self.server.request(
+            "POST", "/v1/streams", json.dumps({"title": story.title}).encode(),
+            {"Content-Type": "application/json", "Authorization": f"Bearer {token}"})
+        assert status == 201, (status, body)
+        self.send(name, token)
+        return name
+
+    def send(self, name: str, token: str | None = None) -> None:
+        """Publishes a stream's story, and puts it on the air."""
+        story = self.stories[name]
+        token = token or self.server.token(name, "host", story.host)
+        self.page.evaluate(
+            "stream => studio.publish(stream)",
+            {
+                "stream": name, "token": token, "codec": story.codec, "width": story.width, "height": story.height,
+                "colour": story.colour, "tone": story.tone, "interval": self.interval,
+            })
+        status, _, body = self.server.request(
+            "POST", f"/v1/streams/{name}/live", b"", {"Authorization": f"Bearer {token}"})
+        assert status == 200, (status, body)
+
+    def restart(self, names: list[str]) -> None:
+        """Publishes these anew, to a server that was started again and may still know of them."""
+        self.page.evaluate(PUBLISH, [])
+        for name in names:
+            token = self.server.token(name, "host", self.stories[name].host)
+            self.server.request(
+                "POST", "/v1/streams", json.dumps({"title": self.stories[name].title}).encode(),
+                {"Content-Type": "application/json", "Authorization": f"Bearer {token}"})
+            self.send(name, token)
+
+    def end(self, name: str) -> None:
+        token = self.server.token(name, "host", self.stories[name].host)
+        status, _, body = self.server.request(
+            "POST", f"/v1/streams/{name}/end", b"", {"Authorization": f"Bearer {token}"})
+        assert status == 200, (status, body)
+
+    def key_frames_asked(self) -> dict[str, int]:
+        """Key-frame requests that each of the streams got."""
+        return self.page.evaluate(
+            """async () => {
+                const asked = {};
+                for (const [stream, {peer}] of Object.entries(studio.peers)) {
+                    const report = await peer.getStats();
+                    asked[stream] = [...report.values()].filter(entry => entry.type === 'outbound-rtp' && entry.kind === 'video')
+                        .reduce((sum, entry) => sum + entry.pliCount + (entry.firCount ?? 0), 0);
+                }
+                return asked;
+            }""")
+
+
+#: What the feed says of itself.
+PLACE = """() => ({
+    state: rostrum.feed.state, current: rostrum.feed.current?.id ?? null, isAtEnd: rostrum.feed.isAtEnd,
+    stories: rostrum.feed.stories.map(({id}) => id), swipe: rostrum.swipe.state, progress: rostrum.swipe.progress,
+    slots: rostrum.feed.slots.map(({stream, quality}) => [stream, quality]),
+    isUncovered: rostrum.cube.frontSide.isUncovered, muted: rostrum.cube.sides.map(({video}) => video.muted),
+})"""
+
+#: Counts frames that were drawn, by `requestVideoFrameCallback`, and notes when which story's first one was.
+WATCH_FRAMES = """() => {
+    globalThis.frames = [];
+    rostrum.cube.sides.forEach((side, index) => {
+        const note = (now, {mediaTime, rtpTimestamp, width, height}) => {
+            frames.push({side: index, story: side.story?.id ?? null, at: now, width, height, isSeen: side.isUncovered,
+                isFront: side === rostrum.cube.frontSide});
+            if (frames.length > 5000) frames.splice(0, 1000);
+            side.video.requestVideoFrameCallback(note);
+        };
+        side.video.requestVideoFrameCallback(note);
+    });
+}"""
+
+
+def open_feed(browser: Browser, server: Server, viewport: Viewport = PHONE, path: str = "/", **options: Any) -> Page:
+    return browser.open(server.origin + path, viewport, **options)
+
+
+def place(page: Page) -> dict[str, Any]:
+    return page.evaluate(PLACE)
+
+
+def wait_for_story(page: Page, stream: str, seconds: float = 15) -> None:
+    """Waits until a story's video is what is seen, and nothing moves any more."""
+    page.wait_for(
+        """stream => {
+            const side = rostrum.cube.frontSide;
+            return rostrum.feed.current?.id === stream && !rostrum.feed.isAtEnd && side.story?.id === stream && side.isUncovered
+                && rostrum.swipe.state === 'resting';
+        }""",
+        stream, seconds=seconds, what=f"{stream} is seen")
+
+
+def wait_for_preload(page: Page, stream: str, seconds: float = 15) -> None:
+    """Waits until a story stands ready on the other side of the cube."""
+    page.wait_for(
+        """stream => {
+            const side = rostrum.cube.backSide;
+            return side.story?.id === stream && side.isUncovered && rostrum.feed.slotOf(stream)?.quality === 'preview';
+        }""",
+        stream, seconds=seconds, what=f"{stream} is preloaded")
+
+
+def picture(page: Page) -> Image.Image:
+    """What is on the screen."""
+    return Image.open(io.BytesIO(base64.b64decode(page._screenshot()))).convert("RGB")
+
+
+def colour_shown(page: Page) -> tuple[int, int, int]:
+    """In the very middle of the screen."""
+    image = picture(page)
+    # A few pixels: codecs are not exact.
+    area = image.crop((image.width // 2 - 6, image.height // 2 - 6, image.width // 2 + 6, image.height // 2 + 6))
+    return area.resize((1, 1), Image.Resampling.BOX).getpixel((0, 0))  # type: ignore[return-value]
+
+
+def is_like(seen: tuple[int, int, int], wanted: tuple[int, int, int]) -> bool:
+    return all(abs(a - b) < 45 for a, b in zip(seen, wanted))
+
+
+def assert_shows(page: Page, story: Story) -> None:
+    seen: list[tuple[int, int, int]] = []
+
+    def is_shown() -> bool:
+        seen.append(colour_shown(page))
+        return is_like(seen[-1], story.colour)
+    try:
+        # The preview fades for a moment.
+        wait_until(is_shown, 3, story.title)
+    except TimeoutError:
+        raise AssertionError(f"{story.title} is {story.colour}, seen is {seen[-1]}") from None
