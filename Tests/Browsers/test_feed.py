@@ -47,8 +47,11 @@ def can_play(browser: Browser, studio: Studio, stream: str) -> bool:
     return studio.stories[stream].codec not in UNPLAYABLE[browser.name]
 
 
-def check_slots(page: Page, server: Server, current: str) -> None:
+def check_slots(page: Page, current: str) -> None:
     """Two at most, and the one in view at full quality."""
+    page.wait_for(
+        "id => rostrum.feed.slots.some(({stream, quality}) => stream === id && quality === 'full')", current,
+        what=f"{current} is in focus")
     slots = [slot for slot in place(page)["slots"] if slot[0] is not None]
     assert [stream for stream, quality in slots if quality == "full"] == [current]
     assert len(slots) <= 2 and len({stream for stream, _ in slots}) == len(slots)
@@ -67,7 +70,7 @@ def test_every_story_is_a_swipe_away(browser: Browser, studio: Studio) -> None:
         else:
             page.wait_for("id => rostrum.feed.current?.id === id && rostrum.swipe.state === 'resting'", stream)
         assert studio.stories[stream].title in page.text(".side.is-front")
-        check_slots(page, studio.server, stream)
+        check_slots(page, stream)
     # Behind the last one comes the end, and before that the way back.
     page.drag(RIGHT, LEFT)
     page.wait_for("() => rostrum.feed.isAtEnd && rostrum.swipe.state === 'resting'")
@@ -102,10 +105,10 @@ def test_a_preloaded_neighbour_is_moving_when_it_comes_into_view(browser: Browse
     assert sum(side) > 30, "there is a picture on the side that comes"
     page.press("ArrowRight")
     wait_for_story(page, order[turn + 1])
-    frames = page.evaluate("id => frames.filter(frame => frame.story === id)", order[turn + 1])
-    assert len(frames) > 3
-    gaps = [b["at"] - a["at"] for a, b in zip(frames, frames[1:])]
-    assert max(gaps) < 1500, "it was moving all the time"
+    # It goes on: no frame of it had to be waited for.
+    frames = page.wait_for(
+        "id => { const seen = frames.filter(({story}) => story === id); return seen.length > 4 ? seen : null; }", order[turn + 1])
+    assert all(frame["isSeen"] for frame in frames[1:])
     page.close()
 
 
@@ -143,8 +146,8 @@ def test_no_picture_is_ever_another_storys(browser: Browser, studio: Studio) -> 
         page.press(key)
     wait_for_story(page, playable[2])
     assert_shows(page, studio.stories[playable[2]])
-    check_slots(page, studio.server, playable[2])
-    assert page.evaluate("() => checked") > 20
+    check_slots(page, playable[2])
+    assert page.evaluate("() => checked") > 10
     assert page.evaluate("() => wrong") == []
     page.close()
 

@@ -35,6 +35,7 @@
  */
 
 import { FeedNews } from "./feed/news.js";
+import { FeedPlace } from "./feed/place.js";
 import { openFeedSession } from "./feed/session.js";
 import { Persistent } from "./persistent.js";
 import { withToken, knownToken } from "./tokens.js";
@@ -73,18 +74,15 @@ const RETURN_MS = 30_000;
 /** An ended story without a word of the server about what comes next is left after this time, in milliseconds. */
 const PATIENCE_MS = 2500;
 
-export class StoryFeed extends EventTarget {
+export class StoryFeed extends FeedPlace {
   /** Why it `failed`, or why the last attempt came to nothing. @type {Error | null} */
   error = null;
 
   /** @type {FeedState} */
   #state = "idle";
-  #isAtEnd = false;
   #isPlaying = false;
   /** What a swipe shows beside the current story, and whether our asking brought it there. @type {{ id: string, isOurs: boolean } | null} */
   #peeked = null;
-  /** @type {Direction} */
-  #direction = "forward";
   #isReplaced = false;
   /** The server said that nobody is live. */
   #isEmpty = false;
@@ -92,6 +90,8 @@ export class StoryFeed extends EventTarget {
   #hasSwiped = false;
   #hasConnected = false;
   #connections = 0;
+  /** What was asked for instead of what the server preloaded. @type {string | null} */
+  #corrected = null;
   /** Where the viewer was before the server could not bring them back there. @type {{ id: string, until: number } | null} */
   #left = null;
   /** @type {number | undefined} */
@@ -103,34 +103,32 @@ export class StoryFeed extends EventTarget {
 
   /** @param {StoryFeedOptions} [options] */
   constructor({ origin = location.origin, stream = null, preload = "eager", withToken: act } = {}) {
-    super();
-    this.preload = preload;
     const withViewerToken = act ?? ((action) => withToken("*", "viewer", action));
+    super(new FeedNews(origin, withViewerToken, () => knownToken("*", "viewer")));
+    this.preload = preload;
     this.#wish = stream;
-    this.#news = new FeedNews(origin, withViewerToken, () => knownToken("*", "viewer"));
-    this.#list = this.#news.list;
     /** The connection, kept up. */
     this.connection = new Persistent((signal) => withViewerToken(async (token) => {
-      const stream = this.#list.current ?? this.#wish;
+      const stream = this.list.current ?? this.#wish;
       this.#hasSwiped = false;
       const session = await openFeedSession({ origin, stream, preload: this.preload, token, signal });
       this.#adopt(session);
       return session;
     }));
     this.connection.addEventListener("statechange", () => this.#connectionChanged());
-    this.#news.addEventListener("change", () => {
+    this.news.addEventListener("change", () => {
       this.#choose();
       this.#return();
       this.#update();
     });
-    this.#news.addEventListener("gone", (event) => {
+    this.news.addEventListener("gone", (event) => {
       // The server says in a moment where the viewer is now.
       const { detail: id } = /** @type {CustomEvent} */ (event);
       clearTimeout(this.#patience);
-      this.#patience = setTimeout(() => id === this.#list.current && this.#leave(), PATIENCE_MS);
+      this.#patience = setTimeout(() => id === this.list.current && this.#leave(), PATIENCE_MS);
     });
     // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
-    this.#news.addEventListener("resume", async () => {
+    this.news.addEventListener("resume", async () => {
       const { session } = this.connection;
       if (!session) return this.connection.retryNow();
       if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
@@ -139,56 +137,11 @@ export class StoryFeed extends EventTarget {
 
   /** @type {string | null} */
   #wish;
-  /** @type {FeedNews} */
-  #news;
-  /** @type {import("./feed/list.js").StoryList} */
-  #list;
 
   // What there is to see.
 
   get state() {
     return this.#state;
-  }
-
-  /** In the order in which they are swiped through. @returns {Story[]} */
-  get stories() {
-    return this.#list.stories;
-  }
-
-  /** The story that counts now. Behind the last one it stays the last one: see `isAtEnd`. */
-  get current() {
-    return this.#list.get(this.#list.current);
-  }
-
-  /** Of the current story among `stories`; −1 while there is none. */
-  get index() {
-    return this.#list.index;
-  }
-
-  /** The viewer has swiped on behind the last story. */
-  get isAtEnd() {
-    return this.#isAtEnd;
-  }
-
-  /** How many stories there are, as far as the server said; at least as many as are known. */
-  get count() {
-    return this.#news.count;
-  }
-
-  /** @param {string | null | undefined} id @returns {Story | null} */
-  story(id) {
-    return this.#list.get(id);
-  }
-
-  /** What a swipe in this direction leads to; null where there is nothing. @param {Direction} direction */
-  beside(direction) {
-    if (this.#isAtEnd) return direction === "backward" ? this.current : this.#list.beside(1);
-    return this.#list.beside(direction === "forward" ? 1 : -1);
-  }
-
-  /** Whether one may swipe there: behind the last story comes the end. @param {Direction} direction */
-  mayGo(direction) {
-    return this.beside(direction) !== null || direction === "forward" && !this.#isAtEnd && this.current !== null;
   }
 
   /** The two slots of the connection there is; none before the first. @returns {Slot[]} */
@@ -210,7 +163,7 @@ export class StoryFeed extends EventTarget {
     this.#isReplaced = false;
     this.error = null;
     this.connection.start();
-    this.#news.start();
+    this.news.start();
     if (this.#wish !== null) this.#begin(this.#wish);
     this.#update();
   }
@@ -222,7 +175,7 @@ export class StoryFeed extends EventTarget {
     clearTimeout(this.#repeat);
     clearTimeout(this.#patience);
     this.#peeked = null;
-    this.#news.stop();
+    this.news.stop();
     this.connection.close();
     this.#session = null;
     this.#hasConnected = false;
@@ -237,7 +190,7 @@ export class StoryFeed extends EventTarget {
   peek(direction) {
     const story = this.beside(direction);
     // At the end the last story is still the focus.
-    if (!story || story.id === this.#list.current || story.id === this.#peeked?.id) return;
+    if (!story || story.id === this.list.current || story.id === this.#peeked?.id) return;
     this.#peeked = { id: story.id, isOurs: this.slotOf(story.id) === null };
     this.#session?.say({ type: "peek", stream: story.id, direction });
   }
@@ -248,16 +201,16 @@ export class StoryFeed extends EventTarget {
    */
   commit(direction) {
     this.#peeked = null;
-    const from = this.#list.current;
+    const from = this.list.current;
     const story = this.beside(direction);
-    this.#direction = direction;
-    if (this.#isAtEnd && story?.id === from) {
-      this.#isAtEnd = false;
+    this.direction = direction;
+    if (this.isAtEnd && story?.id === from) {
+      this.isAtEnd = false;
       return this.#turned({ from: null, to: from, direction, reason: "swipe" });
     }
     if (!story) {
       if (!this.mayGo(direction)) return;
-      this.#isAtEnd = true;
+      this.isAtEnd = true;
       return this.#turned({ from, to: null, direction, reason: "swipe" });
     }
     this.#arrive(story.id);
@@ -277,12 +230,12 @@ export class StoryFeed extends EventTarget {
    * @returns {boolean} whether it is there
    */
   go(id) {
-    const place = this.#list.indexOf(id);
+    const place = this.list.indexOf(id);
     if (place < 0) return false;
-    if (id === this.#list.current && !this.#isAtEnd) return true;
-    const from = this.#list.current;
-    const direction = place < this.index || this.#isAtEnd ? "backward" : "forward";
-    this.#direction = direction;
+    if (id === this.list.current && !this.isAtEnd) return true;
+    const from = this.list.current;
+    const direction = place < this.index || this.isAtEnd ? "backward" : "forward";
+    this.direction = direction;
     this.#arrive(id);
     this.#turned({ from, to: id, direction, reason: "jump" });
     return true;
@@ -291,29 +244,38 @@ export class StoryFeed extends EventTarget {
   /** @param {string} id */
   #arrive(id) {
     this.#peeked = null;
-    this.#isAtEnd = false;
+    this.isAtEnd = false;
     this.#hasSwiped = true;
     this.#left = null;
-    this.#list.current = id;
+    this.list.current = id;
     this.#focus();
   }
 
   // What the server does.
 
   #focus() {
-    const { current } = this.#list;
+    const { current } = this.list;
     if (current === null) return;
     clearTimeout(this.#patience);
-    const step = this.#direction === "forward" ? 1 : -1;
-    // Where nothing lies ahead one can only turn back.
-    const ahead = (this.#list.beside(step) ?? this.#list.beside(step === 1 ? -1 : 1))?.id;
+    this.#corrected = null;
+    const ahead = this.ahead?.id;
     this.#session?.say({ type: "focus", stream: current, ...(ahead ? { ahead } : {}) });
     // A message that was lost or refused for its number leaves the server behind.
     clearTimeout(this.#repeat);
     this.#repeat = setTimeout(() => {
       const session = this.#session;
-      if (session?.isTold && session.focus !== this.#list.current) this.#focus();
+      if (session?.isTold && session.focus !== this.list.current) this.#focus();
     }, REPEAT_MS);
+  }
+
+  /** The server may know another order by now, and preload what does not come next here. */
+  #correct() {
+    const ahead = this.ahead;
+    const loaded = this.slots.find(({ quality }) => quality === "preview")?.stream ?? null;
+    if (!ahead || loaded === null || loaded === ahead.id || this.#peeked || this.#corrected === ahead.id) return;
+    if (this.#session?.focus !== this.list.current) return;
+    this.#corrected = ahead.id;
+    this.#session?.say({ type: "peek", stream: ahead.id, direction: this.direction });
   }
 
   /** @param {import("./feed/session.js").FeedSession} session */
@@ -329,14 +291,14 @@ export class StoryFeed extends EventTarget {
     session.addEventListener("notice", (event) => {
       if (session === this.#session) this.#noticed(/** @type {CustomEvent} */ (event).detail);
     });
-    this.#session?.guess(this.#list.current);
+    this.#session?.guess(this.list.current);
     this.dispatchEvent(new Event("slots"));
   }
 
   /** @param {boolean} isFirst of this connection */
   #slotsChanged(isFirst) {
     const focus = this.#session?.focus ?? null;
-    const { current } = this.#list;
+    const { current } = this.list;
     if (focus !== null) {
       this.#isEmpty = false;
       if (current === null) this.#show(focus, "jump");
@@ -348,6 +310,7 @@ export class StoryFeed extends EventTarget {
         else this.#show(focus, "jump");
       }
     }
+    this.#correct();
     this.dispatchEvent(new Event("slots"));
     this.#update();
   }
@@ -359,9 +322,9 @@ export class StoryFeed extends EventTarget {
         return this.#moved(notice.from, notice.to, notice.reason);
       case "empty":
         if (!this.#hasSwiped) this.#lose(this.#session?.asked ?? null, null);
-        this.#list.clear();
+        this.list.clear();
         this.#isEmpty = true;
-        this.#isAtEnd = false;
+        this.isAtEnd = false;
         this.#peeked = null;
         this.#wish = null;
         return this.#update();
@@ -386,7 +349,7 @@ export class StoryFeed extends EventTarget {
   /** Back to where the viewer was, once that story is there again. */
   #return() {
     const left = this.#left;
-    if (!left || left.id === this.#list.current || !this.#session?.isTold || !this.#list.get(left.id)) return;
+    if (!left || left.id === this.list.current || !this.#session?.isTold || !this.list.get(left.id)) return;
     this.#left = null;
     if (performance.now() < left.until) this.go(left.id);
   }
@@ -395,8 +358,8 @@ export class StoryFeed extends EventTarget {
   #moved(from, to, reason) {
     clearTimeout(this.#patience);
     // Somebody who is somewhere else already stays there; the server has heard of it, or will in a moment.
-    if (from === this.#list.current) this.#show(to, reason);
-    this.#news.forget(from);
+    if (from === this.list.current) this.#show(to, reason);
+    this.news.forget(from);
     this.#update();
   }
 
@@ -405,25 +368,25 @@ export class StoryFeed extends EventTarget {
    * @param {Turn["reason"]} reason
    */
   #show(to, reason) {
-    const from = this.#list.current;
-    const place = this.#list.indexOf(to);
+    const from = this.list.current;
+    const place = this.list.indexOf(to);
     const direction = place >= 0 && place < this.index ? "backward" : "forward";
     if (place < 0) {
-      this.#list.insertBesideCurrent({ id: to });
-      this.#news.describe(to);
+      this.list.insertBesideCurrent({ id: to });
+      this.news.describe(to);
     }
-    this.#list.current = to;
+    this.list.current = to;
     this.#wish = null;
     this.#peeked = null;
-    if (this.#isAtEnd) return this.#update();
+    if (this.isAtEnd) return this.#update();
     this.#turned({ from, to, direction, reason });
   }
 
   /** @param {{ message: string, stream?: string, reason: string }} notice */
   #refused({ message, stream, reason }) {
     if (!stream || reason !== "not-live" && reason !== "not-permitted") return;
-    if (stream !== this.#list.current) {
-      this.#news.forget(stream);
+    if (stream !== this.list.current) {
+      this.news.forget(stream);
       return this.#update();
     }
     if (message === "focus") this.#leave();
@@ -431,18 +394,18 @@ export class StoryFeed extends EventTarget {
 
   /** Goes on from a story that is none any more, without the server's help. */
   #leave() {
-    const gone = this.#list.current;
+    const gone = this.list.current;
     if (gone === null) return;
     const focus = this.#session?.focus;
-    const next = this.#list.beside(this.#direction === "forward" ? 1 : -1) ?? this.#list.beside(1) ?? this.#list.beside(-1);
+    const next = this.list.beside(this.direction === "forward" ? 1 : -1) ?? this.list.beside(1) ?? this.list.beside(-1);
     if (next) {
       this.#show(next.id, "ended");
-      this.#news.forget(gone);
+      this.news.forget(gone);
       return this.#focus();
     }
     if (focus && focus !== gone) this.#show(focus, "ended");
-    this.#news.forget(gone);
-    this.#isEmpty = this.#list.length === 0;
+    this.news.forget(gone);
+    this.#isEmpty = this.list.length === 0;
     this.#update();
   }
 
@@ -450,15 +413,15 @@ export class StoryFeed extends EventTarget {
 
   /** The first story, until somebody swipes. */
   #choose() {
-    if (this.#list.current !== null || this.#isEmpty) return;
+    if (this.list.current !== null || this.#isEmpty) return;
     const told = this.#session?.isTold ? this.#session.focus : null;
     const wanted = told ?? this.#wish;
-    if (wanted !== null && !this.#list.get(wanted)) return;
-    const first = wanted ?? this.#list.stories[0]?.id ?? null;
+    if (wanted !== null && !this.list.get(wanted)) return;
+    const first = wanted ?? this.list.stories[0]?.id ?? null;
     if (first === null) return;
-    this.#list.current = first;
+    this.list.current = first;
     this.#wish = null;
-    this.#session?.guess(this.#list.current);
+    this.#session?.guess(this.list.current);
     this.#turned({ from: null, to: first, direction: "forward", reason: "jump" });
   }
 
@@ -467,10 +430,10 @@ export class StoryFeed extends EventTarget {
    * @param {string} id
    */
   async #begin(id) {
-    const story = await this.#news.describe(id);
+    const story = await this.news.describe(id);
     if (id !== this.#wish) return;
     if (story) {
-      if (this.#list.get(id) === null) this.#list.begin(story);
+      if (this.list.get(id) === null) this.list.begin(story);
     } else {
       this.#wish = null;
     }
@@ -495,14 +458,14 @@ export class StoryFeed extends EventTarget {
     const { state } = this.connection;
     if (state === "failed") return "failed";
     if (state !== "connected") return this.#hasConnected || this.error ? "reconnecting" : "connecting";
-    return this.#isEmpty || this.#news.reader.hasRead && this.#list.length === 0 ? "empty" : "playing";
+    return this.#isEmpty || this.news.reader.hasRead && this.list.length === 0 ? "empty" : "playing";
   }
 
   #update() {
     if (this.connection.state === "connected") this.#hasConnected = true;
     this.#state = this.#judge();
     this.dispatchEvent(new Event("change"));
-    this.#news.read();
+    this.news.read();
   }
 
   /** @param {Turn} turn */

@@ -1,0 +1,64 @@
+// @ts-check
+
+/** Where a viewer is in the feed, and what lies around. */
+
+/**
+ * @typedef {import("./list.js").Story} Story
+ * @typedef {import("./swipe.js").Direction} Direction
+ */
+
+export class FeedPlace extends EventTarget {
+  /** Of the last swipe. @type {Direction} */
+  direction = "forward";
+  /** The viewer has swiped on behind the last story. */
+  isAtEnd = false;
+
+  /** @param {import("./news.js").FeedNews} news */
+  constructor(news) {
+    super();
+    this.news = news;
+    this.list = news.list;
+  }
+
+  /** In the order in which they are swiped through. @returns {Story[]} */
+  get stories() {
+    return this.list.stories;
+  }
+
+  /** The story that counts now. Behind the last one it stays the last one: see `isAtEnd`. */
+  get current() {
+    return this.list.get(this.list.current);
+  }
+
+  /** Of the current story among `stories`; −1 while there is none. */
+  get index() {
+    return this.list.index;
+  }
+
+  /** How many stories there are, as far as the server said; at least as many as are known. */
+  get count() {
+    return this.news.count;
+  }
+
+  /** @param {string | null | undefined} id @returns {Story | null} */
+  story(id) {
+    return this.list.get(id);
+  }
+
+  /** What a swipe in this direction leads to; null where there is nothing. @param {Direction} direction */
+  beside(direction) {
+    if (this.isAtEnd) return direction === "backward" ? this.current : this.list.beside(1);
+    return this.list.beside(direction === "forward" ? 1 : -1);
+  }
+
+  /** Whether one may swipe there: behind the last story comes the end. @param {Direction} direction */
+  mayGo(direction) {
+    return this.beside(direction) !== null || direction === "forward" && !this.isAtEnd && this.current !== null;
+  }
+
+  /** What will be looked at next. Where nothing lies in the viewer's direction one can only turn back. */
+  get ahead() {
+    const step = this.direction === "forward" ? 1 : -1;
+    return this.list.beside(step) ?? this.list.beside(step === 1 ? -1 : 1);
+  }
+}
