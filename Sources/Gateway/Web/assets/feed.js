@@ -15,6 +15,8 @@ import { StoryFeed, Swipe } from "./story-feed.js";
 const SOUND = "rostrum:sound";
 /** Marks for single stories fit the screen up to this number. */
 const MARKS = 14;
+/** A page without sound that nobody looks at ends its connection after this time, in milliseconds. */
+const AWAY_MS = 30_000;
 /** A short message stays for so long, in milliseconds. */
 const MESSAGE_MS = 2600;
 
@@ -251,6 +253,17 @@ makeStatus(feed);
 setInterval(() => cube.sides.forEach((side) => side.words.tick()), 1000);
 addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));
 addEventListener("pagehide", () => feed.stop());
+// Whoever neither sees nor hears it needs no stream.
+/** @type {number | undefined} */
+let leaveTimer;
+document.addEventListener("visibilitychange", () => {
+  clearTimeout(leaveTimer);
+  if (document.visibilityState === "visible") {
+    if (feed.state === "idle") feed.play();
+  } else if (isMuted) {
+    leaveTimer = setTimeout(() => feed.stop(), AWAY_MS);
+  }
+});
 // Back from the browser's memory.
 addEventListener("pageshow", (event) => event.persisted && feed.play());
 feed.play();
