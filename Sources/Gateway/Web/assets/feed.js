@@ -99,6 +99,7 @@ feed.addEventListener("turn", (event) => {
   const story = to === null ? null : feed.story(to);
   const isFirst = from === null && reason === "jump" && cube.frontSide.story === null && !feed.isAtEnd && !hasShown;
   hasShown = true;
+  const hadFocus = cube.frontSide.root.contains(document.activeElement);
   if (!isFirst) {
     if (reason !== "swipe") swipe.turn(direction, "x", performance.now());
     cube.swap();
@@ -108,6 +109,8 @@ feed.addEventListener("turn", (event) => {
   cube.frontSide.show(story, placeInWords());
   cube.wire(feed.slots);
   gestures.wake();
+  // What had the focus turns away; the same on the new side takes it.
+  if (hadFocus) cube.frontSide.root.querySelector(story ? ".join" : ".end-card .button")?.focus();
   if (reason === "ended") say(`${nameOf(from)} has ended`);
   announce();
   remember();
@@ -133,8 +136,9 @@ feed.addEventListener("change", () => {
   if (swipe.state === "resting" && hasShown) showBehind(likely());
   if (feed.state === "reconnecting") cube.frontSide.keepPicture();
   showPlace();
-  $("next").disabled = !feed.mayGo("forward");
-  $("previous").disabled = !feed.mayGo("backward");
+  // Not disabled, which would take the focus from whoever goes step by step.
+  $("next").setAttribute("aria-disabled", String(!feed.mayGo("forward")));
+  $("previous").setAttribute("aria-disabled", String(!feed.mayGo("backward")));
   $("share").disabled = !feed.current;
   document.body.classList.toggle("at-end", feed.isAtEnd);
   applySound();
@@ -249,8 +253,11 @@ function say(message) {
 }
 
 follow(calm, () => (cube.isFlat = calm.matches));
-makeStatus(feed);
-setInterval(() => cube.sides.forEach((side) => side.words.tick()), 1000);
+const status = makeStatus(feed);
+setInterval(() => {
+  for (const side of cube.sides) side.words.tick();
+  status.tick(cube.frontSide.isUncovered);
+}, 1000);
 addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));
 addEventListener("pagehide", () => feed.stop());
 // Whoever neither sees nor hears it needs no stream.

@@ -19,15 +19,21 @@ const WORDS = {
 
 const goLive = () => h("a.button.primary.large", { href: studio }, icon("live"), "Go live");
 
+/** A story without a picture for so long is said to have none, in seconds. */
+const PATIENCE_S = 5;
+
 /** @param {StoryFeed} feed */
 export function makeStatus(feed) {
   let shown = "";
+  /** Which story has been without a picture for how many seconds. */
+  let blank = { id: "", seconds: 0 };
   const update = () => {
     const { state, current } = feed;
     document.body.dataset.state = state === "playing" && !current ? "connecting" : state;
     const [title, hint] = WORDS[state] ?? WORDS.connecting;
     // With a picture there is only a word at its edge.
-    setText($("pill"), state === "reconnecting" && current ? "Reconnecting…" : "");
+    const isBlank = current !== null && current.id === blank.id && blank.seconds >= PATIENCE_S && !feed.isAtEnd;
+    setText($("pill"), current === null ? "" : state === "reconnecting" ? "Reconnecting…" : isBlank ? "No picture yet" : "");
     $("status").hidden = Boolean(current) && state !== "replaced" && state !== "failed";
     if (shown === state) return;
     shown = state;
@@ -41,6 +47,14 @@ export function makeStatus(feed) {
   };
   feed.addEventListener("change", update);
   update();
+  return {
+    /** Once a second. @param {boolean} isSeen whether there is a picture of the current story */
+    tick(isSeen) {
+      const id = isSeen || feed.state !== "playing" ? "" : feed.current?.id ?? "";
+      blank = { id, seconds: id !== "" && id === blank.id ? blank.seconds + 1 : 0 };
+      update();
+    },
+  };
 }
 
 /**
