@@ -125,6 +125,16 @@ def test_a_swipe_is_peek_then_focus_with_what_comes_next(page) -> None:
     ]
 
 
+def test_what_was_shown_first_stays_when_the_server_began_elsewhere(page) -> None:
+    begin(page)
+    assert page.evaluate("""() => {
+        peers[0].open();
+        // The order changed between the list and the connection.
+        peers[0].slots(['s2', 'full'], null);
+        return [feed.current.id, turns, peers[0].control.said];
+    }""") == ["s1", [" s1 forward jump"], [{"type": "focus", "stream": "s1", "ahead": "s2"}]]
+
+
 def test_playing_and_stopping_twice_changes_nothing(page) -> None:
     begin(page)
     assert page.evaluate("""async () => {

@@ -303,11 +303,10 @@ export class StoryFeed extends FeedPlace {
       this.#isEmpty = false;
       if (current === null) this.#show(focus, "jump");
       else if (isFirst && focus !== current) {
-        // Where the viewer went while it was being connected counts; but a story that the server did not begin with
-        // is none any more.
-        if (this.#hasSwiped) this.#focus();
-        else if (this.#session?.asked === current) this.#lose(current, focus);
-        else this.#show(focus, "jump");
+        // A story that was asked for and that the server did not begin with is none any more. Otherwise what is shown
+        // counts: where the viewer went meanwhile, or what was first when the list was read.
+        if (!this.#hasSwiped && this.#session?.asked === current) this.#lose(current, focus);
+        else this.#focus();
       }
     }
     this.#correct();
