@@ -349,6 +349,19 @@ def test_the_viewer_is_taken_on_when_a_story_ends(browser: Browser, logs: Path, 
         publisher.close()
 
 
+def test_a_story_is_shown_before_there_is_a_connection(browser: Browser, studio: Studio) -> None:
+    never = "() => { const go = window.fetch; window.fetch = (to, how) => how?.method === 'POST' ? new Promise(() => {}) : go(to, how); }"
+    page, order = begin(browser, studio, before_load=never)
+    assert studio.stories[order[0]].title in page.text(".side.is-front")
+    assert page.evaluate("() => rostrum.cube.frontSide.cover.checkVisibility({visibilityProperty: true})")
+    # Something of its own, not black.
+    assert max(max(band) for band in picture(page).crop((40, 300, 350, 500)).getextrema()) > 40
+    page.press("ArrowRight")
+    page.wait_for("id => rostrum.feed.current.id === id && rostrum.swipe.state === 'resting'", order[1])
+    assert studio.stories[order[1]].title in page.text(".side.is-front")
+    page.close()
+
+
 def test_new_stories_come_without_moving_what_is_seen(chromium: Browser, logs: Path, own_server: Server) -> None:
     publisher = Chromium(logs)
     try:

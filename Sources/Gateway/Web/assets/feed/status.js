@@ -29,7 +29,9 @@ export function makeStatus(feed) {
   let blank = { id: "", seconds: 0 };
   const update = () => {
     const { state, current } = feed;
-    document.body.dataset.state = state === "playing" && !current ? "connecting" : state;
+    // A story is shown as soon as it is known, long before its video comes.
+    const isShown = current && (state === "connecting" || state === "idle");
+    document.body.dataset.state = isShown ? "playing" : state === "playing" && !current ? "connecting" : state;
     const [title, hint] = WORDS[state] ?? WORDS.connecting;
     // With a picture there is only a word at its edge.
     const isBlank = current !== null && current.id === blank.id && blank.seconds >= PATIENCE_S && !feed.isAtEnd;
