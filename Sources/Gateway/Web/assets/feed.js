@@ -203,7 +203,10 @@ function addressOf(id) {
 /** A reload comes back to the same story. */
 function remember() {
   const { current } = feed;
-  history.replaceState(null, "", (current ? addressOf(current.id) : new URL("/", location.href).href) + location.hash);
+  const address = new URL(location.href);
+  if (current) address.searchParams.set("stream", current.id);
+  else address.searchParams.delete("stream");
+  history.replaceState(null, "", address);
   document.title = current && !feed.isAtEnd ? `${titleOf(current)} – Rostrum` : "Rostrum";
 }
 

@@ -258,7 +258,9 @@ function words() {
       viewers.hidden = story.viewers === undefined;
       setText(count, String(story.viewers ?? 0));
       viewers.setAttribute("aria-label", formatViewers(story.viewers ?? 0));
-      const address = `/watch/${encodeURIComponent(story.id)}${location.hash}`;
+      const token = new URLSearchParams(location.search).get("access_token");
+      const query = token ? `?access_token=${encodeURIComponent(token)}` : "";
+      const address = `/watch/${encodeURIComponent(story.id)}${query}${location.hash}`;
       if (join.getAttribute("href") !== address) join.setAttribute("href", address);
       this.tick();
     },
