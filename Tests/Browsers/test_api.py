@@ -11,6 +11,7 @@ import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from urllib.parse import unquote
 
 import pytest
 import schemathesis
@@ -121,4 +122,4 @@ def has_control_characters(value: object) -> bool:
         return has_control_characters([*value.keys(), *value.values()])
     if isinstance(value, list | tuple):
         return any(has_control_characters(item) for item in value)
-    return isinstance(value, str) and any(ord(character) < 32 or ord(character) == 127 for character in value)
+    return isinstance(value, str) and any(ord(letter) < 32 or ord(letter) == 127 for letter in unquote(value))
