@@ -31,7 +31,7 @@ let package = Package(
         .target(name: "CLinux"),
         .target(name: "CSandbox", linkerSettings: [.linkedLibrary("seccomp")]),
         .target(
-            name: "CCodecs",
+            name: "CCodecs", dependencies: ["CPango"],
             linkerSettings: [
                 .linkedLibrary("vpx"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
                 .linkedLibrary("yuv"), .linkedLibrary("webp"), .linkedLibrary("turbojpeg"),

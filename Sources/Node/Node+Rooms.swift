@@ -62,8 +62,8 @@ extension Node {
             case .want(let source, let height):
                 guard let record = sessions[source.session] else { continue }
                 tell(ControlReply(type: "wanted", mid: source.mid, maxHeight: height), to: record)
-            case .programme(let tracks):
-                for worker in workers { _ = worker.post(.setProgramme(stream, tracks)) }
+            case .programme:
+                giveProgramme(of: stream)
                 announceProgramme(of: stream)
             case .compose(let speakers): compose(speakers, in: stream)
             case .refresh(let track): refresh(track, in: stream)

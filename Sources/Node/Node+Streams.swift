@@ -113,6 +113,7 @@ extension Node {
         }
         forgetOldStreams()
         await advancePreviews()
+        await advancePausePictures()
     }
 
     private func forgetOldStreams() {

@@ -45,6 +45,10 @@ package actor Node {
     var compositions: [StreamID: ComposedProgramme] = [:]
     var compositionsLost: UInt64 = 0
     let compositionEvents = AsyncStream.makeStream(of: (StreamID, CompositionEvent).self)
+    /// Programmes whose picture is a pause picture, and the files that hosts chose for that.
+    var pauses: [StreamID: PausedProgramme] = [:]
+    var pausePictures: [StreamID: [UInt8]] = [:]
+    let pauseEvents = AsyncStream.makeStream(of: (StreamID, PauseEvent).self)
     private let effects: AsyncStream<(StageEffect, StreamID)>
     var feedDesk: FeedDesk
     var feedTimer: Task<Void, Never>?
@@ -62,6 +66,7 @@ package actor Node {
     private var housekeeping: Task<Void, Never>?
     private var conducting: Task<Void, Never>?
     private var composing: Task<Void, Never>?
+    private var pausing: Task<Void, Never>?
     var launching: Task<Void, Never>?
 
     /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
@@ -152,6 +157,9 @@ package actor Node {
         composing = Task { [stream = compositionEvents.stream, weak self] in
             for await (id, event) in stream { await self?.take(event, of: id) }
         }
+        pausing = Task { [stream = pauseEvents.stream, weak self] in
+            for await (id, event) in stream { await self?.take(event, of: id) }
+        }
         conducting = Task { [weak self] in
             while !Task.isCancelled {
                 do { try await Task.sleep(for: StageRoom.interval) } catch { return }
@@ -167,6 +175,7 @@ package actor Node {
         housekeeping?.cancel()
         conducting?.cancel()
         composing?.cancel()
+        pausing?.cancel()
         listener?.cancel()
         entrance?.stop()
         for worker in workers { worker.stop() }

@@ -54,3 +54,8 @@ int64_t ccodecs_webp_encode(
     const uint8_t *const planes[3], const int strides[3], int width, int height, float quality,
     uint8_t **bytes);
 void ccodecs_webp_free(uint8_t *bytes);
+
+/// Decodes a JPEG, WebP or PNG file to four bytes a pixel (blue, green, red, and one that means nothing).
+/// @return null for what is none, or wider or higher than `maximum_side`; to be given to `ccodecs_still_free`.
+uint8_t *ccodecs_still_decode(const uint8_t *bytes, size_t count, int maximum_side, int *width, int *height);
+void ccodecs_still_free(uint8_t *pixels);

@@ -244,6 +244,14 @@ package struct StageRoom: Sendable {
         return chosen
     }
 
+    /// What viewers get instead of what the source sends.
+    package var programmeTracks: [PublishedTrack] { toldProgramme }
+
+    /// Whether a session's camera sends nothing.
+    package func hasLostPicture(of session: SessionID) -> Bool {
+        members[session] != nil && !layout.activeSources(.video).contains { $0.session == session }
+    }
+
     /// Whose media of a kind viewers get instead of the source's; nil for nobody's.
     package func programmeSession(_ kind: MediaKind) -> SessionID? {
         guard let chosen = toldProgramme.first(where: { $0.plan.kind == kind }) else { return nil }

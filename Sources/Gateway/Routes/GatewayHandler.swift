@@ -130,6 +130,8 @@ package struct GatewayHandler: HTTPHandler {
         case .leaveStage: try await leaveStage(request, parameters)
         case .describeSpeaker: try await describeSpeaker(request, parameters)
         case .requestMute: try await requestMute(request, parameters)
+        case .choosePausePicture: try await choosePausePicture(request, parameters)
+        case .dropPausePicture: try await dropPausePicture(request, parameters)
         case .raiseHand, .lowerHand, .unban: try await simple(operation, request, parameters)
         default: throw Problem(404, nil, "There is nothing at this path.")
         }

@@ -11,7 +11,7 @@ enum Operation: String, CaseIterable, Sendable {
     case showParticipants, enter, removeParticipant, showBans, ban, unban, renewToken
     case raiseHand, lowerHand, invite, endInvitation, acceptInvitation
     case leaveStage, describeSpeaker, requestMute
-    case previewWebP, previewJPEG
+    case previewWebP, previewJPEG, choosePausePicture, dropPausePicture
     case health, readiness, metrics, openAPI
     case feedPage, livePage, watchPage, asset
 }
@@ -128,6 +128,8 @@ enum Router {
         Route(.post, "/v1/feed/sessions/{session}/peek", .peek),
         Route(.post, "/v1/feed/sessions/{session}/focus", .focus),
         Route(.post, "/v1/feed/sessions/{session}/release", .release),
+        Route(.put, "/v1/streams/{stream}/pause-picture", .choosePausePicture),
+        Route(.delete, "/v1/streams/{stream}/pause-picture", .dropPausePicture),
         Route(.get, "/healthz", .health),
         Route(.get, "/readyz", .readiness),
         Route(.get, "/metrics", .metrics),

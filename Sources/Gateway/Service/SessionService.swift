@@ -37,6 +37,9 @@ package protocol SessionService: Sendable {
     ) async throws(StageRefusal) -> @Sendable () async -> Void
     /// Notes whose a viewer's session is that was made without a token.
     func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async
+    /// Notes the picture that viewers see while the host's camera is off; nil for the last frame, blurred.
+    /// - Returns: false if there is no room for it.
+    func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool
     /// The latest picture of a stream.
     func preview(of stream: StreamID) async -> StoredPreview?
     /// A part of the feed for somebody.
@@ -54,6 +57,7 @@ package protocol SessionService: Sendable {
 
 extension SessionService {
     package func preview(of stream: StreamID) async -> StoredPreview? { nil }
+    package func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool { false }
 }
 
 extension Node: SessionService {

@@ -20,7 +20,7 @@ extension GatewayHandler {
         }
     }
 
-    private func participant(
+    func participant(
         _ request: HTTPRequest, _ parameters: [String: String]
     ) throws(Problem) -> (StreamID, Token, Stage.Sender) {
         let stream = try Self.stream(parameters)

@@ -15,7 +15,7 @@ extension Node {
 
     /// Has previews made that are due.
     func advancePreviews() async {
-        await previews?.advance(with: pictureSources)
+        await previews?.advance(with: pictureSources, cards: cards)
     }
 
     /// A stream's latest preview, with its picture.
@@ -43,6 +43,22 @@ extension Node {
                 session: session.id, mid: source.mid, worker: session.worker)
         }
         return sources
+    }
+
+    /// Of live streams that send no picture.
+    private var cards: [StreamID: CardRequest] {
+        var cards: [StreamID: CardRequest] = [:]
+        for (stream, record) in streams {
+            guard record.isLive, let source = record.publisher.flatMap({ sessions[$0] }),
+                !source.plan.sources.contains(where: { $0.kind == .video }),
+                rooms[stream]?.programmeSession(.video) == nil
+            else { continue }
+            let about = directory[stream]
+            cards[stream] = CardRequest(
+                stream: stream.description, title: about?.details.title ?? stream.description,
+                host: about?.hostName ?? source.request.name ?? "")
+        }
+        return cards
     }
 
     private func tell(_ preview: StreamPreview, of stream: StreamID) async {

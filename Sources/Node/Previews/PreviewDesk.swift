@@ -35,6 +35,8 @@ package actor PreviewDesk {
     private var schedule = PreviewSchedule()
     private var shelf: PreviewShelf
     private var sources: [StreamID: PreviewSchedule.Source] = [:]
+    /// Of streams without a picture, those that were made or are being made.
+    private var cards: [StreamID: CardRequest] = [:]
     private var counted = Counters()
     private let events: AsyncStream<Event>
     private let arriving: AsyncStream<Event>.Continuation
@@ -81,12 +83,20 @@ package actor PreviewDesk {
     }
 
     /// Does what is due; called every second, and when a stream begins.
-    func advance(with sources: [StreamID: PreviewSchedule.Source]) {
+    /// - Parameter cards: what stands on the cards of streams that send sound only.
+    func advance(
+        with sources: [StreamID: PreviewSchedule.Source], cards wanted: [StreamID: CardRequest] = [:]
+    ) {
         for stream in self.sources.keys where sources[stream] == nil { shelf.setEnded(true, stream) }
         for stream in sources.keys where self.sources[stream] == nil { shelf.setEnded(false, stream) }
         self.sources = sources
         carryOut(schedule.setSources(sources, at: now().elapsed))
         carryOut(schedule.orders(at: now().elapsed))
+        cards = cards.filter { wanted[$0.key] != nil }
+        for (stream, card) in wanted where cards[stream] != card {
+            cards[stream] = card
+            begin(.card, card.bytes, decoding: nil, for: stream)
+        }
     }
 
     private func carryOut(_ orders: [PreviewSchedule.Order]) {
@@ -136,15 +146,18 @@ package actor PreviewDesk {
     }
 
     private func make(_ stream: StreamID, _ frame: KeyFrameCapture.Frame) {
-        let time = now().wall
-        let session = sources[stream]?.session
         let request = PreviewRequest(
-            source: SourceKey(session, stream), codec: frame.codec, width: Self.width,
+            source: SourceKey(sources[stream]?.session, stream), codec: frame.codec, width: Self.width,
             orientation: frame.orientation, payloads: frame.payloads)
+        begin(.preview, request.bytes, decoding: request.source, for: stream)
+    }
+
+    private func begin(_ kind: JobKind, _ body: [UInt8], decoding source: SourceKey?, for stream: StreamID) {
+        let time = now().wall
         let answer = FirstAnswer { [arriving] picture in
             arriving.yield(.made(stream, picture, capturedAt: time))
         }
-        let job = transcoder.begin(.preview, request.bytes, decoding: request.source) { event in
+        let job = transcoder.begin(kind, body, decoding: source) { event in
             switch event {
             case .report(let bytes): answer.give((try? PreviewPicture.read(bytes)).flatMap(\.self))
             case .lost, .ended: answer.give(nil)

@@ -34,6 +34,13 @@ extension StreamHost {
         try? decide { stage, now throws(Rejection) in stage.setSource(source, at: now) }
     }
 
+    /// Whether whoever provides the programme says that their camera is off, or that they are away.
+    var isPictureOff: Bool {
+        guard let committed, committed.phase == .live, let source = stage?.source else { return false }
+        let member = committed.member(source.owner ?? committed.host)
+        return member?.isPaused == true || member?.isVideoMuted == true
+    }
+
     /// Notes the stream's latest picture.
     package func setPreview(_ preview: StreamPreview) {
         self.preview = preview

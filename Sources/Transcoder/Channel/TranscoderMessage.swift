@@ -34,6 +34,7 @@ package enum JobKind: UInt8, Sendable {
     case composition = 2
     case pausePicture = 3
     case recording = 4
+    case card = 5
 }
 
 /// What an input carries.

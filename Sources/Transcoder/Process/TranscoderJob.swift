@@ -40,7 +40,9 @@ enum JobFactory {
         switch kind {
         case .preview: PreviewJob(body, environment)
         case .composition: CompositionJob(body, environment)
-        case .pausePicture, .recording: nil
+        case .card: CardJob(body, environment)
+        case .pausePicture: PausePictureJob(body, environment)
+        case .recording: nil
         }
     }
 }

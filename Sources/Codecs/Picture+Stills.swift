@@ -1,0 +1,26 @@
+import CCodecs
+
+extension Picture {
+    /// Reads a JPEG, WebP or PNG file; a hostile one may end the process.
+    package init(stillFile bytes: [UInt8]) throws(CodecError) {
+        var (width, height): (Int32, Int32) = (0, 0)
+        let pixels = bytes.withUnsafeBufferPointer { buffer in
+            buffer.baseAddress.flatMap {
+                ccodecs_still_decode($0, buffer.count, Int32(Self.maximumSide), &width, &height)
+            }
+        }
+        guard let pixels else { throw .failed }
+        defer { ccodecs_still_free(pixels) }
+        let count = Int(width) * Int(height) * 4
+        try self.init(
+            bgra: Array(UnsafeBufferPointer(start: pixels, count: count)), width: Int(width),
+            height: Int(height))
+    }
+
+    /// A blurred copy: shrunk to a few samples and stretched again, twice, so that no edges stay.
+    package func blurred() throws(CodecError) -> Picture {
+        let small = try scaled(width: max(width / 24, 4), height: max(height / 24, 4))
+        let middle = try small.scaled(width: max(width / 6, 4), height: max(height / 6, 4))
+        return try middle.scaled(width: width, height: height)
+    }
+}

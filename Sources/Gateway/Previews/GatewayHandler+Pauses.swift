@@ -1,0 +1,57 @@
+import Base
+import Node
+import Stage
+
+/// What viewers see while the host's camera is off.
+extension GatewayHandler {
+    /// `PUT /v1/streams/{stream}/pause-picture`.
+    ///
+    /// Only the first bytes are looked at here: a stranger's picture is decoded in the transcoder.
+    func choosePausePicture(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let stream = try await hostedStream(request, parameters)
+        guard request.body.count <= Node.pausePictureLimit else {
+            throw Problem(413, nil, "A pause picture has at most \(Node.pausePictureLimit) bytes.")
+        }
+        guard Self.isPicture(request.body) else {
+            throw Problem(415, nil, "A pause picture is a JPEG, WebP or PNG file.")
+        }
+        guard await service.setPausePicture(request.body, of: stream) else {
+            throw Problem(503, nil, "There is no room for this picture.")
+        }
+        return HTTPResponse(status: 204)
+    }
+
+    /// `DELETE /v1/streams/{stream}/pause-picture`.
+    func dropPausePicture(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        _ = await service.setPausePicture(nil, of: try await hostedStream(request, parameters))
+        return HTTPResponse(status: 204)
+    }
+
+    /// A stream whose host, or an admin, asks.
+    private func hostedStream(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> StreamID {
+        let (stream, _, sender) = try participant(request, parameters)
+        let answer: StageAnswer
+        do throws(StageRefusal) {
+            answer = try await service.look(at: stream, as: sender)
+        } catch {
+            throw Problem(error)
+        }
+        guard answer.you.isModerator else {
+            throw Problem(StageRefusal.rejected(.notHost))
+        }
+        return stream
+    }
+
+    private static func isPicture(_ bytes: [UInt8]) -> Bool {
+        bytes.starts(with: [0xFF, 0xD8, 0xFF])
+            || bytes.starts(with: [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
+            || bytes.count > 12 && bytes.starts(with: Array("RIFF".utf8))
+                && bytes[8..<12].elementsEqual(Array("WEBP".utf8))
+    }
+}
