@@ -1,0 +1,88 @@
+"""While the host is away, viewers see a picture of the host's choice, or the last one, and hear on."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from aiortc_client import HEIGHT, WIDTH, Aiortc
+from drivers import wait_until
+from server import Server
+
+
+@pytest.fixture
+def aiortc() -> Iterator[Aiortc]:
+    home = Aiortc()
+    yield home
+    home.close()
+
+
+def picture(width: int, height: int, kind: str) -> bytes:
+    return subprocess.run(
+        ["ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", f"color=c=blue:s={width}x{height}", "-frames:v", "1",
+         "-f", "image2", "-c:v", kind, "-update", "1", "pipe:1"],
+        capture_output=True, check=True).stdout
+
+
+def set_paused(server: Server, stream: str, is_paused: bool) -> None:
+    headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+    status, _, body = server.request(
+        "PATCH", f"/v1/streams/{stream}/speakers/ann", json.dumps({"paused": is_paused}).encode(), headers)
+    assert status == 200, (status, body)
+
+
+def put(server: Server, stream: str, file: bytes, role: str = "host") -> int:
+    headers = {"Authorization": f"Bearer {server.token(stream, role, 'Ann' if role == 'host' else 'Vic')}"}
+    return server.request("PUT", f"/v1/streams/{stream}/pause-picture", file, headers)[0]
+
+
+@pytest.mark.parametrize("kind", ["mjpeg", "png"])
+def test_the_hosts_choice_is_shown_and_then_the_camera_again(
+    aiortc: Aiortc, server: Server, stream: str, kind: str
+) -> None:
+    aiortc.publish(server, stream)
+    player = aiortc.play(server, stream)
+    wait_until(lambda: player.frames > 20, 15, "the player plays")
+    assert put(server, stream, picture(200, 100, kind)) == 204
+    set_paused(server, stream, True)
+    wait_until(lambda: (200, 100) in player.sizes, 10, "the pause picture is shown")
+    energy = player.energy
+    wait_until(lambda: player.energy > energy + 1, 10, "the sound goes on")
+    player.sizes.clear()
+    set_paused(server, stream, False)
+    wait_until(lambda: (WIDTH, HEIGHT) in player.sizes, 10, "the camera is back")
+    frames = player.frames
+    wait_until(lambda: player.frames > frames + 30, 10, "the camera goes on")
+
+
+def test_without_a_choice_it_is_the_last_picture(aiortc: Aiortc, server: Server, stream: str) -> None:
+    aiortc.publish(server, stream)
+    player = aiortc.play(server, stream)
+    wait_until(lambda: player.frames > 20, 15, "the player plays")
+    wait_until(lambda: server.json(f"/v1/streams/{stream}")["preview"], 10, "there is a preview")
+    set_paused(server, stream, True)
+    # A camera makes twenty pictures a second.
+    def count() -> int:
+        before = player.frames
+        subprocess.run(["sleep", "2"], check=True)
+        return player.frames - before
+    wait_until(lambda: count() <= 3, 20, "the camera's pictures stop")
+    late = aiortc.play(server, stream)
+    wait_until(lambda: late.frames > 0, 10, "who comes later sees it too")
+    set_paused(server, stream, False)
+    wait_until(lambda: player.frames > 0 and count() > 20, 20, "the camera is back")
+
+
+def test_only_the_host_chooses_and_only_pictures(aiortc: Aiortc, server: Server, stream: str) -> None:
+    aiortc.publish(server, stream)
+    wait_until(lambda: server.request("GET", f"/v1/streams/{stream}")[0] == 200, 10, "there is a stream")
+    good = picture(200, 100, "png")
+    assert put(server, stream, good, "viewer") == 403
+    assert put(server, stream, b"GIF89a" + bytes(100)) == 415
+    assert put(server, stream, good + bytes(170 << 10)) == 413
+    assert put(server, stream, good) == 204
+    headers = {"Authorization": f"Bearer {server.token(stream)}"}
+    assert server.request("DELETE", f"/v1/streams/{stream}/pause-picture", None, headers)[0] == 204
