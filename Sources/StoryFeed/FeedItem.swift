@@ -29,8 +29,11 @@ package struct FeedPreview: Equatable, Sendable {
     package let height: Int
     package let takenAt: WallTime
     package let blurHash: String
+    /// Where the picture is; nil for where it is without a signature.
+    package let url: String?
 
-    package init(width: Int, height: Int, takenAt: WallTime, blurHash: String) {
+    package init(width: Int, height: Int, takenAt: WallTime, blurHash: String, url: String? = nil) {
+        self.url = url
         self.width = width
         self.height = height
         self.takenAt = takenAt

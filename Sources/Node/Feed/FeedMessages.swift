@@ -115,7 +115,7 @@ extension FeedPreview {
     package func json(of stream: StreamID) -> JSON {
         .object([
             // The time in it lets caches keep each picture for good.
-            "url": .string("/v1/streams/\(stream)/preview.jpg?v=\(takenAt.milliseconds)"),
+            "url": .string(url ?? "/v1/streams/\(stream)/preview.jpg?v=\(takenAt.milliseconds)"),
             "width": .integer(width), "height": .integer(height), "capturedAt": .time(takenAt),
             "blurHash": .string(blurHash),
         ])

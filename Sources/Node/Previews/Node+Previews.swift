@@ -1,6 +1,7 @@
 import Base
 import Forwarding
 import Peer
+import StoryFeed
 import Transcoder
 import Wire
 
@@ -62,6 +63,10 @@ extension Node {
     }
 
     private func tell(_ preview: StreamPreview, of stream: StreamID) async {
+        setPreview(
+            FeedPreview(
+                width: preview.width, height: preview.height, takenAt: preview.capturedAt,
+                blurHash: preview.blurHash, url: preview.url), of: stream)
         await hosts[stream]?.setPreview(preview)
     }
 }
