@@ -2,6 +2,7 @@ import Base
 import Forwarding
 import Net
 import Peer
+import Stage
 import Synchronization
 import Transcoder
 import Wire

@@ -1,6 +1,7 @@
 import Base
 import Forwarding
 import Peer
+import Stage
 import StoryFeed
 import Transcoder
 import Wire
