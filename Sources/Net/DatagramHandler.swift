@@ -26,6 +26,9 @@ package protocol DatagramHandler: ~Copyable, SendableMetatype {
     /// When `advance` has to be called next; nil if nothing waits. Read once per batch: keep it cheap.
     var deadline: MonotonicTime? { get }
 
+    /// Whether it left work for later that is due now: then the next turn comes without waiting for an event.
+    var wantsTurn: Bool { get }
+
     /// Whether datagrams from here belong to somebody; asked now and then about TCP connections, which are closed if not.
     func knows(_ address: TransportAddress) -> Bool
 
@@ -37,6 +40,8 @@ package protocol DatagramHandler: ~Copyable, SendableMetatype {
 }
 
 extension DatagramHandler where Self: ~Copyable {
+    package var wantsTurn: Bool { false }
+
     package func knows(_ address: TransportAddress) -> Bool { true }
 
     package mutating func lose(

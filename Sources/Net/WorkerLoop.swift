@@ -87,6 +87,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
 
     /// How long to wait for the next event: until the handler's deadline, or the next copy of statistics.
     private func patience(at now: MonotonicTime) -> Int64? {
+        if handler.wantsTurn { return 0 }
         var wait: Int64?
         if let deadline = handler.deadline {
             let left = deadline.nanoseconds(since: now)

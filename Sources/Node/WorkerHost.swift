@@ -42,6 +42,7 @@ struct WorkerHost: DatagramHandler, ~Copyable {
     }
 
     var deadline: MonotonicTime? { worker.deadline }
+    var wantsTurn: Bool { worker.wantsTurn }
 
     func knows(_ address: TransportAddress) -> Bool { worker.knows(address) }
 

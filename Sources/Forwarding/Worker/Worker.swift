@@ -52,6 +52,10 @@ package final class Worker {
     let fanOut = FanOut()
     let recorder = JoinRecorder()
     private var deadlines = DeadlineQueue<SessionID>()
+    /// Sessions looked at in one turn; with a step of a replay each, some three milliseconds.
+    private static let wakesPerTurn = 64
+    private var hasMoreDue = false
+    var joining = HandshakeQueue()
     /// What control has to know; drained by whoever owns the worker.
     private var events: [WorkerEvent] = []
     var nextTrack: UInt64 = 1
@@ -96,6 +100,11 @@ package final class Worker {
             session.receiveControl(&datagram, from: source, clock: environment.clock, at: now, into: &sink)
         case .dtls:
             counters.handshakes &+= 1
+            // Nothing of a session overtakes: it is connected once all that it waited for is done.
+            if session.connection.state == .connecting {
+                if !joining.append(datagram.span, from: source) { counters.handshakesDropped &+= 1 }
+                return
+            }
             session.connection.receiveHandshake(datagram.span, from: source, at: now, into: &sink)
             settle(session, at: now, into: &sink)
         case .stun: break
@@ -138,6 +147,7 @@ package final class Worker {
     package func endOfBatch(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         receiveFromWorkers(at: now, into: &sink)
         fanOut.sendDue(at: now, into: &sink)
+        shakeHands(at: now, into: &sink)
         defer { links?.flush() }
         for session in wakeList.takeAll() {
             session.leaveWakeList()
@@ -161,12 +171,18 @@ package final class Worker {
     /// Does what is due: retransmissions, reports, feedback, time-outs.
     package func advance(to now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         fanOut.sendDue(at: now, into: &sink)
-        while let id = deadlines.popDue(at: now) {
+        // Those who are left come with the next turn: replays to many must not hold up what is live.
+        for _ in 0..<Self.wakesPerTurn {
+            guard let id = deadlines.popDue(at: now) else { break }
             guard let session = sessions[id] else { continue }
             wake(session, at: now, into: &sink)
         }
+        hasMoreDue = deadlines.next.map { $0 <= now } ?? false
         links?.flush()
     }
+
+    /// Whether work is left that did not fit into the last turn.
+    package var wantsTurn: Bool { hasMoreDue || !joining.isEmpty }
 
     private func wake(
         _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
@@ -212,6 +228,8 @@ package final class Worker {
     private func admit(_ address: TransportAddress, to session: Session) {
         byAddress[address] = session
     }
+
+    func session(at address: TransportAddress) -> Session? { byAddress[address] }
 
     /// Whether somebody's datagrams come from this address.
     package func knows(_ address: TransportAddress) -> Bool { byAddress[address] != nil }

@@ -106,6 +106,8 @@ package struct WorkerCounters: Equatable, Sendable {
     /// Datagrams of sessions, by protocol.
     package var checks: UInt64 = 0
     package var handshakes: UInt64 = 0
+    /// DTLS records of joining clients for which there was no room.
+    package var handshakesDropped: UInt64 = 0
     package var mediaDatagrams: UInt64 = 0
     package var controlDatagrams: UInt64 = 0
     /// Packets that came from other workers.
