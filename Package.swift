@@ -172,7 +172,7 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "Stage", "StoryFeed", "Node",
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "Stage", "StoryFeed", "Net", "Node",
                 "ClientPeer", "TestSupport", "MallocCounter",
             ],
             swiftSettings: common),

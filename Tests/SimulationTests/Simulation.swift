@@ -29,6 +29,8 @@ final class Simulation {
     private var random: SeededGenerator
     private var nextPort: UInt16 = 10_000
     private var nextOrder: UInt64 = 1
+    /// Clients whose datagrams come over TCP, by their addresses.
+    var readers: [TransportAddress: SlowReader] = [:]
 
     struct NoIdentity: Error {}
 
@@ -145,11 +147,15 @@ final class Simulation {
         var next = network.next ?? .distantFuture
         for worker in workers { next = min(next, worker.deadline ?? .distantFuture) }
         for client in clients { next = min(next, client.deadline) }
+        for reader in readers.values { next = min(next, reader.next) }
         return next
     }
 
     private func step() {
         while let datagram = network.receive(at: now) { deliver(datagram) }
+        for reader in readers.values {
+            for datagram in reader.read(at: now) { deliver(datagram) }
+        }
         for index in workers.indices {
             if let due = workers[index].deadline, due <= now {
                 workers[index].advance(to: now, into: &sinks[index])
@@ -185,6 +191,12 @@ final class Simulation {
     }
 
     private func send(_ datagrams: [SimulatedNetwork.Datagram]) {
-        for datagram in datagrams { network.send(datagram, at: now) }
+        for datagram in datagrams {
+            if let reader = readers[datagram.destination] {
+                reader.append(datagram, at: now)
+            } else {
+                network.send(datagram, at: now)
+            }
+        }
     }
 }

@@ -9,7 +9,8 @@ import Node
 enum MetricsOfNode {
     static func collect(_ workers: [WorkerReportCopy], _ streams: [StreamSnapshot]) -> [Metric] {
         streamMetrics(streams) + sessionMetrics(workers) + mediaMetrics(workers) + repairMetrics(workers)
-            + [drops(workers)] + relayMetrics(workers) + networkMetrics(workers) + workerMetrics(workers)
+            + [drops(workers)] + relayMetrics(workers) + networkMetrics(workers)
+            + streamTransportMetrics(workers) + workerMetrics(workers)
     }
 
     private static func streamMetrics(_ streams: [StreamSnapshot]) -> [Metric] {
@@ -171,7 +172,7 @@ enum MetricsOfNode {
                 + "replay, unauthentic, undecodable, no_route (no m-line). For a viewer: codec_not_negotiated, "
                 + "before_start (older than the viewer's stream), no_address, oversize. On the way out: "
                 + "send_buffer_full, datagram_too_large (path MTU), unreachable, send_error. Between workers: "
-                + "relay_overflow, relay_no_track.",
+                + "relay_overflow, relay_no_track. Of clients who join: handshake_overflow.",
             "reason",
             [
                 ("receive_buffer_full", network(\.droppedByKernel)),
@@ -185,6 +186,7 @@ enum MetricsOfNode {
                 ("unreachable", network(\.droppedUnreachable)), ("send_error", network(\.droppedOther)),
                 ("relay_overflow", { Double($0.relayOverflow) }),
                 ("relay_no_track", { Double($0.counters.relayedInVain) }),
+                ("handshake_overflow", { Double($0.counters.handshakesDropped) }),
             ])
     }
 }

@@ -28,6 +28,10 @@ import Testing
             network.traffic.droppedBufferFull = 6
             network.latency.add(300_000, times: 12)
             network.busyNanoseconds = 1_500_000_000
+            network.tcp.connections = 8
+            network.tcp.bytesOut = 9_000
+            network.tcp.droppedVideo = 10
+            network.tcp.closedStalled = 11
             return WorkerReportCopy(index: index, counters: counters, network: network, relayOverflow: 7)
         }
     }
@@ -45,6 +49,15 @@ import Testing
     @Test func `are text that a strict reader takes`() throws {
         _ = try Self.exposition(Self.workers)
         _ = try Self.exposition([])
+    }
+
+    @Test func `tell TCP connections, and why frames and connections ended`() throws {
+        let text = try Self.exposition(Self.workers)
+        #expect(text["rostrum_tcp_connections{worker=\"1\"}"] == 8)
+        #expect(text["rostrum_tcp_bytes_total{worker=\"0\",direction=\"out\"}"] == 9_000)
+        #expect(text["rostrum_tcp_frames_dropped_total{worker=\"0\",reason=\"slow_reader_video\"}"] == 10)
+        #expect(text["rostrum_tcp_connections_closed_total{worker=\"1\",reason=\"stalled\"}"] == 11)
+        #expect(text["rostrum_tcp_connections_closed_total{worker=\"1\",reason=\"peer\"}"] == 0)
     }
 
     @Test func `tell packets by kind and drops by reason, for each worker`() throws {
