@@ -149,4 +149,44 @@ import TestSupport
             }
         }
     }
+
+    // MARK: Padding
+
+    @Test func `pads a packet once, and for good`() throws {
+        var history = PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 512)
+        for number in Int64(0)..<40 {
+            let bytes = packet(number)
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(number))
+        }
+        let decided = [
+            history.pad(20, by: 3), history.pad(20, by: 5), history.pad(21, by: 0), history.pad(21, by: 5),
+            history.pad(22, by: PacketHistory.spare + 1), history.pad(23, by: PacketHistory.spare),
+            history.pad(-1, by: 1),
+        ]
+        #expect(decided == [3, 3, 0, 0, 0, PacketHistory.spare, 0])
+        // The ring grows meanwhile.
+        for number in Int64(40)..<200 {
+            let bytes = packet(number)
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(number))
+        }
+        for number in Int64(0)..<200 { #expect(stored(number, in: history) == packet(number)) }
+        let (still, place) = (history.pad(20, by: 0), history.range(of: 20))
+        #expect(still == 3)
+        let range = try #require(place)
+        #expect(Array(history.storage[range.upperBound..<(range.upperBound + 3)]) == [0, 0, 3])
+    }
+
+    @Test func `never lets padding overwrite a neighbour`() {
+        var history = PacketHistory(maximumCapacity: 1 << 15, maximumPackets: 512)
+        var random = SeededGenerator(seed: 3)
+        for number in Int64(0)..<3_000 {
+            let bytes = packet(number, length: Int.random(in: 1...1_200, using: &random))
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(number))
+            _ = history.pad(number, by: Int.random(in: 0...PacketHistory.spare, using: &random))
+            for earlier in max(number - 30, 0)...number {
+                guard let found = stored(earlier, in: history) else { continue }
+                #expect(found == packet(earlier, length: found.count))
+            }
+        }
+    }
 }

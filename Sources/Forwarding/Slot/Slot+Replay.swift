@@ -88,7 +88,6 @@ extension Slot {
             }
             packet.captured = replay?.time(of: packet.timestamp)
             packet.arrival = now
-            packet.place = range
             packets.append(packet)
             replay?.spend(range.count)
             replay?.isBetweenFrames = packet.marker

@@ -110,7 +110,7 @@ extension Slot {
         do {
             let storage = segment.source.history.storage
             try sink.append(to: address, capacity: Self.maximumDatagram) { buffer throws(SlotError) in
-                try write(packet, storage.span.extracting(range), as: form, into: &buffer)
+                try write(packet, storage.span.extracting(packet.place), as: form, into: &buffer)
             }
             counters.packetsResent &+= 1
         } catch {
@@ -131,14 +131,16 @@ extension Slot {
                 prefixEnd = try Retransmission.writePrefix(original: original, into: &buffer, at: prefixEnd)
             }
             let payload = packet.payload
-            try bytes.require(payload)
+            // A repair packet has an index of its own, and need not be as long as its neighbours.
+            let padding = form.originalSequence == nil ? packet.padding : 0
+            try bytes.require(payload.lowerBound..<(payload.upperBound + padding))
             let replaced =
                 packet.isVerbatim && form.offsets == PictureOffsets()
                 ? 0
                 : try packet.descriptor.write(
                     packet.pictures.adding(form.offsets), copying: bytes.extracting(payload), into: &buffer,
                     at: &prefixEnd)
-            let body = min(payload.lowerBound + replaced, payload.upperBound)..<payload.upperBound
+            let body = min(payload.lowerBound + replaced, payload.upperBound)..<(payload.upperBound + padding)
             return try connection.protect(
                 &buffer, headerLength: headerLength, prefixLength: prefixEnd - headerLength,
                 body: bytes.extracting(body), index: UInt64(bitPattern: form.index))
@@ -152,7 +154,8 @@ extension Slot {
         into buffer: inout MutableSpan<UInt8>
     ) throws(WireError) -> Int {
         var writer = try RTPHeaderWriter(
-            marker: packet.marker, payloadType: form.payloadType,
+            marker: packet.marker, hasPadding: packet.padding > 0 && form.originalSequence == nil,
+            payloadType: form.payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: form.index), timestamp: form.timestamp,
             ssrc: form.ssrc,
             into: &buffer)

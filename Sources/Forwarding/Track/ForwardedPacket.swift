@@ -25,6 +25,10 @@ struct ForwardedPacket {
     var arrival: MonotonicTime
     /// Where it lies in the layer's history, which may move it; empty if it is no longer there.
     var place = 0..<0
+    /// Bytes behind the payload that the history holds for it, so that packets are equally long (RFC 3550 §5.1).
+    var padding = 0
+    /// Whether it may get any: the publisher's own is taken off, and what lies there is no longer needed.
+    let isPaddable: Bool
 
     init(_ packet: MediaPacket, at now: MonotonicTime) {
         sequenceNumber = packet.sequenceNumber
@@ -39,5 +43,47 @@ struct ForwardedPacket {
         isVerbatim = !packet.descriptor.hasShortPictureID
         captured = packet.captured
         arrival = now
+        isPaddable = packet.header.paddingLength == 0 && !packet.header.payloadRange.isEmpty
+    }
+}
+
+extension ForwardedPacket {
+    /// Bytes of payload and of the header extensions that are passed on, as most viewers get them.
+    fileprivate var size: Int {
+        let elements =
+            Self.length(passedOn.dependencyDescriptor) + Self.length(passedOn.absoluteCaptureTime)
+            + Self.length(passedOn.playoutDelay) + Self.length(passedOn.videoOrientation)
+            + Self.length(passedOn.audioLevel)
+        return payload.count + (elements > 0 ? 4 + (elements + 3) & ~3 : 0)
+    }
+
+    /// Of an element with its header.
+    private static func length(_ value: Range<Int>?) -> Int { value.map { $0.count + 1 } ?? 0 }
+}
+
+/// Makes packets that leave together equally long, where little is missing.
+///
+/// The kernel cuts a message into pieces of one size, of which only the last may be smaller. An encoder splits a frame
+/// into packets that differ by a byte, or by the header extensions of the first and the last.
+/// - Source: RFC 3550 §5.1 (padding); udp(7), UDP_SEGMENT.
+enum Equalizer {
+    /// Calls `pad` with the number of each packet that needs padding, and notes what it decides.
+    static func equalize(_ packets: inout [ForwardedPacket], _ pad: (Int64, Int) -> Int) {
+        var start = 0
+        while start < packets.count {
+            var (low, high) = (packets[start].size, packets[start].size)
+            var end = start + 1
+            while end < packets.count {
+                let size = packets[end].size
+                guard max(high, size) - min(low, size) <= PacketHistory.spare else { break }
+                (low, high) = (min(low, size), max(high, size))
+                end += 1
+            }
+            for index in start..<end {
+                let wanted = packets[index].isPaddable && end - start > 1 ? high - packets[index].size : 0
+                packets[index].padding = pad(packets[index].sequenceNumber, wanted)
+            }
+            start = end
+        }
     }
 }

@@ -5,7 +5,7 @@ import Wire
 ///
 /// Every slot's retransmissions come out of this one copy, and so do the pictures that a new viewer begins with
 /// (`GOPCache`). Packets lie one behind the other in a ring of bytes, so that storing one is a copy and an index
-/// entry. The ring starts small and doubles while it would overwrite packets younger than `retention`, or packets
+/// entry. Behind each there is room for padding, which makes packets that leave together equally long. The ring starts small and doubles while it would overwrite packets younger than `retention`, or packets
 /// that are to be kept, up to a limit: a quiet track costs little, a busy one is never without an answer to a NACK.
 package struct PacketHistory: ~Copyable {
     private struct Entry {
@@ -15,7 +15,13 @@ package struct PacketHistory: ~Copyable {
         var arrival = MonotonicTime.zero
         var length: Int32 = 0
         var pictureID: UInt16 = 0
+        /// Bytes of padding behind it; `undecided` until it is first sent.
+        var padding = undecided
     }
+
+    /// Room behind each packet for padding.
+    package static let spare = 24
+    private static let undecided = UInt8.max
 
     /// How long a packet should be kept where the memory limit allows it.
     package let retention: Duration
@@ -68,7 +74,7 @@ package struct PacketHistory: ~Copyable {
         }
         if let newest, sequenceNumber <= newest &- Int64(entries.count) { return }
         makeEntry(for: sequenceNumber, at: now)
-        let position = claim(range.count, at: now)
+        let position = claim(range.count + Self.spare, at: now)
         let offset = Int(position % Int64(storage.count))
         var bytes = storage.mutableSpan
         for index in 0..<range.count { bytes[offset &+ index] = packet[range.lowerBound &+ index] }
@@ -128,6 +134,25 @@ package struct PacketHistory: ~Copyable {
         max(first, last &- Int64(entries.count) &+ 1)...last
     }
 
+    // MARK: Padding
+
+    /// Decides how many bytes of padding follow a packet, and writes them behind it, unless that is decided.
+    ///
+    /// Once, because a receiver may get the packet twice under one index, and then it must be the same byte for byte.
+    /// - Parameter count: at most `spare`; more is none.
+    /// - Returns: what was decided.
+    package mutating func pad(_ sequenceNumber: Int64, by count: Int) -> Int {
+        guard let range = range(of: sequenceNumber) else { return 0 }
+        let slot = slot(of: sequenceNumber)
+        guard entries[slot].padding == Self.undecided else { return Int(entries[slot].padding) }
+        let count = count > 0 && count <= Self.spare ? count : 0
+        entries[slot].padding = UInt8(truncatingIfNeeded: count)
+        guard count > 0 else { return 0 }
+        for index in 0..<count { storage[range.upperBound + index] = 0 }
+        storage[range.upperBound + count - 1] = UInt8(truncatingIfNeeded: count)
+        return count
+    }
+
     // MARK: Keeping
 
     /// Whether everything from the number given to `keep(from:)` on is still there.
@@ -150,7 +175,7 @@ package struct PacketHistory: ~Copyable {
         kept = nil
         var needed = 0
         for entry in entries where isIntact(entry) && entry.arrival > now - retention {
-            needed += Int(entry.length)
+            needed += Int(entry.length) + Self.spare
         }
         var capacity = Self.initialCapacity
         while capacity < needed * 2 { capacity *= 2 }
@@ -239,7 +264,7 @@ package struct PacketHistory: ~Copyable {
         for index in old.indices.filter({ isIntact(old[$0]) })
             .sorted(by: { old[$0].position > old[$1].position })
         {
-            total += Int(old[index].length)
+            total += Int(old[index].length) + Self.spare
             guard total <= capacity else { break }
             remaining.append(index)
         }
@@ -250,7 +275,7 @@ package struct PacketHistory: ~Copyable {
             let position = Int64(resized.count)
             if let kept, old[index].position >= kept.position { keptPosition = keptPosition ?? position }
             let offset = Int(old[index].position % Int64(storage.count))
-            resized += storage[offset..<(offset + Int(old[index].length))]
+            resized += storage[offset..<(offset + Int(old[index].length) + Self.spare)]
             entries[index] = old[index]
             entries[index].position = position
         }

@@ -258,7 +258,7 @@ package final class TrackLayer {
         packet.pictures.pictureID = pictureIDs.extend(short)
     }
 
-    /// Reads a stored packet again, to be retransmitted.
+    /// Reads a stored packet again, to be retransmitted or replayed: it gets no padding that it did not have before.
     func packet(at range: Range<Int>, sequenceNumber: Int64) -> ForwardedPacket? {
         let storage = history.storage
         let bytes = storage.span.extracting(range)
@@ -270,7 +270,10 @@ package final class TrackLayer {
         if packet.descriptor.hasShortPictureID {
             packet.pictures.pictureID = history.pictureID(of: sequenceNumber)
         }
-        return ForwardedPacket(packet, at: .zero)
+        var forwarded = ForwardedPacket(packet, at: .zero)
+        forwarded.padding = history.pad(sequenceNumber, by: 0)
+        forwarded.place = range.lowerBound..<(range.upperBound + forwarded.padding)
+        return forwarded
     }
 
     /// Hot path: lets one packet wait to be sent to every slot on this layer.
@@ -306,17 +309,17 @@ package final class TrackLayer {
         isUrgent = true
     }
 
-    /// Whether what waits should leave now.
-    func isDue(after longest: LongestWaits, at now: MonotonicTime) -> Bool {
+    /// Whether what waits should leave now, where packets may wait so many nanoseconds.
+    func isDue(after longestWait: Int64, at now: MonotonicTime) -> Bool {
         guard let last = waiting.last else { return false }
-        return isUrgent || isVideo && last.marker || now >= dueTime(after: longest)
+        return isUrgent || isVideo && last.marker || now >= dueTime(after: longestWait)
     }
 
     /// When packets that wait should leave, unless more come.
-    func dueTime(after longest: LongestWaits) -> MonotonicTime {
+    func dueTime(after longestWait: Int64) -> MonotonicTime {
         isVideo
-            ? span.dueTime(since: waitingSince, longestWait: longest.video)
-            : waitingSince.advanced(byNanoseconds: longest.audio)
+            ? span.dueTime(since: waitingSince, longestWait: longestWait)
+            : waitingSince.advanced(byNanoseconds: longestWait)
     }
 
     /// Sends what waits to every slot, without company.
@@ -333,10 +336,17 @@ package final class TrackLayer {
         isUrgent = false
         // Swapped, not copied, so that both arrays keep their room.
         swap(&leaving, &waiting)
+        if isVideo { Equalizer.equalize(&leaving) { history.pad($0, by: $1) } }
         for index in leaving.indices {
-            leaving[index].place = history.range(of: leaving[index].sequenceNumber) ?? 0..<0
+            leaving[index].place = place(of: leaving[index].sequenceNumber, padding: leaving[index].padding)
         }
         return true
+    }
+
+    /// Where a packet and its padding lie in the history; empty if it is no longer there.
+    private func place(of sequenceNumber: Int64, padding: Int) -> Range<Int> {
+        guard let range = history.range(of: sequenceNumber) else { return 0..<0 }
+        return range.lowerBound..<(range.upperBound + padding)
     }
 
     /// Sends what leaves to every slot that did not get it in this round, viewer by viewer.

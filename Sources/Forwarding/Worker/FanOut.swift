@@ -14,12 +14,6 @@ final class FanOut {
     private var video: [TrackLayer] = []
     private var audio: [TrackLayer] = []
     private var patience = Patience()
-    private var lastVideo: MonotonicTime?
-    /// How long audio waits for video, in hundredths of what video waits: where there is video, most of it then has
-    /// company, and a packet alone costs nearly as much as a message of three.
-    private static let audioShare: Int64 = 160
-    /// A source without video for so long has none to wait for, in nanoseconds.
-    private static let videoPause: Int64 = 200_000_000
     private var round: UInt64 = 0
     /// How long the first packet of what was sent together had waited, for each packet sent.
     private(set) var waits = DurationHistogram(.packets)
@@ -43,12 +37,9 @@ final class FanOut {
     /// viewer's message.
     func sendDue(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard !layers.isEmpty else { return }
-        let longest = longestWaits(at: now)
-        for layer in layers where layer.isDue(after: longest, at: now) { begin(layer) }
-        if !video.isEmpty {
-            lastVideo = now
-            for layer in layers where !layer.isVideo { begin(layer) }
-        }
+        let longestWait = patience.longestWait(at: now)
+        for layer in layers where layer.isDue(after: longestWait, at: now) { begin(layer) }
+        if !video.isEmpty { for layer in layers where !layer.isVideo { begin(layer) } }
         let round = nextRound()
         var sent = 0
         for layer in video { sent += send(layer, hasCompany: !audio.isEmpty, round, at: now, into: &sink) }
@@ -59,13 +50,7 @@ final class FanOut {
         audio.removeAll(keepingCapacity: true)
         patience.add(sent, at: now)
         layers.removeAll { !$0.stayListed() }
-        deadline = layers.lazy.map { $0.dueTime(after: longest) }.min()
-    }
-
-    private func longestWaits(at now: MonotonicTime) -> LongestWaits {
-        let wait = patience.longestWait(at: now)
-        let hasVideo = lastVideo.map { now.nanoseconds(since: $0) < Self.videoPause } ?? false
-        return LongestWaits(video: wait, audio: hasVideo ? wait * Self.audioShare / 100 : wait)
+        deadline = layers.lazy.map { $0.dueTime(after: longestWait) }.min()
     }
 
     private func begin(_ layer: TrackLayer) {
@@ -81,10 +66,4 @@ final class FanOut {
         waits.add(now.nanoseconds(since: layer.waitingSince), times: UInt64(max(sent, 0)))
         return sent
     }
-}
-
-/// How long packets may wait for others, in nanoseconds.
-struct LongestWaits {
-    let video: Int64
-    let audio: Int64
 }

@@ -10,12 +10,16 @@ package struct RTPHeaderWriter: Sendable {
     private static let bodyOffset = RTPHeader.fixedLength + 4
 
     private var form = RTPExtensionForm.oneByte
+    /// Version 2, and the P bit.
+    private let flags: UInt8
     /// Behind the last element's value.
     package private(set) var position = Self.bodyOffset
 
     /// Writes the fixed header; contributing sources are not written.
+    /// - Parameter hasPadding: the payload is to end with padding, whose last byte counts it.
     package init(
         marker: Bool,
+        hasPadding: Bool = false,
         payloadType: UInt8,
         sequenceNumber: UInt16,
         timestamp: UInt32,
@@ -23,7 +27,8 @@ package struct RTPHeaderWriter: Sendable {
         into packet: inout MutableSpan<UInt8>
     ) throws(WireError) {
         guard packet.count >= RTPHeader.fixedLength else { throw .noRoom }
-        try packet.store(UInt8(0x80), at: 0)
+        flags = hasPadding ? 0xA0 : 0x80
+        try packet.store(flags, at: 0)
         try packet.store((marker ? 0x80 : 0) | payloadType & 0x7F, at: 1)
         try packet.store(sequenceNumber, at: 2)
         try packet.store(timestamp, at: 4)
@@ -72,7 +77,7 @@ package struct RTPHeaderWriter: Sendable {
             try packet.store(UInt8(0), at: end)
             end &+= 1
         }
-        try packet.store(UInt8(0x90), at: 0)
+        try packet.store(flags | 0x10, at: 0)
         try packet.store(form.profile, at: RTPHeader.fixedLength)
         let words = UInt16(truncatingIfNeeded: (end &- Self.bodyOffset) / 4)
         try packet.store(words, at: RTPHeader.fixedLength &+ 2)

@@ -37,6 +37,22 @@ private func read(_ packet: [UInt8]) throws -> [Element] {
         #expect(packet == [0x80, 0xEF, 0, 7, 0, 0, 0, 8, 0, 0, 0, 9])
     }
 
+    @Test func `announces padding with and without an extension`() throws {
+        for hasExtension in [false, true] {
+            var packet = [UInt8](repeating: 0, count: 40)
+            var span = packet.mutableSpan
+            var writer = try RTPHeaderWriter(
+                marker: false, hasPadding: true, payloadType: 96, sequenceNumber: 7, timestamp: 8, ssrc: 9,
+                into: &span)
+            if hasExtension { try writer.append(id: 3, 1, length: 2, into: &span) }
+            let length = try writer.finish(into: &span)
+            try span.store(UInt8(4), at: length + 13)
+            let header = try RTPHeader(parsing: packet.span.extracting(0..<(length + 14)))
+            #expect(header.paddingLength == 4)
+            #expect(header.payloadRange == length..<(length + 10))
+        }
+    }
+
     @Test func `uses the one-byte form while it can`() throws {
         let packet = try write([Element(id: 1, value: [0xA1]), Element(id: 14, value: [0xB1, 0xB2])])
         #expect(packet[0] == 0x90)
