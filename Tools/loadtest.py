@@ -38,12 +38,19 @@ def pinned_to(cpus: set[int] | None) -> Callable[[], None] | None:
 
 
 def free_ports() -> tuple[int, int]:
-    """A TCP and a UDP port that nobody uses on the loopback address."""
-    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as http, socket.socket(
-            socket.AF_INET, socket.SOCK_DGRAM) as udp:
+    """A TCP port for HTTP, and one that is free for UDP and for TCP, on the loopback address."""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as http:
         http.bind(("127.0.0.1", 0))
-        udp.bind(("127.0.0.1", 0))
-        return http.getsockname()[1], udp.getsockname()[1]
+        while True:
+            with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as tcp, socket.socket(
+                    socket.AF_INET, socket.SOCK_DGRAM) as udp:
+                tcp.bind(("127.0.0.1", 0))
+                port = tcp.getsockname()[1]
+                try:
+                    udp.bind(("127.0.0.1", port))
+                except OSError:
+                    continue
+                return http.getsockname()[1], port
 
 
 class Server:
