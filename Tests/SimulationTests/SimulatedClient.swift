@@ -74,7 +74,8 @@ final class SimulatedClient {
                 algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes),
             using: &random)
         var settings = SyntheticVideo.Settings()
-        settings.bitrate = 300_000
+        // A frame has an odd number of bytes: its two packets differ by one, as those of browsers do.
+        settings.bitrate = 300_240
         video = SyntheticVideo(settings, using: &random)
         self.random = random
     }

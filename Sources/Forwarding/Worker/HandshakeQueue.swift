@@ -6,8 +6,8 @@ import Peer
 /// A record of a handshake takes a thousand times as long as a packet of media. When many join at once, a worker does
 /// a few at a time and looks after media in between, so that those who are watching notice nothing.
 struct HandshakeQueue {
-    /// About a millisecond and a half.
-    static let perTurn = 6
+    /// About four milliseconds.
+    static let perTurn = 16
     /// Beyond this records get lost; DTLS sends them again.
     static let limit = 4_096
 

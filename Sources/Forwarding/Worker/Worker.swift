@@ -52,8 +52,8 @@ package final class Worker {
     let fanOut = FanOut()
     let recorder = JoinRecorder()
     private var deadlines = DeadlineQueue<SessionID>()
-    /// Sessions looked at in one turn; with a step of a replay each, some three milliseconds.
-    private static let wakesPerTurn = 64
+    /// Sessions looked at in one turn; with a step of a replay each, some two milliseconds.
+    private static let wakesPerTurn = 32
     private var hasMoreDue = false
     var joining = HandshakeQueue()
     /// What control has to know; drained by whoever owns the worker.
