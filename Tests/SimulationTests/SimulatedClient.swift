@@ -74,8 +74,7 @@ final class SimulatedClient {
                 algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes),
             using: &random)
         var settings = SyntheticVideo.Settings()
-        // A frame has an odd number of bytes: its two packets differ by one, as those of browsers do.
-        settings.bitrate = 300_240
+        settings.bitrate = 300_000
         video = SyntheticVideo(settings, using: &random)
         self.random = random
     }
