@@ -108,6 +108,16 @@ def longest_gap(page: Page) -> float:
         }""")
 
 
+#: Milliseconds by which the picture is shown before the sound of the same moment; null while that is not known.
+SKEW = """async () => {
+    const times = {};
+    for (const entry of (await speaker.peer.getStats()).values()) {
+        if (entry.type === 'inbound-rtp') times[entry.kind] = entry.estimatedPlayoutTimestamp;
+    }
+    return times.audio && times.video ? times.audio - times.video : null;
+}"""
+
+
 def screenshot(page: Page, logs: Path, name: str) -> None:
     page.evaluate("() => { speaker.viewed.style.width = '640px'; scrollTo(0, 0); }")
     page.screenshot(logs / f"composition-{name}.png")
@@ -128,6 +138,23 @@ def test_a_composition_follows_its_stage(
     wait_for_tones(viewer, {"ann", "bob"})
     screenshot(viewer, logs, "two")
     gaps = {"relay to composition": longest_gap(viewer)}
+    viewer.wait_for(
+        f"async () => {{ const skew = await ({SKEW})(); return skew !== null && Math.abs(skew) <= 60; }}",
+        seconds=20, what="sound and picture are together")
+    # Somebody who only glances at it gets the small copy.
+    height = "wanted => speaker.viewed.videoHeight === wanted"
+    mid = viewer.evaluate("() => Object.keys(speaker.videos)[0]")
+    ask = "(mid, maxHeight) => speaker.control.send(JSON.stringify({type: 'slot', mid, maxHeight}))"
+    viewer.evaluate(ask, mid, 90)
+    viewer.wait_for(height, 90, what="the small copy is shown")
+    wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"})
+    viewer.evaluate(ask, mid, 1080)
+    viewer.wait_for(height, 360, what="the full picture is shown")
+    metrics = server.metrics()
+    assert metrics["rostrum_compositions"] == 1
+    assert metrics["rostrum_composition_picture_height"] >= 180
+    assert 0 < metrics["rostrum_composition_latency_seconds"] < 1
+    longest_gap(viewer)
     cid = enter(browsers["firefox"], server, stream, "cid")
     wait_for_picture(viewer, {(25, 20): "ann", (75, 20): "bob", (50, 70): "cid"})
     # Firefox plays no tone that nobody clicked for.
@@ -146,7 +173,8 @@ def test_a_composition_follows_its_stage(
     wait_for_tones(viewer, {"ann"})
     gaps["composition to relay"] = longest_gap(viewer)
     print(gaps)
-    assert max(gaps.values()) < 500, gaps
+    # 100 ms on a machine that has the time; frames of the speakers come every 50 ms.
+    assert max(gaps.values()) < 400, gaps
 
 
 def transcoder(server: Server) -> int | None:

@@ -9,6 +9,7 @@ package struct FuzzEntry: Sendable {
 
     /// In the order of their names.
     package static let all = [
+        FuzzEntry(name: "Composition", run: fuzzComposition),
         FuzzEntry(name: "DTLS", run: fuzzDTLS),
         FuzzEntry(name: "DataChannel", run: fuzzDataChannel),
         FuzzEntry(name: "DataChannelTable", run: fuzzDataChannelTable),

@@ -158,7 +158,15 @@ extension Node {
             compositions[stream]?.isPlayable = true
             giveComposition(of: stream)
         case .status(let job, let status):
-            if programme.job == job { compositions[stream]?.status = status }
+            guard programme.job == job else { return }
+            compositions[stream]?.status = status
+            guard status.level != programme.status.level else { return }
+            log.warning(
+                "composition.level",
+                [
+                    "stream": stream, "level": status.level, "fps": status.targetFramesPerSecond,
+                    "width": status.width, "height": status.height,
+                ])
         case .keyFrameWanted(let job, let input):
             guard programme.job == job, let feed = programme.feeds.values.first(where: { $0.input == input })
             else { return }

@@ -45,7 +45,8 @@ struct FrameClock {
 /// Decides how much of a picture can be afforded: fewer pictures a second first, then smaller ones.
 ///
 /// Takes in what each picture cost. Steps down as soon as a second was too dear, before anything queues, and up again
-/// only when there was room for long.
+/// only when there was room for long. Where pictures are missed although they cost little, others have the processor:
+/// fewer pictures may help then, smaller ones do not.
 struct OverloadGovernor {
     struct Level: Equatable {
         /// Of the pictures a second, in percent.
@@ -62,6 +63,10 @@ struct OverloadGovernor {
     /// Of the time between two pictures.
     static let tooMuch = 0.85
     static let little = 0.45
+    /// Pictures in a second.
+    private static let mayMiss = 5
+    /// The last level that only makes fewer pictures.
+    private static let lowestByRate = 2
     private static let window = Duration.seconds(1)
     private static let patience = Duration.seconds(8)
 
@@ -86,9 +91,10 @@ struct OverloadGovernor {
         let elapsed = now - start
         guard elapsed >= Self.window else { return false }
         let load = Double(spent.wholeNanoseconds) / Double(max(elapsed.wholeNanoseconds, 1))
-        let hasMissed = self.missed > 3
+        let hasMissed = self.missed > Self.mayMiss
         (spent, self.missed, windowStart) = (.zero, 0, now)
-        if (load > Self.tooMuch || hasMissed), index + 1 < Self.levels.count {
+        let lowest = load > Self.little ? Self.levels.count - 1 : Self.lowestByRate
+        if (load > Self.tooMuch || hasMissed), index < lowest {
             index += 1
             calmSince = nil
             return true

@@ -159,6 +159,13 @@ import Wire
             now = now + .milliseconds(33)
         }
         #expect(governor.index == 0)
+        // Others have the processor: smaller pictures would not help.
+        for _ in 0..<1_000 {
+            _ = governor.note(.milliseconds(3), missed: 1, at: now)
+            now = now + .milliseconds(66)
+        }
+        #expect(governor.level.size == 100)
+        #expect(governor.level.rate < 100)
     }
 
     @Test(arguments: UInt64(1)...40) func `survive packets that make no sense`(seed: UInt64) throws {
