@@ -19,7 +19,7 @@ extension Picture {
 
     /// A blurred copy: shrunk to a few samples and stretched again, twice, so that no edges stay.
     package func blurred() throws(CodecError) -> Picture {
-        let small = try scaled(width: max(width / 24, 4), height: max(height / 24, 4))
+        let small = try scaled(width: max(width / 32, 4), height: max(height / 32, 4))
         let middle = try small.scaled(width: max(width / 6, 4), height: max(height / 6, 4))
         return try middle.scaled(width: width, height: height)
     }

@@ -57,7 +57,7 @@ import Wire
             return abs(Int(left) - Int(right))
         }
         #expect(try step(sharp) > 150)
-        #expect(try step(soft) < 100)
+        #expect(try step(soft) < 130)
         #expect((soft.width, soft.height) == (640, 360))
     }
 
@@ -96,6 +96,7 @@ import Wire
             if frames.count == 3 { break }
         }
         #expect(frames.map(\.isKeyFrame) == [true, false, true])
-        #expect(frames[1].bytes.count < 600)
+        // In two seconds: at most a few kbit/s.
+        #expect(frames[1].bytes.count < 1_500)
     }
 }

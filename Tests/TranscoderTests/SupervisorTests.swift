@@ -99,7 +99,7 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
         let supervisor = supervisor()
         defer { supervisor.stop() }
         let file = try SampleVideo.ffmpeg([
-            "-f", "lavfi", "-i", "testsrc2=s=1280x720:r=30,noise=alls=12", "-frames:v", "1", "-c:v", "libvpx",
+            "-f", "lavfi", "-i", "testsrc2=s=1280x720:r=30", "-frames:v", "1", "-c:v", "libvpx",
             "-deadline", "realtime", "-b:v", "3M", "-f", "ivf", "-",
         ])
         let request = PreviewRequest(

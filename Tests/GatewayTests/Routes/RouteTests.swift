@@ -79,7 +79,7 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
             let responses: [String: Response]
         }
         struct Path: Decodable {
-            let get, post, patch, delete, head: Operation?
+            let get, post, put, patch, delete, head: Operation?
             let parameters: [Parameter]?
             struct Parameter: Decodable {
                 let name: String?
@@ -103,7 +103,8 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         var described: [String: String] = [:]
         for (path, item) in document.paths {
             let operations = [
-                ("GET", item.get), ("POST", item.post), ("PATCH", item.patch), ("DELETE", item.delete),
+                ("GET", item.get), ("POST", item.post), ("PUT", item.put), ("PATCH", item.patch),
+                ("DELETE", item.delete),
             ]
             for (method, operation) in operations {
                 guard let operation else { continue }
