@@ -79,7 +79,10 @@ function likely() {
   return feed.beside(heading) || !feed.beside(other) ? heading : other;
 }
 
-/** Makes ready what a swipe would show. @param {"forward" | "backward"} direction */
+/**
+ * Makes ready what a swipe would show.
+ * @param {"forward" | "backward"} direction
+ */
 function showBehind(direction) {
   const { backSide } = cube;
   const story = feed.beside(direction);

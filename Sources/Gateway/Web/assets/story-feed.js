@@ -75,13 +75,19 @@ const RETURN_MS = 30_000;
 const PATIENCE_MS = 2500;
 
 export class StoryFeed extends FeedPlace {
-  /** Why it `failed`, or why the last attempt came to nothing. @type {Error | null} */
+  /**
+   * Why it `failed`, or why the last attempt came to nothing.
+   * @type {Error | null}
+   */
   error = null;
 
   /** @type {FeedState} */
   #state = "idle";
   #isPlaying = false;
-  /** What a swipe shows beside the current story, and whether our asking brought it there. @type {{ id: string, isOurs: boolean } | null} */
+  /**
+   * What a swipe shows beside the current story, and whether our asking brought it there.
+   * @type {{ id: string, isOurs: boolean } | null}
+   */
   #peeked = null;
   #isReplaced = false;
   /** The server said that nobody is live. */
@@ -90,9 +96,15 @@ export class StoryFeed extends FeedPlace {
   #hasSwiped = false;
   #hasConnected = false;
   #connections = 0;
-  /** What was asked for instead of what the server preloaded. @type {string | null} */
+  /**
+   * What was asked for instead of what the server preloaded.
+   * @type {string | null}
+   */
   #corrected = null;
-  /** Where the viewer was before the server could not bring them back there. @type {{ id: string, until: number } | null} */
+  /**
+   * Where the viewer was before the server could not bring them back there.
+   * @type {{ id: string, until: number } | null}
+   */
   #left = null;
   /** @type {number | undefined} */
   #repeat;
@@ -102,7 +114,8 @@ export class StoryFeed extends FeedPlace {
   #session = null;
 
   /** @param {StoryFeedOptions} [options] */
-  constructor({ origin = location.origin, stream = null, preload = "eager", withToken: act } = {}) {
+  constructor(options = {}) {
+    const { origin = location.origin, stream = null, preload = "eager", withToken: act } = options;
     const withViewerToken = act ?? ((action) => withToken("*", "viewer", action));
     super(new FeedNews(origin, withViewerToken, () => knownToken("*", "viewer")));
     this.preload = preload;
@@ -144,12 +157,18 @@ export class StoryFeed extends FeedPlace {
     return this.#state;
   }
 
-  /** The two slots of the connection there is; none before the first. @returns {Slot[]} */
+  /**
+   * The two slots of the connection there is; none before the first.
+   * @returns {Slot[]}
+   */
   get slots() {
     return this.#session?.slots ?? [];
   }
 
-  /** The slot that carries a story; null while none does. @param {string | null | undefined} id */
+  /**
+   * The slot that carries a story; null while none does.
+   * @param {string | null | undefined} id
+   */
   slotOf(id) {
     return this.#session?.slotOf(id ?? null) ?? null;
   }
@@ -353,7 +372,11 @@ export class StoryFeed extends FeedPlace {
     if (performance.now() < left.until) this.go(left.id);
   }
 
-  /** @param {string} from @param {string} to @param {"ended" | "not-permitted"} reason */
+  /**
+   * @param {string} from
+   * @param {string} to
+   * @param {"ended" | "not-permitted"} reason
+   */
   #moved(from, to, reason) {
     clearTimeout(this.#patience);
     // Somebody who is somewhere else already stays there; the server has heard of it, or will in a moment.

@@ -7,7 +7,11 @@
 
 const DIGITS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz#$%*+,-.:;=?@[]^_{|}~";
 
-/** @param {string} text @param {number} from @param {number} to */
+/**
+ * @param {string} text
+ * @param {number} from
+ * @param {number} to
+ */
 function number(text, from, to) {
   let value = 0;
   for (let index = from; index < to; index++) {

@@ -14,7 +14,10 @@ import { Side } from "./side.js";
 export class Cube extends EventTarget {
   /** @type {[Side, Side]} */
   sides = [new Side(), new Side()];
-  /** Which side is in view. @type {0 | 1} */
+  /**
+   * Which side is in view.
+   * @type {0 | 1}
+   */
   front = 0;
   /** Turns like a cube, or slides. */
   isFlat = false;
@@ -94,7 +97,10 @@ export class Cube extends EventTarget {
   }
 }
 
-/** @param {number} offset in screens @param {"x" | "y"} axis */
+/**
+ * @param {number} offset in screens
+ * @param {"x" | "y"} axis
+ */
 function slide(offset, axis) {
   return axis === "x" ? `translate3d(${offset * 100}%, 0, 0)` : `translate3d(0, ${offset * 100}%, 0)`;
 }

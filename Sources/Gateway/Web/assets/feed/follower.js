@@ -27,7 +27,10 @@ export class FeedFollower extends EventTarget {
   #timer;
   /** @type {number | undefined} */
   #heartbeat;
-  /** Streams of our pages, told again to each new socket. @type {Set<string>} */
+  /**
+   * Streams of our pages, told again to each new socket.
+   * @type {Set<string>}
+   */
   #watched = new Set();
 
   /**

@@ -54,7 +54,10 @@ export class Gestures {
     swipe.decisions.tap = (x) => this.#tapped(x);
   }
 
-  /** @param {"forward" | "backward"} direction @param {"x" | "y"} [axis] */
+  /**
+   * @param {"forward" | "backward"} direction
+   * @param {"x" | "y"} [axis]
+   */
   step(direction, axis = "x") {
     const hasMoved = this.swipe.step(direction, axis, performance.now(), this.handlers.way());
     this.wake();

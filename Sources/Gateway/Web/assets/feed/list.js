@@ -28,7 +28,10 @@
 const LIMIT = 1000;
 
 export class StoryList {
-  /** Where the viewer is. @type {string | null} */
+  /**
+   * Where the viewer is.
+   * @type {string | null}
+   */
   current = null;
 
   /** @type {Map<string, Story>} */
@@ -40,7 +43,10 @@ export class StoryList {
     return this.#order.length;
   }
 
-  /** In order. @returns {Story[]} */
+  /**
+   * In order.
+   * @returns {Story[]}
+   */
   get stories() {
     return this.#order.map((id) => /** @type {Story} */ (this.#stories.get(id)));
   }
@@ -50,7 +56,10 @@ export class StoryList {
     return this.current === null ? -1 : this.#order.indexOf(this.current);
   }
 
-  /** @param {string | null | undefined} id @returns {Story | null} */
+  /**
+   * @param {string | null | undefined} id
+   * @returns {Story | null}
+   */
   get(id) {
     return this.#stories.get(id ?? "") ?? null;
   }
@@ -148,7 +157,10 @@ export class StoryList {
     this.#order.splice(this.index + 1, 0, story.id);
   }
 
-  /** @param {string} id @returns {boolean} whether it was there */
+  /**
+   * @param {string} id
+   * @returns {boolean} whether it was there
+   */
   remove(id) {
     const place = this.#order.indexOf(id);
     if (place < 0) return false;
@@ -158,12 +170,19 @@ export class StoryList {
     return true;
   }
 
-  /** @param {string} id @param {Partial<Story>} news @returns {boolean} whether anything changed */
+  /**
+   * @param {string} id
+   * @param {Partial<Story>} news
+   * @returns {boolean} whether anything changed
+   */
   edit(id, news) {
     return this.#stories.has(id) && this.#update(/** @type {Story} */ ({ ...news, id }));
   }
 
-  /** @param {Story} story @returns {boolean} whether it is here */
+  /**
+   * @param {Story} story
+   * @returns {boolean} whether it is here
+   */
   #update(story) {
     const old = this.#stories.get(story.id);
     if (old) this.#stories.set(story.id, { ...old, ...pick(story) });

@@ -97,7 +97,10 @@ export class FeedNews extends EventTarget {
     this.dispatchEvent(new Event("change"));
   }
 
-  /** What the WebSocket tells. @param {any} message */
+  /**
+   * What the WebSocket tells.
+   * @param {any} message
+   */
   #heard(message) {
     if (message.type === "snapshot") {
       this.reader.count = message.count ?? 0;

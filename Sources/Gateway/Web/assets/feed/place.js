@@ -8,7 +8,10 @@
  */
 
 export class FeedPlace extends EventTarget {
-  /** Of the last swipe. @type {Direction} */
+  /**
+   * Of the last swipe.
+   * @type {Direction}
+   */
   direction = "forward";
   /** The viewer has swiped on behind the last story. */
   isAtEnd = false;
@@ -20,7 +23,10 @@ export class FeedPlace extends EventTarget {
     this.list = news.list;
   }
 
-  /** In the order in which they are swiped through. @returns {Story[]} */
+  /**
+   * In the order in which they are swiped through.
+   * @returns {Story[]}
+   */
   get stories() {
     return this.list.stories;
   }
@@ -40,18 +46,27 @@ export class FeedPlace extends EventTarget {
     return this.news.count;
   }
 
-  /** @param {string | null | undefined} id @returns {Story | null} */
+  /**
+   * @param {string | null | undefined} id
+   * @returns {Story | null}
+   */
   story(id) {
     return this.list.get(id);
   }
 
-  /** What a swipe in this direction leads to; null where there is nothing. @param {Direction} direction */
+  /**
+   * What a swipe in this direction leads to; null where there is nothing.
+   * @param {Direction} direction
+   */
   beside(direction) {
     if (this.isAtEnd) return direction === "backward" ? this.current : this.list.beside(1);
     return this.list.beside(direction === "forward" ? 1 : -1);
   }
 
-  /** Whether one may swipe there: behind the last story comes the end. @param {Direction} direction */
+  /**
+   * Whether one may swipe there: behind the last story comes the end.
+   * @param {Direction} direction
+   */
   mayGo(direction) {
     return this.beside(direction) !== null || direction === "forward" && !this.isAtEnd && this.current !== null;
   }

@@ -34,7 +34,10 @@ export class FeedReader {
     this.withToken = withToken;
   }
 
-  /** The next page; null when it cannot be had now. @returns {Promise<Story[] | null>} */
+  /**
+   * The next page; null when it cannot be had now.
+   * @returns {Promise<Story[] | null>}
+   */
   async read() {
     if (this.isBusy) return null;
     this.isBusy = true;
@@ -60,9 +63,11 @@ export class FeedReader {
    */
   async readAnew(count) {
     const items = [];
+    /** @type {string | null} */
     let cursor = null;
     try {
       for (let page = 0; page < PAGES_ANEW; page++) {
+        /** @type {{ items: Story[], next: string, last: boolean }} */
         const answer = await this.#page(LARGEST_PAGE, cursor);
         items.push(...answer.items);
         cursor = answer.next;
@@ -77,7 +82,10 @@ export class FeedReader {
     return items;
   }
 
-  /** Whether what was read anew is all, or so much more that what is not in it is gone. @param {number} count */
+  /**
+   * Whether what was read anew is all, or so much more that what is not in it is gone.
+   * @param {number} count
+   */
   reachesBeyond(count) {
     return this.isWhole || this.#readAnew >= count + LARGEST_PAGE;
   }
@@ -106,7 +114,10 @@ export class FeedReader {
     return this.#get(`/v1/feed?limit=${limit}${after}`);
   }
 
-  /** @param {string} path @returns {Promise<any>} */
+  /**
+   * @param {string} path
+   * @returns {Promise<any>}
+   */
   #get(path) {
     return this.withToken(async (token) => {
       const headers = token ? { Authorization: `Bearer ${token}` } : undefined;

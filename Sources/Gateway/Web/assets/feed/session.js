@@ -40,10 +40,10 @@ export class FeedSession extends MediaSession {
     // Known to both sides in advance, so that it is open as soon as the connection is.
     this.control = peer.createDataChannel("control", { negotiated: true, id: 0 });
     this.control.addEventListener("message", ({ data }) => this.receive(JSON.parse(data)));
-    this.slots = [0, 1].map((index) => ({
+    this.slots = /** @type {[Slot, Slot]} */ ([0, 1].map((index) => ({
       index, media: new MediaStream(), stream: index === 0 ? stream : null,
       quality: index === 0 && stream ? "full" : null, since: 0,
-    }));
+    })));
     const kinds = { audio: 0, video: 0 };
     // In the order of the offer: the first audio and the first video are slot 0.
     for (const { receiver } of peer.getTransceivers()) {
@@ -52,12 +52,18 @@ export class FeedSession extends MediaSession {
     }
   }
 
-  /** The slot that carries a stream. @param {string | null} stream */
+  /**
+   * The slot that carries a stream.
+   * @param {string | null} stream
+   */
   slotOf(stream) {
     return stream === null ? null : this.slots.find((slot) => slot.stream === stream) ?? null;
   }
 
-  /** The first picture may come before the server's first word about the slots. @param {string | null} stream */
+  /**
+   * The first picture may come before the server's first word about the slots.
+   * @param {string | null} stream
+   */
   guess(stream) {
     const [slot] = this.slots;
     if (this.isTold || slot.stream !== null || stream === null) return;
@@ -82,7 +88,10 @@ export class FeedSession extends MediaSession {
     this.#post(type, body).catch(() => {});
   }
 
-  /** @param {string} type @param {object} body */
+  /**
+   * @param {string} type
+   * @param {object} body
+   */
   async #post(type, body) {
     const response = await fetch(`${this.resource}/${type}`, {
       method: "POST",

@@ -22,12 +22,18 @@ const TRUST_MS = 400;
 
 /** Fires `frame` (detail: id, at) when the first frame of a story is on the screen. */
 export class Side extends EventTarget {
-  /** What is shown; null shows the end. @type {Story | null} */
+  /**
+   * What is shown; null shows the end.
+   * @type {Story | null}
+   */
   story = null;
   /** Whether the video itself is seen. */
   isUncovered = false;
 
-  /** What the video has to carry before it may be seen. @type {{ id: string, since: number, at: number } | null} */
+  /**
+   * What the video has to carry before it may be seen.
+   * @type {{ id: string, since: number, at: number } | null}
+   */
   #awaited = null;
   #isListening = false;
   #isMuted = true;

@@ -7,7 +7,10 @@ import { studio } from "./menu.js";
 
 /** @typedef {import("../story-feed.js").StoryFeed} StoryFeed */
 
-/** The brand's words for every state of the feed. @type {Record<string, [string, string]>} */
+/**
+ * The brand's words for every state of the feed.
+ * @type {Record<string, [string, string]>}
+ */
 const WORDS = {
   idle: ["Paused", ""],
   connecting: ["Looking who is live…", ""],
@@ -50,7 +53,10 @@ export function makeStatus(feed) {
   feed.addEventListener("change", update);
   update();
   return {
-    /** Once a second. @param {boolean} isSeen whether there is a picture of the current story */
+    /**
+     * Once a second.
+     * @param {boolean} isSeen whether there is a picture of the current story
+     */
     tick(isSeen) {
       const id = isSeen || feed.state !== "playing" ? "" : feed.current?.id ?? "";
       blank = { id, seconds: id !== "" && id === blank.id ? blank.seconds + 1 : 0 };

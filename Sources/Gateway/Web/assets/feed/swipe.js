@@ -38,7 +38,10 @@ const REST = 0.0015;
  * @property {(x: number, y: number) => void} [tap]
  */
 
-/** @param {number} sign @returns {Direction} */
+/**
+ * @param {number} sign
+ * @returns {Direction}
+ */
 const directionOf = (sign) => (sign > 0 ? "forward" : "backward");
 /** @param {Direction} direction */
 export const signOf = (direction) => (direction === "forward" ? 1 : -1);
@@ -47,9 +50,15 @@ export class Swipe {
   /** @type {"resting" | "held" | "dragging" | "settling"} */
   state = "resting";
   progress = 0;
-  /** Along which the picture turns. @type {"x" | "y"} */
+  /**
+   * Along which the picture turns.
+   * @type {"x" | "y"}
+   */
   axis = "x";
-  /** The story in this direction was asked for and neither committed nor called off. @type {Direction | null} */
+  /**
+   * The story in this direction was asked for and neither committed nor called off.
+   * @type {Direction | null}
+   */
   peeked = null;
 
   /** @type {Way} */
@@ -92,6 +101,7 @@ export class Swipe {
    * The finger moves.
    * @param {{ x: number, y: number, at: number }} point
    * @param {Way} way
+   * @returns {void}
    */
   move(point, way) {
     if (this.state !== "held" && this.state !== "dragging") return;
@@ -136,7 +146,10 @@ export class Swipe {
     this.decisions.peek(direction);
   }
 
-  /** In screens a second. @param {number} at */
+  /**
+   * In screens a second.
+   * @param {number} at
+   */
   #speed(at) {
     const trail = this.#trail.filter((each) => each.at >= at - MEMORY_MS);
     const [first, last] = [trail[0], trail[trail.length - 1]];
@@ -178,7 +191,10 @@ export class Swipe {
     return Math.sign(this.#wish - this.#base) === sign || Math.abs(this.#wish) > 0.5;
   }
 
-  /** The browser took the gesture away, or what it was about is gone. @param {number} at */
+  /**
+   * The browser took the gesture away, or what it was about is gone.
+   * @param {number} at
+   */
   abandon(at) {
     if (this.state === "resting" || this.state === "settling") return;
     this.#cancel();
@@ -242,7 +258,10 @@ export class Swipe {
     this.decisions.cancel();
   }
 
-  /** @param {number} speed @param {number} at */
+  /**
+   * @param {number} speed
+   * @param {number} at
+   */
   #settle(speed, at) {
     this.#spring = { from: this.progress, speed: Math.max(-8, Math.min(8, speed)), at };
     this.state = Math.abs(this.progress) < REST && speed === 0 ? "resting" : "settling";
