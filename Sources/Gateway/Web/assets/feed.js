@@ -261,7 +261,10 @@ function say(message) {
 follow(calm, () => (cube.isFlat = calm.matches));
 const status = makeStatus(feed);
 setInterval(() => {
-  for (const side of cube.sides) side.words.tick();
+  for (const side of cube.sides) {
+    side.words.tick();
+    side.remind();
+  }
   status.tick(cube.frontSide.isUncovered);
 }, 1000);
 addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));

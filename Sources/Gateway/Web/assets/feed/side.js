@@ -35,7 +35,8 @@ export class Side extends EventTarget {
    * @type {{ id: string, since: number, at: number } | null}
    */
   #awaited = null;
-  #isListening = false;
+  /** The request for the next frame. */
+  #request = 0;
   #isMuted = true;
   #drawnHash = "";
   #pictureURL = "";
@@ -151,10 +152,9 @@ export class Side extends EventTarget {
   }
 
   #listen() {
-    if (this.#isListening) return;
-    this.#isListening = true;
-    this.video.requestVideoFrameCallback((/** @type {number} */ now, /** @type {any} */ frame) => {
-      this.#isListening = false;
+    // Firefox forgets some requests that were made before a pause.
+    this.video.cancelVideoFrameCallback(this.#request);
+    this.#request = this.video.requestVideoFrameCallback((/** @type {number} */ now, /** @type {any} */ frame) => {
       const awaited = this.#awaited;
       if (!awaited) return;
       const received = frame.receiveTime ?? (now - awaited.at > TRUST_MS ? Infinity : -Infinity);
@@ -167,6 +167,11 @@ export class Side extends EventTarget {
       if (this.root.classList.contains("is-bare")) this.#paintAmbient();
       this.dispatchEvent(new CustomEvent("frame", { detail: { id: awaited.id, at: now } }));
     });
+  }
+
+  /** Asks again for a frame that should have come. */
+  remind() {
+    if (this.#awaited && performance.now() - this.#awaited.at > TRUST_MS) this.#listen();
   }
 
   /** What is around a picture that does not fill the screen: itself, blurred, where no BlurHash says it. */
