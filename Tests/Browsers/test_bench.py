@@ -178,6 +178,52 @@ def test_ramp(server: Server, stream: str) -> None:
     assert report["ramp"].get("maximum") == 4 or levels[-1]["limit"]
 
 
+FEED = ["--viewers", "4", "--bitrate", "300k", "--key-frame-every", "2s", "--swipe-rate", "8", "--duration", "4s"]
+
+
+@pytest.mark.parametrize("preload", ["eager", "on-swipe"])
+def test_feed(server: Server, stream: str, tmp_path: Path, preload: str) -> None:
+    page = tmp_path / "report.html"
+    report = measure("feed", server.origin, stream, *FEED, "--streams", "5", "--preload", preload, "--html", str(page))
+    check_viewers(report, 4)
+    swiping = report["swiping"]
+    assert swiping["preload"] == preload
+    assert 16 <= swiping["swipes"] <= 48 and swiping["refused"] == swiping["moved"] == 0
+    # Seen in what came, not in what the server says.
+    assert swiping["mostAttached"] == 2 and swiping["momentsOverTwo"] == swiping["strays"] == 0
+    assert swiping["brokenStarts"] == 0
+    assert 1 <= swiping["keyFrameRequestsAtMost"] <= 4
+    measured = 0
+    for way in ("preloaded", "cold"):
+        delays = swiping[way]
+        for kind in ("packet", "frame", "audio"):
+            if values := delays.get(kind):
+                assert 0 < values["p50"] <= values["p95"] <= values["maximum"] < 2_000
+        measured += (delays.get("frame") or {"count": 0})["count"]
+    assert measured >= swiping["swipes"] - swiping["unfinished"] - 4
+    assert swiping["preloaded"]["frame"]["count"] > 0
+    assert "focus to complete frame" in page.read_text()
+
+
+def test_feed_of_live_streams(server: Server, stream: str) -> None:
+    publisher = subprocess.Popen(
+        [str(binary().with_name("sfu-bench")), "publish", server.origin, "--stream", stream, "--streams", "3", "--duration",
+         "60s", "--bitrate", "300k"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+        stdin=subprocess.DEVNULL)
+    try:
+        assert publisher.stderr is not None
+        assert "3 publishing to" in publisher.stderr.readline()
+        names = ",".join(f"{stream}-{number}" for number in (1, 2, 3))
+        report = measure("feed", server.origin, stream, *FEED, "--streams", names)
+        assert report.get("publishing") is None
+        assert report["clients"]["gotFirstFrame"] == 4 and report["clients"]["publishers"] == 0
+        assert report["swiping"]["swipes"] > 10 and report["swiping"]["mostAttached"] == 2
+        assert report["swiping"]["brokenStarts"] == 0 and report["swiping"]["cold"]["frame"]["count"] > 0
+    finally:
+        publisher.send_signal(2)
+        publisher.wait(15)
+
+
 @pytest.fixture(scope="module")
 def film(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A second of a test picture and a tone, in each of the formats."""
@@ -233,6 +279,7 @@ def test_another_server(other: OtherServer, film: dict[str, Path]) -> None:
     (["play", "{origin}", "--stream", "nobody"], 1, "HTTP 409"),
     (["load", "{origin}", "--file", __file__], 2, "neither an IVF nor a WebM file"),
     (["load", "http://192.0.2.1:8080"], 2, "--i-own-this-server"),
+    (["feed", "--streams", "ann,ann"], 2, "two or more streams like a,b,c"),
     (["load", "--viewer", "3"], 2, "did you mean --viewers?"),
     ([], 2, "say what to do"),
 ])
@@ -243,7 +290,7 @@ def test_errors_say_what_is_wrong(server: Server, arguments: list[str], status: 
     assert len(result.stderr.splitlines()) <= 3, result.stderr
 
 
-@pytest.mark.parametrize("command", ["", "publish", "play", "load", "join-storm", "churn"])
+@pytest.mark.parametrize("command", ["", "publish", "play", "load", "join-storm", "churn", "feed"])
 def test_help(command: str) -> None:
     result = run(*filter(None, [command, "--help"]))
     assert result.returncode == 0 and result.stderr == ""

@@ -45,3 +45,41 @@ package struct MediaStamp: Equatable, Sendable {
         return descriptor.length + (isKeyFrame ? 10 : 3)
     }
 }
+
+/// Which stream a packet of synthetic media belongs to, as it is written behind the packet's stamp.
+///
+/// It tells a receiver what a server put into a slot, whatever the server says of it. Sixteen bits tell it from other
+/// bytes; the rest is a hash of the stream's name.
+/// - Source: FNV-1a, RFC 9923.
+package struct StreamTag: Hashable, Sendable {
+    private static let mark: UInt64 = 0x5EED << 48
+    private static let mask: UInt64 = 1 << 48 - 1
+    /// Bytes in a payload.
+    package static let length = 8
+    /// Behind the stamp of video stand the frame's number and the packet's.
+    package static let offsetInVideo = MediaStamp.length + 6
+    package static let offsetInAudio = MediaStamp.length
+    /// From a tag to the stamp behind it, which says when the media was captured.
+    package static let toCapture = length
+
+    package let bits: UInt64
+
+    package init(stream name: String) {
+        let hash = name.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        bits = Self.mark | (hash ^ hash >> 48) & Self.mask
+    }
+
+    /// - Returns: nil if the bits are no tag.
+    package init?(bits: UInt64) {
+        guard bits & ~Self.mask == Self.mark else { return nil }
+        self.bits = bits
+    }
+
+    /// Overwrites what stands at `offset`; a payload that is too short stays as it is.
+    package func write(to payload: inout [UInt8], at offset: Int) {
+        guard offset >= 0, offset + Self.length <= payload.count else { return }
+        for index in 0..<Self.length {
+            payload[offset + index] = UInt8(truncatingIfNeeded: bits >> UInt64(56 - 8 * index))
+        }
+    }
+}

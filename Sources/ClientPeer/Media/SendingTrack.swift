@@ -49,16 +49,18 @@ package struct SendingTrack {
     /// - Parameters:
     ///   - transport: the connection's transport-wide counter (RFC draft-holmer-rmcat-transport-wide-cc).
     ///   - audioLevel: -dBov of RFC 6464; nil to say nothing.
+    ///   - captured: when the media was; nil for now.
     package mutating func send(
         _ payload: [UInt8], timestamp: UInt32, marker: Bool, audioLevel: UInt8? = nil,
-        transport: inout UInt16, at now: MonotonicTime, over connection: ClientConnection,
+        captured: MonotonicTime? = nil, transport: inout UInt16, at now: MonotonicTime,
+        over connection: ClientConnection,
         into sink: inout some DatagramSink & ~Copyable
     ) throws(SRTPError) {
         let index = nextIndex
         nextIndex += 1
         kept[Int(index % UInt64(Self.keptPackets))] = Kept(
             index: index, payload: payload, timestamp: timestamp, marker: marker)
-        stream.sent(payloadSize: payload.count, timestamp: timestamp, captured: now, at: now)
+        stream.sent(payloadSize: payload.count, timestamp: timestamp, captured: captured ?? now, at: now)
         let introduces = stream.packetCount <= UInt64(Self.introductions)
         try write(
             payload, index: index, payloadType: format.payloadType, ssrc: ssrc, timestamp: timestamp,

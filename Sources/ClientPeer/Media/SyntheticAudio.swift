@@ -41,11 +41,17 @@ package struct SyntheticAudio {
 
     /// The stamp of a packet made here.
     package static func stamp(in payload: Span<UInt8>) throws(WireError) -> MediaStamp? {
+        guard let offset = try stampOffset(in: payload) else { return nil }
+        return MediaStamp(bits: try payload.uint64(at: offset))
+    }
+
+    /// Where the stamp of a packet made here stands; nil in other packets.
+    package static func stampOffset(in payload: Span<UInt8>) throws(WireError) -> Int? {
         guard try payload.uint8(at: 0) == tableOfContents, try payload.uint8(at: 1) == frameCount else {
             return nil
         }
         var offset = 2
         while try payload.uint8(at: offset) == 255 { offset &+= 1 }
-        return MediaStamp(bits: try payload.uint64(at: offset &+ 1 &+ silence.count))
+        return offset &+ 1 &+ silence.count
     }
 }

@@ -75,10 +75,12 @@ enum CommandLineParser {
     private static func check(_ options: Options) throws(UsageError) {
         let target = options.target
         var hosts: [String] = []
-        if options.command.publishes {
+        if options.command.publishes, target.liveStreams.isEmpty {
             hosts.append(try options.server.host(of: target.whip))
         }
-        if options.command.plays {
+        if options.command == .feed {
+            hosts.append(try options.server.host(of: target.feed))
+        } else if options.command.plays {
             hosts.append(try options.server.host(of: target.whep))
         }
         if !target.isOwned, let host = hosts.first(where: { !ServerAddress.isLoopback(host: $0) }) {
@@ -86,13 +88,17 @@ enum CommandLineParser {
                 "\(host) is not this machine. Load hurts: if the server is yours, say --i-own-this-server")
         }
         if target.keyID != nil, target.secret == nil { throw UsageError("--key-id wants --secret too") }
+        if options.command == .feed, options.media.bitrate == 0 {
+            throw UsageError("a feed is swiped through by its pictures: --bitrate must not be 0")
+        }
         if options.command.publishes, options.media.bitrate == 0, options.media.audioBitrate == 0 {
             throw UsageError("with neither video nor audio there is nothing to publish")
         }
         let audience = options.audience
         let most = max(audience.viewers, audience.ramp == nil ? 0 : audience.rampMaximum) + audience.playing
-        guard most * target.streams <= 50_000 else {
-            throw UsageError("\(most * target.streams) viewers are more than one tool can be: 50000")
+        let viewers = options.command == .feed ? most : most * target.streams
+        guard viewers <= 50_000 else {
+            throw UsageError("\(viewers) viewers are more than one tool can be: 50000")
         }
     }
 }

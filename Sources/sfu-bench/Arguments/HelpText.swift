@@ -78,6 +78,11 @@ enum HelpText {
                 ]
             case .joinStorm: ["sfu-bench join-storm --viewers 300 --playing 100"]
             case .churn: ["sfu-bench churn --viewers 100 --join-rate 20 --duration 5m"]
+            case .feed:
+                [
+                    "sfu-bench feed --streams 20 --viewers 500 --swipe-rate 500 --bitrate 500k",
+                    "sfu-bench feed --streams ann,bob,cem --preload on-swipe --jumps 50",
+                ]
             }
         return "Examples:\n" + lines.map { "  \($0)\n" }.joined()
     }

@@ -40,7 +40,7 @@ struct OptionDefinition: Sendable {
 extension OptionDefinition {
     /// Every option there is, in the order of `--help`.
     static let table =
-        targetOptions + mediaOptions + audienceOptions + timingOptions + machineOptions
+        targetOptions + mediaOptions + audienceOptions + swipingOptions + timingOptions + machineOptions
         + reportOptions
 
     private static let targetOptions = [
@@ -49,8 +49,14 @@ extension OptionDefinition {
             guard !text.isEmpty, text.utf8.count <= 64 else { throw UsageError("--stream wants a name") }
             options.target.stream = text
         },
-        OptionDefinition("--streams", "N", .target, "use N streams, NAME-1 to NAME-N (default 1)") {
-            options, text throws(UsageError) in
+        OptionDefinition(
+            "--streams", "N", .target,
+            "use N streams, NAME-1 to NAME-N (default 1, feed 8); feed also takes names of live ones: a,b,c"
+        ) { options, text throws(UsageError) in
+            if options.command == .feed, text.contains(",") {
+                options.target.liveStreams = try OptionValue.names(text, "--streams")
+                return
+            }
             options.target.streams = try OptionValue.count(text, "--streams", 1...1_000)
         },
         OptionDefinition(
@@ -124,7 +130,7 @@ extension OptionDefinition {
     private static let audienceOptions = [
         OptionDefinition(
             "--viewers", "N", .audience, for: playing,
-            "viewers of each stream (default: play 1, load and churn 100, join-storm 300)"
+            "viewers of each stream (default: play 1, load and churn 100, join-storm 300); feed: of all (20)"
         ) { options, text throws(UsageError) in
             options.audience.viewers = try OptionValue.count(text, "--viewers", 0...20_000)
         },
@@ -142,11 +148,13 @@ extension OptionDefinition {
         },
         OptionDefinition(
             "--decrypt-every", "K", .audience, for: playing,
-            "decrypt one packet in K, which gives latencies (default 20)"
+            "decrypt one packet in K, which gives latencies (default 20); feed: all of one viewer in K (1)"
         ) { options, text throws(UsageError) in
             options.audience.decryptEvery = try OptionValue.count(text, "--decrypt-every", 1...10_000)
         },
-        OptionDefinition("--nack", nil, .audience, for: playing, "ask for lost packets") { options, _ in
+        OptionDefinition(
+            "--nack", nil, .audience, for: playing.subtracting([.feed]), "ask for lost packets"
+        ) { options, _ in
             options.audience.asksForRepair = true
         },
         OptionDefinition(

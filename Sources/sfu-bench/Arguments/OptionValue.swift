@@ -64,6 +64,23 @@ enum OptionValue {
         return Int(bits)
     }
 
+    /// Names of streams: `a,b,c`.
+    static func names(_ text: String, _ option: String) throws(UsageError) -> [String] {
+        let names = text.split(separator: ",").map(String.init)
+        let isGood = names.allSatisfy { name in
+            name.utf8.count <= 64
+                && name.utf8.allSatisfy { byte in
+                    let scalar = Unicode.Scalar(byte)
+                    return scalar.properties.isAlphabetic && byte < 128 || (48...57).contains(byte)
+                        || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+                }
+        }
+        guard names.count > 1, names.count <= 1_000, isGood, Set(names).count == names.count else {
+            throw UsageError("\(option) wants names of two or more streams like a,b,c, not \"\(text)\"")
+        }
+        return names
+    }
+
     /// CPU numbers: `1`, `0,2`, `4-7`.
     static func cpus(_ text: String, _ option: String) throws(UsageError) -> [Int] {
         var cpus: [Int] = []

@@ -3,7 +3,7 @@ import Wire
 
 /// What `sfu-bench` is asked to do.
 enum Command: String, CaseIterable, Sendable {
-    case publish, play, load, churn
+    case publish, play, load, churn, feed
     case joinStorm = "join-storm"
 
     var summary: String {
@@ -13,6 +13,7 @@ enum Command: String, CaseIterable, Sendable {
         case .load: "publish and play at once, and measure what the server does with it"
         case .joinStorm: "let many viewers join at the same moment, while others already play"
         case .churn: "let viewers come and go at a steady rate"
+        case .feed: "let viewers swipe through a story feed of many streams"
         }
     }
 
@@ -20,7 +21,7 @@ enum Command: String, CaseIterable, Sendable {
     var plays: Bool { self != .publish }
 
     /// The order of `--help`.
-    static let listed: [Command] = [.publish, .play, .load, .joinStorm, .churn]
+    static let listed: [Command] = [.publish, .play, .load, .joinStorm, .churn, .feed]
 }
 
 /// All that the command line says of one run.
@@ -42,7 +43,11 @@ struct Options: Equatable, Sendable {
             case .play: 1
             case .load, .churn: 100
             case .joinStorm: 300
+            case .feed: 20
             }
+        guard command == .feed else { return }
+        target.streams = 8
+        audience.decryptEvery = 1
     }
 }
 
@@ -51,6 +56,10 @@ struct TargetOptions: Equatable, Sendable {
     /// With several streams, `-1`, `-2` … follow.
     var stream = "bench"
     var streams = 1
+    /// Streams that are live already, for a feed.
+    var liveStreams: [String] = []
+    /// Where a session of the feed begins; `{stream}` is where the viewer starts.
+    var feed = "/v1/feed/sessions?stream={stream}"
     /// `{stream}` stands for the stream's name.
     var whip = "/whip/{stream}"
     var whep = "/whep/{stream}"
@@ -64,7 +73,8 @@ struct TargetOptions: Equatable, Sendable {
 
     /// The names of all streams.
     var streamNames: [String] {
-        streams == 1 ? [stream] : (1...max(streams, 1)).map { "\(stream)-\($0)" }
+        guard liveStreams.isEmpty else { return liveStreams }
+        return streams == 1 ? [stream] : (1...max(streams, 1)).map { "\(stream)-\($0)" }
     }
 }
 
@@ -102,6 +112,26 @@ struct AudienceOptions: Equatable, Sendable {
     /// Raise viewers until the limits are passed; the step, in viewers of each stream.
     var ramp: Int?
     var rampMaximum = 3_000
+    var swiping = SwipingOptions()
+}
+
+/// How viewers move through a feed.
+struct SwipingOptions: Equatable, Sendable {
+    enum Preload: String, CaseIterable, Sendable {
+        case eager
+        case onSwipe = "on-swipe"
+    }
+
+    var preload = Preload.eager
+    /// A second, of all viewers together; nil for one of each viewer in two seconds.
+    var rate: Double?
+    /// Of all swipes, those that go anywhere, 0 to 1.
+    var jumps = 0.1
+    /// Of the others, those that turn back.
+    var turns = 0.2
+    /// Of the others, those that are called off.
+    var callsOff = 0.05
+    var seed: UInt64 = 1
 }
 
 /// Which SRTP profiles clients offer.

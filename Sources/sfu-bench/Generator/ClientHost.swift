@@ -40,6 +40,7 @@ struct ClientHost: ClientHandler {
     private enum Client {
         case viewer(Viewer)
         case publisher(Publisher)
+        case swiper(FeedViewer)
     }
 
     private struct Entry {
@@ -112,6 +113,10 @@ struct ClientHost: ClientHandler {
                 Viewer(
                     setup, settings, dtls: dtls, sink: sink, box: setup.isEarlier ? earlierBox : box,
                     seed: random.next(), at: now))
+        case .swipe(let settings):
+            client = .swiper(
+                FeedViewer(
+                    setup, settings, dtls: dtls, sink: sink, box: box, seed: random.next(), at: now))
         case .publish(let settings):
             client = .publisher(
                 Publisher(
@@ -129,6 +134,7 @@ struct ClientHost: ClientHandler {
         switch entry.client {
         case .viewer(let viewer): viewer.leave()
         case .publisher(let publisher): publisher.leave()
+        case .swiper(let viewer): viewer.leave()
         }
         lostBefore &+= sockets.remove(token: id)
     }
@@ -140,6 +146,9 @@ struct ClientHost: ClientHandler {
     ) {
         switch entries[token]?.client {
         case .viewer(let viewer):
+            if viewer.receive(&datagram, from: source, at: now) { entries[token]?.deadline = viewer.deadline }
+            if viewer.hasMilestones { notices += viewer.takeMilestones() }
+        case .swiper(let viewer):
             if viewer.receive(&datagram, from: source, at: now) { entries[token]?.deadline = viewer.deadline }
             if viewer.hasMilestones { notices += viewer.takeMilestones() }
         case .publisher(let publisher):
@@ -186,6 +195,10 @@ struct ClientHost: ClientHandler {
             viewer.advance(to: now)
             entries[id]?.deadline = viewer.deadline
             if viewer.hasMilestones { notices += viewer.takeMilestones() }
+        case .swiper(let viewer):
+            viewer.advance(to: now)
+            entries[id]?.deadline = viewer.deadline
+            if viewer.hasMilestones { notices += viewer.takeMilestones() }
         case .publisher(let publisher):
             publisher.advance(to: now)
             let deadline = publisher.deadline
@@ -213,7 +226,13 @@ struct ClientHost: ClientHandler {
         snapshot.publishers = publishers.count
         snapshot.viewers = entries.count - publishers.count
         for entry in entries.values {
-            guard case .viewer(let viewer) = entry.client, let last = viewer.lastPacket else { continue }
+            let last: MonotonicTime? =
+                switch entry.client {
+                case .viewer(let viewer): viewer.lastPacket
+                case .swiper(let viewer): viewer.lastPacket
+                case .publisher: nil
+                }
+            guard let last else { continue }
             if now.nanoseconds(since: last) > Self.stall { snapshot.stalled += 1 }
         }
         shared.publish(snapshot, thread: thread)

@@ -8,6 +8,7 @@ struct ClientSetup: Sendable {
     enum Purpose: Sendable {
         case view(ViewerSettings)
         case publish(PublisherSettings)
+        case swipe(FeedSettings)
     }
 
     /// Names it for ever.
@@ -30,6 +31,10 @@ struct PublisherSettings: Sendable {
     /// Of a file, made once for all publishers.
     var recordedVideo: RecordedVideo?
     var recordedAudio: RecordedAudio?
+    /// Written into synthetic media, so that viewers can tell streams apart.
+    var stream = ""
+    /// Among the streams of the run.
+    var number = 0
 }
 
 /// What generator threads are told.

@@ -11,6 +11,7 @@ struct MediaPacket: Sendable {
     let isKeyFrame: Bool
     /// Where the packet takes the time it leaves; nil in a recording, which stays as it is.
     let stampOffset: Int?
+    var captured = MonotonicTime.zero
 }
 
 /// Where a publisher's video comes from.
@@ -74,6 +75,9 @@ struct VideoSource {
 
 /// Where a publisher's audio comes from.
 struct AudioSource {
+    /// What synthetic packets name as their stream.
+    private let tag: StreamTag
+
     private enum Origin {
         case synthetic(SyntheticAudio)
         case recorded(RecordedAudio.Player)
@@ -87,6 +91,7 @@ struct AudioSource {
     /// - Returns: nil if no audio is wanted.
     init?(_ settings: PublisherSettings, using random: inout some RandomNumberGenerator) {
         timestamp = UInt32.random(in: 0...UInt32.max, using: &random)
+        tag = StreamTag(stream: settings.stream)
         if let recording = settings.recordedAudio {
             origin = .recorded(recording.player())
             packetInterval = recording.packetInterval
@@ -97,12 +102,17 @@ struct AudioSource {
         packetInterval = Int64(SyntheticAudio.packetMilliseconds) * 1_000_000
     }
 
-    mutating func nextPacket(at now: MonotonicTime) -> (payload: [UInt8], timestamp: UInt32) {
+    mutating func nextPacket(captured: MonotonicTime, at now: MonotonicTime) -> (
+        payload: [UInt8], timestamp: UInt32
+    ) {
         defer { timestamp &+= UInt32(packetInterval * 48 / 1_000_000) }
         switch origin {
         case .synthetic(let audio):
             var payload = audio.payload
             MediaStamp(now).write(to: &payload, at: audio.stampOffset)
+            let offset = audio.stampOffset + StreamTag.offsetInAudio
+            tag.write(to: &payload, at: offset)
+            MediaStamp(captured).write(to: &payload, at: offset + StreamTag.toCapture)
             return (payload, timestamp)
         case .recorded(var player):
             defer { origin = .recorded(player) }

@@ -29,6 +29,8 @@ final class Publisher {
     private var nextAudio = MonotonicTime.distantFuture
     private var nextKeyFrame = MonotonicTime.distantFuture
     private let keyFrameInterval: Int64
+    private let tag: StreamTag
+    private let number: Int
     private(set) var milestones: [Notice] = []
 
     init(
@@ -44,6 +46,8 @@ final class Publisher {
             credentials: setup.credentials, plan: setup.plan, localAddress: setup.socket.localAddress,
             dtls: dtls, at: now, using: &random)
         let media = settings.media
+        tag = StreamTag(stream: settings.stream)
+        number = settings.number
         keyFrameInterval = Int64(media.keyFrameInterval * 1e9)
         for line in setup.plan.lines where line.direction.sends {
             guard let encoding = line.encodings.first else { continue }
@@ -158,18 +162,25 @@ final class Publisher {
             let packets = video?.nextFrame() ?? []
             box.tally.framesSent &+= 1
             if packets.first?.isKeyFrame == true { box.tally.keyFramesSent &+= 1 }
-            for packet in packets { pacer.enqueue(packet, size: packet.payload.count, at: now) }
+            for var packet in packets {
+                packet.captured = nextFrame
+                pacer.enqueue(packet, size: packet.payload.count, at: now)
+            }
             nextFrame = nextFrame.advanced(byNanoseconds: interval)
         }
     }
 
     private func send(_ packet: MediaPacket, at now: MonotonicTime) {
         var payload = packet.payload
-        if let offset = packet.stampOffset { MediaStamp(now).write(to: &payload, at: offset) }
+        if let offset = packet.stampOffset {
+            MediaStamp(now).write(to: &payload, at: offset)
+            tag.write(to: &payload, at: offset + StreamTag.offsetInVideo)
+            MediaStamp(packet.captured).write(
+                to: &payload, at: offset + StreamTag.offsetInVideo + StreamTag.toCapture)
+        }
         try? videoTrack?.send(
-            payload, timestamp: packet.timestamp, marker: packet.marker, transport: &transportSequence,
-            at: now,
-            over: connection, into: &sink)
+            payload, timestamp: packet.timestamp, marker: packet.marker, captured: packet.captured,
+            transport: &transportSequence, at: now, over: connection, into: &sink)
         box.tally.packetsSent &+= 1
         box.tally.bytesSent &+= UInt64(payload.count)
     }
@@ -178,10 +189,10 @@ final class Publisher {
         guard nextAudio <= now, let interval = audio?.packetInterval else { return }
         if now.nanoseconds(since: nextAudio) > Self.longestDebt { nextAudio = now }
         while nextAudio <= now {
-            if let packet = audio?.nextPacket(at: now) {
+            if let packet = audio?.nextPacket(captured: nextAudio, at: now) {
                 try? audioTrack?.send(
-                    packet.payload, timestamp: packet.timestamp, marker: false, transport: &transportSequence,
-                    at: now, over: connection, into: &sink)
+                    packet.payload, timestamp: packet.timestamp, marker: false, captured: nextAudio,
+                    transport: &transportSequence, at: now, over: connection, into: &sink)
                 box.tally.packetsSent &+= 1
                 box.tally.bytesSent &+= UInt64(packet.payload.count)
             }
@@ -210,6 +221,7 @@ final class Publisher {
             switch packet {
             case .pictureLossIndication, .fullIntraRequest:
                 box.tally.keyFrameRequests &+= 1
+                box.tally.swiping.requested(of: number)
                 video?.requestKeyFrame()
             case .nack(let nack): answer(nack)
             default: continue

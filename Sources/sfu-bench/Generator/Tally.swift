@@ -38,6 +38,9 @@ struct Tally: Equatable, Sendable {
     /// How late bursts left, in nanoseconds.
     var lateness = LogHistogram()
 
+    // Viewers of a feed, and the publishers they watch.
+    var swiping = SwipeTally()
+
     // The thread.
     var closedByServer: UInt64 = 0
     var failures: UInt64 = 0
@@ -64,6 +67,7 @@ struct Tally: Equatable, Sendable {
         for counter in counters { sum[keyPath: counter] &+= right[keyPath: counter] }
         for histogram in histograms { sum[keyPath: histogram].add(right[keyPath: histogram]) }
         sum.processorTime += right.processorTime
+        sum.swiping = left.swiping + right.swiping
         return sum
     }
 
@@ -78,6 +82,7 @@ struct Tally: Equatable, Sendable {
             difference[keyPath: histogram] = self[keyPath: histogram].since(earlier[keyPath: histogram])
         }
         difference.processorTime -= earlier.processorTime
+        difference.swiping = swiping.since(earlier.swiping)
         return difference
     }
 

@@ -239,7 +239,7 @@ final class Viewer {
 
 /// What can be read of a packet that is still encrypted.
 /// - Source: RFC 3550 §5.1; padding, which `RTPHeader` wants to see, lies inside the ciphertext.
-private struct PublicHeader {
+struct PublicHeader {
     let marker: Bool
     let payloadType: UInt8
     let sequenceNumber: UInt16

@@ -15,6 +15,7 @@ enum HTMLReport {
             \(tiles(report))
             \(phaseTable(report.phases))
             \(rampTable(report.ramp))
+            \(swipingTable(report.swiping))
             \(plots(report).map(\.svg).map { "<figure>\($0)</figure>" }.joined(separator: "\n"))
             <details><summary>All numbers</summary><pre>\(HTMLText.escaped(TextReport.text(report)))</pre></details>
             </html>
@@ -24,7 +25,9 @@ enum HTMLReport {
 
     private static func setup(_ setup: Report.Setup) -> String {
         [
-            "\(setup.streams) × \(setup.viewersPerStream) viewers",
+            setup.isFeed == true
+                ? "\(setup.streams) streams · \(setup.viewersPerStream) viewers"
+                : "\(setup.streams) × \(setup.viewersPerStream) viewers",
             "video \(Format.short(Double(setup.videoBitrate) / 1e6)) Mbit/s at \(setup.framesPerSecond) fps",
             "audio \(setup.audioBitrate / 1_000) kbit/s", "bursts of \(setup.burstMilliseconds) ms",
             "SRTP \(setup.srtp)", "one packet in \(setup.decryptEvery) decrypted",
@@ -96,6 +99,16 @@ enum HTMLReport {
             "viewers", "loss, %", "p99, ms", "server CPU, %", "µs a packet", "own CPU, %", "over the limit",
         ]
         return table(row(head, "th"), rows)
+    }
+
+    private static func swipingTable(_ swiping: Report.Swiping?) -> String {
+        guard let swiping else { return "" }
+        let rows = swiping.rows.map { title, values in
+            row([title] + [values.p50, values.p95, values.p99, values.maximum].map(Format.short), "td")
+        }
+        let facts = swiping.facts.map { row([$0.title, $0.value], "td") }
+        return table(row(["swiping, ms", "p50", "p95", "p99", "max"], "th"), rows)
+            + table(row(["swiping", ""], "th"), facts)
     }
 
     private static func table(_ head: String, _ rows: [String]) -> String {

@@ -22,6 +22,7 @@ struct Report: Codable, Equatable, Sendable {
     var generator: GeneratorUse?
     var joins: Joins?
     var ramp: Ramp?
+    var swiping: Swiping?
     var series: [SeriesPoint] = []
     /// Pairs of latency and the share of packets that took no longer.
     var latencyCurve: [[Double]] = []
@@ -41,6 +42,8 @@ struct Report: Codable, Equatable, Sendable {
         var threads: Int
         var warmUpSeconds: Double
         var durationSeconds: Double
+        /// `viewersPerStream` counts all viewers, who swipe from stream to stream.
+        var isFeed: Bool?
     }
 
     struct Verdict: Codable, Equatable, Sendable {
@@ -150,6 +153,68 @@ struct Report: Codable, Equatable, Sendable {
         var maximum: Int?
         /// The tool, not the server, was what ended the ramp.
         var isToolLimited: Bool
+    }
+
+    /// What viewers of a feed found when they swiped.
+    struct Swiping: Codable, Equatable, Sendable {
+        /// From a `focus` to what it brought.
+        struct Delays: Codable, Equatable, Sendable {
+            var packet: Quantiles?
+            /// The first complete frame that can be decoded.
+            var frame: Quantiles?
+            var audio: Quantiles?
+        }
+
+        /// `eager` or `on-swipe`.
+        var preload: String
+        var swipes: Int
+        var perSecond: Double
+        /// Of the swipes, those to a stream that was not the next.
+        var jumps: Int
+        var calledOff: Int
+        /// The next swipe came before picture and sound.
+        var unfinished: Int
+        var refused: Int
+        var moved: Int
+        /// To a stream whose picture was there already, and to others.
+        var preloaded: Delays
+        var cold: Delays
+        var peekToFrame: Quantiles?
+        /// Between picture and sound.
+        var skew: Quantiles?
+        // Of the whole run, by the packets that came.
+        var mostAttached: Int
+        var momentsOverTwo: Int
+        /// Packets of a stream later than 200 ms after its release.
+        var strays: Int
+        /// Streams that began without a key frame.
+        var brokenStarts: Int
+        /// That reached one publisher since the start.
+        var keyFrameRequestsAtMost: Int
+
+        /// The rows of a table: what is measured, and its quantiles.
+        var rows: [(title: String, values: Quantiles)] {
+            let rows: [(String, Quantiles?)] = [
+                ("preloaded: focus to first packet", preloaded.packet),
+                ("preloaded: focus to complete frame", preloaded.frame),
+                ("preloaded: focus to sound", preloaded.audio), ("cold: focus to first packet", cold.packet),
+                ("cold: focus to complete frame", cold.frame), ("cold: focus to sound", cold.audio),
+                ("peek to complete frame", peekToFrame), ("picture and sound apart", skew),
+            ]
+            return rows.compactMap { title, values in values.map { (title, $0) } }
+        }
+
+        /// The rest of the table.
+        var facts: [(title: String, value: String)] {
+            [
+                ("swipes", "\(swipes), \(Format.short(perSecond)) a second, \(jumps) of them jumps"),
+                ("called off, unfinished, refused", "\(calledOff), \(unfinished), \(refused)"),
+                ("streams at once, at the most", "\(mostAttached)"),
+                ("packets of released streams after 200 ms", "\(strays)"),
+                ("streams begun without a key frame", "\(brokenStarts)"),
+                ("key-frame requests to one publisher", "at most \(keyFrameRequestsAtMost)"),
+            ]
+        }
     }
 
     /// One second of the run.

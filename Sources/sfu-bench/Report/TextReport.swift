@@ -16,6 +16,7 @@ enum TextReport {
                     "\(joins.handshakes) in \(Format.short(joins.seconds)) s, \(Format.short(joins.perSecond)) a second"
                 ))
         }
+        if let swiping = report.swiping { lines += self.swiping(swiping) }
         if let media = report.media { lines += self.media(media, title: "viewers got") }
         if let earlier = report.earlier { lines += media(earlier, title: "who played before got") }
         if let publishing = report.publishing { lines += self.publishing(publishing) }
@@ -33,7 +34,7 @@ enum TextReport {
     private static func setup(_ setup: Report.Setup) -> String {
         var parts = [
             "\(setup.streams) stream\(setup.streams == 1 ? "" : "s")",
-            "\(setup.viewersPerStream) viewers each",
+            "\(setup.viewersPerStream) viewers" + (setup.isFeed == true ? "" : " each"),
             "video \(Format.short(Double(setup.videoBitrate) / 1e6)) Mbit/s at \(setup.framesPerSecond) fps "
                 + "in bursts of \(setup.burstMilliseconds) ms",
             "audio \(setup.audioBitrate / 1_000) kbit/s", "SRTP \(setup.srtp)",
@@ -60,6 +61,12 @@ enum TextReport {
         guard !phases.isEmpty else { return [] }
         return ["joining, ms" + String(repeating: " ", count: labelWidth - 9) + header]
             + phases.map { row($0.title, quantiles($0.milliseconds)) }
+    }
+
+    private static func swiping(_ swiping: Report.Swiping) -> [String] {
+        ["swiping (preload \(swiping.preload)), ms".padded(to: labelWidth + 2) + header]
+            + swiping.rows.map { row($0.title, quantiles($0.values)) }
+            + swiping.facts.map { row($0.title, $0.value) }
     }
 
     private static let header = ["p50", "p95", "p99", "max"].map { right($0, 9) }.joined()

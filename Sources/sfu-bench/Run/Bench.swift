@@ -30,7 +30,7 @@ final class Bench: Sendable {
     init(_ options: Options) async throws {
         ProcessResources.raiseOpenFileLimit()
         let recordings = try Recordings(options.media)
-        let viewers = options.audience.viewers * options.target.streams
+        let viewers = options.audience.viewers * (options.command == .feed ? 1 : options.target.streams)
         let client = SignallingClient(
             connections: min(max(viewers, 64), 512), timeout: max(options.timing.connect, 10))
         self.options = options
@@ -62,6 +62,7 @@ final class Bench: Sendable {
             case .load: options.audience.ramp == nil ? try await load() : try await ramp()
             case .joinStorm: try await joinStorm()
             case .churn: try await churn()
+            case .feed: try await feed()
             }
         progress.clear()
         return report
@@ -108,13 +109,22 @@ final class Bench: Sendable {
     func tickets(_ role: TokenSource.Role, count: Int) async throws -> [Entrance.Ticket] {
         var wanted: [String] = []
         for _ in 0..<count { wanted += options.target.streamNames }
-        return try await withThrowingTaskGroup(of: Entrance.Ticket.self) { group in
+        return try await tickets(role, for: wanted)
+    }
+
+    /// Tickets for one client of each stream that is named, however often.
+    func tickets(
+        _ role: TokenSource.Role, for wanted: [String], scope: TokenSource.Scope = .stream
+    ) async throws -> [Entrance.Ticket] {
+        try await withThrowingTaskGroup(of: Entrance.Ticket.self) { group in
             var tickets: [Entrance.Ticket] = []
             for (index, stream) in wanted.enumerated() {
                 if index >= Self.tokenConcurrency, let ticket = try await group.next() {
                     tickets.append(ticket)
                 }
-                group.addTask { [entrance] in try await entrance.ticket(role, stream: stream) }
+                group.addTask { [entrance] in
+                    try await entrance.ticket(role, stream: stream, scope: scope)
+                }
             }
             for try await ticket in group { tickets.append(ticket) }
             return tickets.sorted { $0.id < $1.id }
@@ -159,7 +169,10 @@ final class Bench: Sendable {
                     if left > 0 { try? await Task.sleep(for: .nanoseconds(left)) }
                 }
                 guard !isInterrupted else { break }
-                group.addTask { [entrance] in await entrance.view(ticket, isEarlier: isEarlier) }
+                group.addTask { [entrance, options] in
+                    options.command == .feed
+                        ? await entrance.swipe(ticket) : await entrance.view(ticket, isEarlier: isEarlier)
+                }
             }
             return await group.reduce(into: [Participant]()) { all, one in
                 if let one { all.append(one) }
@@ -209,13 +222,13 @@ final class Bench: Sendable {
             command: options.command.rawValue, server: options.server.url.absoluteString,
             startedAt: ISO8601DateFormatter().string(from: startedAt),
             setup: Report.Setup(
-                streams: options.target.streams, viewersPerStream: audience.viewers,
+                streams: options.target.streamNames.count, viewersPerStream: audience.viewers,
                 videoBitrate: media.bitrate, framesPerSecond: media.framesPerSecond,
                 audioBitrate: media.audioBitrate, burstMilliseconds: media.burstMilliseconds,
                 transport: options.target.transport.rawValue, srtp: audience.srtp.rawValue,
                 decryptEvery: audience.decryptEvery,
                 coalesces: audience.coalesces, asksForRepair: audience.asksForRepair,
                 threads: options.machine.threads, warmUpSeconds: options.timing.warmUp,
-                durationSeconds: options.timing.duration))
+                durationSeconds: options.timing.duration, isFeed: options.command == .feed ? true : nil))
     }
 }

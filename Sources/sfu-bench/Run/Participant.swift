@@ -45,12 +45,13 @@ final class Entrance: Sendable {
     }
 
     func ticket(
-        _ role: TokenSource.Role, stream: String
+        _ role: TokenSource.Role, stream: String, scope: TokenSource.Scope = .stream
     ) async throws(SignallingError) -> Ticket {
         let id = nextID.wrappingAdd(1, ordering: .relaxed).oldValue
         let identity = "bench-\(role.rawValue)-\(ProcessInfo.processInfo.processIdentifier)-\(id)"
         return Ticket(
-            id: id, stream: stream, token: try await tokens.token(for: identity, role, stream, client))
+            id: id, stream: stream,
+            token: try await tokens.token(for: identity, role, stream, client, scope: scope))
     }
 
     func publish(_ ticket: Ticket) async -> Participant? {
@@ -64,6 +65,14 @@ final class Entrance: Sendable {
     func view(_ ticket: Ticket, isEarlier: Bool = false) async -> Participant? {
         await join(
             ticket, [.playAudio, .playVideo], path: options.target.whep, isViewer: true, isEarlier: isEarlier)
+    }
+
+    /// Enters the story feed, at the ticket's stream.
+    func swipe(_ ticket: Ticket) async -> Participant? {
+        await join(
+            ticket, [.playAudio, .playVideo, .playAudio, .playVideo, .dataChannels],
+            path: options.target.feed + "&preload=" + options.audience.swiping.preload.rawValue,
+            isViewer: true, isEarlier: false)
     }
 
     private func join(
@@ -85,7 +94,13 @@ final class Entrance: Sendable {
             log.answered(ticket.id, requested: answer.requested, at: answer.answered)
             let plan = try plan(of: answer.sdp, to: offer)
             let purpose: ClientSetup.Purpose =
-                isViewer ? .view(viewerSettings) : .publish(publisherSettings(offer))
+                if !isViewer {
+                    .publish(publisherSettings(of: ticket.stream))
+                } else if options.command == .feed {
+                    .swipe(feedSettings(of: ticket.id))
+                } else {
+                    .view(viewerSettings)
+                }
             generator.add(
                 ClientSetup(
                     id: ticket.id, credentials: offer.credentials, plan: plan,
@@ -106,9 +121,21 @@ final class Entrance: Sendable {
             decryptEvery: options.audience.decryptEvery, asksForRepair: options.audience.asksForRepair)
     }
 
-    private func publisherSettings(_ offer: ClientOffer) -> PublisherSettings {
+    private func publisherSettings(of stream: String) -> PublisherSettings {
         PublisherSettings(
-            media: options.media, recordedVideo: recordings.video, recordedAudio: recordings.audio)
+            media: options.media, recordedVideo: recordings.video, recordedAudio: recordings.audio,
+            stream: stream, number: options.target.streamNames.firstIndex(of: stream) ?? 0)
+    }
+
+    private func feedSettings(of id: Int) -> FeedSettings {
+        let swiping = options.audience.swiping
+        let viewers = Double(max(options.audience.viewers, 1))
+        let interval = swiping.rate.map { $0 > 0 ? viewers / $0 : 0 } ?? 2
+        return FeedSettings(
+            streams: options.target.streamNames, interval: Int64(interval * 1e9), jumps: swiping.jumps,
+            turns: swiping.turns, callsOff: swiping.callsOff,
+            seed: swiping.seed &* 1_000_003 &+ UInt64(id),
+            isMeasured: id % options.audience.decryptEvery == 0)
     }
 
     /// Reads the answer, and chooses one of the server's addresses.

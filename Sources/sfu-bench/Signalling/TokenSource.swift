@@ -36,10 +36,25 @@ enum TokenSource: Sendable {
         }
     }
 
+    /// What a token is good for.
+    enum Scope: Sendable {
+        case stream
+        /// Every stream of the feed.
+        case feed
+    }
+
     /// A token for one identity.
+    ///
+    /// Nil for a viewer of the feed of a server with `--dev`, where anybody sees everything, and where the only token is
+    /// another's: sessions with one token are one viewer, who has no more than two streams.
     func token(
-        for identity: String, _ role: Role, _ stream: String, _ client: SignallingClient
+        for identity: String, _ role: Role, _ stream: String, _ client: SignallingClient,
+        scope: Scope = .stream
     ) async throws(SignallingError) -> String? {
+        if scope == .feed {
+            guard case .signed = self else { return nil }
+        }
+        let stream = scope == .feed ? "*" : stream
         switch self {
         case .none: return nil
         case .fixed(let token): return token

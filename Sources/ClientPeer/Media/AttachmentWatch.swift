@@ -1,0 +1,50 @@
+import Base
+
+/// Tells from the packets that come how many streams a viewer is attached to.
+///
+/// A stream counts from its first packet to its last one: between two of its packets it has been attached, whatever came
+/// in between. Pauses longer than `pause` part two attachments.
+package struct AttachmentWatch {
+    private struct Episode {
+        let stream: Int
+        let start: MonotonicTime
+        var last: MonotonicTime
+    }
+
+    /// Longer than the pauses of any stream that plays, shorter than a viewer needs to come back to one that it left.
+    package static let pause: Int64 = 150_000_000
+    /// Streams seen lately, at most.
+    private static let limit = 12
+    private let tolerance: Int64
+    private var episodes: [Episode] = []
+    package private(set) var most = 0
+
+    /// - Parameter tolerance: by which a network may have put packets out of order; shorter meetings do not count.
+    package init(tolerance: Duration = .zero) {
+        self.tolerance = tolerance.wholeNanoseconds
+    }
+
+    /// - Returns: how many streams came at once at the worst moment that this packet tells of.
+    package mutating func receive(_ stream: Int, at now: MonotonicTime) -> Int {
+        let index = episodes.lastIndex { $0.stream == stream }
+        guard let index, now.nanoseconds(since: episodes[index].last) < Self.pause else {
+            if episodes.count >= Self.limit { episodes.removeFirst() }
+            episodes.append(Episode(stream: stream, start: now, last: now))
+            most = max(most, 1)
+            return 1
+        }
+        let before = episodes[index].last
+        episodes[index].last = now
+        var worst = 1
+        // Only where another stream began in between may the packet tell of more than was known.
+        for other in episodes where other.start.advanced(byNanoseconds: tolerance) > before {
+            let moment = other.start.advanced(byNanoseconds: tolerance)
+            let count = episodes.reduce(0) { count, episode in
+                count + (episode.start <= other.start && episode.last >= moment ? 1 : 0)
+            }
+            worst = max(worst, count)
+        }
+        most = max(most, worst)
+        return worst
+    }
+}

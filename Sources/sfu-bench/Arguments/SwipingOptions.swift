@@ -1,0 +1,39 @@
+/// What can be said of viewers who swipe.
+extension OptionDefinition {
+    static let swipingOptions = [
+        OptionDefinition(
+            "--swipe-rate", "N", .audience, for: [.feed],
+            "swipes a second, of all viewers together; 0 for none (default: one of each viewer in 2 s)"
+        ) { options, text throws(UsageError) in
+            options.audience.swiping.rate = try OptionValue.number(text, "--swipe-rate", 0...100_000)
+        },
+        OptionDefinition(
+            "--preload", "WHEN", .audience, for: [.feed],
+            "when the neighbour is loaded: eager or on-swipe (default eager)"
+        ) { options, text throws(UsageError) in
+            guard let preload = SwipingOptions.Preload(rawValue: text) else {
+                throw UsageError("--preload wants eager or on-swipe, not \"\(text)\"")
+            }
+            options.audience.swiping.preload = preload
+        },
+        share("--jumps", "swipes that jump to any stream (default 10)", \.jumps),
+        share("--turns", "other swipes that turn back the way they came (default 20)", \.turns),
+        share(
+            "--calls-off", "other swipes that are called off before the next story (default 5)", \.callsOff),
+        OptionDefinition(
+            "--seed", "N", .audience, for: [.feed], "the same seed gives the same moves (default 1)"
+        ) { options, text throws(UsageError) in
+            options.audience.swiping.seed = UInt64(
+                try OptionValue.count(text, "--seed", 0...1_000_000_000))
+        },
+    ]
+
+    /// A share in percent.
+    private static func share(
+        _ name: String, _ help: String, _ path: any WritableKeyPath<SwipingOptions, Double> & Sendable
+    ) -> OptionDefinition {
+        OptionDefinition(name, "PERCENT", .audience, for: [.feed], help) { options, text throws(UsageError) in
+            options.audience.swiping[keyPath: path] = try OptionValue.number(text, name, 0...100) / 100
+        }
+    }
+}

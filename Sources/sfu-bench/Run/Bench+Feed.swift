@@ -1,0 +1,67 @@
+import Base
+
+// Viewers who swipe.
+
+extension Bench {
+    func feed() async throws -> Report {
+        let publishers = options.target.liveStreams.isEmpty ? try await startPublishers() : []
+        // So long until streams that went live are in the feed, and have a key frame to begin with.
+        await pause(publishers.isEmpty ? 0 : 1)
+        let names = options.target.streamNames
+        let wanted = (0..<options.audience.viewers).map { names[$0 % names.count] }
+        let tickets = try await tickets(.viewer, for: wanted, scope: .feed)
+        let baseline = await probe.usage()
+        let viewers = await join(tickets, rate: options.audience.joinRate)
+        try requireOne(of: viewers)
+        await pause(options.timing.warmUp)
+        let interval = await measure(options.timing.duration)
+        var report = report(interval, baseline: baseline)
+        report.swiping = swiping(interval)
+        if let swiping = report.swiping { report.verdict.failures += Self.failures(swiping) }
+        if publishers.isEmpty { report.publishing = nil }
+        if interval.tally.swiping.unnamed > 0 {
+            report.verdict.notes.append(
+                "media of other publishers does not name its stream: the server's word was taken for what came"
+            )
+        }
+        await leave(publishers)
+        return report
+    }
+
+    private func swiping(_ interval: Interval) -> Report.Swiping {
+        let tally = interval.tally.swiping
+        let whole = interval.to.snapshot.tally.swiping
+        func delays(_ delays: SwipeTally.Delays) -> Report.Swiping.Delays {
+            Report.Swiping.Delays(
+                packet: Quantiles(milliseconds: delays.packet), frame: Quantiles(milliseconds: delays.frame),
+                audio: Quantiles(milliseconds: delays.audio))
+        }
+        return Report.Swiping(
+            preload: options.audience.swiping.preload.rawValue, swipes: Int(clamping: tally.swipes),
+            perSecond: interval.perSecond(tally.swipes), jumps: Int(clamping: tally.jumps),
+            calledOff: Int(clamping: tally.calledOff), unfinished: Int(clamping: tally.unfinished),
+            refused: Int(clamping: tally.refused), moved: Int(clamping: tally.moved),
+            preloaded: delays(tally.preloaded), cold: delays(tally.cold),
+            peekToFrame: Quantiles(milliseconds: tally.preload), skew: Quantiles(milliseconds: tally.skew),
+            mostAttached: whole.mostAttached, momentsOverTwo: Int(clamping: whole.overTwo),
+            strays: Int(clamping: whole.strays), brokenStarts: Int(clamping: whole.brokenStarts),
+            keyFrameRequestsAtMost: Int(clamping: whole.requests.max() ?? 0))
+    }
+
+    /// What must not be, whatever the load.
+    static func failures(_ swiping: Report.Swiping) -> [String] {
+        var failures: [String] = []
+        if swiping.mostAttached > 2 {
+            failures.append(
+                "a viewer got \(swiping.mostAttached) streams at once, \(swiping.momentsOverTwo) times more than two"
+            )
+        }
+        if swiping.strays > 0 {
+            failures.append("\(swiping.strays) packets of streams that were released more than 200 ms before")
+        }
+        if swiping.brokenStarts > 0 {
+            failures.append("\(swiping.brokenStarts) streams began without a key frame")
+        }
+        return failures
+    }
+}
