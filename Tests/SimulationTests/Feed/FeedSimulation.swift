@@ -321,6 +321,8 @@ final class FeedSimulation {
     private func carryOut(_ directives: [FeedDesk.Directive]) {
         for directive in directives {
             guard let viewer = viewers[directive.session] else { continue }
+            // Messages that come together may attach a stream and let it go again within a step.
+            if case .attach(_, let stream, _) = directive.effect { viewer.held[stream] = now }
             if let command = directive.effect.command(to: viewer.id, requested: now) {
                 workers[viewer.worker].perform(command, at: now, into: &sinks[viewer.worker])
             } else if case .tell(let notice) = directive.effect {
@@ -344,7 +346,9 @@ final class FeedSimulation {
                 continue
             }
             guard let held = viewer.held[stream], held + Self.farewell + conditions.delay * 2 >= now else {
-                faults.append("\(viewer.client.name) gets \(stream), which it does not hold, in \(slot.mid)")
+                let age = viewer.held[stream].map { "\(now.nanoseconds(since: $0) / 1_000_000) ms" } ?? "ever"
+                faults.append(
+                    "\(viewer.client.name) gets \(stream), not held for \(age), in \(slot.mid) at \(now)")
                 continue
             }
         }

@@ -21,6 +21,8 @@ final class StageClient {
     var keyFrameInterval: Duration?
     private var nextKeyFrame = MonotonicTime.zero
     private(set) var keyFrameRequests = 0
+    /// Told of every packet that came in a slot, late and repaired ones too.
+    var onPacket: ((Arrival) -> Void)?
     private(set) var sawItself = false
     private(set) var slots: [Slot] = []
     private var random: SeededGenerator
@@ -35,6 +37,17 @@ final class StageClient {
     private var nextReport = MonotonicTime.distantFuture
     private var nextRequest = MonotonicTime.distantFuture
     private let clock = WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero)
+
+    struct Arrival {
+        let mid: String
+        let kind: MediaKind
+        let source: Int
+        let sequenceNumber: Int64
+        let timestamp: UInt32
+        let startsKeyFrame: Bool
+        let isRepaired: Bool
+        let time: MonotonicTime
+    }
 
     /// What came in one slot.
     struct Slot {
@@ -241,6 +254,16 @@ final class StageClient {
         }
         guard let source else { return }
         if source == number { sawItself = true }
+        if let onPacket {
+            let info = packet.codec.video.flatMap {
+                try? VideoPayload.describe($0, payload: packet.payload.span, marker: packet.header.marker)
+            }
+            onPacket(
+                Arrival(
+                    mid: slots[index].mid, kind: slots[index].kind, source: source,
+                    sequenceNumber: packet.sequenceNumber, timestamp: packet.header.timestamp,
+                    startsKeyFrame: info?.startsKeyFrame ?? false, isRepaired: packet.isRepaired, time: now))
+        }
         // What is repaired is of the past.
         guard !packet.isRepaired else { return }
         slots[index].source = source
