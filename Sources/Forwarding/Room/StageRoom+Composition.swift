@@ -18,6 +18,8 @@ package struct ComposedSpeaker: Equatable, Sendable {
     /// Whether the camera is on, and sends.
     package let hasPicture: Bool
     package let isSpeaking: Bool
+    /// Grows with each who came; whoever came first stands first.
+    package let arrival: Int
 
     package var isScreen: Bool { id.screen != nil }
 }
@@ -85,6 +87,7 @@ extension StageRoom {
             guard let member = members[session], let participant = layout.participant(of: session) else {
                 return []
             }
+            let arrival = layout.sessions.firstIndex(of: session) ?? 0
             let active = layout.activeSources(.video).filter { $0.session == session }
             let screens = active.filter { layout.isScreen($0) }
             let cameras = member.tracks.values.filter { track in
@@ -97,13 +100,14 @@ extension StageRoom {
                 id: .init(session: session, screen: nil), participant: participant, video: camera,
                 audio: member.tracks.values.first { $0.plan.kind == .audio },
                 hasPicture: isSending && !mute(of: participant).video,
-                isSpeaking: ranking.isSpeaking(session))
+                isSpeaking: ranking.isSpeaking(session), arrival: arrival)
             return [person]
                 + screens.compactMap { source in
                     member.tracks[source.mid].map { track in
                         ComposedSpeaker(
                             id: .init(session: session, screen: source.mid), participant: participant,
-                            video: track, audio: nil, hasPicture: true, isSpeaking: false)
+                            video: track, audio: nil, hasPicture: true, isSpeaking: false,
+                            arrival: arrival)
                     }
                 }
         }

@@ -48,6 +48,7 @@ struct ComposedProgramme {
                 person.hasPicture = speaker.hasPicture && person.video != nil
                 person.isSpeaking = speaker.isSpeaking
                 person.isScreen = speaker.isScreen
+                person.arrival = speaker.arrival
                 return person
             })
     }

@@ -237,7 +237,8 @@ package final class Composition {
             speakers[person.id]?.isPresentable(at: now) ?? false
         }.sorted { $0.isScreen && !$1.isScreen }.map(\.id)
         let isSpotlight = settings.layout == .spotlight
-        assignment.update(ids, first: isSpotlight ? ids.first : nil)
+        let arrived = scene.speakers.sorted { $0.arrival < $1.arrival }.map(\.id)
+        assignment.update(ids, arrived: arrived, first: isSpotlight ? ids.first : nil)
         let frames = TileLayout.frames(
             assignment.places.count, width: width, height: height, layout: settings.layout)
         let isNew = drawn != assignment.places

@@ -33,6 +33,8 @@ package struct CompositionSpeaker: Equatable, Sendable, Codable {
     package var hasPicture = true
     package var isSpeaking = false
     package var isScreen = false
+    /// Whoever came first stands first.
+    package var arrival = 0
 
     package init(id: String, name: String) {
         self.id = id

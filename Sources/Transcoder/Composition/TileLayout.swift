@@ -107,8 +107,9 @@ package struct TileAssignment: Equatable, Sendable {
 
     /// - Parameters:
     ///   - ids: of all, who spoke last first.
+    ///   - arrived: of all, who came first first; nil for the same order.
     ///   - first: is to have the first place, if it has any (the large one of a spotlight).
-    package mutating func update(_ ids: [String], first: String? = nil) {
+    package mutating func update(_ ids: [String], arrived: [String]? = nil, first: String? = nil) {
         let shown = Array(ids.prefix(TileLayout.maximumTiles))
         if ids.count <= TileLayout.maximumTiles {
             places.removeAll { !shown.contains($0) }
@@ -120,7 +121,7 @@ package struct TileAssignment: Equatable, Sendable {
             }
             places.removeAll { $0.isEmpty }
         }
-        places += shown.filter { !places.contains($0) }
+        places += (arrived ?? shown).filter { shown.contains($0) && !places.contains($0) }
         guard let first, let index = places.firstIndex(of: first), index > 0 else { return }
         places.swapAt(0, index)
     }

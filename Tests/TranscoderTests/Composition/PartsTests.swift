@@ -56,6 +56,14 @@ import Testing
         #expect(assignment.places == ["ann", "cid"])
     }
 
+    @Test func `begin in the order in which people came, whoever spoke`() {
+        var assignment = TileAssignment()
+        assignment.update(["bob", "ann"], arrived: ["ann", "bob"])
+        #expect(assignment.places == ["ann", "bob"])
+        assignment.update(["cid", "bob", "ann"], arrived: ["ann", "bob", "cid"], first: "cid")
+        #expect(assignment.places == ["cid", "bob", "ann"])
+    }
+
     @Test func `beyond nine show who spoke last, in the place of who did not`() {
         var assignment = TileAssignment()
         let all = (0..<12).map { "p\($0)" }
