@@ -40,6 +40,11 @@ let package = Package(
         .target(
             name: "CComposing", dependencies: ["CPango"],
             linkerSettings: [.linkedLibrary("vpx"), .linkedLibrary("opus")]),
+        .target(
+            name: "CMuxer",
+            linkerSettings: [
+                .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
+            ]),
         .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
         .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: common),
@@ -59,7 +64,7 @@ let package = Package(
             name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
             swiftSettings: common),
         .target(
-            name: "Transcoder", dependencies: ["Base", "Wire", "Codecs", "CLinux", "CSandbox"],
+            name: "Transcoder", dependencies: ["Base", "Wire", "Codecs", "CLinux", "CMuxer", "CSandbox"],
             swiftSettings: common),
         .target(name: "Store", dependencies: ["Base", "CSQLite"], swiftSettings: common),
         .target(

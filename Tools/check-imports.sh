@@ -19,7 +19,7 @@ declare -A below=(
     [Net]="Base Wire Peer CLinux"
     [Store]="Base CSQLite CRedis"
     [Webhooks]="Base Crypto Store CCurl"
-    [Transcoder]="Base Wire Codecs CLinux CSandbox"
+    [Transcoder]="Base Wire Codecs CLinux CMuxer CSandbox"
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder"
     # Forwarding, Net and Transcoder for the names of what they count.

@@ -22,6 +22,7 @@ extension Node {
             announceProgramme(of: record.stream)
             await hosts[record.stream]?.setSource(record.source)
             await advancePreviews()
+            await advanceRecordings()
         case .closed(let id, let reason):
             await forget(id, because: "\(reason)")
         case .controlOpened(let id) where sessions[id]?.purpose == .feed: tellFeedState(to: id)
@@ -114,6 +115,7 @@ extension Node {
         forgetOldStreams()
         await advancePreviews()
         await advancePausePictures()
+        await advanceRecordings()
     }
 
     private func forgetOldStreams() {

@@ -23,6 +23,8 @@ package actor Node {
     /// Nil where nothing is decoded.
     package nonisolated let transcoder: TranscoderSupervisor?
     package nonisolated let previews: PreviewDesk?
+    /// Nil where nothing is kept on a disk.
+    package nonisolated let recordings: RecordingDesk?
     package nonisolated let taps = TapNumbers()
     private let fingerprint: SDPFingerprint
     private let events: AsyncStream<WorkerEvent>
@@ -124,6 +126,13 @@ package actor Node {
                 limit: configuration.previewMemory, taps: taps, now: { Moment.now() },
                 post: { started[$0].post($1) })
         }
+        recordings = transcoder.flatMap { [taps, started] transcoder in
+            configuration.recordings.map {
+                RecordingDesk(
+                    $0, transcoder: transcoder, taps: taps, log: log, now: { Moment.now() },
+                    post: { started[$0].post($1) })
+            }
+        }
     }
 
     /// Where each worker receives.
@@ -133,7 +142,7 @@ package actor Node {
     package nonisolated var tcpAddress: TransportAddress? { entrance?.address }
 
     /// Begins to act on what the workers tell.
-    package func start() {
+    package func start() async {
         guard listener == nil, !isStopping else { return }
         listener = Task { [events, weak self] in
             for await event in events { await self?.take(event) }
@@ -148,6 +157,7 @@ package actor Node {
         presenceKeeper = Task { [presenceChanges, weak self] in
             for await change in presenceChanges { await self?.carryOut(change) }
         }
+        await beginRecordings()
         housekeeping = Task { [weak self] in
             while !Task.isCancelled {
                 do { try await Task.sleep(for: .seconds(1)) } catch { return }
@@ -176,6 +186,8 @@ package actor Node {
         conducting?.cancel()
         composing?.cancel()
         pausing?.cancel()
+        // While there are packets to complete files with.
+        await recordings?.stop()
         listener?.cancel()
         entrance?.stop()
         for worker in workers { worker.stop() }

@@ -36,6 +36,8 @@ package struct NodeConfiguration: Sendable {
     package var transcoder: TranscoderSettings?
     /// Signs the addresses of previews; nil where everyone may see every stream.
     package var previewKey: Secret<[UInt8]>?
+    /// Where recordings are kept; nil for nowhere.
+    package var recordings: RecordingSettings?
     /// Bytes of previews that are kept.
     package var previewMemory = 64 << 20
 

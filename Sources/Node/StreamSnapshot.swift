@@ -33,6 +33,7 @@ package struct StreamSnapshot: Equatable, Sendable {
     package var hasVideo: Bool
     /// The latest picture of it.
     package var preview: StreamPreview?
+    package var isRecording = false
     /// Made by publishing under its name.
     var isPublished = false
     /// Once it has ended, publishing under its name makes it live again.
@@ -102,6 +103,8 @@ package struct StreamSnapshot: Equatable, Sendable {
             "viewers": .integer(viewers),
             "waiting": .integer(waiting),
             "preview": preview?.json ?? .null,
+            "recording": .string((details.recording ?? .manual).rawValue),
+            "isRecording": .bool(isRecording),
             "tracks": .array(tracks.map { .object(["kind": .string($0)]) }),
         ])
     }

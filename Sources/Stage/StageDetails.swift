@@ -81,6 +81,14 @@ package struct StageDetails: Equatable, Sendable, Codable {
         }
     }
 
+    /// When the programme is recorded.
+    package enum Recording: String, Sendable, Codable, CaseIterable {
+        /// When the host says so.
+        case manual
+        /// From the beginning, until it ends or the host says so.
+        case automatic
+    }
+
     package var title: String?
     /// When viewers expect it to begin.
     package var startsAt: WallTime?
@@ -91,6 +99,8 @@ package struct StageDetails: Equatable, Sendable, Codable {
     package var programme = Programme.host
     /// Nil for what is usual.
     package var composition: Composition?
+    /// Nil, as for streams made before there were recordings, for `manual`.
+    package var recording: Recording?
     package var layers: [Layer] = Layer.allCases
 
     package init() {}
@@ -149,6 +159,7 @@ package struct StageEdit: Equatable, Sendable {
     package var hostGraceSeconds: Int?
     package var programme: StageDetails.Programme?
     package var composition = Field<StageDetails.Composition>.keep
+    package var recording: StageDetails.Recording?
     package var layers: [StageDetails.Layer]?
 
     package init() {}
@@ -161,6 +172,7 @@ package struct StageEdit: Equatable, Sendable {
         if let hostGraceSeconds { details.hostGraceSeconds = hostGraceSeconds }
         if let programme { details.programme = programme }
         composition.apply(to: &details.composition)
+        if let recording { details.recording = recording }
         if let layers { details.layers = layers }
         return details
     }

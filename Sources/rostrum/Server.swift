@@ -98,6 +98,9 @@ struct Server: Sendable {
         result.createsStreamsOnPublish = configuration.isDevelopment
         result.reportsEvents = configuration.webhooks != nil
         result.transcoder = TranscoderSettings()
+        result.recordings = configuration.dataDirectory.map {
+            RecordingSettings(directory: "\($0)/recordings")
+        }
         return result
     }
 

@@ -13,6 +13,9 @@ func fuzzTranscoder(_ input: Span<UInt8>) {
     if let report = try? TranscoderReport(kind % 8, body) { check(report) }
     _ = try? PreviewRequest(bytes)
     _ = try? PreviewPicture.read(bytes)
+    if let report = try? RecordingReport(bytes), (try? RecordingReport(report.bytes)) != report {
+        fatalError("\(report) does not survive being written")
+    }
     var pieces = MessageAssembler()
     try? pieces.receive(bytes) { kind, body in _ = try? TranscoderRequest(kind, body) }
 

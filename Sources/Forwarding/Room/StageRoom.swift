@@ -258,6 +258,11 @@ package struct StageRoom: Sendable {
         return members.first { $0.value.tracks.values.contains(chosen) }?.key
     }
 
+    /// What viewers get of a kind instead of the source's; nil for nothing.
+    package func programmeTrack(_ kind: MediaKind) -> PublishedTrack? {
+        toldProgramme.first { $0.plan.kind == kind }
+    }
+
     mutating func choose() -> [Effect] {
         var effects = composition()
         let tracks = chosenTracks()

@@ -42,6 +42,9 @@ final class Exchange {
         /// Bytes of the body that were handed over.
         var offset = 0
         var hasSentHead = false
+        /// Of a file: bytes that were read and not handed over, and whether more are being read.
+        var piece: [UInt8] = []
+        var isReading = false
     }
 
     let id: UInt64

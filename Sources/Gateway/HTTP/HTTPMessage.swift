@@ -105,6 +105,8 @@ package struct HTTPResponse: Sendable, Equatable {
     package var status: Int
     package var headers: HTTPHeaders
     package var body: [UInt8]
+    /// What is sent instead of the body.
+    package var file: HTTPFile?
 
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
         self.status = status
@@ -127,6 +129,7 @@ extension HTTPResponse {
         case 200: "OK"
         case 201: "Created"
         case 204: "No Content"
+        case 206: "Partial Content"
         case 304: "Not Modified"
         case 307: "Temporary Redirect"
         case 308: "Permanent Redirect"
@@ -142,6 +145,7 @@ extension HTTPResponse {
         case 412: "Precondition Failed"
         case 413: "Content Too Large"
         case 415: "Unsupported Media Type"
+        case 416: "Range Not Satisfiable"
         case 422: "Unprocessable Content"
         case 426: "Upgrade Required"
         case 428: "Precondition Required"
@@ -150,6 +154,7 @@ extension HTTPResponse {
         case 500: "Internal Server Error"
         case 501: "Not Implemented"
         case 503: "Service Unavailable"
+        case 507: "Insufficient Storage"
         default: "Status \(status)"
         }
     }

@@ -19,7 +19,8 @@ struct ResponseHead {
 
     /// nil where the field must not stand.
     static func contentLength(_ response: HTTPResponse) -> Int? {
-        response.status == 204 || response.status == 304 || response.status < 200 ? nil : response.body.count
+        response.status == 204 || response.status == 304 || response.status < 200
+            ? nil : response.file?.count ?? response.body.count
     }
 
     /// A line break in a value would start a header of the attacker's choice.

@@ -6,6 +6,8 @@ final class ServiceLink: Sendable {
     enum Command: Sendable {
         /// A handler has answered the exchange of that number.
         case answer(UInt64, HTTPResponse)
+        /// A piece of the file that answers the exchange of that number; empty if it cannot be read.
+        case piece(UInt64, [UInt8])
         /// The WebSocket of that number has something to send.
         case serveSocket(UInt64)
         /// Serve what is under way for at most so long, then stop.

@@ -186,12 +186,16 @@ extension ServiceLoop {
     }
 
     /// Hands over as much of the answer as there is room for.
-    private func proceed(_ exchange: Exchange) -> CInt {
+    func proceed(_ exchange: Exchange) -> CInt {
         while true {
             guard case .sending(var sending) = exchange.phase else { return 0 }
             guard lws_partial_buffered(exchange.wsi) == 0 else {
                 lws_callback_on_writable(exchange.wsi)
                 return 0
+            }
+            if let file = sending.response.file, exchange.head?.method != .head {
+                guard let result = proceed(exchange, &sending, with: file) else { continue }
+                return result
             }
             let body = exchange.head?.method == .head ? [] : sending.response.body
             if sending.hasSentHead, sending.offset == body.count { return finish(exchange, sending.response) }
@@ -200,7 +204,7 @@ extension ServiceLoop {
         }
     }
 
-    private func writePart(_ exchange: Exchange, _ sending: inout Exchange.Sending, _ body: [UInt8]) -> Bool {
+    func writePart(_ exchange: Exchange, _ sending: inout Exchange.Sending, _ body: [UInt8]) -> Bool {
         var head: [UInt8] = []
         if !sending.hasSentHead {
             sending.hasSentHead = true
@@ -216,7 +220,7 @@ extension ServiceLoop {
         return write(exchange.wsi, head, part, LWS_WRITE_HTTP)
     }
 
-    private func finish(_ exchange: Exchange, _ response: HTTPResponse) -> CInt {
+    func finish(_ exchange: Exchange, _ response: HTTPResponse) -> CInt {
         counters.countAnswer(response.status)
         log.debug(
             "request",
@@ -239,7 +243,7 @@ extension ServiceLoop {
     }
 
     /// Closes a connection from outside its own callbacks, after what is buffered.
-    private func closeSoon(_ connection: Connection) {
+    func closeSoon(_ connection: Connection) {
         connection.isClosing = true
         connection.deadline = now + 5_000
         lws_callback_on_writable(connection.wsi)

@@ -186,6 +186,7 @@ final class ServiceLoop {
         for command in link.take() {
             switch command {
             case .answer(let id, let response): answer(id, response)
+            case .piece(let id, let bytes): continueFile(id, bytes)
             case .serveSocket(let id):
                 if let session = sockets[id] { serve(session) }
             case .stop(let grace): beginStop(grace)

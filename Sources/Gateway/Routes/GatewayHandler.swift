@@ -132,6 +132,11 @@ package struct GatewayHandler: HTTPHandler {
         case .requestMute: try await requestMute(request, parameters)
         case .choosePausePicture: try await choosePausePicture(request, parameters)
         case .dropPausePicture: try await dropPausePicture(request, parameters)
+        case .startRecording: try await startRecording(request, parameters)
+        case .stopRecording: try await stopRecording(request, parameters)
+        case .listRecordings: try await listRecordings(request, parameters)
+        case .showRecording: try await showRecording(request, parameters)
+        case .removeRecording: try await removeRecording(request, parameters)
         case .raiseHand, .lowerHand, .unban: try await simple(operation, request, parameters)
         default: throw Problem(404, nil, "There is nothing at this path.")
         }

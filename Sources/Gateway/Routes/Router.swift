@@ -12,6 +12,7 @@ enum Operation: String, CaseIterable, Sendable {
     case raiseHand, lowerHand, invite, endInvitation, acceptInvitation
     case leaveStage, describeSpeaker, requestMute
     case previewWebP, previewJPEG, choosePausePicture, dropPausePicture
+    case startRecording, stopRecording, listRecordings, showRecording, removeRecording
     case health, readiness, metrics, openAPI
     case feedPage, livePage, watchPage, asset
 }
@@ -130,6 +131,11 @@ enum Router {
         Route(.post, "/v1/feed/sessions/{session}/release", .release),
         Route(.put, "/v1/streams/{stream}/pause-picture", .choosePausePicture),
         Route(.delete, "/v1/streams/{stream}/pause-picture", .dropPausePicture),
+        Route(.post, "/v1/streams/{stream}/recording", .startRecording),
+        Route(.delete, "/v1/streams/{stream}/recording", .stopRecording),
+        Route(.get, "/v1/streams/{stream}/recordings", .listRecordings),
+        Route(.get, "/v1/streams/{stream}/recordings/{recording}", .showRecording),
+        Route(.delete, "/v1/streams/{stream}/recordings/{recording}", .removeRecording),
         Route(.get, "/healthz", .health),
         Route(.get, "/readyz", .readiness),
         Route(.get, "/metrics", .metrics),

@@ -43,6 +43,29 @@ extension Node {
                 Metric(
                     "rostrum_previews_bytes", .gauge, "Previews that are kept.",
                     Double(counted.previews.bytes)),
+            ] + (await recordingMetrics)
+        }
+    }
+
+    private var recordingMetrics: [Metric] {
+        get async {
+            guard let counted = await recordings?.counters else { return [] }
+            return [
+                Metric(
+                    "rostrum_recordings_active", .gauge, "Streams that are being recorded.",
+                    Double(counted.active)),
+                Metric(
+                    "rostrum_recordings_started_total", .counter, "Recordings begun.", Double(counted.started)
+                ),
+                Metric(
+                    "rostrum_recordings_ended_total", .counter, "Files of recordings completed, by reason.",
+                    RecordingEntry.EndReason.allCases.map { reason in
+                        Metric.Sample(
+                            Double(counted.ended[reason] ?? 0), [Metric.Label("reason", reason.rawValue)])
+                    }),
+                Metric(
+                    "rostrum_recordings_bytes_total", .counter, "Bytes of recordings written.",
+                    Double(counted.bytes)),
             ]
         }
     }

@@ -49,6 +49,14 @@ package protocol SessionService: Sendable {
     /// Does what a feed viewer asked for.
     /// - Returns: all slots of the session, as they are now.
     func perform(_ message: FeedMessage, in id: SessionID) async throws(FeedRefusal) -> JSON
+    /// Begins to record a stream, or says that it is being recorded.
+    func record(_ stream: StreamID) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool)
+    /// - Returns: the recording, complete.
+    func stopRecording(_ stream: StreamID) async throws(RecordingRefusal) -> RecordingEntry
+    func recordings(of stream: StreamID) async -> [RecordingEntry]
+    func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal)
+    /// Where a recording's bytes are.
+    func path(of recording: RecordingEntry) -> String?
     /// Whether it takes new sessions.
     var isReady: Bool { get async }
     /// - Parameters: `published` and `played`: how long their requests took to be answered.
@@ -58,6 +66,22 @@ package protocol SessionService: Sendable {
 extension SessionService {
     package func preview(of stream: StreamID) async -> StoredPreview? { nil }
     package func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool { false }
+
+    package func record(
+        _ stream: StreamID
+    ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) { throw .unavailable }
+
+    package func stopRecording(_ stream: StreamID) async throws(RecordingRefusal) -> RecordingEntry {
+        throw .unavailable
+    }
+
+    package func recordings(of stream: StreamID) async -> [RecordingEntry] { [] }
+
+    package func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
+        throw .unknownRecording
+    }
+
+    package func path(of recording: RecordingEntry) -> String? { nil }
 }
 
 extension Node: SessionService {

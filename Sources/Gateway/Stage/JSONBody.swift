@@ -92,6 +92,7 @@ struct JSONBody {
         edit.joinAheadSeconds = try integer("joinAheadSeconds")
         edit.hostGraceSeconds = try integer("hostGraceSeconds")
         edit.programme = try value("programme")
+        edit.recording = try value("recording")
         if cleared.contains("composition") {
             edit.composition = .clear
         } else if let value = members["composition"] {

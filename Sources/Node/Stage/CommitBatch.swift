@@ -8,9 +8,13 @@ struct CommitBatch {
     var changes: [StageChange] = []
     var effects: [StageEffect] = []
     var events: [StageEvent] = []
+    /// Of what happened beside the stage: recordings that are complete.
+    var recordings: [RecordingEntry] = []
     /// Those who asked for it.
     var waiters: [CheckedContinuation<StageRefusal?, Never>] = []
     var answer: (key: IdempotencyKey, value: IdempotentAnswer)?
+
+    var hasEvents: Bool { !events.isEmpty || !recordings.isEmpty }
 
     mutating func append(_ outcome: StageOutcome) {
         changes += outcome.changes

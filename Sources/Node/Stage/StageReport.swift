@@ -8,20 +8,35 @@ enum StageReport {
     @Sendable static func event(
         _ event: StageEvent, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
+        self.event(event.type, of: record, at: time, data: data(of: event, in: record))
+    }
+
+    private static func event(
+        _ type: String, of record: StageRecord, at time: WallTime, data: [String: JSON]
+    ) -> OutboxEvent {
         // Unique for ever, so that receivers can tell a repetition.
         let id = UUID().uuidString.lowercased()
         let members: [String: JSON] = [
-            "id": .string(id), "type": .string(event.type), "time": .time(time),
-            "stream": .string(record.id.description), "data": .object(data(of: event, in: record)),
+            "id": .string(id), "type": .string(type), "time": .time(time),
+            "stream": .string(record.id.description), "data": .object(data),
         ]
         return OutboxEvent(
-            id: id, type: event.type, committedAt: time.milliseconds, body: JSON.object(members).bytes)
+            id: id, type: type, committedAt: time.milliseconds, body: JSON.object(members).bytes)
+    }
+
+    /// That a file of a recording is complete.
+    static func recordingEnded(
+        _ entry: RecordingEntry, of record: StageRecord, at time: WallTime
+    ) -> OutboxEvent {
+        event("recording.ended", of: record, at: time, data: ["recording": entry.json])
     }
 
     private static func data(of event: StageEvent, in record: StageRecord) -> [String: JSON] {
         var stream = StreamSnapshot(record).json
         // What changes from moment to moment is not for those who hear of it later.
-        for name in ["version", "viewers", "waiting", "tracks", "doorsOpen"] { stream[name] = nil }
+        for name in ["version", "viewers", "waiting", "tracks", "isRecording", "doorsOpen"] {
+            stream[name] = nil
+        }
         var data = ["stream": stream]
         if let (participant, name) = event.participant(in: record) {
             data["participant"] = .object([

@@ -47,6 +47,13 @@ extension StreamHost {
         announce()
     }
 
+    /// Notes whether the stream is being recorded.
+    package func setRecording(_ isRecording: Bool) {
+        guard self.isRecording != isRecording else { return }
+        self.isRecording = isRecording
+        announce()
+    }
+
     // MARK: Followers
 
     /// Begins to tell somebody of the stream: a snapshot, or what they missed, then each change.
@@ -113,6 +120,7 @@ extension StreamHost {
         stream.preview = preview
         let owner = source?.owner ?? committed.host
         stream.isPaused = committed.member(owner)?.isPaused ?? false
+        stream.isRecording = isRecording
         var view = SyncView(stream: stream)
         view.hands = committed.hands
         view.invitations = committed.invitations

@@ -54,6 +54,7 @@ package actor StreamHost {
     var connections: [Stage.Connection: Stage.Sender?] = [:]
     var sync: SyncHub
     var preview: StreamPreview?
+    var isRecording = false
     private(set) var isClosed = false
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?
@@ -242,6 +243,15 @@ package actor StreamHost {
         startCommit()
     }
 
+    /// Has webhooks told of a recording that is complete.
+    package func report(_ recording: RecordingEntry) {
+        guard environment.report != nil, committed != nil, !isClosed else { return }
+        var batch = gathering ?? CommitBatch()
+        batch.recordings.append(recording)
+        gathering = batch
+        startCommit()
+    }
+
     /// Waits until all that was decided so far is durable.
     func settled() async throws(StageRefusal) {
         guard gathering != nil || inFlight != nil else {
@@ -269,7 +279,7 @@ package actor StreamHost {
     private func startCommit() {
         guard inFlight == nil, let batch = gathering else { return }
         gathering = nil
-        guard !batch.changes.isEmpty || environment.report != nil && !batch.events.isEmpty else {
+        guard !batch.changes.isEmpty || environment.report != nil && batch.hasEvents else {
             conclude(batch)
             return
         }
@@ -308,6 +318,7 @@ package actor StreamHost {
         if let report = environment.report {
             let time = environment.now().wall
             commit.events = batch.events.map { report($0, next, time) }
+            commit.events += batch.recordings.map { StageReport.recordingEnded($0, of: next, at: time) }
         }
         return commit
     }

@@ -42,7 +42,7 @@ enum JobFactory {
         case .composition: CompositionJob(body, environment)
         case .card: CardJob(body, environment)
         case .pausePicture: PausePictureJob(body, environment)
-        case .recording: nil
+        case .recording: RecordingJob(body, environment)
         }
     }
 }

@@ -117,6 +117,12 @@ import Testing
         // What somebody may see of it is another matter.
         Row(.get, "/v1/feed", "401 200 200 200 200 200 200 200"),
         Row(.post, "/v1/feed/sessions", body: "chrome-feed", "401 201 201 201 201 201 201 201"),
+        // There is no disk for them.
+        Row(.post, "/v1/streams/S/recording", "401 403 403 403 403 403 503 503"),
+        Row(.delete, "/v1/streams/S/recording", "401 403 403 403 403 403 503 503"),
+        Row(.get, "/v1/streams/S/recordings", "401 403 403 200 200 200 200 200"),
+        Row(.get, "/v1/streams/S/recordings/r1", "401 403 403 404 404 404 404 404"),
+        Row(.delete, "/v1/streams/S/recordings/r1", "401 403 403 403 403 403 404 404"),
     ]
 
     @Test(arguments: table)
@@ -180,6 +186,7 @@ import Testing
                 for name in ["SELF", "hal", "ivy", "sam", "bad"] {
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
+                path = path.replacing("/r1", with: "/{recording}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
             })
         let apart: Set<Gateway.Operation> = [

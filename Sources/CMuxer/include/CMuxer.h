@@ -1,0 +1,43 @@
+/// Writing frames into a file's format with libavformat, without a file: what is to be written where is taken from here.
+///
+/// Functions that can fail return a negative AVERROR.
+#pragma once
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cmuxer cmuxer;
+
+typedef enum {
+    CMUXER_OPUS,
+    CMUXER_VP8,
+    CMUXER_VP9,
+    CMUXER_H264,
+    CMUXER_AV1,
+} cmuxer_codec;
+
+/// @param is_mp4 fragmented MP4 instead of WebM.
+/// @return NULL if there is no memory or no such format.
+cmuxer *cmuxer_open(int is_mp4);
+/// @param header what a decoder must know before the first frame; for H.264 parameter sets with start codes.
+/// @return the track's number.
+int cmuxer_add_video(
+    cmuxer *muxer, cmuxer_codec codec, int width, int height, const uint8_t *header,
+    size_t header_size);
+/// Opus in two channels.
+int cmuxer_add_audio(cmuxer *muxer);
+/// After the last track, before the first frame.
+int cmuxer_begin(cmuxer *muxer);
+/// @param time in microseconds; must grow within a track.
+int cmuxer_write(
+    cmuxer *muxer, int track, int64_t time, int64_t duration, int is_key_frame, const uint8_t *bytes, size_t count);
+/// Makes all that was written part of the file's bytes.
+int cmuxer_flush(cmuxer *muxer);
+/// After the last frame.
+int cmuxer_end(cmuxer *muxer);
+/// What is to be written, in order; good until the next call of another function.
+/// @param index from 0 on.
+/// @return 0 where there is no more.
+int cmuxer_pending(cmuxer *muxer, size_t index, int64_t *offset, const uint8_t **bytes, size_t *count);
+/// Forgets what was to be written.
+void cmuxer_clear(cmuxer *muxer);
+void cmuxer_free(cmuxer *muxer);

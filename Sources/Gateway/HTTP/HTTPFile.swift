@@ -1,0 +1,60 @@
+import Dispatch
+import Glibc
+
+/// A part of a file that is sent as it is, read piece by piece as the client takes it.
+package final class HTTPFile: Sendable, Equatable {
+    /// Read at a time.
+    static let pieceLength = 256 << 10
+    /// A disk that is slow holds up files, and nothing else.
+    private static let queue = DispatchQueue(label: "http-files", attributes: .concurrent)
+
+    private let descriptor: CInt
+    let offset: Int
+    let count: Int
+
+    /// Of the whole file, when it was opened.
+    package struct Size: Sendable {
+        package let bytes: Int
+        /// In nanoseconds since 1970.
+        package let changedAt: Int64
+    }
+
+    /// - Parameter choose: which part of a file of that size is meant; nil for none.
+    /// - Returns: nil if there is no such file, or no part was chosen.
+    package init?(path: String, choose: (Size) -> Range<Int>?) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return nil }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            let range = choose(
+                Size(
+                    bytes: Int(status.st_size),
+                    changedAt: Int64(status.st_mtim.tv_sec) &* 1_000_000_000 &+ Int64(status.st_mtim.tv_nsec))
+            )
+        else {
+            close(descriptor)
+            return nil
+        }
+        self.descriptor = descriptor
+        offset = range.lowerBound
+        count = range.count
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    package static func == (left: HTTPFile, right: HTTPFile) -> Bool { left === right }
+
+    /// Reads what comes behind `place` of this part.
+    /// - Parameter take: gets the bytes, on some thread; none if they cannot be read.
+    func read(from place: Int, _ take: @escaping @Sendable ([UInt8]) -> Void) {
+        Self.queue.async { [self] in
+            let wanted = min(Self.pieceLength, count - place)
+            let bytes = [UInt8](unsafeUninitializedCapacity: max(wanted, 0)) { buffer, length in
+                length = max(pread(descriptor, buffer.baseAddress, max(wanted, 0), off_t(offset + place)), 0)
+            }
+            take(bytes)
+        }
+    }
+}

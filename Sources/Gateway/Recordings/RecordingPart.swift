@@ -1,0 +1,87 @@
+import Base
+import Node
+
+/// The part of a recording that a request wants.
+/// - Source: RFC 9110 §14 (ranges), §13.1.2, §13.1.5 (If-Range).
+struct RecordingPart {
+    let response: HTTPResponse
+
+    /// - Returns: nil if there is no such file.
+    init?(_ path: String, _ entry: RecordingEntry, _ request: HTTPRequest) {
+        var headers: HTTPHeaders = [
+            "Accept-Ranges": "bytes", "Content-Type": entry.contentType, "X-Content-Type-Options": "nosniff",
+            "Cross-Origin-Resource-Policy": "cross-origin",
+            "Cache-Control": entry.state == .ended ? "private, max-age=3600" : "no-store",
+            "Content-Disposition": "inline; filename=\"\(entry.fileName ?? entry.id)\"",
+        ]
+        var status = 200
+        let file = HTTPFile(path: path) { size -> Range<Int>? in
+            let tag = "\"\(size.bytes)-\(size.changedAt)\""
+            headers.set("ETag", tag)
+            if Self.isKnown(request, tag) {
+                status = 304
+                return 0..<0
+            }
+            let isSame = request.headers["if-range"].map { $0 == tag } ?? true
+            guard isSame, let wanted = request.headers["range"].flatMap({ ByteRange($0) }) else {
+                return 0..<size.bytes
+            }
+            guard let range = wanted.range(of: size.bytes) else {
+                status = 416
+                headers.set("Content-Range", "bytes */\(size.bytes)")
+                return 0..<0
+            }
+            status = 206
+            headers.set("Content-Range", "bytes \(range.lowerBound)-\(range.upperBound - 1)/\(size.bytes)")
+            return range
+        }
+        guard let file else { return nil }
+        var response = HTTPResponse(status: status, headers: headers)
+        if status == 416 {
+            response = Problem(416, nil, "The file has no such bytes.", headers: headers).response
+        } else if status != 304 {
+            response.file = file
+        }
+        self.response = response
+    }
+
+    private static func isKnown(_ request: HTTPRequest, _ tag: String) -> Bool {
+        guard let field = request.headers["if-none-match"] else { return false }
+        return field.split(separator: ",").contains { [tag, "*", "W/\(tag)"].contains($0.trimmed) }
+    }
+}
+
+/// The `Range` field, as far as it is one range of bytes; others are answered with everything.
+/// - Source: RFC 9110 §14.1.2.
+enum ByteRange: Equatable {
+    case from(Int, to: Int?)
+    case last(Int)
+
+    init?(_ field: String) {
+        let text = field.trimmed
+        guard text.lowercased().hasPrefix("bytes=") else { return nil }
+        let parts = text.dropFirst(6).split(separator: "-", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, parts.allSatisfy({ $0.utf8.allSatisfy { (0x30...0x39).contains($0) } }) else {
+            return nil
+        }
+        switch (Int(parts[0]), Int(parts[1])) {
+        case (let first?, let last):
+            guard parts[1].isEmpty || last != nil, last.map({ $0 >= first }) ?? true else { return nil }
+            self = .from(first, to: last)
+        case (nil, let count?) where parts[0].isEmpty: self = .last(count)
+        default: return nil
+        }
+    }
+
+    /// - Returns: nil where a file of that size has no such bytes.
+    func range(of size: Int) -> Range<Int>? {
+        switch self {
+        case .from(let first, let last):
+            guard first < size else { return nil }
+            return first..<(min(last ?? size - 1, size - 1) + 1)
+        case .last(let count):
+            guard count > 0, size > 0 else { return nil }
+            return max(size - count, 0)..<size
+        }
+    }
+}

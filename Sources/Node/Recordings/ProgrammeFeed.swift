@@ -1,0 +1,37 @@
+import Base
+import Forwarding
+import Peer
+import Synchronization
+import Transcoder
+import Wire
+
+/// Feeds what a tap takes to an input of the transcoder.
+final class ProgrammeFeed: TapSink {
+    private let transcoder: TranscoderSupervisor
+    private let input: InputID
+    private let finished: @Sendable () -> Void
+
+    /// - Parameter finished: the tap is closed, or its track has ended.
+    init(_ transcoder: TranscoderSupervisor, _ input: InputID, finished: @escaping @Sendable () -> Void) {
+        self.transcoder = transcoder
+        self.input = input
+        self.finished = finished
+    }
+
+    func take(_ packet: TappedPacket, _ bytes: Span<UInt8>) {
+        let range = packet.payload
+        guard range.lowerBound >= 0, range.upperBound <= bytes.count else { return }
+        transcoder.feed(input, Self.header(of: packet), payload: bytes.extracting(range))
+    }
+
+    func finish() { finished() }
+
+    /// Without the payload.
+    private static func header(of packet: TappedPacket) -> InputPacket {
+        InputPacket(
+            sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, marker: packet.marker,
+            codec: packet.codec.video.map { InputCodec($0) } ?? .opus, isEntryPoint: packet.isEntryPoint,
+            epoch: packet.epoch, arrival: packet.arrival, captured: packet.captured,
+            audioLevel: packet.audioLevel, orientation: packet.orientation)
+    }
+}

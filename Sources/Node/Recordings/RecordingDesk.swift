@@ -1,0 +1,453 @@
+import Base
+import Forwarding
+import Peer
+import Synchronization
+import Transcoder
+import Wire
+
+/// Records streams' programmes, and knows all recordings there are.
+///
+/// A recording is a file; where it cannot go on in the same one, because the codec changed or the transcoder died, it
+/// goes on in another part. What it says was on the disk before.
+package actor RecordingDesk {
+    /// What viewers get of a stream, and where it comes from.
+    struct Programme: Equatable, Sendable {
+        struct Source: Equatable, Sendable {
+            /// Nil where the server makes it.
+            let session: SessionID?
+            /// Nil for what the session publishes as `mid`.
+            let track: PublishedTrack?
+            let mid: String
+            let worker: Int
+
+            fileprivate var target: TapOpening.Target? {
+                track.map { .track($0) } ?? session.map { .source($0, mid: mid) }
+            }
+        }
+
+        var video: Source?
+        var audio: Source?
+    }
+
+    /// What is counted.
+    package struct Counters: Equatable, Sendable {
+        package var active = 0
+        package var started: UInt64 = 0
+        package var ended: [RecordingEntry.EndReason: UInt64] = [:]
+        /// Of recordings that have ended.
+        package var bytes: UInt64 = 0
+    }
+
+    enum Event: Sendable {
+        case began(StreamID, String, RecordingContainer)
+        case finished(StreamID, String, RecordingReport.Cause)
+        case over(StreamID, String)
+        case failed(StreamID, String, RecordingFailure)
+        case tapEnded(StreamID, TapID)
+        case keyFrameWanted(StreamID, InputID)
+    }
+
+    struct Feed {
+        let source: Programme.Source
+        let tap: TapID
+        let input: InputID
+    }
+
+    struct Active {
+        var entry: RecordingEntry
+        let base: String
+        var job: JobID?
+        var file: RecordingFile?
+        var video: Feed?
+        var audio: Feed?
+        var cause = RecordingReport.Cause.failed
+        /// Why it ends, once that is decided.
+        var reason: RecordingEntry.EndReason?
+        /// When it is ended without the transcoder's help.
+        var deadline: MonotonicTime?
+        /// When the transcoder is asked again.
+        var retryAt: MonotonicTime?
+        var isConcluding = false
+    }
+
+    /// Recordings at the same time.
+    private static let limit = 64
+    /// Parts of one recording: what changes all the time is not worth a file each.
+    private static let partLimit = 100
+    private static let declinedLimit = 10_000
+    /// How long the transcoder may take to complete a file.
+    private static let patience = Duration.seconds(5)
+    private static let pause = Duration.seconds(1)
+
+    let shelf: RecordingShelf
+    private let transcoder: TranscoderSupervisor
+    private let taps: TapNumbers
+    private let now: @Sendable () -> Moment
+    private let post: @Sendable (Int, WorkerCommand) -> Bool
+    private let log: Log
+    private var active: [StreamID: Active] = [:]
+    private var programmes: [StreamID: Programme] = [:]
+    private var entries: [StreamID: [RecordingEntry]] = [:]
+    private var waiters: [StreamID: [CheckedContinuation<Void, Never>]] = [:]
+    /// Streams that are not recorded by themselves any more until they end: somebody stopped it, or it failed.
+    private var declined: Set<StreamID> = []
+    private var counted = Counters()
+    private var tell: (@Sendable (StreamID, Bool, RecordingEntry?) async -> Void)?
+    private let events: AsyncStream<Event>
+    private let arriving: AsyncStream<Event>.Continuation
+    private var listener: Task<Void, Never>?
+
+    /// - Parameter post: hands a command to a worker.
+    init(
+        _ settings: RecordingSettings, transcoder: TranscoderSupervisor, taps: TapNumbers, log: Log,
+        now: @escaping @Sendable () -> Moment, post: @escaping @Sendable (Int, WorkerCommand) -> Bool
+    ) {
+        let log = log.subsystem("recordings")
+        shelf = RecordingShelf(settings, log: log)
+        self.transcoder = transcoder
+        self.taps = taps
+        self.log = log
+        self.now = now
+        self.post = post
+        (events, arriving) = AsyncStream.makeStream()
+    }
+
+    /// - Parameter tell: hears whether a stream is being recorded, and of each recording that has ended.
+    func start(_ tell: @escaping @Sendable (StreamID, Bool, RecordingEntry?) async -> Void) async {
+        guard listener == nil else { return }
+        self.tell = tell
+        listener = Task { [events, weak self] in
+            for await event in events { await self?.take(event) }
+        }
+        for entry in await shelf.load() {
+            guard let stream = StreamID(entry.stream) else { continue }
+            entries[stream, default: []].append(entry)
+        }
+    }
+
+    /// Completes what is under way.
+    func stop() async {
+        for stream in Array(active.keys) { _ = await stop(stream, because: .interrupted) }
+        listener?.cancel()
+        arriving.finish()
+    }
+
+    // MARK: Looking
+
+    /// A stream's recordings, the oldest first.
+    package func recordings(of stream: StreamID) -> [RecordingEntry] {
+        (entries[stream] ?? []).map { entry in
+            guard let file = active[stream]?.file, active[stream]?.entry.id == entry.id else { return entry }
+            var entry = entry
+            (entry.milliseconds, entry.size) = (file.status.milliseconds, file.status.size)
+            return entry
+        }.sorted { ($0.startedAt, $0.part) < ($1.startedAt, $1.part) }
+    }
+
+    package func isRecording(_ stream: StreamID) -> Bool { active[stream] != nil }
+
+    /// Where a recording's bytes are.
+    package nonisolated func path(of entry: RecordingEntry) -> String? { shelf.path(of: entry) }
+
+    package var counters: Counters {
+        var result = counted
+        result.active = active.count
+        result.bytes &+= active.values.reduce(0) { $0 &+ UInt64($1.file?.status.written ?? 0) }
+        return result
+    }
+
+    // MARK: Starting and stopping
+
+    /// Begins to record; says the same again where that is under way.
+    func record(_ stream: StreamID) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
+        if let active = active[stream] { return (active.entry, false) }
+        guard active.count < Self.limit else { throw .overloaded }
+        if let room = RecordingShelf.room(at: shelf.settings.directory), room < shelf.settings.reserve {
+            throw .diskFull
+        }
+        let id = Self.makeID()
+        let entry = RecordingEntry(id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds)
+        active[stream] = Active(entry: entry, base: id)
+        if let reason = await shelf.save(entry) {
+            active[stream] = nil
+            resumeWaiters(of: stream)
+            log.error("recording.refused", ["stream": stream, "reason": reason])
+            throw .storage
+        }
+        entries[stream, default: []].append(entry)
+        counted.started &+= 1
+        log.info("recording.started", ["stream": stream, "recording": id])
+        launch(stream)
+        await tell?(stream, true, nil)
+        return (entry, true)
+    }
+
+    /// Begins to record a stream whose setting says so, unless that was ended before.
+    func recordAutomatically(_ stream: StreamID) async {
+        guard active[stream] == nil, !declined.contains(stream) else { return }
+        do throws(RecordingRefusal) {
+            _ = try await record(stream)
+        } catch {
+            log.warning("recording.not-begun", ["stream": stream, "reason": "\(error)"])
+            declined.insert(stream)
+        }
+    }
+
+    /// Ends a stream's recording.
+    /// - Returns: it, complete; nil if there is none.
+    func stop(_ stream: StreamID, because reason: RecordingEntry.EndReason) async -> RecordingEntry? {
+        guard var ending = active[stream] else { return nil }
+        if ending.reason == nil {
+            ending.reason = reason
+            ending.deadline = now().elapsed + Self.patience
+            active[stream] = ending
+            if let job = ending.job {
+                transcoder.command(job, RecordingCommand.stop)
+            } else if !ending.isConcluding {
+                arriving.yield(.over(stream, ending.entry.id))
+            }
+        }
+        while active[stream] != nil {
+            await withCheckedContinuation { waiters[stream, default: []].append($0) }
+        }
+        return entries[stream]?.first { $0.id == ending.entry.id } ?? ending.entry
+    }
+
+    /// Removes a recording that has ended.
+    func remove(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
+        guard let entry = entries[stream]?.first(where: { $0.id == id }) else { throw .unknownRecording }
+        guard entry.state == .ended else { throw .underWay }
+        entries[stream]?.removeAll { $0.id == id }
+        if entries[stream]?.isEmpty == true { entries[stream] = nil }
+        await shelf.remove(entry)
+    }
+
+    /// Does what is due; called every second, and when a programme changes.
+    func advance(
+        with programmes: [StreamID: Programme], ended: @Sendable (StreamID) -> Bool
+    ) {
+        self.programmes = programmes
+        declined = declined.filter { !ended($0) }
+        let time = now().elapsed
+        for (stream, recording) in active where !recording.isConcluding {
+            if ended(stream), recording.reason == nil {
+                Task { await stop(stream, because: .streamEnded) }
+            } else if let deadline = recording.deadline, time >= deadline {
+                arriving.yield(.over(stream, recording.entry.id))
+            } else if let retryAt = recording.retryAt, time >= retryAt, recording.reason == nil {
+                launch(stream)
+            } else if recording.reason == nil {
+                connect(stream)
+            }
+        }
+    }
+
+    // MARK: Parts
+
+    /// Has the transcoder begin with a part.
+    private func launch(_ stream: StreamID) {
+        guard var recording = active[stream], recording.reason == nil, recording.job == nil else { return }
+        let id = recording.entry.id
+        let file = RecordingFile(reserve: shelf.settings.reserve) { [arriving] failure in
+            arriving.yield(.failed(stream, id, failure))
+        }
+        let request = RecordingRequest(
+            expectsVideo: programmes[stream]?.video != nil, expectsAudio: programmes[stream]?.audio != nil)
+        let hear = hearing(stream, recording.entry, file)
+        recording.job = transcoder.begin(.recording, request.bytes, hear)
+        recording.retryAt = recording.job == nil ? now().elapsed + Self.pause : nil
+        recording.file = recording.job == nil ? nil : file
+        active[stream] = recording
+        connect(stream)
+    }
+
+    /// What is done with what the transcoder says: bytes go to the file, the rest comes here.
+    private func hearing(
+        _ stream: StreamID, _ entry: RecordingEntry, _ file: RecordingFile
+    ) -> TranscoderSupervisor.Handler {
+        let (id, shelf, arriving) = (entry.id, shelf, arriving)
+        return { event in
+            switch event {
+            case .report(let bytes):
+                switch try? RecordingReport(bytes) {
+                case .began(let container, _, _, _):
+                    let name = container.fileExtension
+                    file.begin(shelf.path(of: entry, name), name)
+                    arriving.yield(.began(stream, id, container))
+                case .bytes(let offset, let bytes): file.write(bytes, at: offset)
+                case .flushed(let milliseconds): file.flush(milliseconds)
+                case .finished(let milliseconds, let cause):
+                    if cause != .failed { file.flush(milliseconds, isEnd: true) }
+                    arriving.yield(.finished(stream, id, cause))
+                case nil: break
+                }
+            case .keyFrameWanted(let input): arriving.yield(.keyFrameWanted(stream, input))
+            case .ended, .lost: arriving.yield(.over(stream, id))
+            case .packet: break
+            }
+        }
+    }
+
+    private func take(_ event: Event) async {
+        switch event {
+        case .began(let stream, let id, let container):
+            guard var recording = active[stream], recording.entry.id == id else { return }
+            recording.entry.fileExtension = container.fileExtension
+            active[stream] = recording
+            replace(recording.entry, of: stream)
+            _ = await shelf.save(recording.entry)
+        case .finished(let stream, let id, let cause):
+            if active[stream]?.entry.id == id { active[stream]?.cause = cause }
+        case .over(let stream, let id):
+            if active[stream]?.entry.id == id { await conclude(stream) }
+        case .failed(let stream, let id, let failure):
+            guard active[stream]?.entry.id == id else { return }
+            log.error("recording.failed", ["stream": stream, "recording": id, "reason": failure.text])
+            active[stream]?.reason = failure.isFull ? .diskFull : .failed
+            await conclude(stream)
+        case .tapEnded(let stream, let tap):
+            guard var recording = active[stream] else { return }
+            for feed in [recording.video, recording.audio] {
+                guard let feed, feed.tap == tap else { continue }
+                transcoder.close(feed.input)
+            }
+            if recording.video?.tap == tap { recording.video = nil }
+            if recording.audio?.tap == tap { recording.audio = nil }
+            active[stream] = recording
+        case .keyFrameWanted(let stream, let input):
+            guard let feed = active[stream]?.video, feed.input == input else { return }
+            _ = post(feed.source.worker, .demandKeyFrame(feed.tap))
+        }
+    }
+
+    /// Completes a part, and goes on with the next one where nobody ended it.
+    private func conclude(_ stream: StreamID) async {
+        guard var recording = active[stream], !recording.isConcluding else { return }
+        recording.isConcluding = true
+        disconnect(&recording)
+        if let job = recording.job { transcoder.end(job) }
+        recording.job = nil
+        active[stream] = recording
+        let status = await recording.file?.close() ?? RecordingFile.Status()
+        // Meanwhile somebody may have ended it.
+        let reason = active[stream]?.reason
+        var entry = active[stream]?.entry ?? recording.entry
+        (entry.milliseconds, entry.size) = (status.milliseconds, status.size)
+        if reason == nil, entry.fileExtension == nil {
+            // Nothing is lost: the same part begins once more.
+            active[stream]?.isConcluding = false
+            active[stream]?.retryAt = now().elapsed + Self.pause
+            return
+        }
+        entry.state = .ended
+        entry.endedAt = now().wall.milliseconds
+        entry.endReason = reason ?? .continued
+        replace(entry, of: stream)
+        if let failure = await shelf.save(entry) {
+            log.error("recording.not-kept", ["recording": entry.id, "reason": failure])
+        }
+        count(entry)
+        await follow(entry, in: stream)
+    }
+
+    /// What comes after a part.
+    private func follow(_ entry: RecordingEntry, in stream: StreamID) async {
+        guard let recording = active[stream], recording.reason == nil, entry.part < Self.partLimit else {
+            active[stream] = nil
+            if declined.count < Self.declinedLimit { declined.insert(stream) }
+            resumeWaiters(of: stream)
+            await tell?(stream, false, entry)
+            return
+        }
+        let next = RecordingEntry(
+            id: "\(recording.base)-\(entry.part + 1)", stream: stream, part: entry.part + 1,
+            startedAt: now().wall.milliseconds)
+        active[stream] = Active(entry: next, base: recording.base)
+        entries[stream, default: []].append(next)
+        if let failure = await shelf.save(next) {
+            arriving.yield(.failed(stream, next.id, RecordingFailure(code: 5)))
+            log.error("recording.not-kept", ["recording": next.id, "reason": failure])
+        }
+        launch(stream)
+        await tell?(stream, true, entry)
+    }
+
+    private func count(_ entry: RecordingEntry) {
+        counted.ended[entry.endReason ?? .stopped, default: 0] &+= 1
+        counted.bytes &+= UInt64(clamping: entry.size)
+        log.info(
+            "recording.ended",
+            [
+                "stream": entry.stream, "recording": entry.id, "reason": entry.endReason?.rawValue ?? "",
+                "milliseconds": entry.milliseconds, "bytes": entry.size,
+            ])
+    }
+
+    private func replace(_ entry: RecordingEntry, of stream: StreamID) {
+        guard let index = entries[stream]?.firstIndex(where: { $0.id == entry.id }) else { return }
+        entries[stream]?[index] = entry
+    }
+
+    private func resumeWaiters(of stream: StreamID) {
+        for waiter in waiters.removeValue(forKey: stream) ?? [] { waiter.resume() }
+    }
+
+    // MARK: Taps
+
+    /// Sees to it that what viewers get now is what is recorded.
+    private func connect(_ stream: StreamID) {
+        guard var recording = active[stream], let job = recording.job else { return }
+        let programme = programmes[stream]
+        connect(&recording.video, to: programme?.video, .vp8, stream, job)
+        connect(&recording.audio, to: programme?.audio, .opus, stream, job)
+        active[stream] = recording
+    }
+
+    private func connect(
+        _ feed: inout Feed?, to source: Programme.Source?, _ codec: InputCodec, _ stream: StreamID,
+        _ job: JobID
+    ) {
+        guard feed?.source != source else { return }
+        disconnect(&feed)
+        guard let source, let target = source.target,
+            let input = transcoder.open(for: job, from: SourceKey(source.session, stream), codec)
+        else { return }
+        let tap = taps.next()
+        let sink = ProgrammeFeed(transcoder, input) { [arriving] in arriving.yield(.tapEnded(stream, tap)) }
+        let opening = TapOpening(
+            id: tap, target: target, mode: .whole, sink: sink)
+        guard post(source.worker, .openTap(opening)) else { return transcoder.close(input) }
+        feed = Feed(source: source, tap: tap, input: input)
+    }
+
+    private func disconnect(_ feed: inout Feed?) {
+        guard let old = feed else { return }
+        _ = post(old.source.worker, .closeTap(old.tap))
+        transcoder.close(old.input)
+        feed = nil
+    }
+
+    private func disconnect(_ recording: inout Active) {
+        disconnect(&recording.video)
+        disconnect(&recording.audio)
+    }
+
+    /// 60 random bits: not to be guessed, and never the same.
+    private static func makeID() -> String {
+        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
+        return String((0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
+    }
+}
+
+/// Why something that was asked of recordings was not done.
+package enum RecordingRefusal: Error, Equatable, Sendable {
+    /// This server keeps nothing on a disk, or decodes nothing.
+    case unavailable
+    case notLive
+    case diskFull
+    case storage
+    case overloaded
+    case unknownRecording
+    /// Only what has ended can be removed.
+    case underWay
+}

@@ -1,0 +1,142 @@
+import Dispatch
+import Glibc
+import Synchronization
+import Transcoder
+
+/// One file that is being recorded: what the transcoder says is written here, and made durable after each second or
+/// less.
+///
+/// Writing happens on a queue of its own; whoever has something to write is never held up.
+final class RecordingFile: Sendable {
+    struct Status: Equatable, Sendable {
+        /// As far as it is durable.
+        var milliseconds: Int64 = 0
+        var size: Int64 = 0
+        /// Written, durable or not.
+        var written: Int64 = 0
+        /// Its end is as it should be.
+        var isComplete = false
+    }
+
+    private struct State {
+        var status = Status()
+        var path: String?
+        var container = ""
+        var descriptor: CInt = -1
+        var waitingBytes = 0
+        var hasFailed = false
+    }
+
+    /// A disk that is so far behind is as good as none.
+    private static let waitingLimit = 16 << 20
+
+    private let queue = DispatchQueue(label: "recording-file", qos: .utility)
+    private let state = Mutex(State())
+    private let reserve: Int64
+    private let fail: @Sendable (RecordingFailure) -> Void
+
+    /// - Parameters:
+    ///   - reserve: bytes of the disk that stay free.
+    ///   - fail: hears of the failure after which nothing is written any more.
+    init(reserve: Int64, fail: @escaping @Sendable (RecordingFailure) -> Void) {
+        self.reserve = reserve
+        self.fail = fail
+    }
+
+    var status: Status { state.withLock { $0.status } }
+
+    // MARK: What the transcoder says
+
+    func begin(_ path: String, _ container: String) {
+        queue.async { [self] in
+            guard state.withLock({ $0.descriptor < 0 && $0.path == nil }) else { return }
+            let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+            guard descriptor >= 0 else { return failed(errno) }
+            state.withLock { state in
+                (state.path, state.container, state.descriptor) = (path, container, descriptor)
+            }
+        }
+    }
+
+    func write(_ bytes: [UInt8], at offset: UInt64) {
+        let hasRoom = state.withLock { state in
+            guard state.waitingBytes + bytes.count <= Self.waitingLimit else { return false }
+            state.waitingBytes += bytes.count
+            return true
+        }
+        guard hasRoom else { return queue.async { [self] in failed(EBUSY) } }
+        queue.async { [self] in
+            let (descriptor, written) = state.withLock { state in
+                state.waitingBytes -= bytes.count
+                return (state.hasFailed ? -1 : state.descriptor, state.status.written)
+            }
+            guard descriptor >= 0 else { return }
+            // A gap would be the doing of somebody who took the transcoder over.
+            guard offset <= UInt64(written) else { return failed(EINVAL) }
+            var place = 0
+            while place < bytes.count {
+                let count = bytes.withUnsafeBytes { buffer in
+                    pwrite(
+                        descriptor, buffer.baseAddress.map { $0 + place }, bytes.count - place,
+                        off_t(offset) + off_t(place))
+                }
+                guard count > 0 else { return failed(count == 0 ? ENOSPC : errno) }
+                place += count
+            }
+            state.withLock { $0.status.written = max(written, Int64(offset) + Int64(bytes.count)) }
+        }
+    }
+
+    /// What was written so far plays for so long.
+    func flush(_ milliseconds: UInt64, isEnd: Bool = false) {
+        queue.async { [self] in
+            let (descriptor, path) = state.withLock { ($0.hasFailed ? -1 : $0.descriptor, $0.path) }
+            guard descriptor >= 0, let path else { return }
+            guard fdatasync(descriptor) == 0 else { return failed(errno) }
+            state.withLock { state in
+                state.status.milliseconds = Int64(clamping: milliseconds)
+                state.status.size = state.status.written
+                state.status.isComplete = isEnd
+            }
+            if !isEnd, let room = RecordingShelf.room(at: path), room < reserve { failed(ENOSPC) }
+        }
+    }
+
+    /// Ends it, and mends its end where that is missing.
+    func close() async -> Status {
+        await withCheckedContinuation { continuation in
+            queue.async { [self] in
+                shut()
+                continuation.resume(returning: status)
+            }
+        }
+    }
+
+    // MARK: The end; on the queue
+
+    private func failed(_ code: CInt) {
+        let isFirst = state.withLock { state in
+            defer { state.hasFailed = true }
+            return !state.hasFailed
+        }
+        if isFirst { fail(RecordingFailure(code: code)) }
+    }
+
+    private func shut() {
+        let (path, container, status) = state.withLock { state in
+            if state.descriptor >= 0 { Glibc.close(state.descriptor) }
+            state.descriptor = -1
+            state.hasFailed = true
+            return (state.path, state.container, state.status)
+        }
+        guard let path, !status.isComplete, let length = RecordingRepair.repair(path, container) else {
+            return
+        }
+        state.withLock { state in
+            // What the muxer said is exact, as far as it goes.
+            state.status.milliseconds = max(state.status.milliseconds, length.milliseconds)
+            state.status.size = length.size
+            state.status.isComplete = true
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import CMuxer
+import Wire
+
+/// What a file of media is.
+package enum RecordingContainer: UInt8, Sendable {
+    /// For VP8, VP9 and AV1.
+    case webM = 0
+    /// For H.264: fragmented, which Chromium, Firefox and Safari play as far as it goes. Matroska would do for Chromium
+    /// alone.
+    case mp4 = 1
+
+    package init(for codec: VideoCodec?) { self = codec == .h264 ? .mp4 : .webM }
+
+    package var fileExtension: String { self == .webM ? "webm" : "mp4" }
+    package var contentType: String { self == .webM ? "video/webm" : "video/mp4" }
+}
+
+/// Writes whole frames as a file, in pieces that say where they belong; by libavformat.
+///
+/// Nothing is written here: `pieces` says what has to be. After each `flush` the file can be played so far.
+final class Muxer {
+    struct Failure: Error {
+        let code: Int32
+    }
+
+    /// What a video decoder must know.
+    struct Video: Equatable {
+        var codec: VideoCodec
+        var resolution: VideoResolution
+        /// Parameter sets, where they stand outside of frames.
+        var header: [UInt8]
+    }
+
+    private let handle: OpaquePointer
+    /// What has to be written and was not taken yet, in order.
+    private var pieces: [Piece] = []
+    private(set) var videoTrack: Int32?
+    private(set) var audioTrack: Int32?
+
+    /// Bytes, and where they belong.
+    struct Piece: Equatable {
+        let offset: UInt64
+        let bytes: [UInt8]
+    }
+
+    /// Begins a file.
+    init(_ container: RecordingContainer, video: Video?, hasAudio: Bool) throws(Failure) {
+        guard let handle = cmuxer_open(container == .mp4 ? 1 : 0) else { throw Failure(code: -12) }
+        self.handle = handle
+        if let video {
+            videoTrack = try Self.check(
+                cmuxer_add_video(
+                    handle, Self.name(of: video.codec), Int32(clamping: video.resolution.width),
+                    Int32(clamping: video.resolution.height), video.header, video.header.count))
+        }
+        if hasAudio { audioTrack = try Self.check(cmuxer_add_audio(handle)) }
+        try check(cmuxer_begin(handle))
+    }
+
+    deinit {
+        cmuxer_free(handle)
+    }
+
+    /// - Parameter time: since the beginning, in microseconds; grows within a track.
+    func write(
+        _ bytes: [UInt8], track: Int32, at time: Int64, duration: Int64, isKeyFrame: Bool
+    ) throws(Failure) {
+        try check(
+            cmuxer_write(handle, track, time, duration, isKeyFrame ? 1 : 0, bytes, bytes.count))
+    }
+
+    func flush() throws(Failure) { try check(cmuxer_flush(handle)) }
+
+    /// Writes what makes the file quick to jump in.
+    func end() throws(Failure) { try check(cmuxer_end(handle)) }
+
+    func takePieces() -> [Piece] {
+        defer { pieces = [] }
+        return pieces
+    }
+
+    private func check(_ result: Int32) throws(Failure) {
+        var (index, offset, count) = (0, Int64(0), 0)
+        var bytes: UnsafePointer<UInt8>?
+        while cmuxer_pending(handle, index, &offset, &bytes, &count) != 0 {
+            if count > 0, offset >= 0 {
+                let piece = Array(UnsafeBufferPointer(start: bytes, count: count))
+                pieces.append(Piece(offset: UInt64(offset), bytes: piece))
+            }
+            index += 1
+        }
+        cmuxer_clear(handle)
+        try Self.check(result)
+    }
+
+    @discardableResult
+    private static func check(_ result: Int32) throws(Failure) -> Int32 {
+        guard result >= 0 else { throw Failure(code: result) }
+        return result
+    }
+
+    private static func name(of codec: VideoCodec) -> cmuxer_codec {
+        switch codec {
+        case .vp8: CMUXER_VP8
+        case .vp9: CMUXER_VP9
+        case .h264: CMUXER_H264
+        case .av1: CMUXER_AV1
+        }
+    }
+}

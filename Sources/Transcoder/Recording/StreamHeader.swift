@@ -1,0 +1,61 @@
+import Wire
+
+/// Finds in key frames what files keep outside of frames.
+enum StreamHeader {
+    /// - Parameter frame: as decoders take it.
+    static func header(_ codec: VideoCodec, of frame: [UInt8]) -> [UInt8] {
+        switch codec {
+        case .vp8, .vp9: []
+        case .h264: parameterSets(of: frame)
+        case .av1: sequenceHeader(of: frame)
+        }
+    }
+
+    /// Sequence and picture parameter sets, with start codes.
+    /// - Source: ITU-T H.264 §7.4.1 (types 7 and 8), Annex B.
+    private static func parameterSets(of frame: [UInt8]) -> [UInt8] {
+        var starts: [Int] = []
+        var index = 0
+        while index + 3 < frame.count {
+            if frame[index] == 0, frame[index + 1] == 0, frame[index + 2] == 0, frame[index + 3] == 1 {
+                starts.append(index + 4)
+                index += 4
+            } else {
+                index += 1
+            }
+        }
+        var seen: [[UInt8]] = []
+        for (place, start) in starts.enumerated() where start < frame.count {
+            guard [7, 8].contains(frame[start] & 0x1F) else { continue }
+            let end = place + 1 < starts.count ? starts[place + 1] - 4 : frame.count
+            let unit = Array(frame[start..<end])
+            if !seen.contains(unit) { seen.append(unit) }
+        }
+        return seen.flatMap { [0, 0, 0, 1] + $0 }
+    }
+
+    /// The sequence header, with its size.
+    /// - Source: AV1 bitstream specification §5.3 (units), §6.2.2 (type 1).
+    private static func sequenceHeader(of frame: [UInt8]) -> [UInt8] {
+        var place = 0
+        while place < frame.count {
+            let start = place
+            let header = frame[place]
+            guard header & 0x02 != 0 else { return [] }
+            place += header & 0x04 != 0 ? 2 : 1
+            var size = 0
+            var shift = 0
+            while place < frame.count, shift < 35 {
+                let byte = frame[place]
+                size |= Int(byte & 0x7F) << shift
+                shift += 7
+                place += 1
+                if byte & 0x80 == 0 { break }
+            }
+            guard size <= frame.count - place else { return [] }
+            place += size
+            if header >> 3 & 0x0F == 1 { return Array(frame[start..<place]) }
+        }
+        return []
+    }
+}

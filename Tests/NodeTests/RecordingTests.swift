@@ -1,0 +1,307 @@
+import Base
+import TestSupport
+import Testing
+import Wire
+
+@testable import Node
+@testable import Transcoder
+
+/// A machine, what it wrote, and a publisher who sends 30 pictures and 50 packets of sound a second.
+private struct Studio {
+    var machine: RecordingMachine
+    var file: [UInt8] = []
+    var reports: [RecordingReport] = []
+    var wanted = 0
+    var isOver = false
+    /// How long the file was, and how long it played, whenever it was complete so far.
+    var flushes: [(size: Int, milliseconds: Int64)] = []
+    var now = MonotonicTime(nanoseconds: 1_000_000_000)
+    let video = InputID(number: 1)
+    let audio = InputID(number: 2)
+    var codec = InputCodec.vp8
+    var frames = 0
+    var packets = 0
+
+    init(hasAudio: Bool = true) {
+        machine = RecordingMachine(RecordingRequest(expectsVideo: true, expectsAudio: hasAudio))
+        machine.open(video)
+        machine.open(audio)
+    }
+
+    mutating func settle() {
+        for action in machine.takeActions() {
+            switch action {
+            case .end: isOver = true
+            case .wantKeyFrame: wanted += 1
+            case .report(.bytes(let offset, let bytes)):
+                let start = Int(offset)
+                #expect(start <= file.count)
+                file.replaceSubrange(start..<min(start + bytes.count, file.count), with: bytes)
+            case .report(let report):
+                reports.append(report)
+                if case .flushed(let milliseconds) = report {
+                    flushes.append((file.count, Int64(milliseconds)))
+                }
+            }
+        }
+    }
+
+    /// A picture of which only the head is one.
+    private func payload(isKeyFrame: Bool) -> [UInt8] {
+        let rest = [UInt8](repeating: 0x55, count: 600)
+        switch codec {
+        case .h264:
+            // A sequence parameter set of 320×240, a picture parameter set, a slice.
+            let sets: [[UInt8]] = [
+                [0x67, 0x42, 0xC0, 0x0D, 0xDA, 0x05, 0x07, 0xC4], [0x68, 0xCE, 0x3C, 0x80], [0x65] + rest,
+            ]
+            let units = isKeyFrame ? sets : [[0x41] + rest]
+            return [24] + units.flatMap { [UInt8($0.count >> 8), UInt8($0.count & 0xFF)] + $0 }
+        default:
+            let head: [UInt8] =
+                isKeyFrame ? [0x10, 0, 0, 0x9D, 0x01, 0x2A, 0x40, 0x01, 0xF0, 0x00] : [0x11, 0, 0]
+            return [0x10] + head + rest
+        }
+    }
+
+    mutating func sendPicture(isLost: Bool = false, isKeyFrame: Bool? = nil) {
+        let isKeyFrame = isKeyFrame ?? (frames % 60 == 0)
+        let number = Int64(frames)
+        frames += 1
+        if isLost { return }
+        let packet = InputPacket(
+            sequenceNumber: number, timestamp: UInt32(truncatingIfNeeded: number * 3_000), marker: true,
+            codec: codec, isEntryPoint: isKeyFrame, arrival: now, captured: now - .milliseconds(40),
+            payload: payload(isKeyFrame: isKeyFrame))
+        machine.take(packet, of: video, at: now)
+        settle()
+    }
+
+    mutating func sendSound() {
+        let packet = InputPacket(
+            sequenceNumber: Int64(packets), timestamp: UInt32(truncatingIfNeeded: packets * 960),
+            marker: false, codec: .opus, isEntryPoint: true, arrival: now,
+            captured: now - .milliseconds(20), payload: [0xFC, 1, 2, 3])
+        packets += 1
+        machine.take(packet, of: audio, at: now)
+        settle()
+    }
+
+    /// So many tenths of a second.
+    mutating func play(_ tenths: Int, hasSound: Bool = true) {
+        for _ in 0..<tenths {
+            for slot in 0..<15 {
+                if slot % 5 == 0 { sendPicture() }
+                if slot % 3 == 0, hasSound { sendSound() }
+                now = now + .nanoseconds(100_000_000 / 15)
+            }
+            machine.advance(to: now)
+            settle()
+        }
+    }
+
+    mutating func stop() {
+        machine.finish(.stopped, at: now)
+        settle()
+    }
+
+    var container: RecordingContainer? {
+        for case .began(let container, _, _, _) in reports { return container }
+        return nil
+    }
+
+    func outline(_ bytes: [UInt8]) -> RecordingOutline {
+        let source: (Int64, Int) -> [UInt8] = { offset, count in
+            guard offset < Int64(bytes.count) else { return [] }
+            return Array(bytes[Int(offset)..<min(Int(offset) + count, bytes.count)])
+        }
+        let size = Int64(bytes.count)
+        return container == .mp4 ? MP4Outline.read(size, source) : WebMOutline.read(size, source)
+    }
+}
+
+@Suite struct `A recording's file` {
+    @Test(arguments: [InputCodec.vp8, .h264])
+    func `lasts as long as what was sent`(codec: InputCodec) throws {
+        var studio = Studio()
+        studio.codec = codec
+        studio.play(50)
+        studio.stop()
+        #expect(studio.isOver)
+        #expect(studio.container == (codec == .h264 ? .mp4 : .webM))
+        guard case .finished(let milliseconds, .stopped) = try #require(studio.reports.last) else {
+            Issue.record("it did not end: \(studio.reports)")
+            return
+        }
+        #expect((4_900...5_100).contains(milliseconds))
+        let outline = studio.outline(studio.file)
+        #expect(abs(outline.milliseconds - Int64(milliseconds)) <= 50)
+        #expect(outline.end == studio.file.count)
+    }
+
+    @Test(arguments: [InputCodec.vp8, .h264])
+    func `loses less than a second wherever it is cut off`(codec: InputCodec) throws {
+        var studio = Studio()
+        studio.codec = codec
+        studio.play(60)
+        // Nobody completes it.
+        #expect(studio.flushes.count >= 8)
+        var gaps = zip(studio.flushes, studio.flushes.dropFirst()).map { $1.milliseconds - $0.milliseconds }
+        gaps.append(6_000 - (studio.flushes.last?.milliseconds ?? 0))
+        #expect(try #require(gaps.max()) <= 1_000)
+        for cut in stride(from: 1, through: studio.file.count, by: 97) {
+            let outline = studio.outline(Array(studio.file[..<cut]))
+            #expect(outline.end <= cut)
+            let whole = studio.flushes.last { $0.size <= cut }
+            #expect(outline.milliseconds >= (whole?.milliseconds ?? 0) - 50, "cut at \(cut)")
+        }
+    }
+
+    @Test(arguments: [InputCodec.vp8, .h264])
+    func `does no harm when its bytes are wrong`(codec: InputCodec) {
+        var studio = Studio()
+        studio.codec = codec
+        studio.play(30)
+        var random = SeededGenerator(seed: 7)
+        for _ in 0..<500 {
+            var bytes = studio.file
+            for _ in 0..<Int.random(in: 1...20, using: &random) {
+                // Mostly where the structure is.
+                let limit = Bool.random(using: &random) ? 700 : bytes.count
+                bytes[Int.random(in: 0..<limit, using: &random)] = UInt8.random(
+                    in: .min ... .max, using: &random)
+            }
+            let outline = studio.outline(bytes)
+            #expect((0...Int64(bytes.count)).contains(outline.end))
+        }
+    }
+
+    @Test func `tells players its length once it was mended`() throws {
+        var studio = Studio()
+        studio.play(30)
+        var bytes = studio.file
+        let outline = studio.outline(bytes)
+        let patch = try #require(outline.patch)
+        let place = Int(patch.offset)
+        #expect(bytes[place] == 0xEC && patch.bytes.count == 11)
+        bytes.replaceSubrange(place..<(place + 11), with: patch.bytes)
+        // Mended twice, it is the same.
+        #expect(studio.outline(bytes) == outline)
+    }
+
+    @Test func `begins with a key frame`() {
+        var studio = Studio()
+        for _ in 0..<20 {
+            studio.sendPicture(isKeyFrame: false)
+            studio.now = studio.now + .milliseconds(33)
+        }
+        #expect(studio.reports.isEmpty)
+        #expect(studio.wanted > 0)
+        studio.frames = 60
+        studio.play(20)
+        studio.stop()
+        guard case .finished(let milliseconds, _)? = studio.reports.last else {
+            Issue.record("it did not end")
+            return
+        }
+        #expect((1_900...2_100).contains(milliseconds))
+    }
+
+    @Test func `ends where another codec begins`() {
+        var studio = Studio()
+        studio.play(20)
+        studio.codec = .h264
+        studio.frames = 60
+        studio.play(2)
+        #expect(studio.isOver)
+        guard case .finished(_, .changed)? = studio.reports.last else {
+            Issue.record("it goes on: \(studio.reports)")
+            return
+        }
+    }
+
+    @Test func `goes on with the next key frame when packets are lost`() {
+        var studio = Studio()
+        studio.play(10)
+        studio.sendPicture(isLost: true)
+        let before = studio.wanted
+        studio.play(10)
+        #expect(studio.wanted > before)
+        studio.play(30)
+        studio.stop()
+        guard case .finished(let milliseconds, .stopped)? = studio.reports.last else {
+            Issue.record("it did not end")
+            return
+        }
+        #expect((4_900...5_200).contains(milliseconds))
+    }
+
+    @Test func `does without sound that does not come`() {
+        var studio = Studio()
+        studio.play(50, hasSound: false)
+        studio.stop()
+        #expect(studio.container == .webM)
+        #expect(studio.outline(studio.file).milliseconds > 4_500)
+    }
+
+    @Test func `of nothing has no bytes`() {
+        var studio = Studio()
+        studio.stop()
+        #expect(studio.file.isEmpty && studio.isOver)
+        #expect(studio.reports == [.finished(milliseconds: 0, .stopped)])
+    }
+}
+
+@Suite struct `An input's clock` {
+    private let start = MonotonicTime(nanoseconds: 5_000_000_000)
+
+    @Test func `goes by the fastest packet until the sender tells`() {
+        var clock = InputClock(rate: 90_000)
+        clock.note(0, epoch: 1, arrival: start + .milliseconds(80), captured: nil)
+        clock.note(9_000, epoch: 1, arrival: start + .milliseconds(120), captured: nil)
+        #expect(clock.time(of: clock.ticks(of: 9_000)) == start + .milliseconds(120))
+        #expect(!clock.isCertain)
+        clock.note(
+            18_000, epoch: 1, arrival: start + .milliseconds(300), captured: start + .milliseconds(200))
+        #expect(clock.isCertain)
+        #expect(clock.time(of: clock.ticks(of: 9_000)) == start + .milliseconds(100))
+    }
+
+    @Test func `follows a sender that drifts without a leap`() {
+        var clock = InputClock(rate: 48_000)
+        var last = start
+        for packet in 0..<3_000 {
+            // 200 ppm fast.
+            let captured = start + .nanoseconds(Int64(packet) * 19_996_000)
+            let timestamp = UInt32(packet * 960)
+            clock.note(timestamp, epoch: 1, arrival: captured + .milliseconds(30), captured: captured)
+            let time = clock.time(of: clock.ticks(of: timestamp))
+            #expect(abs((time - captured).wholeNanoseconds) < 10_000_000)
+            if packet > 0 { #expect((18_000_000...21_000_000).contains((time - last).wholeNanoseconds)) }
+            last = time
+        }
+    }
+
+    @Test func `believes no sender who is hours away`() {
+        var clock = InputClock(rate: 90_000)
+        var random = SeededGenerator(seed: 3)
+        for step in 0..<2_000 {
+            let arrival = start + .milliseconds(Int64(step) * 10)
+            let timestamp = UInt32.random(in: .min ... .max, using: &random)
+            let captured =
+                step % 3 == 0
+                ? MonotonicTime(nanoseconds: Int64.random(in: .min ... .max, using: &random)) : nil
+            clock.note(timestamp, epoch: UInt32(step / 100), arrival: arrival, captured: captured)
+            let time = clock.time(of: clock.ticks(of: timestamp))
+            #expect(abs((time - arrival).wholeNanoseconds) <= 10_000_000_000)
+        }
+    }
+
+    @Test func `counts on over the wrap of time stamps`() {
+        var clock = InputClock(rate: 90_000)
+        clock.note(0xFFFF_FF00, epoch: 1, arrival: start, captured: start)
+        clock.note(0x0001_5E90, epoch: 1, arrival: start + .seconds(1), captured: nil)
+        #expect(clock.ticks(of: 0x0001_5E90) == 0x0001_5F90)
+        #expect(clock.ticks(of: 0xFFFF_FF00) == 0)
+    }
+}
