@@ -17,6 +17,8 @@ const SOUND = "rostrum:sound";
 const MARKS = 14;
 /** A page without sound that nobody looks at ends its connection after this time, in milliseconds. */
 const AWAY_MS = 30_000;
+/** A connection is given up for want of a picture at most so often, in milliseconds. */
+const HEAL_AGAIN_MS = 20_000;
 /** A short message stays for so long, in milliseconds. */
 const MESSAGE_MS = 2600;
 
@@ -265,8 +267,28 @@ setInterval(() => {
     side.words.tick();
     side.remind();
   }
-  status.tick(cube.frontSide.isUncovered);
+  heal(status.tick(cube.frontSide.isUncovered));
 }, 1000);
+
+/** Pictures decoded when a story had been without one for a moment, and when a connection was last given up for it. */
+const unseen = { frames: 0, healedAt: -Infinity };
+
+/**
+ * A connection whose pictures are decoded but not shown is begun anew: a browser may wait for a time that its clock
+ * says is far ahead.
+ * @param {number} seconds without a picture
+ */
+async function heal(seconds) {
+  const slot = feed.slotOf(feed.current?.id);
+  const session = /** @type {import("./feed/session.js").FeedSession | null} */ (feed.connection.session);
+  if (!slot || !session || seconds !== 2 && seconds !== 5) return;
+  const frames = await session.framesOf(slot);
+  if (seconds === 2) unseen.frames = frames;
+  else if (frames > unseen.frames + 5 && performance.now() - unseen.healedAt > HEAL_AGAIN_MS) {
+    unseen.healedAt = performance.now();
+    feed.connection.renew();
+  }
+}
 addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));
 addEventListener("pagehide", () => feed.stop());
 // Whoever neither sees nor hears it needs no stream.

@@ -71,6 +71,16 @@ export class FeedSession extends MediaSession {
     slot.quality = "full";
   }
 
+  /**
+   * Pictures of a slot that were decoded so far.
+   * @param {Slot} slot
+   */
+  async framesOf(slot) {
+    const [track] = slot.media.getVideoTracks();
+    const report = await this.peer.getReceivers().find((receiver) => receiver.track === track)?.getStats();
+    return [...report?.values() ?? []].find(({ type }) => type === "inbound-rtp")?.framesDecoded ?? 0;
+  }
+
   /** What the server has in focus. */
   get focus() {
     return this.slots.find(({ quality }) => quality === "full")?.stream ?? null;

@@ -61,6 +61,7 @@ export function makeStatus(feed) {
       const id = isSeen || feed.state !== "playing" ? "" : feed.current?.id ?? "";
       blank = { id, seconds: id !== "" && id === blank.id ? blank.seconds + 1 : 0 };
       update();
+      return blank.seconds;
     },
   };
 }
