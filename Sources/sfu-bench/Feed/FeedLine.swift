@@ -26,7 +26,7 @@ struct FeedLine {
     var nextRequest = MonotonicTime.zero
     private(set) var report: (time: MonotonicTime, ntp: UInt64, timestamp: UInt32)?
 
-    /// A pause that only a change of streams explains.
+    /// Who sent nothing for longer does not play.
     private static let pause: Int64 = 250_000_000
     /// Older reports are of the stream before.
     private static let freshReport: Int64 = 20_000_000
@@ -58,7 +58,8 @@ struct FeedLine {
     mutating func receive(
         _ number: Int, startsKeyFrame: Bool, isCertain: Bool, at now: MonotonicTime
     ) -> Bool {
-        let isOver = isReleased ? startsKeyFrame || !isVideo : now.nanoseconds(since: lastPacket) > Self.pause
+        // The same stream comes anew only after the server let it go: a pause may be the machine's.
+        let isOver = isReleased && (startsKeyFrame || !isVideo)
         lastPacket = now
         guard number != stream || isOver else { return false }
         stream = number
