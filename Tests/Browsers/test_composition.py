@@ -132,7 +132,10 @@ def test_a_composition_follows_its_stage(
     # One speaker: relayed, as large as it was sent.
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "ann"})
     wait_for_tones(viewer, {"ann"})
-    viewer.evaluate("() => { speaker.shown = []; }")
+    longest_gap(viewer)
+    viewer.wait_for("() => speaker.shown.length > 60", seconds=20, what="60 frames are shown")
+    # What this machine does to a picture that nobody touches; frames of the speakers come every 50 ms.
+    steady = longest_gap(viewer)
     bob = enter(browsers["chromium"], server, stream, "bob")
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"})
     wait_for_tones(viewer, {"ann", "bob"})
@@ -173,8 +176,8 @@ def test_a_composition_follows_its_stage(
     wait_for_tones(viewer, {"ann"})
     gaps["composition to relay"] = longest_gap(viewer)
     print(gaps)
-    # 100 ms on a machine that has the time; frames of the speakers come every 50 ms.
-    assert max(gaps.values()) < 400, gaps
+    # At most 100 ms on a machine that has the time.
+    assert max(gaps.values()) < 200 + 8 * steady, (steady, gaps)
 
 
 def transcoder(server: Server) -> int | None:
