@@ -64,4 +64,48 @@ import TestSupport
         timeline.forgetHistory()
         #expect(timeline.origin(of: UInt16(truncatingIfNeeded: start + 69_990)) == nil)
     }
+
+    /// Replays the last four seconds of one source after the other, as a viewer who swipes there and back gets them.
+    /// - Returns: by how many milliseconds the edge's time stamp runs ahead of the time that passed, each time.
+    private mutating func leads(switching times: [Int64], sendingAll: Bool) throws -> [Double] {
+        var timeline = RTPTimeline<Source>(clockRate: 90_000, using: &random)
+        var leads: [Double] = []
+        var origin: UInt32?
+        for (index, at) in times.enumerated() {
+            let edge = RTPTimeline<Source>.Edge(sequence: 120, timestamp: 360_000)
+            timeline.begin(
+                index.isMultiple(of: 2) ? first : second, at: 0, timestamp: 0, pictures: .init(), edge: edge,
+                now: time(at))
+            let segment = try #require(timeline.current)
+            let edgeStamp = segment.outgoing(timestamp: 360_000, of: 120)
+            var previous: UInt32?
+            for frame in Int64(0)...(sendingAll ? 120 : 60) {
+                let stamp = segment.outgoing(timestamp: UInt32(frame) * 3_000, of: frame)
+                if let previous {
+                    #expect(Int32(bitPattern: stamp &- previous) > 0, "frame \(frame) has no time")
+                }
+                previous = stamp
+                timeline.sent(try #require(segment.outgoing(frame)), timestamp: stamp, at: time(at + 1))
+            }
+            if origin == nil { origin = edgeStamp &- UInt32(at * 90) }
+            let passed = Int32(bitPattern: edgeStamp &- (origin ?? 0)) - Int32(at * 90)
+            leads.append(Double(passed) / 90)
+        }
+        return leads
+    }
+
+    @Test(arguments: [true, false])
+    mutating func `does not run ahead of the time that passes when replays follow each other fast`(
+        sendingAll: Bool
+    ) throws {
+        let swipes = (0..<100).map { Int64($0) * 60 }
+        let leads = try leads(switching: swipes, sendingAll: sendingAll)
+        #expect(leads.allSatisfy { abs($0) <= 5 }, "\(leads)")
+    }
+
+    @Test mutating func `gives back what replays at the same moment needed`() throws {
+        let leads = try leads(switching: [0, 0, 0, 0, 1_000, 2_000], sendingAll: true)
+        #expect(try #require(leads.max()) <= 15, "\(leads)")
+        #expect(abs(try #require(leads.last)) <= 1, "\(leads)")
+    }
 }

@@ -52,16 +52,31 @@ package struct RTPTimeline<Source: AnyObject> {
     package struct Edge {
         package let sequence: Int64
         package let timestamp: UInt32
+        /// By how many binary places time before the edge is compressed.
+        package fileprivate(set) var compression = Self.usualCompression
+
+        /// A 32nd: a frame of 30 a second takes one millisecond.
+        fileprivate static var usualCompression: Int { 5 }
+        /// A 1,024th: frames of up to 87 a second still have time stamps of their own.
+        fileprivate static var strongestCompression: Int { 10 }
 
         package init(sequence: Int64, timestamp: UInt32) {
             self.sequence = sequence
             self.timestamp = timestamp
         }
 
-        /// Ticks of the receiver between an earlier time stamp and the edge: a 32nd, so that a frame of 30 a second
-        /// takes one millisecond.
+        /// Ticks of the receiver between an earlier time stamp and the edge.
         func distance(to timestamp: UInt32) -> UInt32 {
-            UInt32(max(Int32(bitPattern: self.timestamp &- timestamp), 0)) >> 5
+            UInt32(max(Int32(bitPattern: self.timestamp &- timestamp), 0)) >> UInt32(compression)
+        }
+
+        /// The same edge, with what lies before it compressed as little as fits into `room` ticks.
+        fileprivate func compressed(from timestamp: UInt32, into room: Int64) -> Edge {
+            var edge = self
+            while edge.compression < Self.strongestCompression, Int64(edge.distance(to: timestamp)) >= room {
+                edge.compression += 1
+            }
+            return edge
         }
     }
 
@@ -77,6 +92,8 @@ package struct RTPTimeline<Source: AnyObject> {
     private var lastSent: MonotonicTime?
     /// Ticks by which time stamps run ahead of the time that passed: earlier replays needed room.
     private var lead: Int64 = 0
+    /// What the edge of the newest segment got, and when: the newest time stamp if the segment does not get there.
+    private var promised: (timestamp: UInt32, at: MonotonicTime)?
 
     /// - Parameter random: the first sequence number is below 2^15, so that loss of the first packets cannot make
     ///   the receiver guess a wrong roll-over counter (RFC 3711 §3.3.1); the first time stamp is arbitrary.
@@ -91,16 +108,19 @@ package struct RTPTimeline<Source: AnyObject> {
     /// Starts a new segment with the source's packet `sequence`, which is the next to be sent.
     ///
     /// - Parameter edge: the source's newest packet if that is a later one; it is the one whose time stamp follows
-    ///   the time that passed, as far as those before it leave room for that.
+    ///   the time that passed, and those before it are moved together as far as that needs. A receiver that changes
+    ///   from one to another many times a second would otherwise get ever later times to show things at.
     package mutating func begin(
         _ source: Source, at sequence: Int64, timestamp: UInt32, pictures: PictureOffsets, edge: Edge? = nil,
         now: MonotonicTime
     ) {
+        let due = dueTicks(at: now)
+        let edge = lastSent == nil ? edge : edge?.compressed(from: timestamp, into: due)
         let replayed = Int64(edge?.distance(to: timestamp) ?? 0)
-        let due = elapsedTicks(to: now) &- lead
         let step = max(due, replayed &+ 1)
         lead = lastSent == nil ? 0 : step &- due
         let outgoing = lastTimestamp &+ UInt32(truncatingIfNeeded: step)
+        promised = edge == nil ? nil : (outgoing, now)
         if segments.count == Self.segmentLimit { segments.removeFirst() }
         segments.append(
             Segment(
@@ -150,11 +170,19 @@ package struct RTPTimeline<Source: AnyObject> {
         segments.removeAll()
     }
 
-    /// Real time since the last packet in ticks, at least one, so that time never stands still or goes back.
-    private func elapsedTicks(to now: MonotonicTime) -> Int64 {
+    /// Ticks from the newest time stamp to the one that belongs to `now`; not positive while there is a lead.
+    private func dueTicks(at now: MonotonicTime) -> Int64 {
+        if let promised {
+            let missing = Int64(Int32(bitPattern: promised.timestamp &- lastTimestamp))
+            if missing > 0 { return missing &+ ticks(from: promised.at, to: now) &- lead }
+        }
         guard let lastSent else { return 1 }
-        let elapsed = max(now.nanoseconds(since: lastSent), 0)
+        return max(ticks(from: lastSent, to: now), 1) &- lead
+    }
+
+    private func ticks(from start: MonotonicTime, to now: MonotonicTime) -> Int64 {
+        let elapsed = max(now.nanoseconds(since: start), 0)
         let (seconds, rest) = elapsed.quotientAndRemainder(dividingBy: 1_000_000_000)
-        return max(seconds &* clockRate &+ rest &* clockRate / 1_000_000_000, 1)
+        return seconds &* clockRate &+ rest &* clockRate / 1_000_000_000
     }
 }

@@ -29,6 +29,8 @@ package struct FrameAssembler: Sendable {
     private var epoch: UInt32?
     /// The packet that comes next; nil before a decoder can begin.
     private var next: Int64?
+    /// What comes before this one is not taken any more: later ones were handed out, or given up.
+    private var floor = Int64.min
     /// When the first packet behind a gap came.
     private var gapSince: MonotonicTime?
     /// Whether nothing can be decoded until a key frame comes.
@@ -40,9 +42,13 @@ package struct FrameAssembler: Sendable {
     /// - Returns: the frames that are whole now, in order.
     package mutating func insert(_ packet: InputPacket, at now: MonotonicTime) -> [AssembledFrame] {
         if packet.epoch != epoch { startAnew(packet.epoch) }
-        if let next, packet.sequenceNumber < next { return [] }
+        if packet.sequenceNumber < next ?? floor { return [] }
         packets[packet.sequenceNumber] = packet
-        if packet.isEntryPoint, next == nil { next = packet.sequenceNumber }
+        if packet.isEntryPoint, next == nil {
+            next = packet.sequenceNumber
+            // What came before waits for nothing any more.
+            packets = packets.filter { $0.key >= packet.sequenceNumber }
+        }
         if packets.count > Self.packetLimit { giveUp() }
         return takeFrames(at: now)
     }
@@ -58,6 +64,7 @@ package struct FrameAssembler: Sendable {
         self.epoch = epoch
         packets.removeAll(keepingCapacity: true)
         next = nil
+        floor = .min
         gapSince = nil
         needsKeyFrame = true
     }
@@ -66,6 +73,7 @@ package struct FrameAssembler: Sendable {
     private mutating func giveUp() {
         gapSince = nil
         needsKeyFrame = true
+        floor = max(floor, next ?? floor)
         let start = next ?? .min
         let entries = packets.values.filter { $0.isEntryPoint && $0.sequenceNumber > start }
         guard let first = entries.map(\.sequenceNumber).min() else {
