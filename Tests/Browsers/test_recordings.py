@@ -74,7 +74,7 @@ def probe(path: Path) -> dict[str, Any]:
 def complaints(path: Path) -> str:
     """What ffmpeg says while it decodes all of a file."""
     done = subprocess.run(
-        ["ffmpeg", "-v", "error", "-i", str(path), "-f", "null", "-"], capture_output=True, text=True)
+        ["ffmpeg", "-v", "error", "-i", str(path), "-enc_time_base", "1:90000", "-f", "null", "-"], capture_output=True, text=True)
     return done.stderr
 
 

@@ -146,7 +146,9 @@ struct RecordingMachine {
         guard isReady || waited >= Self.trackPatience || isLast else { return }
         while let frame = video.first, frame.video == nil { video.removeFirst() }
         guard let first = video.first ?? audio.first else { return }
-        let zero = video.first.map { video.time(of: $0) } ?? audio.time(of: first)
+        // Pictures out of the cache are older than the first sound: they are shown in a moment, one after the other.
+        let starts = [video.first.map { video.time(of: $0) }, audio.first.map { audio.time(of: $0) }]
+        let zero = starts.compactMap(\.self).max() ?? now
         while let frame = audio.first, audio.time(of: frame) < zero, video.first != nil {
             audio.removeFirst()
         }
