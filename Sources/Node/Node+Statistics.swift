@@ -1,5 +1,6 @@
 import Forwarding
 import Net
+import StoryFeed
 import Synchronization
 
 /// What one worker has done so far, as of the last second.
@@ -12,6 +13,14 @@ package struct WorkerReportCopy: Sendable {
 }
 
 extension Node {
+    package func feedStatistics() -> FeedCounters {
+        var counters = feedDesk.counters
+        counters.sessions = feedDesk.places.count
+        counters.followers = feedFollowers.count
+        counters.streams = feedDesk.feed.count
+        return counters
+    }
+
     package func statistics() -> [WorkerReportCopy] {
         workers.enumerated().map { index, worker in
             WorkerReportCopy(

@@ -53,6 +53,7 @@ package actor Node {
     let pauseEvents = AsyncStream.makeStream(of: (StreamID, PauseEvent).self)
     private let effects: AsyncStream<(StageEffect, StreamID)>
     var feedDesk: FeedDesk
+    var feedFollowers: FeedFollowers
     var feedTimer: Task<Void, Never>?
     var feedTimerAt: MonotonicTime?
     private var feedWatch: Task<Void, Never>?
@@ -94,6 +95,7 @@ package actor Node {
         feedDesk = FeedDesk(
             directory: directory, sessionLimit: configuration.sessionLimit,
             tag: UInt32.random(in: 0...UInt32.max))
+        feedFollowers = FeedFollowers(directory: directory)
         (presenceChanges, presence) = AsyncStream.makeStream(of: PresenceChange.self)
         let identity = try DTLSIdentity()
         fingerprint = SDPFingerprint(
@@ -198,6 +200,7 @@ package actor Node {
         feedTimer?.cancel()
         presenceKeeper?.cancel()
         sessions.removeAll()
+        feedFollowers.closeAll(.goingAway)
         for host in hosts.values { await host.close(.goingAway) }
     }
 

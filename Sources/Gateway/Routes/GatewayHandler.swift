@@ -45,11 +45,12 @@ package struct GatewayHandler: HTTPHandler {
     }
 
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
-        guard case .found(.followStream, let parameters) = Router.route(.get, request.path) else {
-            return .refuse(refusal(404, "There is no WebSocket at this path."))
-        }
+        guard case .found(let operation, let parameters) = Router.route(.get, request.path),
+            operation == .followStream || operation == .followFeed
+        else { return .refuse(refusal(404, "There is no WebSocket at this path.")) }
         do throws(Problem) {
-            return .accept(try follow(request, parameters))
+            return .accept(
+                try operation == .followFeed ? followFeed(request) : follow(request, parameters))
         } catch {
             var response = error.response
             Self.addCORS(to: &response)
@@ -93,7 +94,7 @@ package struct GatewayHandler: HTTPHandler {
         case .listStreams: try await listStreams(request)
         case .createStream: try await createStream(request)
         case .showStream: try await showStream(request, parameters)
-        case .followStream:
+        case .followStream, .followFeed:
             throw Problem(
                 426, nil, "This is a WebSocket.", headers: ["Upgrade": "websocket", "Connection": "Upgrade"])
         case .previewWebP: try await showPreview(.webP, request, parameters)

@@ -5,7 +5,7 @@ enum Operation: String, CaseIterable, Sendable {
     case publish, publishPreview, publishSession, publishTrickle, publishEnd
     case play, playPreview, playSession, playTrickle, playEnd
     case join, joinSession, joinTrickle, joinEnd
-    case listFeed, enterFeed, feedSession, feedTrickle, feedEnd, peek, focus, release
+    case listFeed, enterFeed, feedSession, feedTrickle, feedEnd, peek, focus, release, followFeed
     case makeToken
     case listStreams, createStream, showStream, editStream, goLive, endStream, followStream
     case showParticipants, enter, removeParticipant, showBans, ban, unban, renewToken
@@ -122,6 +122,7 @@ enum Router {
         Route(.get, "/v1/streams/{stream}/preview.webp", .previewWebP),
         Route(.get, "/v1/streams/{stream}/preview.jpg", .previewJPEG),
         Route(.get, "/v1/feed", .listFeed),
+        Route(.get, "/v1/feed/sync", .followFeed),
         Route(.post, "/v1/feed/sessions", .enterFeed),
         Route(.get, "/v1/feed/sessions/{session}", .feedSession),
         Route(.patch, "/v1/feed/sessions/{session}", .feedTrickle),

@@ -46,6 +46,10 @@ package protocol SessionService: Sendable {
     func feedPage(
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader
     ) async throws(CursorRefusal) -> FeedPage
+    /// Begins to tell somebody of the list.
+    func followFeed(
+        _ reader: FeedReader, limit: Int, until expiry: WallTime?, _ end: any SyncFollower
+    ) async -> FeedFollowing
     /// Does what a feed viewer asked for.
     /// - Returns: all slots of the session, as they are now.
     func perform(_ message: FeedMessage, in id: SessionID) async throws(FeedRefusal) -> JSON
@@ -91,6 +95,7 @@ extension Node: SessionService {
         let workers = statistics()
         return MetricsOfNode.collect(workers, streamSnapshots())
             + [MetricsOfNode.joins(workers, published: published, played: played)]
+            + MetricsOfNode.feed(workers, feedStatistics())
             + (await transcoderMetrics) + compositionMetrics
     }
 }

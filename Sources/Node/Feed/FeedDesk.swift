@@ -16,6 +16,7 @@ struct FeedDesk {
     /// The same by viewer.
     private var readers: [FeedViewer: [SessionID: FeedReader]] = [:]
     let directory: StreamDirectory
+    private(set) var counters = FeedCounters()
 
     /// - Parameter tag: random; tells this process's cursors from others'.
     init(directory: StreamDirectory, sessionLimit: Int, tag: UInt32) {
@@ -84,11 +85,20 @@ struct FeedDesk {
     mutating func perform(
         _ message: FeedMessage, for id: SessionID, at now: MonotonicTime
     ) throws(FeedRefusal) -> [Directive] {
-        try audience.perform(message, for: id, in: scene(at: now))
+        counters.note(message)
+        do throws(FeedRefusal) {
+            return try audience.perform(message, for: id, in: scene(at: now))
+        } catch {
+            counters.refused &+= 1
+            throw error
+        }
     }
 
     mutating func receive(_ message: FeedMessage, from id: SessionID, at now: MonotonicTime) -> [Directive] {
-        audience.receive(message, from: id, in: scene(at: now))
+        counters.note(message)
+        let directives = audience.receive(message, from: id, in: scene(at: now))
+        if case .tell(.refused) = directives.first?.effect { counters.refused &+= 1 }
+        return directives
     }
 
     // MARK: Streams
@@ -99,12 +109,13 @@ struct FeedDesk {
         var changes: [FeedChange] = []
         /// Streams that have just gone live.
         var appeared: [StreamID] = []
+        /// Streams that not everybody may see.
+        var restricted: [StreamID] = []
     }
 
     /// Takes in what is new about streams; nil for one that nobody knows any more.
     mutating func update(_ news: [StreamID: StreamSnapshot?], at now: MonotonicTime) -> Outcome {
         var outcome = Outcome()
-        var restricted: [StreamID] = []
         for (id, snapshot) in news.sorted(by: { $0.key.description < $1.key.description }) {
             guard let snapshot, snapshot.state == .live else {
                 guard let departure = feed.end(id) else { continue }
@@ -115,9 +126,11 @@ struct FeedDesk {
             if !feed.isLive(id) { outcome.appeared.append(id) }
             // A feed that is full lists no more; the stream can be watched all the same.
             outcome.changes += (try? feed.goLive(FeedItem(snapshot))) ?? []
-            if !snapshot.banned.isEmpty { restricted.append(id) }
+            if !snapshot.banned.isEmpty { outcome.restricted.append(id) }
         }
-        for id in restricted { outcome.directives += audience.accessChanged(to: id, in: scene(at: now)) }
+        for id in outcome.restricted {
+            outcome.directives += audience.accessChanged(to: id, in: scene(at: now))
+        }
         if !outcome.appeared.isEmpty { outcome.directives += audience.streamAppeared(in: scene(at: now)) }
         return outcome
     }
@@ -137,6 +150,29 @@ struct FeedDesk {
         outcome.changes = feed.advance(to: now)
         outcome.directives = audience.advance(in: scene(at: now))
         return outcome
+    }
+}
+
+/// What feed viewers did.
+package struct FeedCounters: Equatable, Sendable {
+    package var peeks: UInt64 = 0
+    package var focuses: UInt64 = 0
+    package var releases: UInt64 = 0
+    /// Of these, those that were not followed; of too many messages only the first is counted.
+    package var refused: UInt64 = 0
+    /// Sessions that live now.
+    package var sessions = 0
+    /// That follow the list now.
+    package var followers = 0
+    /// Live streams in the list.
+    package var streams = 0
+
+    mutating func note(_ message: FeedMessage) {
+        switch message.kind {
+        case .peek: peeks &+= 1
+        case .focus: focuses &+= 1
+        case .release: releases &+= 1
+        }
     }
 }
 

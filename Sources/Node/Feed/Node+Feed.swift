@@ -26,6 +26,7 @@ extension Node {
         let news = directory.takeNews()
         guard !news.isEmpty else { return }
         let outcome = feedDesk.update(news, at: MonotonicClock.now())
+        for stream in outcome.restricted { feedFollowers.accessChanged(to: stream) }
         for stream in outcome.appeared where directory[stream]?.isPublished == false {
             // What the host did backstage is not for those who come now.
             for worker in workers { _ = worker.post(.flush(stream)) }
@@ -39,13 +40,35 @@ extension Node {
     }
 
     func announceFeed(_ changes: [FeedChange]) {
+        feedFollowers.announce(changes)
         scheduleFeed()
+    }
+
+    /// Begins to tell somebody of the list.
+    package func followFeed(
+        _ reader: FeedReader, limit: Int, until expiry: WallTime?, _ end: any SyncFollower
+    ) -> FeedFollowing {
+        let number = feedFollowers.add(
+            end, for: reader, limit: limit, until: expiry, of: feedDesk.feed, at: MonotonicClock.now())
+        scheduleFeed()
+        return FeedFollowing(
+            watch: { [weak self] streams in await self?.watchFeed(streams, by: number) },
+            stop: { [weak self] in await self?.unfollowFeed(number) })
+    }
+
+    private func watchFeed(_ streams: [StreamID], by number: UInt64) {
+        feedFollowers.watch(streams, by: number, of: feedDesk.feed)
+    }
+
+    private func unfollowFeed(_ number: UInt64) {
+        feedFollowers.remove(number)
     }
 
     // MARK: Time
 
     func scheduleFeed() {
-        guard !isStopping, let deadline = feedDesk.deadline else { return }
+        let deadlines = [feedDesk.deadline, feedFollowers.deadline].compactMap(\.self)
+        guard !isStopping, let deadline = deadlines.min() else { return }
         if let feedTimerAt, feedTimerAt <= deadline { return }
         feedTimer?.cancel()
         feedTimerAt = deadline
@@ -58,7 +81,9 @@ extension Node {
 
     private func advanceFeed() {
         feedTimerAt = nil
-        carryOut(feedDesk.advance(to: MonotonicClock.now()))
+        let moment = Moment.now()
+        carryOut(feedDesk.advance(to: moment.elapsed))
+        feedFollowers.advance(to: moment, of: feedDesk.feed)
         scheduleFeed()
     }
 
@@ -135,7 +160,9 @@ extension Node {
             touched.insert(directive.session)
             carryOut(directive.effect, of: directive.session, requested: requested)
         }
-        for id in touched { updatePresence(of: id, in: feedDesk.audience.session(id)?.focusedStream) }
+        for id in touched {
+            updatePresence(of: id, in: feedDesk.audience.session(id)?.focusedStream)
+        }
         scheduleFeed()
     }
 
@@ -187,6 +214,13 @@ extension Node {
 
     /// Seconds between the end of a session's place in the feed and of its connection.
     private static let farewellTime: Double = 1
+}
+
+/// Somebody who follows the list.
+package struct FeedFollowing: Sendable {
+    /// Tells them of these streams, too.
+    package let watch: @Sendable ([StreamID]) async -> Void
+    package let stop: @Sendable () async -> Void
 }
 
 /// A feed viewer came to a stream or left it.

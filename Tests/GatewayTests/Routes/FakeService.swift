@@ -99,6 +99,10 @@ final class FakeService: SessionService {
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader
     ) async throws(CursorRefusal) -> FeedPage { throw .expired }
 
+    func followFeed(
+        _ reader: FeedReader, limit: Int, until expiry: WallTime?, _ end: any SyncFollower
+    ) async -> FeedFollowing { FeedFollowing(watch: { _ in }, stop: {}) }
+
     func perform(_ message: FeedMessage, in id: SessionID) async throws(FeedRefusal) -> JSON {
         throw .noSession
     }

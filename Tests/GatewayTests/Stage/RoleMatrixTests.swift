@@ -196,6 +196,7 @@ import Testing
             // Of sessions, whose names cannot be guessed.
             .publishSession, .publishTrickle, .publishEnd, .playSession, .playTrickle, .playEnd, .joinSession,
             .joinTrickle, .joinEnd, .feedSession, .feedTrickle, .feedEnd, .peek, .focus, .release,
+            .followFeed,
         ]
         for route in Router.routes where !route.operation.isPage && !apart.contains(route.operation) {
             #expect(asked.contains("\(route.method.rawValue) \(route.pattern)"), "\(route.pattern)")

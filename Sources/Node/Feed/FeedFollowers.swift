@@ -1,0 +1,258 @@
+import Base
+import StoryFeed
+
+/// Everybody who follows the list over a WebSocket.
+///
+/// All are told of streams that go live; of anything else, only those who know the stream. So with many streams each
+/// follower is told what it shows, and not ten thousand viewer counts. Nobody is waited for: who reads too slowly
+/// misses changes, and gets a snapshot once they have read what there was.
+struct FeedFollowers {
+    private struct Follower {
+        let end: any SyncFollower
+        let reader: FeedReader
+        /// Items of a snapshot.
+        let limit: Int
+        let expiry: WallTime?
+        /// What it is told everything of, the oldest first.
+        var watched: [StreamID] = []
+        var isBehind = false
+    }
+
+    /// A part of a change, written once for all whom it concerns.
+    private enum Piece {
+        case added(JSON)
+        case ended(StreamID)
+        case moved(JSON)
+        case edited(JSON)
+        case viewers(StreamID, Int)
+        case preview(StreamID, JSON)
+        case reordered
+    }
+
+    /// Streams that one follower may watch; the oldest are forgotten first.
+    static let watchLimit = 500
+    static let heartbeatInterval = Duration.seconds(5)
+    /// Between two looks at who has caught up.
+    private static let catchUpInterval = Duration.milliseconds(500)
+
+    private let directory: StreamDirectory
+    private var followers: [UInt64: Follower] = [:]
+    private var watchers: [StreamID: Set<UInt64>] = [:]
+    private var behind: Set<UInt64> = []
+    private var nextNumber: UInt64 = 1
+    private var version: UInt64 = 1
+    private var lastHeartbeat = MonotonicTime.zero
+
+    init(directory: StreamDirectory) {
+        self.directory = directory
+    }
+
+    var count: Int { followers.count }
+
+    // MARK: Followers
+
+    /// Begins with a snapshot.
+    /// - Returns: the follower's number.
+    mutating func add(
+        _ end: any SyncFollower, for reader: FeedReader, limit: Int, until expiry: WallTime?,
+        of feed: StoryFeed, at now: MonotonicTime
+    ) -> UInt64 {
+        let number = nextNumber
+        nextNumber += 1
+        if followers.isEmpty { lastHeartbeat = now }
+        followers[number] = Follower(end: end, reader: reader, limit: limit, expiry: expiry)
+        sendSnapshot(of: feed, to: number)
+        return number
+    }
+
+    mutating func remove(_ number: UInt64) {
+        guard let follower = followers.removeValue(forKey: number) else { return }
+        behind.remove(number)
+        for stream in follower.watched { unwatch(stream, number) }
+    }
+
+    mutating func closeAll(_ reason: SyncClose) {
+        for follower in followers.values { follower.end.close(reason) }
+        (followers, watchers, behind) = ([:], [:], [])
+    }
+
+    /// Tells a follower of these streams, too, from now on.
+    mutating func watch(_ streams: [StreamID], by number: UInt64, of feed: StoryFeed) {
+        guard let reader = followers[number]?.reader else { return }
+        for stream in streams.prefix(Self.watchLimit)
+        where feed.isLive(stream) && reader.maySee(stream, by: directory) {
+            watch(stream, number)
+        }
+    }
+
+    private mutating func watch(_ stream: StreamID, _ number: UInt64) {
+        guard watchers[stream, default: []].insert(number).inserted else { return }
+        followers[number]?.watched.append(stream)
+        if let oldest = followers[number]?.watched.first,
+            let count = followers[number]?.watched.count, count > Self.watchLimit
+        {
+            followers[number]?.watched.removeFirst()
+            unwatch(oldest, number)
+        }
+    }
+
+    private mutating func unwatch(_ stream: StreamID, _ number: UInt64) {
+        watchers[stream]?.remove(number)
+        if watchers[stream]?.isEmpty == true { watchers[stream] = nil }
+    }
+
+    private mutating func forget(_ stream: StreamID, _ number: UInt64) {
+        followers[number]?.watched.removeAll { $0 == stream }
+        unwatch(stream, number)
+    }
+
+    // MARK: Telling
+
+    /// Announces what happened to the list.
+    mutating func announce(_ changes: [FeedChange]) {
+        guard !followers.isEmpty, !changes.isEmpty else { return }
+        var pieces: [Piece] = []
+        var concerned: [UInt64: [Int]] = [:]
+        for change in changes {
+            switch change {
+            case .added(let item, let after):
+                let numbers = followers.filter { $0.value.reader.maySee(item.id, by: directory) }.map(\.key)
+                for number in numbers {
+                    concerned[number, default: []].append(pieces.count)
+                    watch(item.id, number)
+                }
+                pieces.append(.added(Self.placed("item", item.json(position: nil), after)))
+            case .ended(let stream):
+                for number in watchers[stream] ?? [] {
+                    concerned[number, default: []].append(pieces.count)
+                    forget(stream, number)
+                }
+                pieces.append(.ended(stream))
+            case .moved(let stream, let after):
+                add(
+                    .moved(Self.placed("id", .string(stream.description), after)), stream, &pieces, &concerned
+                )
+            case .edited(let item):
+                add(.edited(item.json(position: nil)), item.id, &pieces, &concerned)
+            case .viewersChanged(let counts):
+                for count in counts {
+                    add(.viewers(count.stream, count.viewers), count.stream, &pieces, &concerned)
+                }
+            case .previewed(let stream, let preview):
+                add(.preview(stream, preview.json(of: stream)), stream, &pieces, &concerned)
+            case .reordered:
+                for number in followers.keys { concerned[number, default: []].append(pieces.count) }
+                pieces.append(.reordered)
+            }
+        }
+        send(pieces, to: concerned)
+    }
+
+    /// Tells those who watch a stream and may not see it any more that it has ended for them.
+    mutating func accessChanged(to stream: StreamID) {
+        var concerned: [UInt64: [Int]] = [:]
+        for number in watchers[stream] ?? []
+        where followers[number]?.reader.maySee(stream, by: directory) == false {
+            concerned[number] = [0]
+            forget(stream, number)
+        }
+        send([.ended(stream)], to: concerned)
+    }
+
+    private func add(
+        _ piece: Piece, _ stream: StreamID, _ pieces: inout [Piece], _ concerned: inout [UInt64: [Int]]
+    ) {
+        guard let numbers = watchers[stream] else { return }
+        for number in numbers { concerned[number, default: []].append(pieces.count) }
+        pieces.append(piece)
+    }
+
+    private mutating func send(_ pieces: [Piece], to concerned: [UInt64: [Int]]) {
+        guard !concerned.isEmpty else { return }
+        version += 1
+        // Most followers are told the same.
+        var texts: [[Int]: String] = [:]
+        for (number, indices) in concerned where followers[number]?.isBehind == false {
+            let text = texts[indices] ?? Self.text(indices.map { pieces[$0] }, version: version)
+            texts[indices] = text
+            send(text, to: number)
+        }
+    }
+
+    private static func placed(_ name: String, _ value: JSON, _ after: StreamID?) -> JSON {
+        .object([name: value, "after": .text(after?.description)])
+    }
+
+    private static func text(_ pieces: [Piece], version: UInt64) -> String {
+        var lists: [String: [JSON]] = [:]
+        var maps: [String: [String: JSON]] = [:]
+        var message: [String: JSON] = ["type": .string("change"), "version": .integer(version)]
+        for piece in pieces {
+            switch piece {
+            case .added(let json): lists["added", default: []].append(json)
+            case .ended(let stream): lists["ended", default: []].append(.string(stream.description))
+            case .moved(let json): lists["moved", default: []].append(json)
+            case .edited(let json): lists["edited", default: []].append(json)
+            case .viewers(let stream, let count):
+                maps["viewers", default: [:]][stream.description] = .integer(count)
+            case .preview(let stream, let json): maps["previews", default: [:]][stream.description] = json
+            case .reordered: message["reordered"] = .bool(true)
+            }
+        }
+        for (name, values) in lists { message[name] = .array(values) }
+        for (name, values) in maps { message[name] = .object(values) }
+        return JSON.object(message).text
+    }
+
+    private mutating func send(_ text: String, to number: UInt64) {
+        guard followers[number]?.end.send(text) == .full else { return }
+        followers[number]?.isBehind = true
+        behind.insert(number)
+    }
+
+    private mutating func sendSnapshot(of feed: StoryFeed, to number: UInt64) {
+        guard let follower = followers[number] else { return }
+        let (reader, directory) = (follower.reader, directory)
+        let streams: [StreamID]
+        if case .one(let stream) = reader.scope {
+            streams = feed.isLive(stream) && reader.maySee(stream, by: directory) ? [stream] : []
+        } else {
+            streams = Array(
+                feed.streams.lazy.filter { reader.maySee($0, by: directory) }.prefix(follower.limit))
+        }
+        for stream in streams { watch(stream, number) }
+        let message = JSON.object([
+            "type": .string("snapshot"), "version": .integer(version),
+            "items": .array(streams.compactMap { feed.item($0)?.json(position: nil) }),
+            "count": .integer(reader.scope == .all ? feed.count : streams.count),
+        ])
+        send(message.text, to: number)
+    }
+
+    // MARK: Time
+
+    var deadline: MonotonicTime? {
+        guard !followers.isEmpty else { return nil }
+        return lastHeartbeat + (behind.isEmpty ? Self.heartbeatInterval : Self.catchUpInterval)
+    }
+
+    /// Snapshots for those who have caught up, heartbeats, and the end of tokens.
+    mutating func advance(to now: Moment, of feed: StoryFeed) {
+        guard let deadline, deadline <= now.elapsed else { return }
+        lastHeartbeat = now.elapsed
+        for number in behind where followers[number]?.end.isDrained == true {
+            behind.remove(number)
+            followers[number]?.isBehind = false
+            sendSnapshot(of: feed, to: number)
+        }
+        let text = JSON.object(["type": .string("heartbeat"), "version": .integer(version)]).text
+        for (number, follower) in followers {
+            if let expiry = follower.expiry, expiry <= now.wall {
+                follower.end.close(.expired)
+                remove(number)
+            } else if !follower.isBehind {
+                send(text, to: number)
+            }
+        }
+    }
+}
