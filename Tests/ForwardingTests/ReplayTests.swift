@@ -127,21 +127,30 @@ import Testing
         }
     }
 
-    @Test func `gives back the time it took from the time line when there is room`() throws {
+    @Test func `moves the past together as the time that passed demands, and gives back what it took`() throws
+    {
         var random = SeededGenerator(seed: 3)
         var timeline = RTPTimeline<Source>(clockRate: 90_000, using: &random)
         let source = Source()
         timeline.begin(source, at: 1, timestamp: 0, pictures: .init(), now: time(0))
         let first = try #require(timeline.current).outgoing(timestamp: 0, of: 1)
         timeline.sent(try #require(timeline.current?.outgoing(1)), timestamp: first, at: time(0))
-        // 320,000 ticks of the past need 10,000, and only 900 have passed.
+        // 900 ticks have passed: a 32nd of 320,000 would be too much, a 512th is not.
         timeline.begin(
             source, at: 1, timestamp: 0, pictures: .init(), edge: .init(sequence: 200, timestamp: 320_000),
             now: time(10))
         let replayed = try #require(timeline.current)
         let edge = replayed.outgoing(timestamp: 320_000, of: 200)
-        #expect(edge == first &+ 10_001)
+        #expect(edge == first &+ 900)
+        #expect(replayed.outgoing(timestamp: 0, of: 1) == first &+ 900 &- 625)
         timeline.sent(try #require(replayed.outgoing(200)), timestamp: edge, at: time(10))
+        // Nothing has passed: a 1,024th, and that much ahead.
+        timeline.begin(
+            source, at: 1, timestamp: 0, pictures: .init(), edge: .init(sequence: 200, timestamp: 320_000),
+            now: time(10))
+        let again = try #require(timeline.current)
+        #expect(again.outgoing(timestamp: 320_000, of: 200) == edge &+ 313)
+        timeline.sent(try #require(again.outgoing(200)), timestamp: edge &+ 313, at: time(10))
         // A second later a switch finds the time line where the clock says.
         timeline.begin(source, at: 900, timestamp: 77, pictures: .init(), now: time(1_010))
         #expect(try #require(timeline.current).outgoing(timestamp: 77, of: 900) == first &+ 900 &+ 90_000)

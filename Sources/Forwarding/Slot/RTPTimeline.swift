@@ -174,7 +174,7 @@ package struct RTPTimeline<Source: AnyObject> {
     private func dueTicks(at now: MonotonicTime) -> Int64 {
         if let promised {
             let missing = Int64(Int32(bitPattern: promised.timestamp &- lastTimestamp))
-            if missing > 0 { return missing &+ ticks(from: promised.at, to: now) &- lead }
+            if missing >= 0 { return missing &+ ticks(from: promised.at, to: now) &- lead }
         }
         guard let lastSent else { return 1 }
         return max(ticks(from: lastSent, to: now), 1) &- lead
