@@ -42,7 +42,7 @@ struct StageBench {
 
     func token(
         _ name: String, _ role: Role, stream: String = "*", capabilities: Set<Capability> = [],
-        expiresIn seconds: Int = 60
+        expiresIn seconds: Int = 3_600
     ) throws -> String {
         let now = Int(Date().timeIntervalSince1970)
         let token = authority.mint(

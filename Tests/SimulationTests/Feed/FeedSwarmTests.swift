@@ -2,8 +2,9 @@ import Base
 import TestSupport
 import Testing
 
-/// A thousand viewers over all seeds, who swipe without rest over bad links.
-@Suite(.timeLimit(.minutes(5))) struct `A swarm of viewers` {
+/// A thousand viewers over all seeds, who swipe without rest over bad links; one seed after the other, because tests that
+/// talk over real sockets run at the same time.
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `A swarm of viewers` {
     private static let viewers = 25
 
     @Test(arguments: 1...40) func `gets every switch whole over lossy links`(seed: UInt64) throws {
