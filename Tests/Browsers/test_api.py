@@ -83,7 +83,7 @@ class Streams:
 
 @pytest.fixture(scope="module")
 def api(logs: Path) -> Iterator[tuple[Server, Streams]]:
-    server = Server(logs / "server-api.log")
+    server = Server(logs / "server-api.log", "--data", str(logs / "api-data"))
     yield server, Streams(server)
     assert server.is_running, "the server died"
     assert server.stop() == 0
