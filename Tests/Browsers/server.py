@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import socket
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -25,25 +26,30 @@ def binary() -> Path:
     return ROOT / ".build" / os.environ.get("ROSTRUM_BUILD", "debug") / "rostrum"
 
 
-def free_port(kind: socket.SocketKind, width: int = 1) -> int:
-    """First of `width` neighbouring ports that nobody uses on the loopback address."""
-    for _ in range(100):
-        with socket.socket(socket.AF_INET, kind) as probe:
-            probe.bind(("127.0.0.1", 0))
-            first = probe.getsockname()[1]
-        taken = []
-        try:
-            for port in range(first, min(first + width, 65536)):
-                neighbour = socket.socket(socket.AF_INET, kind)
-                taken.append(neighbour)
-                neighbour.bind(("127.0.0.1", port))
-            if len(taken) == width:
-                return first
-        except OSError:
-            continue
-        finally:
-            for each in taken:
-                each.close()
+def lasting_ports() -> range:
+    """Ports that no program gets unless it asks for them by number, and that browsers agree to talk to.
+
+    A port out of the kernel's own range may go to a browser's socket while the server that had it is down.
+    """
+    low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    # 10080 is the last one that browsers refuse.
+    return max((range(11_000, low), range(max(high + 1, 11_000), 65_536)), key=len)
+
+
+def free_port(width: int = 1) -> int:
+    """First of `width` neighbouring ports that nobody uses, by UDP or TCP, and that stay free while nobody does."""
+    lasting = lasting_ports()
+    assert len(lasting) > 100 * width, f"only {lasting} is outside the range for sockets without a port of their own"
+    for _ in range(1000):
+        first = random.choice(lasting[: 1 - width or None])
+        with ExitStack() as probes:
+            try:
+                for port in range(first, first + width):
+                    for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+                        probes.enter_context(socket.socket(socket.AF_INET, kind)).bind(("0.0.0.0", port))
+            except OSError:
+                continue
+        return first
     raise RuntimeError(f"no {width} free neighbouring ports")
 
 
@@ -53,8 +59,9 @@ class Server:
     def __init__(self, log: Path, *arguments: str) -> None:
         self._log = log
         self._arguments = arguments
-        self.http_port = free_port(socket.SOCK_STREAM)
-        self.udp_port = free_port(socket.SOCK_DGRAM, width=4)
+        # One for HTTP, and one for each worker by UDP; ICE over TCP takes the first worker's number.
+        self.http_port = free_port(width=1 + max(4, os.cpu_count() or 1))
+        self.udp_port = self.http_port + 1
         self.origin = f"http://127.0.0.1:{self.http_port}"
         self._process: Process | None = None
         self.start()

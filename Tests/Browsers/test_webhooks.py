@@ -15,7 +15,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-from server import Server
+from server import Server, free_port
 
 SECRET = "a secret that outlives a restart, of course"
 HOOK_SECRET = "what webhooks are signed with"
@@ -24,7 +24,7 @@ HOOK_SECRET = "what webhooks are signed with"
 class Receiver:
     """Takes webhooks, verifies them with Python's own HMAC, and answers as it is told."""
 
-    def __init__(self, port: int = 0) -> None:
+    def __init__(self, port: int) -> None:
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()
         self.status = 200
         receiver = self
@@ -76,7 +76,7 @@ def ask(server: Server, token: str, method: str, path: str, body: Any = None) ->
 
 
 def test_story(logs: Path, tmp_path: Path) -> None:
-    receiver = Receiver()
+    receiver = Receiver(free_port())
     server = Server(
         logs / "server-webhooks.log", "--data", str(tmp_path / "data"), "--secret", SECRET, "--workers", "1",
         "--tcp", "off",
