@@ -107,7 +107,7 @@ package struct TileAssignment: Equatable, Sendable {
 
     /// - Parameters:
     ///   - ids: of all, who spoke last first.
-    ///   - arrived: of all, who came first first; nil for the same order.
+    ///   - arrived: of all, who came first first; nil where nobody knows, and new ones are the last.
     ///   - first: is to have the first place, if it has any (the large one of a spotlight).
     package mutating func update(_ ids: [String], arrived: [String]? = nil, first: String? = nil) {
         let shown = Array(ids.prefix(TileLayout.maximumTiles))
@@ -121,7 +121,12 @@ package struct TileAssignment: Equatable, Sendable {
             }
             places.removeAll { $0.isEmpty }
         }
-        places += (arrived ?? shown).filter { shown.contains($0) && !places.contains($0) }
+        let order = arrived ?? places + shown.filter { !places.contains($0) }
+        for (rank, id) in order.enumerated() where shown.contains(id) && !places.contains(id) {
+            // A picture that is late does not cost its place: before the first one that came later.
+            let later = places.firstIndex { other in order.dropFirst(rank + 1).contains(other) }
+            places.insert(id, at: later ?? places.endIndex)
+        }
         guard let first, let index = places.firstIndex(of: first), index > 0 else { return }
         places.swapAt(0, index)
     }

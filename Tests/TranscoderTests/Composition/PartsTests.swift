@@ -64,6 +64,16 @@ import Testing
         #expect(assignment.places == ["cid", "bob", "ann"])
     }
 
+    @Test func `wait for whoever came first and whose picture is late`() {
+        var assignment = TileAssignment()
+        assignment.update(["bob"], arrived: ["ann", "bob", "cid"])
+        assignment.update(["bob", "ann"], arrived: ["ann", "bob", "cid"])
+        #expect(assignment.places == ["ann", "bob"])
+        assignment.update(["cid", "bob"], arrived: ["ann", "bob", "cid"])
+        assignment.update(["cid", "bob", "ann"], arrived: ["ann", "bob", "cid"])
+        #expect(assignment.places == ["ann", "bob", "cid"])
+    }
+
     @Test func `beyond nine show who spoke last, in the place of who did not`() {
         var assignment = TileAssignment()
         let all = (0..<12).map { "p\($0)" }
