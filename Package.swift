@@ -90,7 +90,9 @@ let package = Package(
         // Programs.
         .executableTarget(
             name: "rostrum",
-            dependencies: ["Base", "Crypto", "Node", "Gateway", "Store", "Webhooks", "Transcoder"],
+            dependencies: [
+                "Base", "Crypto", "Node", "Gateway", "Store", "StoryFeed", "Webhooks", "Transcoder",
+            ],
             swiftSettings: common),
         .executableTarget(
             name: "sfu-bench", dependencies: ["Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net"],
@@ -159,7 +161,8 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "RostrumTests", dependencies: ["Base", "Crypto", "Gateway", "rostrum", "TestSupport"],
+            name: "RostrumTests",
+            dependencies: ["Base", "Crypto", "Gateway", "StoryFeed", "rostrum", "TestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "GatewayTests",

@@ -24,7 +24,7 @@ declare -A below=(
     [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder"
     # Forwarding, Net and Transcoder for the names of what they count.
     [Gateway]="Base Wire Crypto Forwarding Net Stage StoryFeed Store Transcoder Node CWebSockets"
-    [rostrum]="Base Crypto Node Gateway Store Webhooks Transcoder"
+    [rostrum]="Base Crypto Node Gateway Store StoryFeed Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Peer ClientPeer Net"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.

@@ -94,7 +94,7 @@ package actor Node {
         self.log = log.subsystem("node")
         feedDesk = FeedDesk(
             directory: directory, sessionLimit: configuration.sessionLimit,
-            tag: UInt32.random(in: 0...UInt32.max))
+            weights: configuration.feedWeights, tag: UInt32.random(in: 0...UInt32.max))
         feedFollowers = FeedFollowers(directory: directory)
         (presenceChanges, presence) = AsyncStream.makeStream(of: PresenceChange.self)
         let identity = try DTLSIdentity()

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Peer
+import StoryFeed
 import Transcoder
 
 /// How a node is set up; checked while it is made.
@@ -19,6 +20,8 @@ package struct NodeConfiguration: Sendable {
     package var negotiator = Negotiator(
         policy: NegotiationPolicy(videoBitrate: .init(start: 1_000)))
     package var srtpEngine = SRTPEngine.openSSL
+    /// What counts how much in the feed's order.
+    package var feedWeights = FeedWeights()
     /// More sessions than this are refused.
     package var sessionLimit = 20_000
     /// How long a silent peer is kept (RFC 7675 §5.1).

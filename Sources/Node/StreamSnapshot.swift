@@ -24,6 +24,8 @@ package struct StreamSnapshot: Equatable, Sendable {
     package var endedAt: WallTime?
     package var endReason: StageRecord.EndReason?
     package var details = StageDetails()
+    /// For operators only.
+    package var placement = StagePlacement()
     package var areDoorsOpen = false
     /// Connected viewers that were let in, anonymous ones included.
     package var viewers: Int
@@ -67,6 +69,7 @@ package struct StreamSnapshot: Equatable, Sendable {
         endedAt = record.endedAt
         endReason = record.endReason
         details = record.details
+        placement = record.placement ?? StagePlacement()
         isPublished = record.origin == .published
         mayBeginAnew = isPublished
         banned = record.banned

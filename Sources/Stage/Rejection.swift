@@ -22,6 +22,7 @@ package enum Rejection: Error, Equatable, Sendable {
     case backstage(startsAt: WallTime?, waiting: Int)
     case banned
     case notHost
+    case notOperator
     case notOnStage
     case alreadyOnStage
     /// The host ends a stream instead of stepping down, and nobody moves, removes or bans the host.
@@ -41,7 +42,7 @@ package enum Rejection: Error, Equatable, Sendable {
 
     package var kind: Kind {
         switch self {
-        case .banned, .notHost, .notOnStage: .forbidden
+        case .banned, .notHost, .notOperator, .notOnStage: .forbidden
         case .unknownParticipant, .notInvited, .notBanned: .missing
         case .ended, .alreadyLive, .backstage, .alreadyOnStage, .hostStays, .stageFull, .targetNotOnStage:
             .conflict
@@ -58,6 +59,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .backstage: "backstage"
         case .banned: "banned"
         case .notHost: "not-host"
+        case .notOperator: "not-operator"
         case .notOnStage: "not-on-stage"
         case .alreadyOnStage: "already-on-stage"
         case .hostStays: "host-stays"
@@ -81,6 +83,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .backstage: "The stream has not begun."
         case .banned: "You were banned from this stream."
         case .notHost: "Only the host may do this."
+        case .notOperator: "Only an operator may do this."
         case .notOnStage: "Only the host and the speakers may do this."
         case .alreadyOnStage: "This participant is on stage already."
         case .hostStays: "The host cannot leave the stage; end the stream instead."

@@ -4,6 +4,7 @@ extension Stage {
     /// What somebody wants.
     package enum Command: Equatable, Sendable {
         case edit(StageEdit)
+        case place(StagePlacement.Edit)
         case goLive
         case end
         /// Come in; a speaker's token leads onto the stage.
@@ -63,6 +64,11 @@ extension Stage {
     ) throws(Rejection) {
         switch command {
         case .edit(let edit): try decideEdit(edit, sender, now, &outcome)
+        case .place(let edit):
+            guard sender.authority == .admin else { throw .notOperator }
+            let placement = try edit.applied(to: record.placement ?? StagePlacement())
+            guard placement != record.placement ?? StagePlacement() else { return }
+            outcome.changes.append(.placed(placement))
         case .goLive: try decideGoLive(sender, now, &outcome)
         case .end:
             try requireModerator(sender)

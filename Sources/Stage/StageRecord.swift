@@ -58,6 +58,8 @@ package struct StageRecord: Equatable, Sendable, Codable {
     package let createdAt: WallTime
     package internal(set) var phase: Phase
     package internal(set) var details: StageDetails
+    /// Nil, as for most streams, where no operator has decided anything.
+    package internal(set) var placement: StagePlacement?
     /// There is always exactly one.
     package internal(set) var host: ParticipantID
     package internal(set) var hostMember: Member
@@ -113,6 +115,7 @@ extension StageRecord {
         switch change {
         case .created(let creation): self = StageRecord(creation)
         case .edited(let details): self.details = details
+        case .placed(let placement): self.placement = placement
         case .wentLive(let time):
             phase = .live
             startedAt = time

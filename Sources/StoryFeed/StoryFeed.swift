@@ -158,7 +158,9 @@ package struct StoryFeed: Sendable {
         version &+= 1
         records[serial]?.item = item
         records[serial]?.revision = version
-        changes.append(.edited(item))
+        // What only has to do with the order is told by the order.
+        (scored.pinnedPlace, scored.boost) = (old.item.pinnedPlace, old.item.boost)
+        if scored != old.item { changes.append(.edited(item)) }
         return changes + place(serial)
     }
 

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Gateway
+import StoryFeed
 import Webhooks
 
 /// All that can be said about how the server shall run, checked as far as that goes without trying.
@@ -33,6 +34,7 @@ struct Configuration: Sendable {
     var webhooks: Webhooks?
     var key: SigningKey
     var viewers: GatewaySettings.Viewers
+    var feedWeights = FeedWeights()
     var tls: HTTPServerSettings.TLSFiles?
     var iceServers: [GatewaySettings.ICEServer] = []
     var srtpEngine = SRTPEngine.openSSL
@@ -62,6 +64,7 @@ struct Configuration: Sendable {
         if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
         webhooks = try Self.webhooks(values)
+        feedWeights = try Self.feedWeights(values)
         tls = try Self.tls(values)
         iceServers = try Self.iceServers(values)
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
@@ -114,6 +117,16 @@ struct Configuration: Sendable {
         case (nil, _): throw ConfigurationError("--tls-key needs its certificate: give --tls-certificate too")
         case (_, nil): throw ConfigurationError("--tls-certificate needs its key: give --tls-key too")
         }
+    }
+
+    private static func feedWeights(_ values: OptionValues) throws(ConfigurationError) -> FeedWeights {
+        let usual = FeedWeights()
+        let range = -FeedWeights.limit...FeedWeights.limit
+        return FeedWeights(
+            perDoublingOfViewers: try values.number("feed-viewers-weight", range)
+                ?? usual.perDoublingOfViewers,
+            perHour: try values.number("feed-age-weight", range) ?? usual.perHour,
+            perBoost: try values.number("feed-boost-weight", range) ?? usual.perBoost)
     }
 
     private static func webhooks(_ values: OptionValues) throws(ConfigurationError) -> Webhooks? {
@@ -220,6 +233,8 @@ extension Configuration {
             "max-sessions = \(maximumSessions)",
             "data = \(dataDirectory ?? "(none: a restart begins with nothing)")", "key-id = \(key.id)",
             "viewers = \(viewers.rawValue)",
+            "feed-viewers-weight = \(feedWeights.perDoublingOfViewers)",
+            "feed-age-weight = \(feedWeights.perHour)", "feed-boost-weight = \(feedWeights.perBoost)",
             "srtp-engine = \(srtpEngine.rawValue)", "dev = \(isDevelopment)",
             "log-level = \(logLevel.rawValue)", "log-format = \(logFormat.rawValue)",
         ]

@@ -63,6 +63,16 @@ struct Option: Sendable {
         Option(
             "viewers", .text, "public|token",
             "Whether viewers need a token. Default token; public with --dev."),
+        Option(
+            "feed-viewers-weight", .text, "N",
+            "Points in the feed's order for each doubling of a stream's viewers, -1000 to 1000.",
+            "Default 10."),
+        Option(
+            "feed-age-weight", .text, "N",
+            "Points that a stream loses with each hour since its start. Default 5."),
+        Option(
+            "feed-boost-weight", .text, "N",
+            "Points for each step of boost that an operator gives a stream. Default 10."),
         Option("tls-certificate", .text, "FILE", "PEM file with the certificate and those it depends on."),
         Option("tls-key", .text, "FILE", "PEM file with the certificate's key."),
         Option(

@@ -92,6 +92,7 @@ struct Server: Sendable {
         // In development a browser and a compiler run beside it, and the system knows better where there is room.
         result.pinsWorkers = !configuration.isDevelopment
         result.srtpEngine = configuration.srtpEngine
+        result.feedWeights = configuration.feedWeights
         result.sessionLimit = configuration.maximumSessions
         // Only a browser on this machine can use it, and only in development there is one.
         result.advertisesLoopback = configuration.isDevelopment

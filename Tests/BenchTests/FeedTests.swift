@@ -104,6 +104,38 @@ import Wire
         #expect(Self.most([(1, 0), (2, 10), (3, 100), (2, 110), (1, 200), (2, 210), (1, 220)]) == 2)
     }
 
+    @Test func `count a stream that was released and came back at once as two attachments`() {
+        func most(isTold: Bool) -> Int {
+            var watch = AttachmentWatch()
+            for (stream, at): (Int, Int64) in [(1, 0), (2, 5), (1, 10), (2, 20)] {
+                _ = watch.receive(stream, at: Self.time(at))
+            }
+            if isTold { watch.release(1) }
+            for (stream, at): (Int, Int64) in [(3, 30), (2, 40), (3, 50)] {
+                _ = watch.receive(stream, at: Self.time(at))
+            }
+            if isTold { watch.release(3) }
+            for (stream, at): (Int, Int64) in [(1, 60), (2, 65), (1, 70)] {
+                _ = watch.receive(stream, at: Self.time(at))
+            }
+            return watch.most
+        }
+        #expect(most(isTold: true) == 2)
+        #expect(most(isTold: false) == 3)
+    }
+
+    @Test func `count a stream that goes on after it was released`() {
+        var watch = AttachmentWatch()
+        for (stream, at): (Int, Int64) in [(1, 0), (2, 5), (1, 20), (2, 25)] {
+            _ = watch.receive(stream, at: Self.time(at))
+        }
+        watch.release(1)
+        for (stream, at): (Int, Int64) in [(3, 30), (1, 40), (2, 45), (3, 50), (1, 60)] {
+            _ = watch.receive(stream, at: Self.time(at))
+        }
+        #expect(watch.most == 3)
+    }
+
     @Test func `count as an observer who sees everything would`() {
         var random = SeededGenerator(seed: 11)
         for _ in 0..<200 {

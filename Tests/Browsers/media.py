@@ -127,9 +127,6 @@ def wait_for_sound(page: Page, seconds: float = 15) -> float:
 
 
 def check_no_complaints(*pages: Page) -> None:
-    """Nothing in the console: no exception, no refused resource, no failed request.
-
-    But for the feed's news, which a server may leave out; then the page asks.
-    """
+    """Nothing in the console: no exception, no refused resource, no failed request."""
     for page in pages:
-        assert [error for error in page.errors if "/v1/feed/sync" not in error] == []
+        assert page.errors == []

@@ -147,12 +147,16 @@ import Testing
             _ = try await rig.host.perform(
                 .setMuted(.audio, number % 2 == 0), from: HostRig.ann)
         }
+        var placement = StagePlacement.Edit()
+        placement.boost = 3
+        _ = try await rig.host.perform(.place(placement), from: HostRig.sender("root", .admin))
         _ = try await rig.host.perform(.join, from: HostRig.sender("sam", .speaker))
         let stored = try await rig.store.load(.one(rig.host.id))
         let again = try StreamHost(
             try #require(stored.first),
             HostRig.environment(rig.store, rig.directory, clock: rig.clock, effects: rig.effects))
         #expect(await again.committed == rig.host.committed)
+        #expect(await again.snapshot.placement.boost == 3)
         #expect(stored.first.map { $0.records.count < 300 } == true, "snapshots bound what is read")
         _ = try await again.perform(.moveToViewers(HostRig.sender("sam", .viewer).id), from: HostRig.ann)
         #expect(await again.committed?.speakers.isEmpty == true)

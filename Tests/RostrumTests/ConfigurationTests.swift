@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Gateway
+import StoryFeed
 import TestSupport
 import Testing
 
@@ -49,6 +50,21 @@ import Testing
         let off = try configure(["--dev", "--tcp", "off"])
         #expect(off.tcp == nil)
         #expect(off.summary.contains("tcp = off\n"))
+    }
+
+    @Test func `weighs the feed's order as it is told`() throws {
+        #expect(try configure(["--dev"]).feedWeights == FeedWeights())
+        let configuration = try configure([
+            "--dev", "--feed-viewers-weight", "-3", "--feed-age-weight=0", "--feed-boost-weight", "1000",
+        ])
+        #expect(
+            configuration.feedWeights == FeedWeights(perDoublingOfViewers: -3, perHour: 0, perBoost: 1_000))
+        #expect(configuration.summary.contains("feed-viewers-weight = -3\nfeed-age-weight = 0\n"))
+        for bad in ["1001", "-1001", "1.5", "much"] {
+            #expect(
+                complaint(["--dev", "--feed-age-weight", bad])
+                    == "--feed-age-weight must be a number from -1000 to 1000, not \(bad)")
+        }
     }
 
     @Test func `takes everything from flags`() throws {

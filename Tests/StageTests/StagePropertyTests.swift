@@ -55,6 +55,11 @@ import Testing
             case 52: return .setPaused(flag)
             case 53: return .publish
             case 54: return .requestMute(target, .audio)
+            case 55:
+                var edit = StagePlacement.Edit()
+                edit.pinned = flag ? .clear : .set(Int.random(in: -1..<9, using: &random))
+                edit.boost = Int.random(in: -9..<9, using: &random)
+                return .place(edit)
             default:
                 var edit = StageEdit()
                 edit.title = .set("T\(Int.random(in: 0..<9, using: &random))")

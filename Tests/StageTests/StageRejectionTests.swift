@@ -38,6 +38,22 @@ import Testing
         }
     }
 
+    @Test mutating func `keep an operator's rights from the host, and numbers within their ranges`() throws {
+        var edit = StagePlacement.Edit()
+        edit.boost = 1
+        for sender in [StageRig.ann, bob] { expect(.notOperator, .place(edit), from: sender) }
+        let root = StageRig.sender("root", .admin)
+        for boost in [-1_001, 1_001] {
+            edit.boost = boost
+            expect(.invalid("boost"), .place(edit), from: root)
+        }
+        edit.boost = nil
+        for place in [-1, 1_000_001] {
+            edit.pinned = .set(place)
+            expect(.invalid("pinned"), .place(edit), from: root)
+        }
+    }
+
     @Test(
         arguments: moderation + [
             .join, .raiseHand, .accept, .decline, .stepDown, .setMuted(.audio, true), .setPaused(true),

@@ -40,6 +40,22 @@ import Testing
         #expect(try rig.apply(.end).isEmpty)
     }
 
+    @Test mutating func `let an operator say how far ahead the stream stands`() throws {
+        let root = StageRig.sender("root", .admin)
+        var edit = StagePlacement.Edit()
+        #expect(try rig.apply(.place(edit), from: root).isEmpty)
+        edit.boost = -4
+        edit.pinned = .set(2)
+        let placed = try rig.apply(.place(edit), from: root)
+        #expect(placed.changes.count == 1 && placed.effects.isEmpty && placed.events.isEmpty)
+        #expect(try rig.apply(.place(edit), from: root).isEmpty)
+        var unpin = StagePlacement.Edit()
+        unpin.pinned = .clear
+        try rig.apply(.place(unpin), from: root)
+        #expect(rig.stage.record.placement?.pinned == nil && rig.stage.record.placement?.boost == -4)
+        #expect(!rig.stage.isPresent(root.id))
+    }
+
     @Test mutating func `lead a viewer onto the stage and back`() throws {
         rig.connect(bob)
         try rig.apply(.raiseHand, from: bob)

@@ -3,12 +3,13 @@ import Base
 /// Tells from the packets that come how many streams a viewer is attached to.
 ///
 /// A stream counts from its first packet to its last one: between two of its packets it has been attached, whatever came
-/// in between. Pauses longer than `pause` part two attachments.
+/// in between. Pauses longer than `pause` part two attachments, and so does whoever knows that the first one is over.
 package struct AttachmentWatch {
     private struct Episode {
         let stream: Int
         let start: MonotonicTime
         var last: MonotonicTime
+        var isOver = false
     }
 
     /// Longer than the pauses of any stream that plays, shorter than a viewer needs to come back to one that it left.
@@ -24,10 +25,20 @@ package struct AttachmentWatch {
         self.tolerance = tolerance.wholeNanoseconds
     }
 
+    /// Ends a stream's attachment, as the server says: packets that still come of it are of another one.
+    ///
+    /// A viewer that is starved, or that goes back and forth, may see the next one begin within `pause`.
+    package mutating func release(_ stream: Int) {
+        guard let index = episodes.lastIndex(where: { $0.stream == stream }) else { return }
+        episodes[index].isOver = true
+    }
+
     /// - Returns: how many streams came at once at the worst moment that this packet tells of.
     package mutating func receive(_ stream: Int, at now: MonotonicTime) -> Int {
         let index = episodes.lastIndex { $0.stream == stream }
-        guard let index, now.nanoseconds(since: episodes[index].last) < Self.pause else {
+        guard let index, !episodes[index].isOver,
+            now.nanoseconds(since: episodes[index].last) < Self.pause
+        else {
             if episodes.count >= Self.limit { episodes.removeFirst() }
             episodes.append(Episode(stream: stream, start: now, last: now))
             most = max(most, 1)

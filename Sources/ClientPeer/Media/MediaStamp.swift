@@ -49,11 +49,12 @@ package struct MediaStamp: Equatable, Sendable {
 /// Which stream a packet of synthetic media belongs to, as it is written behind the packet's stamp.
 ///
 /// It tells a receiver what a server put into a slot, whatever the server says of it. Sixteen bits tell it from other
-/// bytes; the rest is a hash of the stream's name.
+/// bytes; the rest is a hash of the stream's name, and which simulcast layer it is.
 /// - Source: FNV-1a, RFC 9923.
 package struct StreamTag: Hashable, Sendable {
     private static let mark: UInt64 = 0x5EED << 48
     private static let mask: UInt64 = 1 << 48 - 1
+    private static let layerMask: UInt64 = 3
     /// Bytes in a payload.
     package static let length = 8
     /// Behind the stamp of video stand the frame's number and the packet's.
@@ -64,10 +65,16 @@ package struct StreamTag: Hashable, Sendable {
 
     package let bits: UInt64
 
-    package init(stream name: String) {
+    /// - Parameter layer: 0 for the best one, which sound counts as; at most 3.
+    package init(stream name: String, layer: Int = 0) {
         let hash = name.utf8.reduce(0xCBF2_9CE4_8422_2325 as UInt64) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
-        bits = Self.mark | (hash ^ hash >> 48) & Self.mask
+        let name = (hash ^ hash >> 48) & Self.mask & ~Self.layerMask
+        bits = Self.mark | name | UInt64(clamping: layer) & Self.layerMask
     }
+
+    package var layer: Int { Int(bits & Self.layerMask) }
+    /// The same for all layers.
+    package var ofStream: StreamTag { StreamTag(bits: bits & ~Self.layerMask) ?? self }
 
     /// - Returns: nil if the bits are no tag.
     package init?(bits: UInt64) {

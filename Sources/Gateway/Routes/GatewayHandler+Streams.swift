@@ -90,6 +90,27 @@ extension GatewayHandler {
         return try await stream(.edit(try body.edit()), request, parameters)
     }
 
+    /// `GET /v1/streams/{stream}/placement`.
+    func showPlacement(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let (stream, _, sender) = try participant(request, parameters)
+        guard sender.authority == .admin else { throw Problem(StageRefusal.rejected(.notOperator)) }
+        guard let snapshot = await service.streamSnapshot(stream) else {
+            throw Problem(StageRefusal.unknownStream)
+        }
+        return Self.fresh(snapshot.placement.json)
+    }
+
+    /// `PATCH /v1/streams/{stream}/placement`: a merge patch of where an operator wants it in lists.
+    func placeStream(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let edit = try JSONBody(request).placementEdit()
+        let (answer, _) = try await perform(request, parameters) { _ throws(Problem) in .place(edit) }
+        return Self.fresh(answer.stream.placement.json)
+    }
+
     /// Does something to a stream, and shows it.
     func stream(
         _ command: Stage.Command, _ request: HTTPRequest, _ parameters: [String: String]
@@ -102,6 +123,12 @@ extension GatewayHandler {
         var response = HTTPResponse.json(status, json)
         response.headers.set("Cache-Control", "no-store")
         return response
+    }
+}
+
+extension StagePlacement {
+    fileprivate var json: JSON {
+        .object(["pinned": pinned.map { .integer($0) } ?? .null, "boost": .integer(boost)])
     }
 }
 

@@ -117,6 +117,8 @@ package struct GatewayHandler: HTTPHandler {
     ) async throws(Problem) -> HTTPResponse {
         switch operation {
         case .editStream: try await editStream(request, parameters)
+        case .showPlacement: try await showPlacement(request, parameters)
+        case .placeStream: try await placeStream(request, parameters)
         case .goLive: try await stream(.goLive, request, parameters)
         case .endStream: try await stream(.end, request, parameters)
         case .showParticipants: try await showParticipants(request, parameters)

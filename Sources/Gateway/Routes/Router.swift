@@ -8,6 +8,7 @@ enum Operation: String, CaseIterable, Sendable {
     case listFeed, enterFeed, feedSession, feedTrickle, feedEnd, peek, focus, release, followFeed
     case makeToken
     case listStreams, createStream, showStream, editStream, goLive, endStream, followStream
+    case showPlacement, placeStream
     case showParticipants, enter, removeParticipant, showBans, ban, unban, renewToken
     case raiseHand, lowerHand, invite, endInvitation, acceptInvitation
     case leaveStage, describeSpeaker, requestMute
@@ -97,6 +98,8 @@ enum Router {
         Route(.post, "/v1/streams", .createStream),
         Route(.get, "/v1/streams/{stream}", .showStream),
         Route(.patch, "/v1/streams/{stream}", .editStream),
+        Route(.get, "/v1/streams/{stream}/placement", .showPlacement),
+        Route(.patch, "/v1/streams/{stream}/placement", .placeStream),
         Route(.post, "/v1/streams/{stream}/live", .goLive),
         Route(.post, "/v1/streams/{stream}/end", .endStream),
         Route(.get, "/v1/streams/{stream}/participants", .showParticipants),

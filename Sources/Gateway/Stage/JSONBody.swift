@@ -111,6 +111,18 @@ struct JSONBody {
         return edit
     }
 
+    /// Where an operator wants a stream in lists.
+    func placementEdit() throws(Problem) -> StagePlacement.Edit {
+        var edit = StagePlacement.Edit()
+        if cleared.contains("pinned") {
+            edit.pinned = .clear
+        } else if let place = try integer("pinned") {
+            edit.pinned = .set(place)
+        }
+        edit.boost = try integer("boost")
+        return edit
+    }
+
     /// How a composed programme shall look; what is not said is as usual.
     private func composition() throws(Problem) -> StageDetails.Composition {
         var composition = StageDetails.Composition()

@@ -19,9 +19,13 @@ struct FeedDesk {
     private(set) var counters = FeedCounters()
 
     /// - Parameter tag: random; tells this process's cursors from others'.
-    init(directory: StreamDirectory, sessionLimit: Int, tag: UInt32) {
+    init(
+        directory: StreamDirectory, sessionLimit: Int, weights: FeedWeights = FeedWeights(), tag: UInt32
+    ) {
         self.directory = directory
-        feed = StoryFeed(StoryFeed.Configuration(tag: tag))
+        var settings = StoryFeed.Configuration(tag: tag)
+        settings.weights = weights
+        feed = StoryFeed(settings)
         var configuration = FeedAudience.Configuration()
         configuration.sessionLimit = sessionLimit
         audience = FeedAudience(configuration)
@@ -184,6 +188,8 @@ extension FeedItem {
         hostName = snapshot.hostName ?? snapshot.host?.description
         isPaused = snapshot.isPaused
         viewers = snapshot.viewers
+        pinnedPlace = snapshot.placement.pinned
+        boost = snapshot.placement.boost
     }
 }
 

@@ -101,7 +101,10 @@ extension FeedViewer {
 
     private func take(_ states: [FeedNotice.Line], at now: MonotonicTime) {
         let streams = Set(states.compactMap { $0.stream.flatMap { numbers[$0] } })
-        for stream in held.subtracting(streams) { released[stream] = now }
+        for stream in held.subtracting(streams) {
+            released[stream] = now
+            watch.release(stream)
+        }
         for stream in streams {
             released[stream] = nil
             if let early = untold.removeValue(forKey: stream) {

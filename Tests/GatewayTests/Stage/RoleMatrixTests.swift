@@ -64,10 +64,15 @@ import Testing
     // Nobody  other's  banned  viewer  invitee  speaker  host  admin
     private static let hostOnly = "401 403 403 403/403/409 403/403/409 403/403/409 200/200/409 200/200/409"
 
+    private static let adminOnly =
+        "401 403 403 403/403/409 403/403/409 403/403/409 403/403/409 200/200/409"
+
     static let table: [Row] = [
         Row(.post, "/v1/streams", body: #"{"id":"S"}"#, "401 403 403 403 403 403 409 409"),
         Row(.get, "/v1/streams/S", "401 403 200 200 200 200 200 200"),
         Row(.patch, "/v1/streams/S", body: #"{"title":"x"}"#, hostOnly),
+        Row(.get, "/v1/streams/S/placement", "401 403 403 403 403 403 403 200"),
+        Row(.patch, "/v1/streams/S/placement", body: #"{"pinned":0}"#, adminOnly),
         Row(.post, "/v1/streams/S/live", hostOnly),
         Row(.post, "/v1/streams/S/end", "401 403 403 403/403/409 403/403/409 403/403/409 200 200"),
         Row(.get, "/v1/streams/S/participants", "401 403 403 200 200 200 200 200"),
