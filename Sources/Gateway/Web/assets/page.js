@@ -20,8 +20,10 @@ import { lastPicture } from "./widgets/last-picture.js";
 import { messages } from "./widgets/messages.js";
 import { numbers } from "./widgets/numbers.js";
 import { people } from "./widgets/people.js";
+import { kept, playback } from "./widgets/playback.js";
 import { problem } from "./widgets/problem.js";
 import { programme } from "./widgets/programme.js";
+import { recorder, recordingNews } from "./widgets/recorder.js";
 import { schedule } from "./widgets/schedule.js";
 import { share } from "./widgets/share.js";
 import { sources } from "./widgets/sources.js";
@@ -34,11 +36,11 @@ import { warning } from "./widgets/warning.js";
 /** In the order in which they lie in their layers; a new widget has to be named here, and nowhere else. */
 const WIDGETS = {
   audience: [
-    title, lastPicture, programme, status, warning, numbers, audienceControls, hand, invitation, messages,
+    title, lastPicture, programme, playback, status, warning, numbers, audienceControls, hand, invitation, messages,
   ],
   studio: [
-    title, grid, voices, warning, problem, schedule, people, sources, share, studioNumbers, devices, desk, invitation,
-    messages,
+    title, grid, voices, warning, problem, schedule, recorder, kept, people, sources, share, studioNumbers, devices,
+    desk, invitation, messages, recordingNews,
   ],
 };
 

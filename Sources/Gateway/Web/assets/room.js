@@ -135,6 +135,11 @@ export class Room extends EventTarget {
     return known !== null && Object.values(known.speakers).some(({ role, present }) => role === "host" && !present);
   }
 
+  /** Whether what viewers get is being recorded. */
+  get isRecording() {
+    return this.info?.isRecording === true && this.info.state !== "ended";
+  }
+
   /** Nothing can come: nobody sends, or who does says that they are away. */
   get isProgrammeSilent() {
     const { programme } = this.sync.known ?? {};

@@ -62,6 +62,25 @@ export class StageAPI {
     return this.#ask("POST", "/end");
   }
 
+  startRecording() {
+    return this.#ask("POST", "/recording");
+  }
+
+  /** The answer comes when the file is complete. */
+  stopRecording() {
+    return this.#ask("DELETE", "/recording");
+  }
+
+  /** @returns {Promise<{ recordings: import("./recordings.js").Recording[] }>} */
+  recordings() {
+    return this.#ask("GET", "/recordings");
+  }
+
+  /** @param {string} recording */
+  removeRecording(recording) {
+    return this.#ask("DELETE", `/recordings/${encodeURIComponent(recording)}`);
+  }
+
   /** Comes in; whose token allows it comes onto the stage. */
   join() {
     return this.#ask("POST", "/participants");

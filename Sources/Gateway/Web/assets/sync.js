@@ -35,6 +35,7 @@ const CLOSED_EXPIRED = 4401;
  * @property {string} [programme]
  * @property {string[]} [layers]
  * @property {unknown[]} [tracks]
+ * @property {boolean} [isRecording]
  *
  * @typedef {object} Member somebody on stage
  * @property {string | null} name

@@ -18,9 +18,11 @@ export const title = {
     const badge = h("span.badge#badge", { hidden: true });
     const time = h("span.chip#time", { hidden: true, title: "Live for" });
     const viewers = h("span.chip#viewers", { hidden: true });
+    const recording = h("span.chip.recording#recording", { hidden: true, title: "This stream is being recorded" },
+      "Rec", h("span.visually-hidden", {}, "ording"));
     const root = h("div.title-bar", {},
       h("a.brand", { href: "/", "aria-label": "Rostrum, all live streams" }, icon("brand"), h("span", {}, "Rostrum")),
-      name, badge, time, viewers);
+      name, badge, recording, time, viewers);
     layer.append(root);
 
     const showTime = () => {
@@ -36,6 +38,7 @@ export const title = {
       badge.hidden = !(state in BADGES) || room.view === "audience" && state === "reconnecting";
       badge.classList.toggle("quiet", state !== "live");
       setText(badge, BADGES[state] ?? "");
+      recording.hidden = !room.isRecording;
       viewers.hidden = !info || state !== "live" && state !== "paused";
       setText(viewers, formatViewers(room.sync.known?.counts.viewers ?? info?.viewers ?? 0));
       showTime();

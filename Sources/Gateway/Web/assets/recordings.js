@@ -1,0 +1,89 @@
+// @ts-check
+
+/** What was recorded of a stream that has ended. */
+
+import { knownToken } from "./tokens.js";
+
+/**
+ * @typedef {object} Recording one file
+ * @property {string} id
+ * @property {number} part
+ * @property {"recording" | "ended"} state
+ * @property {number} duration in seconds
+ * @property {number} size in bytes
+ * @property {string | null} url
+ * @property {string} startedAt ISO 8601
+ * @property {string | null} [endReason]
+ */
+
+/** How often a list with unfinished files is asked for again, and how many times in all. */
+const PAUSE_MS = 1500;
+const MOST_TRIES = 60;
+
+/** Fires `change` when its list did. */
+export class Recordings extends EventTarget {
+  /** Those that can be played, the oldest first. @type {Recording[]} */
+  list = [];
+
+  #isOpen = false;
+  #tries = 0;
+  /** @type {number | undefined} */
+  #timer;
+
+  /** @param {import("./room.js").Room} room */
+  constructor(room) {
+    super();
+    this.room = room;
+  }
+
+  /** Asks once a stream has ended, and again until every file is complete; forgets them when it goes on. */
+  update() {
+    const isOver = this.room.info?.state === "ended";
+    if (isOver === this.#isOpen) return;
+    this.#isOpen = isOver;
+    this.#tries = 0;
+    clearTimeout(this.#timer);
+    if (isOver) this.ask();
+    else this.#show([]);
+  }
+
+  async ask() {
+    clearTimeout(this.#timer);
+    const all = (await this.room.api.recordings().catch(() => null))?.recordings;
+    if (!this.#isOpen) return;
+    if (all) this.#show(all.filter(({ url, state, duration }) => url && state === "ended" && duration > 0));
+    const isComplete = all?.every(({ state }) => state === "ended");
+    this.#tries += 1;
+    if (!isComplete && this.#tries < MOST_TRIES) this.#timer = setTimeout(() => this.ask(), PAUSE_MS);
+  }
+
+  close() {
+    this.#isOpen = false;
+    clearTimeout(this.#timer);
+  }
+
+  /** Where a file is; players cannot set headers. @param {Recording} recording */
+  address({ url }) {
+    const token = knownToken(this.room.stream, this.room.tokenRole);
+    return token ? `${url}?access_token=${encodeURIComponent(token)}` : url ?? "";
+  }
+
+  /** @param {Recording[]} list */
+  #show(list) {
+    if (JSON.stringify(list) === JSON.stringify(this.list)) return;
+    this.list = list;
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/** @param {number} bytes */
+export function formatSize(bytes) {
+  const units = ["kB", "MB", "GB"];
+  let value = bytes / 1000;
+  let unit = 0;
+  while (value >= 999.5 && unit < units.length - 1) {
+    value /= 1000;
+    unit += 1;
+  }
+  return `${value < 9.95 ? value.toFixed(1) : value.toFixed(0)} ${units[unit]}`;
+}

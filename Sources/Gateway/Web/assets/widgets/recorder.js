@@ -1,0 +1,67 @@
+// @ts-check
+
+import { follow, formatDuration, h, icon, setText } from "../dom.js";
+
+/** @typedef {import("../room.js").Room} Room */
+
+/** The host's button that records what viewers get. */
+export const recorder = {
+  name: "recorder",
+  layer: /** @type {const} */ ("float"),
+  /** @param {Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const words = h("span");
+    const time = h("span.muted", { "aria-hidden": "true" });
+    // Not `disabled`: that would take the focus away.
+    let isAsking = false;
+    const button = h("button.button.record#record", {
+      type: "button", "aria-pressed": "false", onclick: async () => {
+        if (isAsking) return;
+        isAsking = true;
+        button.setAttribute("aria-busy", "true");
+        if (!room.isRecording) await room.attempt(() => room.api.startRecording());
+        else if (await room.attempt(() => room.api.stopRecording())) room.say("The recording is kept.");
+        isAsking = false;
+        button.removeAttribute("aria-busy");
+      },
+    }, icon("record"), words, time);
+    const root = h("div.recorder", { hidden: true }, button);
+    layer.append(root);
+    /** When it began, as far as this page saw it. @type {number | null} */
+    let since = null;
+    const showTime = () => setText(time, since === null ? "" : formatDuration(performance.now() - since));
+    const unfollow = follow(room, () => {
+      const isOn = room.isRecording;
+      if (!isOn) since = null;
+      else since ??= performance.now();
+      root.hidden = !room.isHost || room.info?.state !== "live";
+      button.setAttribute("aria-pressed", String(isOn));
+      setText(words, isOn ? "Stop recording" : "Record");
+      showTime();
+    });
+    room.addEventListener("second", showTime);
+    return () => {
+      unfollow();
+      room.removeEventListener("second", showTime);
+      root.remove();
+    };
+  },
+};
+
+/** Tells everybody on stage once that they are being recorded, and when that ends; the title has a mark meanwhile. */
+export const recordingNews = {
+  name: "recording-news",
+  layer: /** @type {const} */ ("float"),
+  /** @param {Room} room */
+  mount(room) {
+    /** @type {boolean | null} null until something was heard */
+    let wasOn = null;
+    return follow(room, () => {
+      if (!room.info || room.info.state === "ended") return;
+      const isOn = room.isRecording;
+      if (isOn && !wasOn && !room.isHost) room.say("This stream is being recorded.");
+      if (!isOn && wasOn && !room.isHost) room.say("It is not recorded any more.");
+      wasOn = isOn;
+    });
+  },
+};

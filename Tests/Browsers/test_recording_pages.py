@@ -1,0 +1,121 @@
+"""The host records by a button, everybody is told, and the ended page plays it."""
+
+from __future__ import annotations
+
+
+
+from conftest import LOGS
+from drivers import DESKTOP, PHONE, Browser, Page, wait_until
+from media import check_no_complaints, end_stream, go_live, wait_for_frames, wait_for_state, watch
+from server import Server
+from test_pages import assert_fits
+from test_recordings import grown, keeper, listed  # noqa: F401
+
+#: Mean colour of a video's left edge, where nothing moves: red, green, blue.
+EDGE = """selector => {
+    const video = document.querySelector(selector);
+    if (!video?.videoWidth) return null;
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [32, 32];
+    const context = canvas.getContext('2d');
+    context.drawImage(video, 0, 0, 32, 32);
+    return [...context.getImageData(1, 16, 1, 1).data.slice(0, 3)];
+}"""
+
+
+def is_shown(page: Page, selector: str) -> bool:
+    return page.evaluate("s => document.querySelector(s)?.checkVisibility() ?? false", selector)
+
+
+def wait_for_mark(page: Page, isOn: bool) -> None:
+    page.wait_for(
+        "isOn => document.getElementById('recording').checkVisibility() === isOn", isOn,
+        what=f"the mark says whether it records: {isOn}")
+
+
+def plays(page: Page, seconds: float) -> None:
+    page.wait_for(
+        "from => { const v = document.getElementById('playback'); return !v.error && v.currentTime >= from; }", seconds,
+        seconds=30, what=f"{seconds} s are played")
+
+
+def test_a_host_records_and_the_ended_page_plays_it(
+    chromium: Browser, keeper: Server, stream: str  # noqa: F811
+) -> None:
+    host = go_live(chromium, keeper, stream)
+    viewer = watch(chromium, keeper, stream)
+    wait_for_state(viewer, "live")
+    assert not is_shown(viewer, "#record") and not is_shown(viewer, "#recording")
+    seen = viewer.wait_for(EDGE, "#video", what="there is a picture")
+
+    host.click("#record")
+    for page in (host, viewer):
+        wait_for_mark(page, True)
+    assert host.evaluate("() => document.getElementById('record').getAttribute('aria-pressed')") == "true"
+    for name, size in (("phone", PHONE), ("desktop", DESKTOP)):
+        host.resize(size)
+        viewer.resize(size)
+        assert_fits(host)
+        assert_fits(viewer)
+        host.screenshot(LOGS / f"recording-studio-{name}.png")
+        viewer.screenshot(LOGS / f"recording-viewer-{name}.png")
+    grown(keeper, stream, 3)
+    host.click("#record")
+    for page in (host, viewer):
+        wait_for_mark(page, False)
+
+    host.click("#record")
+    wait_for_mark(viewer, True)
+    grown(keeper, stream, 2)
+    wait_for_frames(viewer)
+    end_stream(host)
+    wait_for_state(viewer, "ended")
+    both = wait_until(
+        lambda: (all_ := listed(keeper, stream)) and all(each["state"] == "ended" for each in all_) and all_, 15,
+        "both recordings are complete")
+    assert [each["endReason"] for each in both] == ["stopped", "stream-ended"]
+
+    # Who was there, and who comes later.
+    for page in (viewer, watch(chromium, keeper, stream)):
+        page.wait_for("() => document.querySelectorAll('.parts li').length === 2", seconds=15, what="both are listed")
+        page.wait_for(
+            """seconds => Math.abs(document.getElementById('playback').duration - seconds) < 0.2""", both[0]["duration"],
+            seconds=15, what="the player tells how long it is")
+        for name, size in (("phone", PHONE), ("desktop", DESKTOP)):
+            page.resize(size)
+            assert_fits(page)
+            page.screenshot(LOGS / f"recording-ended-{name}.png")
+        page.evaluate("() => document.getElementById('playback').play()")
+        plays(page, 1)
+        colour = page.evaluate(EDGE, "#playback")
+        assert all(abs(a - b) < 30 for a, b in zip(colour, seen)), (colour, seen)
+        assert max(seen) - min(seen) > 60, "a colour that can be told from grey"
+        check_no_complaints(page)
+    # It can be played from anywhere, and goes on with what came next.
+    page.evaluate("end => { document.getElementById('playback').currentTime = end - 0.5; }", both[0]["duration"])
+    page.wait_for(
+        "url => document.getElementById('playback').src.endsWith(url)", both[1]["url"], seconds=15,
+        what="the next part follows")
+    plays(page, 0.5)
+
+    # The host finds them too, and may throw one away.
+    wait_for_state(host, "ended")
+    host.wait_for("() => document.querySelectorAll('#recordings li').length === 2", what="the host sees both")
+    host.screenshot(LOGS / "recording-host-ended.png")
+    host.click("#recordings li:last-child button")
+    host.click("dialog[data-name=delete-recording] [data-value=yes]")
+    host.wait_for("() => document.querySelectorAll('#recordings li').length === 1", what="one is gone")
+    assert [each["id"] for each in listed(keeper, stream)] == [both[0]["id"]]
+    check_no_complaints(host)
+
+
+def test_without_recordings_the_ended_page_is_as_ever(
+    chromium: Browser, keeper: Server, stream: str  # noqa: F811
+) -> None:
+    with go_live(chromium, keeper, stream) as host, watch(chromium, keeper, stream) as viewer:
+        wait_for_state(viewer, "live")
+        end_stream(host)
+        wait_for_state(viewer, "ended")
+        assert is_shown(viewer, "#state") and not is_shown(viewer, "#playback")
+        assert not is_shown(host, "#record") and not is_shown(host, "#recordings")
+        check_no_complaints(viewer)
