@@ -189,4 +189,15 @@ import Wire
         }
         #expect(publisher.keyFrameRequests <= 3, "seed \(seed)")
     }
+
+    /// A storm of clients who have an answer and no connection yet must not keep the worker busy.
+    @Test func `costs nothing while the client does not come`() throws {
+        let simulation = try Simulation(seed: 5)
+        simulation.conditions.loss = 1
+        _ = try simulation.add(.publisher)
+        _ = try simulation.add(.viewer)
+        simulation.run(for: .seconds(5))
+        let deadline = try #require(simulation.workers[0].deadline)
+        #expect(deadline >= simulation.now + .seconds(5))
+    }
 }

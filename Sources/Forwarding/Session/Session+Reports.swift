@@ -3,8 +3,9 @@ import Peer
 import Wire
 
 extension Session {
-    /// When `sendReports` or `sendFeedback` has to be called next.
+    /// When `sendControl` has to be called next; not before there is somebody to send to.
     var controlDeadline: MonotonicTime {
+        guard connection.state == .connected else { return .distantFuture }
         var earliest = min(scheduler.deadline, feedback?.deadline ?? .distantFuture)
         earliest = min(earliest, estimator?.deadline ?? .distantFuture)
         earliest = min(earliest, monitor?.deadline ?? .distantFuture)
