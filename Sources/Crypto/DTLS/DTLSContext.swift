@@ -31,7 +31,9 @@ import COpenSSL
         profiles: [SRTPProfile] = SRTPProfile.preference,
         cipherSuites: [DTLSCipherSuite] = DTLSCipherSuite.preference, mtu: Int = defaultMTU
     ) throws(CryptoError) {
-        guard let context = SSL_CTX_new(DTLS_method()) else { throw CryptoError("SSL_CTX_new") }
+        guard let context = SSL_CTX_new_ex(rostrum_dtls_library(), nil, DTLS_method()) else {
+            throw CryptoError("SSL_CTX_new_ex")
+        }
         self.context = context
         self.mtu = max(mtu, 256)
         try configure(profiles, cipherSuites)

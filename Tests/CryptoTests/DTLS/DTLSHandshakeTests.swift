@@ -1,4 +1,5 @@
 import Base
+import COpenSSL
 import Crypto
 import Testing
 
@@ -16,6 +17,18 @@ import Testing
         #expect(pair.sentByServer == 2)
         #expect(pair.client.deadline == nil)
         #expect(pair.server.deadline == nil)
+    }
+
+    @Test func `has a library of its own, which knows few key types`() throws {
+        let library = try #require(rostrum_dtls_library())
+        #expect(library == rostrum_dtls_library())
+        for (name, isKnown) in [("EC", true), ("RSA", true), ("X25519", true), ("DH", false), ("SM2", false)]
+        {
+            let type = EVP_KEYMGMT_fetch(library, name, nil)
+            #expect((type != nil) == isKnown, "\(name)")
+            EVP_KEYMGMT_free(type)
+        }
+        ERR_clear_error()
     }
 
     @Test(arguments: [256, 300, 400, 600, 900])
