@@ -28,6 +28,8 @@ import Testing
         #expect(load.audience.viewers == 100)
         #expect(load.server.url.absoluteString == "http://127.0.0.1:8080")
         #expect(load.media.bitrate == 1_500_000)
+        #expect(try options("join-storm").audience.handshakesOnly == false)
+        #expect(try options("join-storm --handshakes-only").audience.handshakesOnly)
         #expect(try options("join-storm").audience.viewers == 300)
         #expect(try options("play").audience.viewers == 1)
     }

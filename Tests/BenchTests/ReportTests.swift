@@ -1,3 +1,4 @@
+import Base
 import Foundation
 import Testing
 
@@ -5,10 +6,12 @@ import Testing
 
 extension Report.GeneratorUse {
     /// Of one thread.
-    static func thread(busy: Double, waiting: Double = 0, overflowed: Int = 0, unsent: Int = 0) -> Self {
+    static func thread(
+        busy: Double, waiting: Double = 0, overflowed: Int = 0, unsent: Int = 0, process: Double = 0.5
+    ) -> Self {
         .init(
             threads: [.init(name: "bench-0", busy: busy, waiting: waiting)], isPinned: false,
-            overflowed: overflowed, unsent: unsent, cpuSeconds: 1)
+            overflowed: overflowed, unsent: unsent, cpuSeconds: 1, processorShare: process)
     }
 }
 
@@ -22,6 +25,7 @@ extension Report.GeneratorUse {
         (Report.GeneratorUse.thread(busy: 0.86), "busy 86 %"),
         (.thread(busy: 0.2, waiting: 0.26), "waited 26 %"),
         (.thread(busy: 0.2, overflowed: 1), "overflowed"), (.thread(busy: 0.2, unsent: 3), "did not take 3"),
+        (.thread(busy: 0.6, process: 0.97), "used 97 %"), (.thread(busy: 0.9, process: 0.97), "busy 90 %"),
     ])
     func `is void when the tool was the bottleneck`(use: Report.GeneratorUse, words: String) {
         let reasons = VoidRule.reasons(use)
@@ -32,6 +36,50 @@ extension Report.GeneratorUse {
     @Test func `says so when its threads had to wait`() {
         #expect(VoidRule.notes(.thread(busy: 0.1, waiting: 0.1)).count == 1)
         #expect(VoidRule.notes(.thread(busy: 0.1, waiting: 0.01)).isEmpty)
+    }
+
+    /// A storm of half a second in a run of two: on average the thread was busy a quarter of the time.
+    @Test func `is void when the tool was the bottleneck for a moment`() throws {
+        var moment = BusiestMoment(processors: 2)
+        var ran: Int64 = 0
+        for step in 0..<20 {
+            let time = MonotonicTime(nanoseconds: Int64(step) * 100_000_000)
+            moment.add(
+                OwnLoad(time: time, threads: ["bench-0": .init(ran: ran, waited: 0)], processNanoseconds: ran)
+            )
+            if (8..<13).contains(step) { ran += 100_000_000 }
+        }
+        let peak = try #require(moment.use)
+        #expect(peak.threads.map(\.busy) == [1])
+        #expect(peak.processorShare == 0.5)
+        var whole = Report.GeneratorUse.thread(busy: 0.25, overflowed: 0)
+        #expect(VoidRule.reasons(whole).isEmpty)
+        whole.takePeak(peak)
+        #expect(VoidRule.reasons(whole).count == 1)
+        #expect(whole.isPeak == true)
+    }
+
+    @Test func `has no busiest moment when it was too short`() {
+        var moment = BusiestMoment(processors: 1)
+        for milliseconds in [0, 100, 200, 299] {
+            moment.add(
+                OwnLoad(
+                    time: MonotonicTime(nanoseconds: Int64(milliseconds) * 1_000_000),
+                    threads: ["bench-0": .init(ran: Int64(milliseconds) * 1_000_000, waited: 0)],
+                    processNanoseconds: 0))
+        }
+        #expect(moment.use == nil)
+    }
+
+    @Test func `of handshakes alone counts when the tool was at its limit, and says so`() {
+        var report = `A report`.sample
+        report.joins = .init(handshakes: 3_000, seconds: 2, perSecond: 1_500)
+        report.judgeHandshakes(by: .thread(busy: 0.99))
+        #expect(report.joins?.isToolLimited == true)
+        #expect(!report.verdict.isVoid && report.verdict.notes.contains { $0.contains("the tool's limit") })
+        report.judgeHandshakes(by: .thread(busy: 0.5, overflowed: 2))
+        #expect(report.joins?.isToolLimited == false)
+        #expect(report.verdict.isVoid)
     }
 
     @Test func `ends with a code that tells failure from doubt`() {
@@ -79,7 +127,7 @@ extension Report.GeneratorUse {
             latency: Quantiles([0.4, 1, 12]), jitter: nil)
         report.serverUse = .init(
             source: "process 1", cpuSeconds: 1.5, cores: 0.15, microsecondsPerPacket: 2.17,
-            residentBytes: 40_000_000, residentBytesPerViewer: 32_000)
+            residentBytes: 40_000_000, residentBytesPerViewer: 32_000, microsecondsPerHandshake: 500)
         report.generator = .thread(busy: 0.4)
         report.series = (1...5).map { second in
             .init(
@@ -103,7 +151,7 @@ extension Report.GeneratorUse {
         let text = TextReport.text(Self.sample)
         for words in [
             "300, joined 299, saw a frame 298", "690 000 in 10.0 s", "2.17 µs", "32.0 kB",
-            "FAILED: 1 of 301", "7 (0.001 %)", "busy 40.0 %",
+            "FAILED: 1 of 301", "7 (0.001 %)", "busy 40.0 %", "500 µs: 2000 a second on one core",
         ] {
             #expect(text.contains(words))
         }

@@ -161,6 +161,15 @@ def test_join_storm(server: Server, stream: str) -> None:
     assert report["publishing"]["keyFrameRequests"] <= 6
 
 
+def test_handshakes_alone(server: Server, stream: str) -> None:
+    report = measure("join-storm", server.origin, stream, "--viewers", "40", "--playing", "2", "--handshakes-only")
+    assert report["clients"]["joined"] == report["clients"]["viewers"] == 42
+    assert report["joins"]["handshakes"] == 40 and report["joins"]["perSecond"] > 0
+    assert [phase["name"] for phase in report["phases"]] == ["http", "dtls"]
+    assert report["earlier"]["packets"] > 0 and report["earlier"]["lost"] == 0
+    assert report["serverUse"]["microsecondsPerHandshake"] >= 0
+
+
 def test_churn(server: Server, stream: str) -> None:
     report = measure("churn", server.origin, stream, "--viewers", "4", "--join-rate", "5", "--gro")
     check_viewers(report, 10)

@@ -76,7 +76,11 @@ enum HelpText {
                     "sfu-bench load --viewers 300 --html report.html", "sfu-bench load --ramp 100",
                     "sfu-bench load http://127.0.0.1:8889 --whip '/{stream}/whip' --whep '/{stream}/whep'",
                 ]
-            case .joinStorm: ["sfu-bench join-storm --viewers 300 --playing 100"]
+            case .joinStorm:
+                [
+                    "sfu-bench join-storm --viewers 300 --playing 100",
+                    "sfu-bench join-storm --viewers 3000 --playing 100 --handshakes-only",
+                ]
             case .churn: ["sfu-bench churn --viewers 100 --join-rate 20 --duration 5m"]
             case .feed:
                 [

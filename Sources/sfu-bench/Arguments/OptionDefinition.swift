@@ -147,6 +147,11 @@ extension OptionDefinition {
             options.audience.playing = try OptionValue.count(text, "--playing", 0...20_000)
         },
         OptionDefinition(
+            "--handshakes-only", nil, .audience, for: [.joinStorm],
+            "negotiate first; then connect (ICE and DTLS) \(HandshakeLine<ClientSetup>.width) at a time for each thread, and leave "
+                + "without media: the server's CPU for a handshake, and how many it does in a second"
+        ) { options, _ in options.audience.handshakesOnly = true },
+        OptionDefinition(
             "--decrypt-every", "K", .audience, for: playing,
             "decrypt one packet in K, which gives latencies (default 20); feed: all of one viewer in K (1)"
         ) { options, text throws(UsageError) in

@@ -103,6 +103,8 @@ struct AudienceOptions: Equatable, Sendable {
     var joinRate = 100.0
     /// Viewers that play before the storm begins, of each stream.
     var playing = 0
+    /// Those who join in a storm connect, and leave without media.
+    var handshakesOnly = false
     /// One packet in so many is decrypted.
     var decryptEvery = 20
     var asksForRepair = false

@@ -67,6 +67,7 @@ struct ClientHost: ClientHandler {
     private var random: SplitMix64
     private var entries: [Int: Entry] = [:]
     private var publishers: Set<Int> = []
+    private var line = HandshakeLine<ClientSetup>()
     /// Ids whose milestones wait to be told.
     private var nextSweep: MonotonicTime
     private var nextSnapshot: MonotonicTime
@@ -94,7 +95,8 @@ struct ClientHost: ClientHandler {
 
     mutating func perform(_ command: GeneratorCommand, at now: MonotonicTime) {
         switch command {
-        case .add(let setup): add(setup, at: now)
+        case .add(let setup):
+            if case .connect = setup.purpose { line.append(setup) } else { add(setup, at: now) }
         case .remove(let id): remove(id)
         }
     }
@@ -113,6 +115,10 @@ struct ClientHost: ClientHandler {
                 Viewer(
                     setup, settings, dtls: dtls, sink: sink, box: setup.isEarlier ? earlierBox : box,
                     seed: random.next(), at: now))
+        case .connect:
+            let settings = ViewerSettings(decryptEvery: 1, asksForRepair: false)
+            client = .viewer(
+                Viewer(setup, settings, dtls: dtls, sink: sink, box: box, seed: random.next(), at: now))
         case .swipe(let settings):
             client = .swiper(
                 FeedViewer(
@@ -172,6 +178,7 @@ struct ClientHost: ClientHandler {
         if nextSweep <= now {
             nextSweep = now.advanced(byNanoseconds: Self.sweepInterval)
             for (id, entry) in entries where entry.deadline <= now { advance(id, entry.client, to: now) }
+            moveLine(at: now)
             tellNotices()
         }
         if nextSnapshot <= now {
@@ -206,6 +213,12 @@ struct ClientHost: ClientHandler {
             nextPublisher = min(nextPublisher, deadline)
             if publisher.hasMilestones { notices += publisher.takeMilestones() }
         }
+    }
+
+    /// Lets those go who have connected, and others come.
+    private mutating func moveLine(at now: MonotonicTime) {
+        for id in line.take(notices) { remove(id) }
+        while let setup = line.start() { add(setup, at: now) }
     }
 
     private mutating func tellNotices() {

@@ -4,11 +4,13 @@ import Net
 import Wire
 
 /// A client that signalling has prepared: what a generator thread needs to connect it.
-struct ClientSetup: Sendable {
+struct ClientSetup: Identifiable, Sendable {
     enum Purpose: Sendable {
         case view(ViewerSettings)
         case publish(PublisherSettings)
         case swipe(FeedSettings)
+        /// To leave at once, when it is its turn.
+        case connect
     }
 
     /// Names it for ever.

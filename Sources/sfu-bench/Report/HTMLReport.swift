@@ -62,6 +62,9 @@ enum HTMLReport {
             if let cost = use.microsecondsPerPacket {
                 tiles.append(("CPU a packet", Format.short(cost) + " µs"))
             }
+            if let cost = use.microsecondsPerHandshake {
+                tiles.append(("CPU a handshake", Format.short(cost) + " µs"))
+            }
             if let bytes = use.residentBytesPerViewer {
                 tiles.append(("memory a viewer", Format.bytes(bytes)))
             }

@@ -44,6 +44,8 @@ struct Report: Codable, Equatable, Sendable {
         var durationSeconds: Double
         /// `viewersPerStream` counts all viewers, who swipe from stream to stream.
         var isFeed: Bool?
+        /// Viewers connected and left, without media.
+        var isHandshakesOnly: Bool?
     }
 
     struct Verdict: Codable, Equatable, Sendable {
@@ -109,6 +111,8 @@ struct Report: Codable, Equatable, Sendable {
         var residentBytes: Int
         var residentBytesPerViewer: Int?
         var cpuMillisecondsPerJoin: Double?
+        /// Without what it spent on those who play meanwhile.
+        var microsecondsPerHandshake: Double?
     }
 
     struct GeneratorUse: Codable, Equatable, Sendable {
@@ -126,13 +130,20 @@ struct Report: Codable, Equatable, Sendable {
         var unsent: Int
         /// Of the whole process, in the time measured.
         var cpuSeconds: Double
+        /// Of all CPUs that the process may run on, 0 to 1.
+        var processorShare: Double
+        /// These are the numbers of the moment in which the tool was busiest; nil for those of the whole time.
+        var isPeak: Bool?
     }
 
     struct Joins: Codable, Equatable, Sendable {
-        /// Handshakes completed, and the time from the first request to the last of them.
+        /// Handshakes completed, and the time from the first request (or with `--handshakes-only`, from the first
+        /// connectivity check) to the last of them.
         var handshakes: Int
         var seconds: Double
         var perSecond: Double
+        /// The server could do more than this tool.
+        var isToolLimited = false
     }
 
     struct Ramp: Codable, Equatable, Sendable {

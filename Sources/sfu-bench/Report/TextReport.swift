@@ -7,14 +7,14 @@ enum TextReport {
             "sfu-bench \(report.command) \(report.server)",
             setup(report.setup), "",
         ]
-        lines += clients(report.clients)
+        lines += clients(report.clients, hasMedia: report.setup.isHandshakesOnly != true)
         lines += phases(report.phases)
         if let joins = report.joins {
             lines.append(
                 row(
                     "handshakes",
                     "\(joins.handshakes) in \(Format.short(joins.seconds)) s, \(Format.short(joins.perSecond)) a second"
-                ))
+                        + (joins.isToolLimited ? " (the tool's limit)" : "")))
         }
         if let swiping = report.swiping { lines += self.swiping(swiping) }
         if let media = report.media { lines += self.media(media, title: "viewers got") }
@@ -44,14 +44,15 @@ enum TextReport {
         return parts.joined(separator: ", ")
     }
 
-    private static func clients(_ clients: Report.Clients) -> [String] {
+    private static func clients(_ clients: Report.Clients, hasMedia: Bool) -> [String] {
         var lines = ["clients"]
         lines.append(row("publishers", "\(clients.publishers)"))
         if clients.viewers > 0 {
             lines.append(
                 row(
                     "viewers",
-                    "\(clients.viewers), joined \(clients.joined), saw a frame \(clients.gotFirstFrame)"))
+                    "\(clients.viewers), joined \(clients.joined)"
+                        + (hasMedia ? ", saw a frame \(clients.gotFirstFrame)" : "")))
         }
         if clients.failed > 0 { lines.append(row("failed", "\(clients.failed)")) }
         return lines
@@ -117,6 +118,12 @@ enum TextReport {
         if let cost = use.microsecondsPerPacket {
             lines.append(row("CPU for a forwarded packet", "\(Format.short(cost)) µs"))
         }
+        if let cost = use.microsecondsPerHandshake {
+            lines.append(
+                row(
+                    "CPU for a handshake",
+                    "\(Format.short(cost)) µs: \(Format.short(1e6 / max(cost, 1))) a second on one core"))
+        }
         if let cost = use.cpuMillisecondsPerJoin {
             lines.append(row("CPU for a join, all its media included", "\(Format.short(cost)) ms"))
         }
@@ -128,7 +135,7 @@ enum TextReport {
     }
 
     private static func generator(_ use: Report.GeneratorUse) -> [String] {
-        var lines = ["this tool"]
+        var lines = [use.isPeak == true ? "this tool, when it was busiest" : "this tool"]
         for thread in use.threads {
             lines.append(
                 row(

@@ -8,17 +8,28 @@ enum VoidRule {
 
     /// Reasons not to believe the numbers; empty if there are none.
     static func reasons(_ use: Report.GeneratorUse) -> [String] {
-        var reasons: [String] = []
-        for thread in use.threads {
+        pressure(use) + losses(use)
+    }
+
+    /// What kept the tool from being fast enough.
+    static func pressure(_ use: Report.GeneratorUse) -> [String] {
+        let reasons = use.threads.compactMap { thread -> String? in
             if thread.busy > busiest {
-                reasons.append(
+                return
                     "\(thread.name) was busy \(percent(thread.busy)) of the time: give the tool more --threads or "
-                        + "faster CPUs")
-            } else if thread.waiting > longestWait {
-                reasons.append(
-                    "\(thread.name) waited \(percent(thread.waiting)) of the time for a CPU that others used")
+                    + "faster CPUs"
             }
+            guard thread.waiting > longestWait else { return nil }
+            return "\(thread.name) waited \(percent(thread.waiting)) of the time for a CPU that others used"
         }
+        // Signalling runs beside the threads, and may take the CPU that they need.
+        guard reasons.isEmpty, use.processorShare > busiest else { return reasons }
+        return ["this tool used \(percent(use.processorShare)) of the CPUs that it may run on"]
+    }
+
+    /// What the tool itself lost.
+    static func losses(_ use: Report.GeneratorUse) -> [String] {
+        var reasons: [String] = []
         if use.overflowed > 0 {
             reasons.append("\(use.overflowed) datagrams overflowed the tool's own receive buffers")
         }

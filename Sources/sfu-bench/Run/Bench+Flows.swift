@@ -43,16 +43,18 @@ extension Bench {
         await pause(options.timing.warmUp)
         let baseline = await probe.usage()
         recorder.isMeasuring = true
+        recorder.beginWatching()
         let from = await recorder.mark()
         let viewers = await join(storm, rate: nil)
         try requireOne(of: viewers)
         let joined = await recorder.mark()
+        let peak = recorder.endWatching()
         // What the storm did to others may show a moment later.
         await pause(1)
         let interval = Interval(from: from, to: await recorder.mark())
         recorder.isMeasuring = false
         let ids = Set(storm.map(\.id))
-        var report = report(interval, baseline: baseline, viewers: ids)
+        var report = report(interval, baseline: baseline, viewers: ids, peak: peak)
         report.joins = Self.joins(log.times(of: ids))
         if !earlier.isEmpty { report.earlier = interval.media(interval.earlier) }
         let during = Interval(from: from, to: joined)
@@ -69,9 +71,10 @@ extension Bench {
     }
 
     /// How fast handshakes were completed.
-    static func joins(_ times: [JoinTimes]) -> Report.Joins? {
+    /// - Parameter start: when the first began; nil for the first request.
+    static func joins(_ times: [JoinTimes], since start: MonotonicTime? = nil) -> Report.Joins? {
         let ends = times.compactMap(\.dtlsConnected)
-        guard let first = times.map(\.requested).min(), let last = ends.max() else { return nil }
+        guard let first = start ?? times.map(\.requested).min(), let last = ends.max() else { return nil }
         let seconds = max(Double(last.nanoseconds(since: first)) / 1e9, 1e-6)
         return Report.Joins(
             handshakes: ends.count, seconds: seconds, perSecond: Double(ends.count) / seconds)
@@ -86,6 +89,7 @@ extension Bench {
         try requireOne(of: present)
         await pause(options.timing.warmUp)
         recorder.isMeasuring = true
+        recorder.beginWatching()
         let from = await recorder.mark()
         let end = from.time.advanced(byNanoseconds: Int64(options.timing.duration * 1e9))
         let streams = options.target.streamNames
@@ -114,9 +118,10 @@ extension Bench {
             }
         }
         let interval = Interval(from: from, to: await recorder.mark())
+        let peak = recorder.endWatching()
         recorder.isMeasuring = false
         await pause(1)
-        var report = report(interval, baseline: baseline)
+        var report = report(interval, baseline: baseline, peak: peak)
         let times = log.times().filter { $0.isViewer && $0.requested >= from.time }
         report.joins = Self.joins(times)
         report.phases = Self.phases(times)

@@ -6,18 +6,21 @@ extension Bench {
     /// - Parameters:
     ///   - baseline: the server's use before there were viewers.
     ///   - viewers: whose joins count; nil for all viewers.
+    ///   - peak: what this tool used when it was busiest; nil to judge by the whole time.
     func report(
-        _ interval: Interval, baseline: ProcessFiles.Usage?, viewers: Set<Int>? = nil
+        _ interval: Interval, baseline: ProcessFiles.Usage?, viewers: Set<Int>? = nil,
+        peak: Report.GeneratorUse? = nil
     ) -> Report {
         var report = emptyReport()
         let all = log.times()
         let joining = (viewers.map { log.times(of: $0) } ?? all).filter(\.isViewer)
-        report.clients = Self.clients(all)
+        report.clients = Self.clients(all, isHandshakesOnly: options.audience.handshakesOnly)
         report.phases = Self.phases(joining)
         if options.command.plays { report.media = interval.media(interval.tally) }
         if options.command.publishes { report.publishing = publishing(interval) }
         report.serverUse = serverUse(interval, baseline: baseline, viewers: report.clients.joined)
-        let use = interval.generatorUse(isPinned: !options.machine.cpus.isEmpty && generator.isPinned)
+        var use = interval.generatorUse(isPinned: !options.machine.cpus.isEmpty && generator.isPinned)
+        if let peak { use.takePeak(peak) }
         report.generator = use
         report.latencyCurve = interval.tally.latency.cumulative.map { [Double($0.value) / 1e6, $0.share] }
         report.series = recorder.series
@@ -45,12 +48,14 @@ extension Bench {
         return verdict
     }
 
-    private static func clients(_ all: [JoinTimes]) -> Report.Clients {
+    private static func clients(_ all: [JoinTimes], isHandshakesOnly: Bool) -> Report.Clients {
         var clients = Report.Clients()
         for times in all {
             if times.isViewer {
                 clients.viewers += 1
-                if times.firstPacket != nil { clients.joined += 1 }
+                if times.firstPacket ?? (isHandshakesOnly ? times.dtlsConnected : nil) != nil {
+                    clients.joined += 1
+                }
                 if times.firstFrame != nil { clients.gotFirstFrame += 1 }
             } else {
                 clients.publishers += 1

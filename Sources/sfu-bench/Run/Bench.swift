@@ -24,6 +24,7 @@ final class Bench: Sendable {
     /// How often milestones are collected.
     private static let tick = Duration.milliseconds(20)
     private static let ticksPerSample = 50
+    private static let ticksPerLook = 5
     /// Requests for tokens at a time.
     private static let tokenConcurrency = 16
 
@@ -60,7 +61,8 @@ final class Bench: Sendable {
             case .publish: try await publish()
             case .play: try await play()
             case .load: options.audience.ramp == nil ? try await load() : try await ramp()
-            case .joinStorm: try await joinStorm()
+            case .joinStorm:
+                options.audience.handshakesOnly ? try await handshakeStorm() : try await joinStorm()
             case .churn: try await churn()
             case .feed: try await feed()
             }
@@ -76,6 +78,7 @@ final class Bench: Sendable {
         var count = 0
         while !Task.isCancelled {
             log.take(generator.shared.takeNotices())
+            if count % Self.ticksPerLook == 0 { recorder.watch() }
             if count % Self.ticksPerSample == 0, let point = await recorder.sample() { progress.show(point) }
             count += 1
             try? await Task.sleep(for: Self.tick)
@@ -229,6 +232,7 @@ final class Bench: Sendable {
                 decryptEvery: audience.decryptEvery,
                 coalesces: audience.coalesces, asksForRepair: audience.asksForRepair,
                 threads: options.machine.threads, warmUpSeconds: options.timing.warmUp,
-                durationSeconds: options.timing.duration, isFeed: options.command == .feed ? true : nil))
+                durationSeconds: options.timing.duration, isFeed: options.command == .feed ? true : nil,
+                isHandshakesOnly: audience.handshakesOnly ? true : nil))
     }
 }

@@ -75,9 +75,24 @@ final class Entrance: Sendable {
             isViewer: true, isEarlier: false)
     }
 
+    /// Negotiates for a client that is to connect, and nothing else; sound alone, which nothing is repeated of.
+    func prepare(_ ticket: Ticket) async -> (participant: Participant, setup: ClientSetup)? {
+        await negotiate(
+            ticket, [.playAudio], path: options.target.whep, isViewer: true, isEarlier: false)
+    }
+
     private func join(
         _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool
     ) async -> Participant? {
+        let joining = await negotiate(
+            ticket, requests, path: path, isViewer: isViewer, isEarlier: isEarlier)
+        if let joining { generator.add(joining.setup) }
+        return joining?.participant
+    }
+
+    private func negotiate(
+        _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool
+    ) async -> (participant: Participant, setup: ClientSetup)? {
         log.begin(ticket.id, isViewer: isViewer, at: MonotonicClock.now())
         do {
             let endpoint = try options.server.endpoint(path, stream: ticket.stream)
@@ -98,15 +113,16 @@ final class Entrance: Sendable {
                     .publish(publisherSettings(of: ticket.stream))
                 } else if options.command == .feed {
                     .swipe(feedSettings(of: ticket.id))
+                } else if options.audience.handshakesOnly, !isEarlier {
+                    .connect
                 } else {
                     .view(viewerSettings)
                 }
-            generator.add(
-                ClientSetup(
-                    id: ticket.id, credentials: offer.credentials, plan: plan,
-                    socket: try Self.socket(for: plan, instead: socket, coalesces: coalesces),
-                    purpose: purpose, isEarlier: isEarlier))
-            return Participant(id: ticket.id, session: answer.session, token: ticket.token)
+            let setup = ClientSetup(
+                id: ticket.id, credentials: offer.credentials, plan: plan,
+                socket: try Self.socket(for: plan, instead: socket, coalesces: coalesces),
+                purpose: purpose, isEarlier: isEarlier)
+            return (Participant(id: ticket.id, session: answer.session, token: ticket.token), setup)
         } catch {
             log.fail(ticket.id, "\(error)")
             return nil

@@ -8,8 +8,7 @@ struct Mark: Sendable {
     var time: MonotonicTime
     var snapshot: Snapshot
     var server: ProcessFiles.Usage?
-    var threads: [String: ProcessFiles.ThreadTime]
-    var processNanoseconds: Int64
+    var own: OwnLoad
 }
 
 /// Watches a run: once a second it writes down how things stand, and it takes the marks of measurements.
@@ -18,12 +17,15 @@ final class Recorder: Sendable {
         var series: [Report.SeriesPoint] = []
         var last: Mark?
         var isMeasuring = false
+        /// Nil unless somebody wants to know.
+        var busiest: BusiestMoment?
     }
 
     /// Beyond this, one point stands for several seconds.
     private static let maximumPoints = 86_400
     private let generator: Generator
     private let probe: ServerProbe
+    private let processors = ProcessResources.processors().count
     private let start = MonotonicClock.now()
     private let state = Mutex(State())
 
@@ -35,9 +37,29 @@ final class Recorder: Sendable {
     func mark() async -> Mark {
         let usage = await probe.usage()
         return Mark(
-            time: MonotonicClock.now(), snapshot: generator.snapshot(), server: usage,
-            threads: ProcessFiles.ownThreads(prefix: Generator.threadPrefix),
-            processNanoseconds: ProcessorClock.processNanoseconds())
+            time: MonotonicClock.now(), snapshot: generator.snapshot(), server: usage, own: .now())
+    }
+
+    /// Looks for the moment in which this tool is busiest, from now on.
+    func beginWatching() {
+        state.withLock { $0.busiest = BusiestMoment(processors: processors) }
+        watch()
+    }
+
+    /// Called many times a second.
+    func watch() {
+        guard state.withLock({ $0.busiest != nil }) else { return }
+        let load = OwnLoad.now()
+        state.withLock { $0.busiest?.add(load) }
+    }
+
+    /// - Returns: nil if the time was too short.
+    func endWatching() -> Report.GeneratorUse? {
+        watch()
+        return state.withLock { state in
+            defer { state.busiest = nil }
+            return state.busiest?.use
+        }
     }
 
     var isMeasuring: Bool {
@@ -66,7 +88,8 @@ final class Recorder: Sendable {
             latencyP50: interval.tally.latency.quantile(0.5).map { Double($0) / 1e6 },
             latencyP99: interval.tally.latency.quantile(0.99).map { Double($0) / 1e6 },
             serverCores: interval.serverCores, serverResidentBytes: mark.server?.residentBytes,
-            generatorBusy: interval.generatorUse(isPinned: false).threads.map(\.busy).max() ?? 0,
+            generatorBusy: mark.own.use(since: last.own, processors: processors).threads.map(\.busy).max()
+                ?? 0,
             isMeasured: isMeasuring)
         state.withLock { state in
             if state.series.count < Self.maximumPoints { state.series.append(point) }
@@ -112,16 +135,11 @@ struct Interval: Sendable {
     }
 
     func generatorUse(isPinned: Bool) -> Report.GeneratorUse {
-        let threads = to.threads.keys.sorted().compactMap { name -> Report.GeneratorUse.Thread? in
-            guard let after = to.threads[name], let before = from.threads[name] else { return nil }
-            return Report.GeneratorUse.Thread(
-                name: name, busy: Double(after.ran - before.ran) / 1e9 / wallSeconds,
-                waiting: Double(after.waited - before.waited) / 1e9 / wallSeconds)
-        }
-        return Report.GeneratorUse(
-            threads: threads, isPinned: isPinned, overflowed: Int(clamping: tally.droppedByKernel),
-            unsent: Int(clamping: tally.unsent),
-            cpuSeconds: Double(to.processNanoseconds - from.processNanoseconds) / 1e9)
+        var use = to.own.use(
+            since: from.own, processors: ProcessResources.processors().count, isPinned: isPinned)
+        use.overflowed = Int(clamping: tally.droppedByKernel)
+        use.unsent = Int(clamping: tally.unsent)
+        return use
     }
 
     func media(_ tally: Tally) -> Report.Media {

@@ -1,0 +1,100 @@
+import Base
+
+// Handshakes alone: what a server spends on one, and how many it does in a second.
+
+extension Bench {
+    /// Sessions negotiated at a time.
+    private static var negotiations: Int { 64 }
+    /// How long to look at what the server does for those who play, and to let it come to rest after signalling.
+    private static var restSeconds: Double { 1 }
+
+    func handshakeStorm() async throws -> Report {
+        let publishers = try await startPublishers()
+        let audience = options.audience
+        let earlier = try await tickets(.viewer, count: audience.playing)
+        let storm = try await tickets(.viewer, count: audience.viewers)
+        if !earlier.isEmpty { await join(earlier, rate: audience.joinRate, isEarlier: true) }
+        await pause(options.timing.warmUp)
+        let before = await recorder.mark()
+        await pause(Self.restSeconds)
+        let rested = await recorder.mark()
+        let prepared = await prepare(storm)
+        try requireOne(of: prepared.map(\.participant))
+        await pause(Self.restSeconds)
+        recorder.isMeasuring = true
+        recorder.beginWatching()
+        let from = await recorder.mark()
+        for client in prepared { generator.add(client.setup) }
+        let ids = Set(prepared.map(\.setup.id))
+        _ = await wait(options.timing.connect) { log.times(of: ids).allSatisfy { $0.outcome != .joining } }
+        let connected = await recorder.mark()
+        let peak = recorder.endWatching()
+        for id in ids where log[id]?.outcome == .joining {
+            log.fail(id, "no connection within \(Format.short(options.timing.connect)) s")
+        }
+        // What the storm did to others may show a moment later.
+        await pause(1)
+        let interval = Interval(from: from, to: await recorder.mark())
+        recorder.isMeasuring = false
+        var report = report(interval, baseline: nil, viewers: ids, peak: peak)
+        describe(
+            &report, log.times(of: ids), resting: Interval(from: before, to: rested),
+            during: Interval(from: from, to: connected))
+        if !earlier.isEmpty { report.earlier = interval.media(interval.earlier) }
+        await leave(prepared.map(\.participant) + publishers)
+        return report
+    }
+
+    private func prepare(
+        _ tickets: [Entrance.Ticket]
+    ) async -> [(participant: Participant, setup: ClientSetup)] {
+        await withTaskGroup(of: (participant: Participant, setup: ClientSetup)?.self) { group in
+            var prepared: [(participant: Participant, setup: ClientSetup)] = []
+            for (index, ticket) in tickets.enumerated() {
+                if index >= Self.negotiations, let client = await group.next() ?? nil {
+                    prepared.append(client)
+                }
+                group.addTask { [entrance] in await entrance.prepare(ticket) }
+            }
+            for await case let client? in group { prepared.append(client) }
+            return prepared
+        }
+    }
+
+    private func describe(
+        _ report: inout Report, _ times: [JoinTimes], resting: Interval, during: Interval
+    ) {
+        report.joins = Self.joins(times, since: during.from.time)
+        // Clients waited for their turn: only what they then did says something of the server.
+        report.phases.removeAll { $0.name != "http" && $0.name != "dtls" }
+        report.media = nil
+        report.serverUse?.microsecondsPerPacket = nil
+        report.serverUse?.residentBytesPerViewer = nil
+        if let handshakes = report.joins?.handshakes {
+            report.serverUse?.microsecondsPerHandshake = during.serverMicroseconds(
+                per: handshakes, besides: resting.serverCores)
+        }
+        guard let use = report.generator else { return }
+        report.judgeHandshakes(by: use)
+    }
+}
+
+extension Interval {
+    /// What each of some things cost the server, in microseconds, without what it used anyway.
+    func serverMicroseconds(per count: Int, besides cores: Double?) -> Double? {
+        guard let serverSeconds, count > 0 else { return nil }
+        let others = (cores ?? 0) * to.own.elapsed(since: from.own) / 1e9
+        return max(serverSeconds - others, 0) / Double(count) * 1e6
+    }
+}
+
+extension Report {
+    /// A tool at its limit hides how many handshakes a second the server could do, but not what one costs it.
+    mutating func judgeHandshakes(by use: GeneratorUse) {
+        let pressure = VoidRule.pressure(use)
+        joins?.isToolLimited = !pressure.isEmpty
+        verdict.notes += pressure.map { "handshakes a second are the tool's limit: \($0)" }
+        verdict.reasons = VoidRule.losses(use)
+        verdict.isVoid = !verdict.reasons.isEmpty
+    }
+}
