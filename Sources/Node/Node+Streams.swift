@@ -28,6 +28,7 @@ extension Node {
         case .controlOpened(let id) where sessions[id]?.purpose == .feed: tellFeedState(to: id)
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
             tellRoom(event, of: id)
+        case .passed(let fence): passFence(fence)
         case .controlMessage(let id, let message): await takeControl(message, from: id)
         case .injected(let id, let tracks): tellInjection(id, .opened(tracks))
         case .keyFrameWanted(let id, let source, let layer):

@@ -54,6 +54,7 @@ package actor Node {
     private let effects: AsyncStream<(StageEffect, StreamID)>
     var feedDesk: FeedDesk
     var feedFollowers: FeedFollowers
+    var feedFences = FeedFences()
     var feedTimer: Task<Void, Never>?
     var feedTimerAt: MonotonicTime?
     private var feedWatch: Task<Void, Never>?

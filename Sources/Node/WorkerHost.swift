@@ -147,7 +147,7 @@ extension WorkerCommand {
     /// Whether it takes something away, and so must come through.
     fileprivate var isEssential: Bool {
         switch self {
-        case .close, .dismissFollowers, .closeInjection, .closeTap, .flush: true
+        case .close, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence: true
         case .seat(_, _, let stream, _, _): stream == nil
         case .open, .restartICE, .attach, .limit, .setProgramme, .sendControl, .openInjection, .inject,
             .openTap, .demandKeyFrame:

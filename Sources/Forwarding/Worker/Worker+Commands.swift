@@ -26,6 +26,7 @@ extension Worker {
         case .seat(let id, let pair, let stream, let isPreview, let requested):
             seat(id, pair: pair, on: stream, isPreview: isPreview, requested: requested, at: now)
         case .flush(let stream): flush(stream, at: now)
+        case .fence(let number): tell(.passed(number))
         case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
         case .openTap(let opening): openTap(opening, at: now)
         case .closeTap(let id): closeTap(id)

@@ -20,6 +20,8 @@ package enum WorkerCommand: Sendable {
     ///
     /// - Parameter requested: when its viewer asked for it, to be counted.
     case seat(SessionID, pair: Int, StreamID?, isPreview: Bool, requested: MonotonicTime?)
+    /// Says when everything before this has been done.
+    case fence(UInt64)
     /// Forgets what was shown of a stream until now: others may see it from now on.
     case flush(StreamID)
     /// Sends a message on the control channel; dropped while there is none.
@@ -88,6 +90,8 @@ package enum WorkerEvent: Equatable, Sendable {
     case sourceChanged(SessionID, mid: String, isActive: Bool)
     /// How loud a stage's session is, 0 to 127, until the next of these.
     case voice(SessionID, level: UInt8)
+    /// Everything before this fence has been done.
+    case passed(UInt64)
     /// The control channel can be used.
     case controlOpened(SessionID)
     case controlMessage(SessionID, DataChannelMessage)

@@ -80,6 +80,11 @@ struct FeedDesk {
         if readers[place.viewer]?.isEmpty == true { readers[place.viewer] = nil }
     }
 
+    /// Feed sessions of a viewer, until the last of them has gone.
+    func sessions(of viewer: FeedViewer) -> [SessionID] {
+        readers[viewer].map { Array($0.keys) } ?? []
+    }
+
     mutating func setConnected(_ id: SessionID) { places[id]?.isConnected = true }
 
     mutating func setPresent(_ id: SessionID, in stream: StreamID?) { places[id]?.present = stream }

@@ -155,15 +155,34 @@ extension Node {
     /// Carries out what the feed wants, in order.
     /// - Parameter requested: when a viewer asked for it; nil if none did.
     func carryOut(_ directives: [FeedDesk.Directive], requested: MonotonicTime? = nil) {
-        var touched: Set<SessionID> = []
-        for directive in directives {
-            touched.insert(directive.session)
-            carryOut(directive.effect, of: directive.session, requested: requested)
+        let steps = feedFences.append(directives, requested: requested) { [sessions, feedDesk] id in
+            guard let record = sessions[id] else { return nil }
+            let viewer = Self.identity(of: id, record.request.participant)
+            let others = feedDesk.sessions(of: viewer).compactMap { sessions[$0]?.worker }
+            return FeedFences.Place(worker: record.worker, viewer: viewer, others: Set(others))
         }
-        for id in touched {
+        carryOut(steps)
+        for id in Set(directives.map(\.session)) {
             updatePresence(of: id, in: feedDesk.audience.session(id)?.focusedStream)
         }
         scheduleFeed()
+    }
+
+    private func carryOut(_ steps: [FeedFences.Step]) {
+        for step in steps {
+            switch step {
+            case .perform(let directive, let requested):
+                carryOut(directive.effect, of: directive.session, requested: requested)
+            case .fence(let number, let worker):
+                // A worker that takes nothing any more sends nothing either.
+                if !workers[worker].post(.fence(number)) { passFence(number) }
+            }
+        }
+    }
+
+    /// A worker has let go of what it was told to: what waited for that is done.
+    func passFence(_ number: UInt64) {
+        carryOut(feedFences.pass(number))
     }
 
     private func carryOut(_ effect: FeedEffect, of id: SessionID, requested: MonotonicTime?) {

@@ -123,6 +123,13 @@ final class FeedSimulation {
         takeNews()
     }
 
+    /// What was shown of a stream until now is not for those who come from now on.
+    func flush(_ stream: StreamID) {
+        for index in workers.indices {
+            workers[index].perform(.flush(stream), at: now, into: &sinks[index])
+        }
+    }
+
     private func takeNews() {
         carryOut(desk.update(directory.takeNews(), at: now).directives)
     }
@@ -215,6 +222,9 @@ final class FeedSimulation {
     }
 
     // MARK: What it has come to
+
+    /// The stream whose publisher's packets bear this mark.
+    func stream(of source: Int) -> StreamID? { streamsByNumber[source] }
 
     /// What a pair of slots shows now.
     func shown(_ viewer: Viewer, _ slot: FeedSlot, within age: Duration = .milliseconds(100)) -> StreamID? {
@@ -314,7 +324,9 @@ final class FeedSimulation {
             viewers[id] = nil
             order.removeAll { $0 == id }
             carryOut(desk.leave(id))
-        case .connected, .mediaStarted, .published, .sourceChanged, .voice, .injected, .keyFrameWanted: break
+        case .connected, .mediaStarted, .published, .sourceChanged, .voice, .injected, .keyFrameWanted,
+            .passed:
+            break
         }
     }
 
