@@ -75,8 +75,20 @@ struct RelayedPacket: Sendable {
     /// Extended, as the source counts.
     let sequenceNumber: Int64
     let captured: MonotonicTime?
+    /// Of what is not sent on, because it is of the past; nil for what has just come.
+    var past: Past?
     /// Where it lies in the batch.
     var range = 0..<0
+}
+
+extension RelayedPacket {
+    /// A packet of the group of pictures that a copy begins with.
+    struct Past: Sendable {
+        /// When its publisher's worker got it.
+        let arrival: MonotonicTime
+        /// Whether the copy is as good as the original with it.
+        let isLast: Bool
+    }
 }
 
 /// What a worker has to know of a publisher on another one.

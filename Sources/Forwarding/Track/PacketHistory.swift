@@ -109,6 +109,12 @@ package struct PacketHistory: ~Copyable {
         return entry.sequenceNumber == sequenceNumber ? entry.pictureID : 0
     }
 
+    /// When the packet came; nil for one that is not there.
+    package func arrival(of sequenceNumber: Int64) -> MonotonicTime? {
+        let entry = entries[slot(of: sequenceNumber)]
+        return entry.sequenceNumber == sequenceNumber && isIntact(entry) ? entry.arrival : nil
+    }
+
     /// How many packets are there from `sequenceNumber` on.
     package func count(from sequenceNumber: Int64) -> Int {
         guard let newest, newest >= sequenceNumber else { return 0 }

@@ -25,6 +25,8 @@ package final class Track {
     private var programmeWorkers: Set<Int> = []
     private var subscribedWorkers: Set<Int> = []
     private var nextRetarget = MonotonicTime.zero
+    /// Packets of the past that came until then are not taken.
+    private var forgotten = MonotonicTime.zero
     /// Whoever inside the server wants the packets.
     private(set) var taps: [TrackTap] = []
     private let fanOut: FanOut
@@ -32,6 +34,8 @@ package final class Track {
     /// Simulcast layers beyond this are not accepted.
     static let layerLimit = 4
     static let tapLimit = 16
+    /// In bytes: a quarter of what an inbox takes.
+    private static let backfillLimit = RelayExchange.capacity / 4
     private static let retargetInterval = Duration.milliseconds(250)
 
     init(
@@ -55,12 +59,12 @@ package final class Track {
         layers.first { $0.rid == rid } ?? addLayer(rid: rid, at: now)
     }
 
-    private func addLayer(rid: String?, at now: MonotonicTime) -> TrackLayer? {
+    private func addLayer(rid: String?, retargets: Bool = true, at now: MonotonicTime) -> TrackLayer? {
         guard layers.count < Self.layerLimit else { return nil }
         let layer = TrackLayer(
             index: layers.count, rid: rid, plan: plan, reader: reader, track: self, fanOut: fanOut)
         layers.append(layer)
-        retarget(at: now)
+        if retargets { retarget(at: now) }
         return layer
     }
 
@@ -74,6 +78,18 @@ package final class Track {
     /// Forgets the pictures of the past; whoever comes now begins with the next key frame.
     package func flush(at now: MonotonicTime) {
         for layer in layers { layer.flush(at: now) }
+        forget(before: now)
+    }
+
+    /// What came before is not taken either when it is still on its way from another worker.
+    func forget(before time: MonotonicTime?) {
+        if let time { forgotten = max(forgotten, time) }
+    }
+
+    /// The copy is not kept up any more: who comes next gets what its worker has by then, and asks for nothing before.
+    func forgetLayers(at now: MonotonicTime) {
+        guard subscribers.isEmpty, layers.allSatisfy(\.slots.isEmpty) else { return flush(at: now) }
+        layers.removeAll()
     }
 
     func keyFrameDemanded(of layer: Int, at now: MonotonicTime) {
@@ -202,6 +218,25 @@ package final class Track {
         relays = programmeWorkers.union(subscribedWorkers).sorted()
     }
 
+    /// Whether another worker has a copy that is kept up.
+    func isRelayed(to worker: Int) -> Bool { relays.contains(worker) }
+
+    /// Gives a worker that begins to keep a copy the pictures that the next viewer here would begin with.
+    func backfill(_ worker: Int, over links: WorkerLinks?, at now: MonotonicTime) {
+        guard let links, kind == .video else { return }
+        var groups = layers.compactMap { layer in layer.group(at: now).map { (layer, $0) } }
+        var size = groups.reduce(0) { $0 + $1.1.bytes }
+        // Rather one key frame more than an inbox that is full: what comes after it would be lost, too.
+        while size > Self.backfillLimit,
+            let largest = groups.indices.max(by: { groups[$0].1.bytes < groups[$1].1.bytes })
+        {
+            size -= groups.remove(at: largest).1.bytes
+        }
+        for (index, (layer, group)) in groups.enumerated() {
+            layer.relayPast(group.range, isLast: index == groups.count - 1, to: worker, over: links)
+        }
+    }
+
     /// Hands a packet to the other workers that want it, once each.
     func relay(_ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, over links: WorkerLinks?) {
         guard let links, !relays.isEmpty else { return }
@@ -217,9 +252,15 @@ package final class Track {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         while layers.count <= relayed.layer {
-            guard addLayer(rid: nil, at: now) != nil else { return }
+            // Who waits for a layer whose past is on its way need not ask for a key frame.
+            guard addLayer(rid: nil, retargets: relayed.past == nil, at: now) != nil else { return }
         }
         let layer = layers[relayed.layer]
+        if let past = relayed.past {
+            if past.arrival > forgotten { _ = layer.receiveRelayed(relayed, bytes, at: past.arrival) }
+            if past.isLast { retarget(at: now) }
+            return
+        }
         guard let packet = layer.receiveRelayed(relayed, bytes, at: now) else { return }
         layer.forward(packet, at: now, into: &sink)
         retargetIfDue(at: now)

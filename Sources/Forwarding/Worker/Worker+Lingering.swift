@@ -54,6 +54,6 @@ extension Worker {
                 && programme.source?.tracks.contains { $0.key == key } == true
         }
         guard slotUses[key] == nil, lingering.tracks[key] == nil, !isFollowed else { return }
-        relayed[key]?.flush(at: now)
+        relayed[key]?.forgetLayers(at: now)
     }
 }

@@ -116,9 +116,11 @@ extension Worker {
         switch item {
         case .want(let stream, let isWanted):
             let programme = programme(of: stream)
+            let new = programme.source?.tracks.filter { !$0.isRelayed(to: sender) } ?? []
             programme.setWanted(isWanted, by: sender)
             if isWanted, let session = programme.source?.session {
                 links?.tell(.present(stream, session.relayed), to: sender)
+                for track in new { track.backfill(sender, over: links, at: now) }
             }
             forgetIfEmpty(stream)
         case .present(let stream, let new):
@@ -133,7 +135,11 @@ extension Worker {
         case .demandKeyFrame(let id, let layer):
             guard let track = published[id], track.layers.indices.contains(layer) else { return }
             track.layers[layer].demandKeyFrame(at: now)
-        case .subscribe(let id, let isSubscribed): published[id]?.setSubscribed(isSubscribed, by: sender)
+        case .subscribe(let id, let isSubscribed):
+            guard let track = published[id] else { return }
+            let isNew = isSubscribed && !track.isRelayed(to: sender)
+            track.setSubscribed(isSubscribed, by: sender)
+            if isNew { track.backfill(sender, over: links, at: now) }
         case .data(let item): deliver(item, at: now, into: &sink)
         case .packet: break
         }
@@ -157,8 +163,10 @@ extension Worker {
         let tracks = new.tracks.map { description in
             let key = TrackKey(worker: sender, track: description.id)
             programmeTracks.insert(key)
-            return relayedTrack(
+            let track = relayedTrack(
                 PublishedTrack(key: key, plan: description.plan, extensions: description.extensions))
+            track.forget(before: flushed[stream])
+            return track
         }
         let source = Programme.Source(origin: .remote(worker: sender), order: new.order, tracks: tracks)
         if let previous = programme.change(to: source, at: now) { retire(previous, at: now, into: &sink) }

@@ -46,6 +46,7 @@ extension Worker {
             attach(
                 seat.session.id, mid: slot.plan.mid, track,
                 maximumHeight: kind == .video ? seat.maximumHeight : nil, at: now)
+            if let track { relayed[track.key]?.forget(before: flushed[stream]) }
         }
         programme.connect(seat, at: now)
     }
@@ -67,6 +68,10 @@ extension Worker {
 
     /// Forgets the pictures of a stream's past: those who come now may not see them.
     func flush(_ stream: StreamID, at now: MonotonicTime) {
+        if links != nil {
+            flushed = flushed.filter { now < $0.value + GOPCache.maximumAge }
+            flushed[stream] = now
+        }
         guard let programme = programmes[stream] else { return }
         programme.source?.tracks.forEach { $0.flush(at: now) }
         for track in programme.chosen {

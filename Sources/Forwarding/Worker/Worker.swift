@@ -39,6 +39,8 @@ package final class Worker {
     var lingering = Lingering()
     /// Copies of tracks that other workers receive.
     var relayed: [TrackKey: Track] = [:]
+    /// When a stream's past was to be forgotten, if that was lately: some of it may be on its way from other workers.
+    var flushed: [StreamID: MonotonicTime] = [:]
     /// How many slots control filled with each of those.
     var slotUses: [TrackKey: Int] = [:]
     /// Those that are programmes.

@@ -38,21 +38,24 @@ final class FeedSwarm {
 
     struct NotConnected: Error {}
 
+    /// - Parameter isApart: whether all streams come to the first worker, and all viewers to the last one.
     init(
-        seed: UInt64, viewers: Int, streams: Int, workers: Int, change: (FeedSimulation) -> Void = { _ in }
+        seed: UInt64, viewers: Int, streams: Int, workers: Int, isApart: Bool = false,
+        change: (FeedSimulation) -> Void = { _ in }
     ) throws {
         simulation = try FeedSimulation(seed: seed, workers: workers)
         random = SeededGenerator(seed: seed ^ 0x5EED)
         count = viewers
         for number in 0..<streams {
-            self.streams.append(try simulation.publish("s\(number)") { $0.framesPerSecond = 15 })
+            self.streams.append(
+                try simulation.publish("s\(number)", on: isApart ? 0 : nil) { $0.framesPerSecond = 15 })
         }
         simulation.run(for: .seconds(2))
         for number in 0..<viewers {
             let focus = Int.random(in: 0..<streams, using: &random)
             let viewer = try simulation.watch(
                 on: self.streams[focus], preload: number.isMultiple(of: 3) ? .onSwipe : .eager,
-                worker: number % workers)
+                worker: isApart ? workers - 1 : number % workers)
             let swiper = Swiper(viewer, focus: focus, at: simulation.now)
             viewer.client.onPacket = { [unowned swiper] in Self.note($0, swiper) }
             swipers.append(swiper)
