@@ -28,9 +28,18 @@ import Wire
         #expect(try options("feed --streams ann,b-2,c_3").target.streamNames == ["ann", "b-2", "c_3"])
         for wrong in [
             "feed --streams ann,ann", "feed --streams a,b/c", "load --streams a,b", "load --jumps 3",
+            "feed --layers 4", "feed --layers 0", "feed --layers 2 --file a.ivf", "feed --whep /x",
+            "load --feed /x",
         ] {
             #expect(throws: UsageError.self) { try options(wrong) }
         }
+    }
+
+    @Test func `enter where they are told, and publish in layers`() throws {
+        let options = try options("feed --layers 3 --feed /feed/{stream}")
+        #expect(options.media.layers == 3)
+        #expect(options.target.feed == "/feed/{stream}")
+        #expect(try self.options("feed").media.layers == 1)
     }
 
     @Test func `move alike from the same seed, and go everywhere`() {
@@ -124,6 +133,12 @@ import Wire
         #expect(most(isTold: false) == 3)
     }
 
+    @Test func `count by their order what they read at one time after a pause of the machine`() {
+        // The first leaves before the third comes, all within one reading.
+        #expect(Self.most([(1, 0), (2, 5), (1, 40), (3, 40), (2, 40), (3, 60)]) == 2)
+        #expect(Self.most([(1, 0), (2, 5), (3, 40), (1, 40), (2, 40), (3, 60)]) == 3)
+    }
+
     @Test func `count a stream that goes on after it was released`() {
         var watch = AttachmentWatch()
         for (stream, at): (Int, Int64) in [(1, 0), (2, 5), (1, 20), (2, 25)] {
@@ -141,17 +156,18 @@ import Wire
         for _ in 0..<200 {
             // Each stream is attached once, for a while, and sends every 20 ms.
             var packets: [(Int, Int64)] = []
-            var intervals: [(Int64, Int64)] = []
+            // What comes at one time comes in the order of the streams.
+            var intervals: [(start: (Int64, Int), end: (Int64, Int))] = []
             for stream in 0..<6 {
                 let start = Int64.random(in: 0...600, using: &random)
                 let length = Int64.random(in: 0...15, using: &random) * 20
-                intervals.append((start, start + length))
+                intervals.append(((start, stream), (start + length, stream)))
                 for at in stride(from: start, through: start + length, by: 20) {
                     packets.append((stream, at))
                 }
             }
             let expected = intervals.map { point in
-                intervals.filter { $0.0 <= point.0 && $0.1 >= point.0 }.count
+                intervals.filter { $0.start <= point.start && $0.end >= point.start }.count
             }.max()
             packets.sort { ($0.1, $0.0) < ($1.1, $1.0) }
             #expect(Self.most(packets) == expected)
@@ -193,12 +209,29 @@ import Wire
             #expect(StreamTag(bits: bits) == StreamTag(stream: "ann"))
             #expect(MediaStamp(bits: try payload.span.uint64(at: offset))?.time == now)
         }
+        let layers = (0..<3).map { StreamTag(stream: "ann", layer: $0) }
+        #expect(layers.map(\.layer) == [0, 1, 2])
+        #expect(Set(layers.map(\.ofStream)) == [StreamTag(stream: "ann")])
+        #expect(StreamTag(bits: layers[2].bits)?.layer == 2)
         var audio = SyntheticAudio(bitrate: 48_000).payload
         let offset = try #require(try SyntheticAudio.stampOffset(in: audio.span))
         StreamTag(stream: "ann").write(to: &audio, at: offset + StreamTag.offsetInAudio)
         #expect(
             StreamTag(bits: try audio.span.uint64(at: offset + StreamTag.offsetInAudio))
                 == StreamTag(stream: "ann"))
+    }
+
+    @Test(arguments: [(0, 1_280, 720, 1_500_000), (1, 640, 360, 500_000), (2, 320, 180, 166_666)])
+    func `are published in layers, each half as large`(
+        layer: Int, width: Int, height: Int, bitrate: Int
+    ) throws {
+        var random = SplitMix64(seed: 1)
+        let settings = PublisherSettings(media: MediaOptions())
+        var source = try #require(VideoSource(settings, layer: layer, using: &random))
+        let first = try #require(source.nextFrame().first)
+        let info = try VideoPayload.describe(.vp8, payload: first.payload.span, marker: first.marker)
+        #expect(info.resolution == VideoResolution(width: width, height: height))
+        #expect(source.bitrate == bitrate)
     }
 
     @Test func `add up and subtract like every tally`() {

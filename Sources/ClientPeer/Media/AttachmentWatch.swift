@@ -5,10 +5,16 @@ import Base
 /// A stream counts from its first packet to its last one: between two of its packets it has been attached, whatever came
 /// in between. Pauses longer than `pause` part two attachments, and so does whoever knows that the first one is over.
 package struct AttachmentWatch {
+    /// Many packets come at one time to who was busy: their order tells more.
+    private struct Arrival {
+        let number: UInt64
+        let time: MonotonicTime
+    }
+
     private struct Episode {
         let stream: Int
-        let start: MonotonicTime
-        var last: MonotonicTime
+        let start: Arrival
+        var last: Arrival
         var isOver = false
     }
 
@@ -18,6 +24,7 @@ package struct AttachmentWatch {
     private static let limit = 12
     private let tolerance: Int64
     private var episodes: [Episode] = []
+    private var packets: UInt64 = 0
     package private(set) var most = 0
 
     /// - Parameter tolerance: by which a network may have put packets out of order; shorter meetings do not count.
@@ -35,23 +42,28 @@ package struct AttachmentWatch {
 
     /// - Returns: how many streams came at once at the worst moment that this packet tells of.
     package mutating func receive(_ stream: Int, at now: MonotonicTime) -> Int {
+        packets &+= 1
+        let arrival = Arrival(number: packets, time: now)
         let index = episodes.lastIndex { $0.stream == stream }
         guard let index, !episodes[index].isOver,
-            now.nanoseconds(since: episodes[index].last) < Self.pause
+            now.nanoseconds(since: episodes[index].last.time) < Self.pause
         else {
             if episodes.count >= Self.limit { episodes.removeFirst() }
-            episodes.append(Episode(stream: stream, start: now, last: now))
+            episodes.append(Episode(stream: stream, start: arrival, last: arrival))
             most = max(most, 1)
             return 1
         }
         let before = episodes[index].last
-        episodes[index].last = now
+        episodes[index].last = arrival
         var worst = 1
         // Only where another stream began in between may the packet tell of more than was known.
-        for other in episodes where other.start.advanced(byNanoseconds: tolerance) > before {
-            let moment = other.start.advanced(byNanoseconds: tolerance)
+        for other in episodes {
+            let moment = other.start.time.advanced(byNanoseconds: tolerance)
+            guard other.start.number > before.number || moment > before.time else { continue }
             let count = episodes.reduce(0) { count, episode in
-                count + (episode.start <= other.start && episode.last >= moment ? 1 : 0)
+                let isThere =
+                    episode.start.number <= other.start.number && episode.last.number >= other.start.number
+                return count + (isThere && episode.last.time >= moment ? 1 : 0)
             }
             worst = max(worst, count)
         }

@@ -94,6 +94,9 @@ enum CommandLineParser {
         if options.command.publishes, options.media.bitrate == 0, options.media.audioBitrate == 0 {
             throw UsageError("with neither video nor audio there is nothing to publish")
         }
+        if options.media.layers > 1, options.media.videoFile != nil {
+            throw UsageError("--layers are made of synthetic video, not of a --file")
+        }
         let audience = options.audience
         let most = max(audience.viewers, audience.ramp == nil ? 0 : audience.rampMaximum) + audience.playing
         let viewers = options.command == .feed ? most : most * target.streams

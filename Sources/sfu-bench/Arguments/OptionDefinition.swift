@@ -64,8 +64,13 @@ extension OptionDefinition {
             "WHIP endpoint, a path or a URL; {stream} is the stream's name (default /whip/{stream})"
         ) { options, text in options.target.whip = text },
         OptionDefinition(
-            "--whep", "PATH", .target, for: playing, "WHEP endpoint (default /whep/{stream})"
+            "--whep", "PATH", .target, for: playing.subtracting([.feed]),
+            "WHEP endpoint (default /whep/{stream})"
         ) { options, text in options.target.whep = text },
+        OptionDefinition(
+            "--feed", "PATH", .target, for: [.feed],
+            "where viewers enter the feed (default /v1/feed/sessions?stream={stream})"
+        ) { options, text in options.target.feed = text },
         OptionDefinition(
             "--token", "TOKEN", .target,
             "bearer token for every request (or SFU_BENCH_TOKEN); without one, and without a secret, tokens are "
@@ -100,6 +105,12 @@ extension OptionDefinition {
         OptionDefinition("--fps", "N", .media, for: publishing, "frames a second (default 30)") {
             options, text throws(UsageError) in
             options.media.framesPerSecond = try OptionValue.count(text, "--fps", 1...120)
+        },
+        OptionDefinition(
+            "--layers", "N", .media, for: publishing,
+            "simulcast: layers of synthetic video, each half as large as the one before (default 1)"
+        ) { options, text throws(UsageError) in
+            options.media.layers = try OptionValue.count(text, "--layers", 1...MediaOptions.rids.count)
         },
         OptionDefinition(
             "--key-frame-every", "TIME", .media, for: publishing,

@@ -80,9 +80,13 @@ struct TargetOptions: Equatable, Sendable {
 
 /// What publishers send.
 struct MediaOptions: Equatable, Sendable {
-    /// Of video, in bits a second; 0 for none.
+    /// Of video, in bits a second, of its best layer; 0 for none.
     var bitrate = 1_500_000
     var framesPerSecond = 30
+    /// Of simulcast.
+    var layers = 1
+    /// Names of the layers, the best one first.
+    static let rids = ["f", "h", "q"]
     /// Seconds between key frames that nobody asked for; 0 for none, as browsers do.
     var keyFrameInterval = 0.0
     /// In bits a second; 0 for none.

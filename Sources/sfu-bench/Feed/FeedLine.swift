@@ -47,6 +47,9 @@ struct FeedLine {
     /// Whether the stream's picture can be decoded.
     var isDecoding: Bool { stream != nil && firstFrame == nil && !isReleased }
 
+    /// Whether a stream has begun here whose picture cannot be decoded yet.
+    var lacksPicture: Bool { isVideo && stream != nil && !isDecoding && !isReleased }
+
     /// Whether a stream plays here.
     func plays(_ number: Int, at now: MonotonicTime) -> Bool {
         stream == number && !isReleased && now.nanoseconds(since: lastPacket) < Self.pause

@@ -130,7 +130,7 @@ extension FeedViewer {
         let codec = lines[index].codecs[header.payloadType]
         let stamp = Self.stamp(of: payload, codec)
         // Media of other publishers does not say what it is: the server's word is taken for it.
-        let named = stamp?.tag.flatMap { tags[$0] }
+        let named = stamp?.tag.flatMap { tags[$0.ofStream] }
         guard let stream = named ?? lines[index].told else { return }
         let info = codec?.video.flatMap {
             try? VideoPayload.describe($0, payload: payload, marker: header.marker)
@@ -162,7 +162,10 @@ extension FeedViewer {
             drag?.awaitsFrame = false
             box.tally.swiping.preload.add(now.nanoseconds(since: began))
         }
-        measure(stream, index, marker: header.marker, isComplete: isComplete, at: now)
+        let packet = Arrival(
+            endsFrame: header.marker, completesFirstFrame: isComplete,
+            isFull: stamp?.tag.map { $0.layer == 0 } ?? true, left: stamp?.time)
+        measure(stream, index, packet, at: now)
         if let captured = stamp?.captured { measureSkew(stream, index, header.timestamp, captured) }
     }
 
@@ -186,25 +189,40 @@ extension FeedViewer {
         lines[index].lastLatency = latency
     }
 
-    private func measure(_ stream: Int, _ index: Int, marker: Bool, isComplete: Bool, at now: MonotonicTime) {
+    /// What a packet means to a swipe.
+    private struct Arrival {
+        let endsFrame: Bool
+        let completesFirstFrame: Bool
+        /// Of the best layer.
+        let isFull: Bool
+        /// When it left its publisher, if it says so.
+        let left: MonotonicTime?
+    }
+
+    private func measure(_ stream: Int, _ index: Int, _ packet: Arrival, at now: MonotonicTime) {
         guard var swipe, swipe.target == stream, !swipe.isFinished else { return }
         defer { self.swipe = swipe }
-        let delay = now.nanoseconds(since: swipe.sent)
-        func add(_ kind: WritableKeyPath<SwipeTally.Delays, LogHistogram>) {
+        func add(_ kind: WritableKeyPath<SwipeTally.Delays, LogHistogram>, since start: MonotonicTime) {
             let delays: WritableKeyPath<SwipeTally, SwipeTally.Delays> =
                 swipe.isPreloaded ? \.preloaded : \.cold
-            box.tally.swiping[keyPath: delays.appending(path: kind)].add(delay)
+            box.tally.swiping[keyPath: delays.appending(path: kind)].add(now.nanoseconds(since: start))
         }
         guard lines[index].isVideo else {
-            if !swipe.hasAudio { add(\.audio) }
+            if !swipe.hasAudio { add(\.audio, since: swipe.sent) }
             swipe.hasAudio = true
             return
         }
-        if !swipe.hasPacket { add(\.packet) }
+        // The neighbour's least layer comes already; what it is promoted to counts. A jump begins with what there is.
+        guard packet.isFull || !swipe.isPreloaded else { return }
+        if !swipe.hasPacket {
+            add(\.packet, since: swipe.sent)
+            if let left = packet.left { add(\.way, since: max(left, swipe.sent)) }
+        }
         swipe.hasPacket = true
         // What is decoded already needs no key frame: its next frame counts.
-        guard !swipe.hasFrame, isComplete || lines[index].isDecoding && marker else { return }
-        add(\.frame)
+        guard !swipe.hasFrame, packet.completesFirstFrame || lines[index].isDecoding && packet.endsFrame
+        else { return }
+        add(\.frame, since: swipe.sent)
         swipe.hasFrame = true
     }
 

@@ -6,13 +6,15 @@ struct SwipeTally: Equatable, Sendable {
     struct Delays: Equatable, Sendable {
         /// The first packet of the stream's video at full quality.
         var packet = LogHistogram()
+        /// The same, less the time in which its publisher had not sent it yet.
+        var way = LogHistogram()
         /// The first complete frame that can be decoded.
         var frame = LogHistogram()
         /// The first packet of its sound.
         var audio = LogHistogram()
 
         fileprivate static let all: [any WritableKeyPath<Delays, LogHistogram> & Sendable] = [
-            \.packet, \.frame, \.audio,
+            \.packet, \.way, \.frame, \.audio,
         ]
     }
 

@@ -37,14 +37,9 @@ final class GeneratorShared: Sendable {
 struct ClientHost: ClientHandler {
     typealias Command = GeneratorCommand
 
-    private enum Client {
-        case viewer(Viewer)
-        case publisher(Publisher)
-        case swiper(FeedViewer)
-    }
-
     private struct Entry {
         let client: Client
+        let isPublisher: Bool
         /// When its `advance` wants to be called.
         var deadline: MonotonicTime
     }
@@ -108,40 +103,31 @@ struct ClientHost: ClientHandler {
             notices.append(Notice(id: setup.id, milestone: .failed, time: now))
             return
         }
+        let surroundings = ClientSurroundings(
+            dtls: dtls, sink: sink, box: setup.isEarlier ? earlierBox : box, clock: clock)
+        let seed = random.next()
+        var isPublisher = false
         let client: Client
         switch setup.purpose {
-        case .view(let settings):
-            client = .viewer(
-                Viewer(
-                    setup, settings, dtls: dtls, sink: sink, box: setup.isEarlier ? earlierBox : box,
-                    seed: random.next(), at: now))
+        case .view(let settings): client = Viewer(setup, settings, surroundings, seed: seed, at: now)
         case .connect:
             let settings = ViewerSettings(decryptEvery: 1, asksForRepair: false)
-            client = .viewer(
-                Viewer(setup, settings, dtls: dtls, sink: sink, box: box, seed: random.next(), at: now))
-        case .swipe(let settings):
-            client = .swiper(
-                FeedViewer(
-                    setup, settings, dtls: dtls, sink: sink, box: box, seed: random.next(), at: now))
+            client = Viewer(setup, settings, surroundings, seed: seed, at: now)
+        case .swipe(let settings): client = FeedViewer(setup, settings, surroundings, seed: seed, at: now)
         case .publish(let settings):
-            client = .publisher(
-                Publisher(
-                    setup, settings, dtls: dtls, sink: sink, box: box, clock: clock, seed: random.next(),
-                    at: now))
+            client = Publisher(setup, settings, surroundings, seed: seed, at: now)
+            isPublisher = true
             publishers.insert(setup.id)
         }
-        entries[setup.id] = Entry(client: client, deadline: now)
-        advance(setup.id, client, to: now)
+        let entry = Entry(client: client, isPublisher: isPublisher, deadline: now)
+        entries[setup.id] = entry
+        advance(setup.id, entry, to: now)
     }
 
     private mutating func remove(_ id: Int) {
         guard let entry = entries.removeValue(forKey: id) else { return }
         publishers.remove(id)
-        switch entry.client {
-        case .viewer(let viewer): viewer.leave()
-        case .publisher(let publisher): publisher.leave()
-        case .swiper(let viewer): viewer.leave()
-        }
+        entry.client.leave()
         lostBefore &+= sockets.remove(token: id)
     }
 
@@ -150,20 +136,15 @@ struct ClientHost: ClientHandler {
     mutating func receive(
         _ datagram: inout MutableSpan<UInt8>, token: Int, from source: TransportAddress, at now: MonotonicTime
     ) {
-        switch entries[token]?.client {
-        case .viewer(let viewer):
-            if viewer.receive(&datagram, from: source, at: now) { entries[token]?.deadline = viewer.deadline }
-            if viewer.hasMilestones { notices += viewer.takeMilestones() }
-        case .swiper(let viewer):
-            if viewer.receive(&datagram, from: source, at: now) { entries[token]?.deadline = viewer.deadline }
-            if viewer.hasMilestones { notices += viewer.takeMilestones() }
-        case .publisher(let publisher):
-            publisher.receive(&datagram, from: source, at: now)
-            nextPublisher = min(nextPublisher, publisher.deadline)
-            entries[token]?.deadline = publisher.deadline
-            if publisher.hasMilestones { notices += publisher.takeMilestones() }
-        case nil: break
-        }
+        guard let entry = entries[token] else { return }
+        if entry.client.receive(&datagram, from: source, at: now) { setDeadline(token, entry) }
+        if entry.client.hasMilestones { notices += entry.client.takeMilestones() }
+    }
+
+    private mutating func setDeadline(_ id: Int, _ entry: Entry) {
+        let deadline = entry.client.deadline
+        entries[id]?.deadline = deadline
+        if entry.isPublisher { nextPublisher = min(nextPublisher, deadline) }
     }
 
     // MARK: Time
@@ -177,7 +158,7 @@ struct ClientHost: ClientHandler {
         }
         if nextSweep <= now {
             nextSweep = now.advanced(byNanoseconds: Self.sweepInterval)
-            for (id, entry) in entries where entry.deadline <= now { advance(id, entry.client, to: now) }
+            for (id, entry) in entries where entry.deadline <= now { advance(id, entry, to: now) }
             moveLine(at: now)
             tellNotices()
         }
@@ -190,29 +171,16 @@ struct ClientHost: ClientHandler {
     private mutating func advanceIfDue(_ id: Int, to now: MonotonicTime) {
         guard let entry = entries[id] else { return }
         if entry.deadline <= now {
-            advance(id, entry.client, to: now)
+            advance(id, entry, to: now)
         } else {
             nextPublisher = min(nextPublisher, entry.deadline)
         }
     }
 
-    private mutating func advance(_ id: Int, _ client: Client, to now: MonotonicTime) {
-        switch client {
-        case .viewer(let viewer):
-            viewer.advance(to: now)
-            entries[id]?.deadline = viewer.deadline
-            if viewer.hasMilestones { notices += viewer.takeMilestones() }
-        case .swiper(let viewer):
-            viewer.advance(to: now)
-            entries[id]?.deadline = viewer.deadline
-            if viewer.hasMilestones { notices += viewer.takeMilestones() }
-        case .publisher(let publisher):
-            publisher.advance(to: now)
-            let deadline = publisher.deadline
-            entries[id]?.deadline = deadline
-            nextPublisher = min(nextPublisher, deadline)
-            if publisher.hasMilestones { notices += publisher.takeMilestones() }
-        }
+    private mutating func advance(_ id: Int, _ entry: Entry, to now: MonotonicTime) {
+        entry.client.advance(to: now)
+        setDeadline(id, entry)
+        if entry.client.hasMilestones { notices += entry.client.takeMilestones() }
     }
 
     /// Lets those go who have connected, and others come.
@@ -239,13 +207,7 @@ struct ClientHost: ClientHandler {
         snapshot.publishers = publishers.count
         snapshot.viewers = entries.count - publishers.count
         for entry in entries.values {
-            let last: MonotonicTime? =
-                switch entry.client {
-                case .viewer(let viewer): viewer.lastPacket
-                case .swiper(let viewer): viewer.lastPacket
-                case .publisher: nil
-                }
-            guard let last else { continue }
+            guard let last = entry.client.lastPacket else { continue }
             if now.nanoseconds(since: last) > Self.stall { snapshot.stalled += 1 }
         }
         shared.publish(snapshot, thread: thread)

@@ -12,6 +12,8 @@ struct MediaPacket: Sendable {
     /// Where the packet takes the time it leaves; nil in a recording, which stays as it is.
     let stampOffset: Int?
     var captured = MonotonicTime.zero
+    /// Of simulcast; the best one is 0.
+    var layer = 0
 }
 
 /// Where a publisher's video comes from.
@@ -27,8 +29,9 @@ struct VideoSource {
     /// In nanoseconds.
     let frameInterval: Int64
 
+    /// - Parameter layer: each is half as wide and high as the one before, with a third of its bits.
     /// - Returns: nil if no video is wanted.
-    init?(_ settings: PublisherSettings, using random: inout some RandomNumberGenerator) {
+    init?(_ settings: PublisherSettings, layer: Int, using random: inout some RandomNumberGenerator) {
         if let recording = settings.recordedVideo {
             origin = .recorded(recording.player(using: &random))
             bitrate = recording.bitrate
@@ -38,10 +41,13 @@ struct VideoSource {
         guard settings.media.bitrate > 0 else { return nil }
         var synthetic = SyntheticVideo.Settings()
         synthetic.bitrate = settings.media.bitrate
+        synthetic.width >>= layer
+        synthetic.height >>= layer
+        for _ in 0..<layer { synthetic.bitrate /= 3 }
         synthetic.framesPerSecond = settings.media.framesPerSecond
         let video = SyntheticVideo(synthetic, using: &random)
         origin = .synthetic(video)
-        bitrate = settings.media.bitrate
+        bitrate = synthetic.bitrate
         frameInterval = video.frameInterval.wholeNanoseconds
     }
 

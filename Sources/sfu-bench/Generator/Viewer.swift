@@ -8,7 +8,7 @@ import Wire
 /// A viewer: counts what comes by its headers, and decrypts one packet in so many.
 ///
 /// Until its first complete frame it decrypts everything, as a browser does.
-final class Viewer {
+final class Viewer: Client {
     /// Streams of one session; more are ignored.
     private static let maximumStreams = 16
     /// How often a browser asks again for its first key frame.
@@ -16,104 +16,39 @@ final class Viewer {
     /// Latencies beyond this are clocks that have nothing to do with each other.
     private static let longestLatency: Int64 = 60_000_000_000
 
-    let id: Int
-    let connection: ClientConnection
     let settings: ViewerSettings
-    let box: TallyBox
-    var sink: DirectSink
-    var random: SplitMix64
-    let ssrc: UInt32
     var streams: [ViewerStream] = []
-    var reports: ReportScheduler
-    let packer: ControlPacker
     /// Nil once the first frame is complete, or if there is no video to wait for.
     var firstFrame: FirstFrame?
     var nextKeyFrameRequest: MonotonicTime?
     private var firstPacket: MonotonicTime?
-    private(set) var lastPacket: MonotonicTime?
     private let incoming: [UInt8: ClientPlan.Incoming]
     private var countdown: Int
-    private(set) var milestones: [Notice] = []
 
     init(
-        _ setup: ClientSetup, _ settings: ViewerSettings, dtls: DTLSContext, sink: DirectSink, box: TallyBox,
-        seed: UInt64, at now: MonotonicTime
+        _ setup: ClientSetup, _ settings: ViewerSettings, _ surroundings: ClientSurroundings, seed: UInt64,
+        at now: MonotonicTime
     ) {
         var random = SplitMix64(seed: seed)
-        id = setup.id
         self.settings = settings
-        self.box = box
-        self.sink = sink
-        connection = ClientConnection(
-            credentials: setup.credentials, plan: setup.plan, localAddress: setup.socket.localAddress,
-            dtls: dtls, at: now, using: &random)
         incoming = setup.plan.incoming
         firstFrame = setup.plan.hasVideo ? FirstFrame() : nil
-        ssrc = UInt32.random(in: 1...UInt32.max, using: &random)
-        packer = ControlPacker(localSSRC: ssrc, canonicalName: "viewer-\(setup.id)", reducedSize: true)
-        reports = ReportScheduler(at: now, using: &random)
         countdown = Int.random(in: 1...settings.decryptEvery, using: &random)
-        self.random = random
+        super.init(setup, as: "viewer", random: random, surroundings, at: now)
     }
 
-    /// Milestones since the last call.
-    func takeMilestones() -> [Notice] {
-        defer { milestones.removeAll(keepingCapacity: true) }
-        return milestones
+    override func connected(at now: MonotonicTime) {
+        guard firstFrame != nil else { return }
+        nextKeyFrameRequest = now.advanced(byNanoseconds: Self.keyFramePatience)
     }
 
-    var hasMilestones: Bool { !milestones.isEmpty }
-
-    func note(_ milestone: Milestone, at now: MonotonicTime) {
-        milestones.append(Notice(id: id, milestone: milestone, time: now))
-    }
+    override var hurriesAfterMedia: Bool { settings.asksForRepair }
 
     // MARK: Datagrams
 
-    /// - Returns: whether the connection's deadline may have moved.
-    func receive(
-        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime
-    ) -> Bool {
-        box.tally.bytes &+= UInt64(datagram.count)
-        switch DatagramKind(datagram.span) {
-        case .rtp:
-            receiveMedia(&datagram, at: now)
-            return settings.asksForRepair
-        case .rtcp:
-            receiveControl(&datagram, at: now)
-            return false
-        case .stun, .dtls:
-            connection.receive(datagram.span, from: source, at: now, using: &random, into: &sink)
-            takeConnectionEvents(at: now)
-            return true
-        case nil:
-            box.tally.unreadable &+= 1
-            return false
-        }
-    }
-
-    func takeConnectionEvents(at now: MonotonicTime) {
-        for event in connection.takeEvents() {
-            switch event {
-            case .iceConnected: note(.iceConnected, at: now)
-            case .connected:
-                note(.dtlsConnected, at: now)
-                if firstFrame != nil {
-                    nextKeyFrameRequest = now.advanced(byNanoseconds: Self.keyFramePatience)
-                }
-            case .closedByServer:
-                box.tally.closedByServer &+= 1
-                note(.closedByServer, at: now)
-            case .failed:
-                box.tally.failures &+= 1
-                note(.failed, at: now)
-            case .dataChannel: break
-            }
-        }
-    }
-
     /// The hot path: about 200 ns of our own for a packet that is not decrypted.
-    private func receiveMedia(_ datagram: inout MutableSpan<UInt8>, at now: MonotonicTime) {
+    override func receiveMedia(_ datagram: inout MutableSpan<UInt8>, at now: MonotonicTime) {
+        box.tally.bytes &+= UInt64(datagram.count)
         guard connection.isConnected else { return }
         guard let packet = PublicHeader(datagram.span),
             let index = stream(of: packet.ssrc, packet.payloadType)
@@ -121,11 +56,8 @@ final class Viewer {
             box.tally.unreadable &+= 1
             return
         }
-        if lastPacket == nil {
-            note(.firstPacket, at: now)
-            firstPacket = now
-        }
-        lastPacket = now
+        if lastPacket == nil { firstPacket = now }
+        noteMedia(at: now)
         guard streams[index].repairs == nil else { return receiveRepair(&datagram, index, at: now) }
         let before = streams[index].reception.highest
         let expected = streams[index].reception.expected
@@ -165,12 +97,7 @@ final class Viewer {
         _ datagram: inout MutableSpan<UInt8>, _ index: Int, _ number: Int64, timestamp: UInt32, marker: Bool,
         at now: MonotonicTime
     ) {
-        guard let length = try? connection.unprotect(&datagram),
-            let header = try? RTPHeader(parsing: datagram.span.extracting(first: length))
-        else {
-            box.tally.unreadable &+= 1
-            return
-        }
+        guard let (header, _) = unprotect(&datagram) else { return }
         box.tally.decrypted &+= 1
         let payload = datagram.span.extracting(header.payloadRange)
         guard !payload.isEmpty else { return }
@@ -207,12 +134,7 @@ final class Viewer {
     }
 
     private func receiveRepair(_ datagram: inout MutableSpan<UInt8>, _ index: Int, at now: MonotonicTime) {
-        guard let length = try? connection.unprotect(&datagram),
-            let header = try? RTPHeader(parsing: datagram.span.extracting(first: length))
-        else {
-            box.tally.unreadable &+= 1
-            return
-        }
+        guard let (header, length) = unprotect(&datagram) else { return }
         let codec = streams[index].codec
         guard let target = streams.firstIndex(where: { $0.repairs == nil && $0.codec == codec }),
             let original = try? Retransmission.original(
@@ -234,6 +156,61 @@ final class Viewer {
         firstFrame = nil
         nextKeyFrameRequest = nil
         note(.firstFrame, at: now)
+    }
+
+    // MARK: Reports, and requests for packets and key frames
+
+    override func receive(_ packet: RTCPPacket, at now: MonotonicTime) {
+        guard case .senderReport(let report) = packet else { return }
+        for index in streams.indices where streams[index].ssrc == report.ssrc {
+            _ = streams[index].reception.receive(report, at: now)
+        }
+    }
+
+    override var nextWork: MonotonicTime {
+        var earliest = nextKeyFrameRequest ?? .distantFuture
+        guard settings.asksForRepair else { return earliest }
+        for index in streams.indices {
+            earliest = min(earliest, streams[index].reception.deadline ?? .distantFuture)
+        }
+        return earliest
+    }
+
+    override func work(at now: MonotonicTime) {
+        if let due = nextKeyFrameRequest, now >= due {
+            if let video = streams.first(where: { $0.isVideo && $0.repairs == nil }) {
+                requestKeyFrame(of: video.ssrc)
+            }
+            nextKeyFrameRequest = now.advanced(byNanoseconds: Self.keyFramePatience)
+        }
+        if settings.asksForRepair { askForRepair(at: now) }
+    }
+
+    override func report(at now: MonotonicTime) -> (sent: [SenderReport], received: [ReportBlock]) {
+        var blocks: [ReportBlock] = []
+        for index in streams.indices where streams[index].repairs == nil {
+            if let block = streams[index].reception.reportBlock(at: now) { blocks.append(block) }
+        }
+        return ([], blocks)
+    }
+
+    private func askForRepair(at now: MonotonicTime) {
+        var packets: [RTCPPacket] = []
+        for index in streams.indices where streams[index].repairs == nil {
+            var lost: [UInt16] = []
+            streams[index].reception.nacksDue(at: now, rtt: connection.roundTripTime, into: &lost)
+            let media = streams[index].ssrc
+            if !lost.isEmpty {
+                box.tally.repairsAskedFor &+= UInt64(lost.count)
+                packets.append(.nack(.init(senderSSRC: ssrc, mediaSSRC: media, lost: lost)))
+            }
+            if streams[index].reception.takeKeyFrameDemand() {
+                box.tally.keyFrameRequestsSent &+= 1
+                packets.append(.pictureLossIndication(.init(senderSSRC: ssrc, mediaSSRC: media)))
+            }
+        }
+        guard !packets.isEmpty else { return }
+        send(packer.feedback(packets))
     }
 }
 

@@ -171,6 +171,9 @@ struct Report: Codable, Equatable, Sendable {
         /// From a `focus` to what it brought.
         struct Delays: Codable, Equatable, Sendable {
             var packet: Quantiles?
+            /// The same, less the time in which the publisher had not sent it yet: of a source with one layer, which a
+            /// neighbour gets whole, what the packet needed.
+            var way: Quantiles?
             /// The first complete frame that can be decoded.
             var frame: Quantiles?
             var audio: Quantiles?
@@ -207,6 +210,7 @@ struct Report: Codable, Equatable, Sendable {
         var rows: [(title: String, values: Quantiles)] {
             let rows: [(String, Quantiles?)] = [
                 ("preloaded: focus to first packet", preloaded.packet),
+                ("the same, less the wait for its publisher", preloaded.way),
                 ("preloaded: focus to complete frame", preloaded.frame),
                 ("preloaded: focus to sound", preloaded.audio), ("cold: focus to first packet", cold.packet),
                 ("cold: focus to complete frame", cold.frame), ("cold: focus to sound", cold.audio),

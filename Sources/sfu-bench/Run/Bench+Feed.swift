@@ -33,7 +33,8 @@ extension Bench {
         let whole = interval.to.snapshot.tally.swiping
         func delays(_ delays: SwipeTally.Delays) -> Report.Swiping.Delays {
             Report.Swiping.Delays(
-                packet: Quantiles(milliseconds: delays.packet), frame: Quantiles(milliseconds: delays.frame),
+                packet: Quantiles(milliseconds: delays.packet), way: Quantiles(milliseconds: delays.way),
+                frame: Quantiles(milliseconds: delays.frame),
                 audio: Quantiles(milliseconds: delays.audio))
         }
         return Report.Swiping(

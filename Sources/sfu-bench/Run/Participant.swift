@@ -55,9 +55,11 @@ final class Entrance: Sendable {
     }
 
     func publish(_ ticket: Ticket) async -> Participant? {
+        let rids = options.media.layers > 1 ? MediaOptions.rids.prefix(options.media.layers) : []
+        let video = ClientOffer.Request.publishVideo(.vp8, rids: Array(rids))
         var requests: [ClientOffer.Request] = []
         if recordings.audio != nil || options.media.audioBitrate > 0 { requests.append(.publishAudio) }
-        if recordings.video != nil || options.media.bitrate > 0 { requests.append(.publishVideo(.vp8)) }
+        if recordings.video != nil || options.media.bitrate > 0 { requests.append(video) }
         return await join(ticket, requests, path: options.target.whip, isViewer: false, isEarlier: false)
     }
 
@@ -69,9 +71,10 @@ final class Entrance: Sendable {
 
     /// Enters the story feed, at the ticket's stream.
     func swipe(_ ticket: Ticket) async -> Participant? {
-        await join(
+        let (path, preload) = (options.target.feed, options.audience.swiping.preload.rawValue)
+        return await join(
             ticket, [.playAudio, .playVideo, .playAudio, .playVideo, .dataChannels],
-            path: options.target.feed + "&preload=" + options.audience.swiping.preload.rawValue,
+            path: path + (path.contains("?") ? "&" : "?") + "preload=" + preload,
             isViewer: true, isEarlier: false)
     }
 
