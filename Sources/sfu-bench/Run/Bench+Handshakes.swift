@@ -80,11 +80,11 @@ extension Bench {
 }
 
 extension Interval {
-    /// What each of some things cost the server, in microseconds, without what it used anyway.
+    /// What each of some things cost the server, in microseconds, without what it used anyway; nil if that hides it.
     func serverMicroseconds(per count: Int, besides cores: Double?) -> Double? {
         guard let serverSeconds, count > 0 else { return nil }
         let others = (cores ?? 0) * to.own.elapsed(since: from.own) / 1e9
-        return max(serverSeconds - others, 0) / Double(count) * 1e6
+        return serverSeconds > others ? (serverSeconds - others) / Double(count) * 1e6 : nil
     }
 }
 
