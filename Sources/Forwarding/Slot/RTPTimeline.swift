@@ -103,7 +103,10 @@ package struct RTPTimeline<Source: AnyObject> {
         lastTimestamp = UInt32.random(in: 0...UInt32.max, using: &random)
     }
 
-    package var current: Segment? { segments.last }
+    /// What is being sent.
+    ///
+    /// Not `segments.last`, which in a debug build, where allocations are counted, allocates.
+    package var current: Segment? { segments.isEmpty ? nil : segments[segments.count - 1] }
 
     /// Starts a new segment with the source's packet `sequence`, which is the next to be sent.
     ///

@@ -60,7 +60,10 @@ package struct RateMeter: Sendable {
             sum = 0
             return bucket
         }
-        for passed in (last + 1)...bucket {
+        // Not a range: in a debug build, where allocations are counted, its iterator allocates.
+        var passed = last
+        while passed < bucket {
+            passed += 1
             let slot = Int(truncatingIfNeeded: passed & (Self.bucketCount - 1))
             sum &-= Int(buckets[slot])
             buckets[slot] = 0
