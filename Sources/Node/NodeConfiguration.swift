@@ -37,6 +37,8 @@ package struct NodeConfiguration: Sendable {
 
     /// How pictures and sound are decoded and encoded; nil for not at all.
     package var transcoder: TranscoderSettings?
+    /// More programmes are not composed at once: their viewers see who speaks instead, until there is room.
+    package var compositionLimit = 4
     /// Signs the addresses of previews; nil where everyone may see every stream.
     package var previewKey: Secret<[UInt8]>?
     /// Where recordings are kept; nil for nowhere.

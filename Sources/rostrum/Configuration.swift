@@ -29,6 +29,7 @@ struct Configuration: Sendable {
     var publicAddresses: [IPAddress] = []
     var workers: Int
     var maximumSessions = 20_000
+    var maximumCompositions: Int
     /// Nil to remember as long as the process lives.
     var dataDirectory: String?
     var webhooks: Webhooks?
@@ -62,6 +63,7 @@ struct Configuration: Sendable {
         }
         publicAddresses = try Self.publicAddresses(values)
         if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
+        maximumCompositions = try values.number("max-compositions", 0...10_000) ?? 2 * max(processors, 1)
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
         webhooks = try Self.webhooks(values)
         feedWeights = try Self.feedWeights(values)
@@ -230,7 +232,7 @@ extension Configuration {
     var summary: String {
         var lines = [
             "http = \(http)", "udp = \(udp)", "tcp = \(tcp?.description ?? "off")", "workers = \(workers)",
-            "max-sessions = \(maximumSessions)",
+            "max-sessions = \(maximumSessions)", "max-compositions = \(maximumCompositions)",
             "data = \(dataDirectory ?? "(none: a restart begins with nothing)")", "key-id = \(key.id)",
             "viewers = \(viewers.rawValue)",
             "feed-viewers-weight = \(feedWeights.perDoublingOfViewers)",

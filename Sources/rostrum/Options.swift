@@ -45,6 +45,10 @@ struct Option: Sendable {
         Option("workers", .text, "N", "Threads that carry media. Default: one for each processor."),
         Option("max-sessions", .text, "N", "Refuse more peer connections than this. Default 20000."),
         Option(
+            "max-compositions", .text, "N",
+            "Compose so many programmes at once; viewers of more see who speaks instead.",
+            "Default: two for each processor; one takes some tenths of a processor."),
+        Option(
             "data", .text, "DIRECTORY",
             "Where to keep what must outlive a restart. Default: data; with --dev",
             "nowhere: a restart begins with nothing."),

@@ -99,6 +99,7 @@ struct Server: Sendable {
         result.createsStreamsOnPublish = configuration.isDevelopment
         result.reportsEvents = configuration.webhooks != nil
         result.transcoder = TranscoderSettings()
+        result.compositionLimit = configuration.maximumCompositions
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")
         }

@@ -215,3 +215,33 @@ def test_a_composition_comes_back_when_its_process_is_killed(
     print("longest gap", gap)
     assert gap < 2000
     assert server.is_running
+
+
+def test_beyond_the_limit_a_composition_waits_for_room(
+    browsers: dict[str, Browser], logs: Path, stream: str
+) -> None:
+    server = Server(logs / "server-compositions.log", "--max-compositions", "1")
+    try:
+        first, second = f"{stream}-1", f"{stream}-2"
+        for name in (first, second):
+            make(server, name)
+            enter(browsers["chromium"], server, name, "ann")
+        enter(browsers["chromium"], server, first, "bob")
+        wait_until(lambda: server.metrics()["rostrum_compositions"] == 1, 10, "the first one is composed")
+        bob = enter(browsers["chromium"], server, second, "bob")
+        viewer = view(browsers["chromium"], server, second)
+        # Who spoke last, whole.
+        viewer.wait_for(
+            f"colours => colours.some(colour => [25, 75].every(x => ({COLOUR_AT})(x, 30).every("
+            "(value, index) => Math.abs(value - colour[index]) < 55)))",
+            [list(COLOURS["ann"]), list(COLOURS["bob"])], seconds=20, what="one speaker fills the picture")
+        assert server.metrics()["rostrum_compositions"] == 1
+        assert server.metrics()["rostrum_compositions_waiting"] == 1
+        assert bob.evaluate("() => speaker.peer.connectionState") == "connected"
+        token = {"Authorization": f"Bearer {server.token(first)}"}
+        status, _, answer = server.request("POST", f"/v1/streams/{first}/end", b"", token)
+        assert status == 200, (status, answer)
+        wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"})
+        assert server.metrics()["rostrum_compositions_waiting"] == 0
+    finally:
+        server.stop()

@@ -4,11 +4,14 @@ import Transcoder
 /// What monitoring knows of composed programmes: of many, the one that does worst.
 extension Node {
     package var compositionMetrics: [Metric] {
-        let (statuses, lost) = compositionCounters
+        let (statuses, waiting, lost) = compositionCounters
         func worst(_ value: (CompositionStatus) -> Double) -> Double { statuses.map(value).max() ?? 0 }
         return [
             Metric(
                 "rostrum_compositions", .gauge, "Programmes that are composed now.", Double(statuses.count)),
+            Metric(
+                "rostrum_compositions_waiting", .gauge,
+                "Programmes that would be composed if --max-compositions allowed it.", Double(waiting)),
             Metric(
                 "rostrum_compositions_lost_total", .counter,
                 "Times that a composition ended with its process.",

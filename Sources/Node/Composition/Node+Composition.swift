@@ -22,10 +22,18 @@ extension Node {
     func compose(_ speakers: [ComposedSpeaker], in stream: StreamID) {
         guard transcoder != nil, !isStopping else { return }
         guard !speakers.isEmpty else {
+            waitingCompositions[stream] = nil
             compositions[stream]?.speakers = []
             compositions[stream]?.idleSince = MonotonicClock.now()
             return
         }
+        guard compositions[stream] != nil || hasRoomForComposition() else {
+            if waitingCompositions.updateValue(speakers, forKey: stream) == nil {
+                log.warning("composition.refused", ["stream": stream, "limit": configuration.compositionLimit])
+            }
+            return
+        }
+        waitingCompositions[stream] = nil
         if compositions[stream] == nil { openComposition(of: stream) }
         compositions[stream]?.speakers = speakers
         compositions[stream]?.idleSince = nil
@@ -44,6 +52,15 @@ extension Node {
         else { return }
         compositions[stream]?.settings = settings
         feedComposition(of: stream)
+    }
+
+    /// Whether one more may begin; who is not needed any longer makes room.
+    private func hasRoomForComposition() -> Bool {
+        if compositions.count < configuration.compositionLimit { return true }
+        let idle = compositions.first { $0.value.idleSince != nil }?.key
+        guard let idle else { return false }
+        endComposition(of: idle)
+        return true
     }
 
     private func openComposition(of stream: StreamID) {
@@ -199,9 +216,12 @@ extension Node {
         perform(effects, in: stream)
     }
 
-    /// How compositions do that go on now, and how many were lost with the process so far.
-    package var compositionCounters: (statuses: [CompositionStatus], lost: UInt64) {
-        (compositions.values.filter { $0.job != nil }.map(\.status), compositionsLost)
+    /// How compositions do that go on now, how many wait for room, and how many were lost with the process so far.
+    package var compositionCounters: (statuses: [CompositionStatus], waiting: Int, lost: UInt64) {
+        (
+            compositions.values.filter { $0.job != nil }.map(\.status), waitingCompositions.count,
+            compositionsLost
+        )
     }
 
     // MARK: Time
@@ -214,6 +234,13 @@ extension Node {
                 endComposition(of: stream)
             }
             if programme.job == nil, !programme.speakers.isEmpty { beginComposition(of: stream) }
+        }
+        for (stream, speakers) in waitingCompositions {
+            if rooms[stream] == nil {
+                waitingCompositions[stream] = nil
+            } else if hasRoomForComposition() {
+                compose(speakers, in: stream)
+            }
         }
     }
 
