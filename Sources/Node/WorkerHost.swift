@@ -150,7 +150,7 @@ extension WorkerCommand {
         case .close, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence: true
         case .seat(_, _, let stream, _, _): stream == nil
         case .open, .restartICE, .attach, .limit, .setProgramme, .sendControl, .openInjection, .inject,
-            .openTap, .demandKeyFrame:
+            .openTap, .limitTap, .demandKeyFrame:
             false
         }
     }

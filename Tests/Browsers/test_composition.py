@@ -142,7 +142,7 @@ def test_a_composition_follows_its_stage(
     screenshot(viewer, logs, "two")
     gaps = {"relay to composition": longest_gap(viewer)}
     viewer.wait_for(
-        f"async () => {{ const skew = await ({SKEW})(); return skew !== null && Math.abs(skew) <= 60; }}",
+        f"async () => {{ const skew = await ({SKEW})(); return skew !== null && Math.abs(skew) <= 40; }}",
         seconds=20, what="sound and picture are together")
     # Somebody who only glances at it gets the small copy.
     height = "wanted => speaker.viewed.videoHeight === wanted"
@@ -178,8 +178,8 @@ def test_a_composition_follows_its_stage(
     wait_for_tones(viewer, {"ann"})
     gaps["composition to relay"] = longest_gap(viewer)
     print(steady, gaps)
-    # At most 100 ms on a machine that has the time.
-    assert max(gaps.values()) < 200 + 8 * steady, (steady, gaps)
+    # 100 ms, and what a machine that is busy with browsers adds.
+    assert max(gaps.values()) < 100 + 2 * steady, (steady, gaps)
 
 
 def transcoder(server: Server) -> int | None:

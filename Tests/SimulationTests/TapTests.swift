@@ -140,6 +140,34 @@ private final class CollectingTap: TapSink {
         #expect(tap.isContinuous)
     }
 
+    @Test func `go on as they are when a limit changes nothing`() throws {
+        let (simulation, _, session) = try start(seed: 57)
+        let tap = try open(.whole, on: session, in: simulation)
+        simulation.run(for: .seconds(3))
+        simulation.perform(.limitTap(Self.id, maximumHeight: 180))
+        simulation.run(for: .seconds(2))
+        #expect(tap.packets.count > 300)
+        #expect(tap.isContinuous)
+        #expect(Set(tap.packets.map(\.epoch)).count == 1)
+    }
+
+    @Test func `change layers with a limit, at a key frame`() throws {
+        let simulation = try Simulation(seed: 58)
+        let (publisher, session) = try simulation.add(.publisher, rids: ["h", "m", "l"])
+        #expect(simulation.run(for: .seconds(5)) { publisher.videoTracks.count == 3 })
+        let tap = try open(.whole, on: session, in: simulation)
+        #expect(simulation.run(for: .seconds(5)) { tap.packets.count > 30 })
+        let best = try #require(tap.packets.last?.epoch)
+        simulation.perform(.limitTap(Self.id, maximumHeight: 1))
+        #expect(simulation.run(for: .seconds(5)) { tap.packets.last?.epoch != best })
+        let first = try #require(tap.packets.first { $0.epoch != best })
+        #expect(first.isEntryPoint)
+        let count = tap.packets.count
+        simulation.run(for: .seconds(1))
+        #expect(tap.packets.dropFirst(count).allSatisfy { $0.epoch != best })
+        #expect(tap.packets.count > count)
+    }
+
     @Test func `end with their publisher`() throws {
         let (simulation, publisher, session) = try start(seed: 56)
         let tap = try open(.whole, on: session, in: simulation)

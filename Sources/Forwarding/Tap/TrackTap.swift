@@ -6,7 +6,7 @@ import Wire
 final class TrackTap {
     let id: TapID
     let mode: TapOpening.Mode
-    let maximumHeight: Int?
+    var maximumHeight: Int?
     private let sink: any TapSink
     /// The layer that packets come from.
     private(set) weak var current: TrackLayer?

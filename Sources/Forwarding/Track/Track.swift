@@ -169,6 +169,12 @@ package final class Track {
         dropFinishedTaps()
     }
 
+    func limitTap(_ id: TapID, to maximumHeight: Int?, at now: MonotonicTime) {
+        guard let tap = taps.first(where: { $0.id == id }) else { return }
+        tap.maximumHeight = maximumHeight
+        aim(tap, among: activeLayers(at: now), at: now)
+    }
+
     func closeTap(_ id: TapID) {
         taps.first { $0.id == id }?.finish()
         dropFinishedTaps()

@@ -30,6 +30,7 @@ extension Worker {
         case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
         case .openTap(let opening): openTap(opening, at: now)
         case .closeTap(let id): closeTap(id)
+        case .limitTap(let id, let maximumHeight): taps[id]?.limitTap(id, to: maximumHeight, at: now)
         case .demandKeyFrame(let id): demandKeyFrame(forTap: id, at: now)
         case .openInjection(let opening): open(opening)
         case .inject(let id, let packets): inject(packets, id, at: now, into: &sink)

@@ -31,6 +31,8 @@ package enum WorkerCommand: Sendable {
     /// Hands the packets of a track to somebody inside the server.
     case openTap(TapOpening)
     case closeTap(TapID)
+    /// Takes no larger layer than this for a tap from its next key frame on; nil for the best.
+    case limitTap(TapID, maximumHeight: Int?)
     /// Whoever holds the tap cannot go on without a key frame.
     case demandKeyFrame(TapID)
     /// Makes tracks for media that the server makes itself.

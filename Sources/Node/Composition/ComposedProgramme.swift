@@ -13,7 +13,7 @@ struct ComposedProgramme {
         let input: InputID
         let tap: TapID
         let track: PublishedTrack
-        let maximumHeight: Int?
+        var maximumHeight: Int?
     }
 
     let inlet: InjectionInlet

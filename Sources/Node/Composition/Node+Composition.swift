@@ -29,7 +29,8 @@ extension Node {
         }
         guard compositions[stream] != nil || hasRoomForComposition() else {
             if waitingCompositions.updateValue(speakers, forKey: stream) == nil {
-                log.warning("composition.refused", ["stream": stream, "limit": configuration.compositionLimit])
+                log.warning(
+                    "composition.refused", ["stream": stream, "limit": configuration.compositionLimit])
             }
             return
         }
@@ -118,10 +119,16 @@ extension Node {
             if let audio = speaker.audio { wanted[audio.key] = (audio, speaker.id.session, nil) }
         }
         var finished: [ComposedProgramme.Feed] = []
-        for (key, feed) in programme.feeds
-        where wanted[key] == nil || wanted[key]?.height != feed.maximumHeight {
-            programme.feeds[key] = nil
-            finished.append(feed)
+        for (key, feed) in programme.feeds {
+            guard let want = wanted[key] else {
+                programme.feeds[key] = nil
+                finished.append(feed)
+                continue
+            }
+            guard want.height != feed.maximumHeight else { continue }
+            // Opened anew it would begin with all that the cache holds.
+            programme.feeds[key]?.maximumHeight = want.height
+            _ = workers[key.worker].post(.limitTap(feed.tap, maximumHeight: want.height))
         }
         for (key, want) in wanted where programme.feeds[key] == nil {
             programme.feeds[key] = feed(

@@ -25,6 +25,9 @@ package final class Composition {
     static let shortestKeyFrameInterval = Duration.milliseconds(300)
     /// Nobody waits longer for somebody's first picture.
     static let patience = Duration.milliseconds(800)
+    /// Frames that are decoded in a second, at most, of all and of each.
+    private static let decodedFrames = 480
+    private static let decodedFramesOfOne = 120
     private static let audioBitrate = 96_000
     private static let audioPerSecond: Int64 = 50
 
@@ -210,7 +213,9 @@ package final class Composition {
     }
 
     private func compose(at tick: MonotonicTime, _ now: MonotonicTime) -> [ComposedPacket] {
+        let share = max(Self.decodedFrames / max(speakers.count, 1), Self.decodedFramesOfOne)
         for speaker in speakers.values {
+            speaker.video?.allow((share + Int(rate) - 1) / Int(rate))
             guard let arrival = speaker.takePicture(at: tick) else { continue }
             meter.notePicture(waited: now - arrival)
         }

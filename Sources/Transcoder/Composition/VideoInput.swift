@@ -20,6 +20,8 @@ final class VideoInput {
 
     /// Pictures that wait for their time.
     private static let pictureLimit = 12
+    /// Frames that wait to be decoded: more than a cached group of pictures has.
+    private static let backlogLimit = 600
     /// Between two wishes for a key frame.
     private static let wishInterval = Duration.milliseconds(500)
 
@@ -28,6 +30,9 @@ final class VideoInput {
     private var clock = MediaClock(rate: 90_000)
     private var decoder: (codec: VideoCodec, decoder: any PictureDecoder)?
     private var pictures: [Shown] = []
+    /// Frames that came faster than they may be decoded, and when they came.
+    private var backlog: [(frame: AssembledFrame, arrival: MonotonicTime)] = []
+    private var allowance = 4
     /// Another one means that time stamps begin anew.
     private var epoch: UInt32?
     private var hasPackets = false
@@ -49,12 +54,43 @@ final class VideoInput {
     func receive(_ packet: InputPacket, at now: MonotonicTime) -> [Int64] {
         hasPackets = true
         defer { wishIfNeeded(at: now) }
-        return assembler.insert(packet, at: now).compactMap { show($0, at: now) }
+        enqueue(assembler.insert(packet, at: now), at: now)
+        return decode()
     }
 
     func advance(to now: MonotonicTime) {
-        for frame in assembler.advance(to: now) { _ = show(frame, at: now) }
+        enqueue(assembler.advance(to: now), at: now)
+        _ = decode()
         wishIfNeeded(at: now)
+    }
+
+    /// Lets it decode so many frames until the next call.
+    ///
+    /// Whoever comes brings seconds of cached pictures at once: to decode them all before the next picture of all is
+    /// drawn would stop it for everybody.
+    func allow(_ frames: Int) {
+        allowance = frames
+        _ = decode()
+    }
+
+    private func enqueue(_ frames: [AssembledFrame], at now: MonotonicTime) {
+        for frame in frames {
+            // What would be decoded only to get here is not needed.
+            if frame.isKeyFrame { backlog.removeAll(keepingCapacity: true) }
+            backlog.append((frame, now))
+        }
+        guard backlog.count > Self.backlogLimit else { return }
+        backlog.removeAll()
+        isBroken = true
+    }
+
+    /// Decodes what it may.
+    private func decode() -> [Int64] {
+        guard allowance > 0, !backlog.isEmpty else { return [] }
+        let due = backlog.prefix(allowance)
+        backlog.removeFirst(due.count)
+        allowance -= due.count
+        return due.compactMap { show($0.frame, at: $0.arrival) }
     }
 
     private func wishIfNeeded(at now: MonotonicTime) {
@@ -101,12 +137,12 @@ final class VideoInput {
         return decoder?.decoder
     }
 
-    /// Whether there is anything to show.
-    var hasPicture: Bool { !pictures.isEmpty }
+    /// Whether there is anything to show: what is behind is not shown on its way to the present.
+    var hasPicture: Bool { !pictures.isEmpty && backlog.isEmpty }
 
     /// The newest picture captured by `time`, if it was not taken before, and when its last packet came.
     func takePicture(capturedBy time: MonotonicTime) -> (picture: Picture, arrival: MonotonicTime)? {
-        guard let index = pictures.lastIndex(where: { $0.time <= time }) else { return nil }
+        guard hasPicture, let index = pictures.lastIndex(where: { $0.time <= time }) else { return nil }
         let shown = pictures[index]
         pictures.removeSubrange(...index)
         return (shown.picture, shown.arrival)
