@@ -124,11 +124,11 @@ class Server:
         assert status == 200, (status, body)
         return json.loads(body)
 
-    def token(self, stream: str, role: str = "host", name: str = "Ann") -> str:
+    def token(self, stream: str, role: str = "host", name: str = "Ann", ttl: int = 3600) -> str:
         status, _, body = self.request(
             "POST", "/v1/tokens",
             json.dumps(
-                {"sub": name.lower(), "name": name, "role": role, "stream": stream, "ttl": 3600}).encode(),
+                {"sub": name.lower(), "name": name, "role": role, "stream": stream, "ttl": ttl}).encode(),
             {"Content-Type": "application/json"})
         assert status == 201, (status, body)
         return json.loads(body)["token"]

@@ -39,6 +39,39 @@ def test_a_viewer_who_comes_first_waits_and_then_sees(
         check_no_complaints(studio)
 
 
+EXPIRED = "This link is no longer valid"
+
+
+@pytest.mark.parametrize("path", ["watch", "live"])
+def test_a_link_that_is_not_valid_says_so_and_is_not_tried_again(
+    viewing: Browser, server: Server, stream: str, path: str
+) -> None:
+    head, claims, signature = server.token(stream, "viewer" if path == "watch" else "host").split(".")
+    forged = f"{head}.{claims}.{signature[::-1]}"
+    with viewing.open(f"{server.origin}/{path}/{stream}?source=test#token={forged}") as page:
+        wait_for_state(page, "expired")
+        page.wait_for(
+            "words => document.getElementById('state').innerText.includes(words)", EXPIRED, what="the page says why")
+        page.wait_for("() => rostrum.sync.refusal === 'expired'", what="the server is left alone")
+        assert page.evaluate("() => document.querySelector('#home, #next').hidden === false"), "there is a way on"
+        tried = page.evaluate("() => rostrum.sync.interruptions")
+        # Longer than the longest of the first pauses, on the page's own clock.
+        page.evaluate("() => new Promise(done => setTimeout(done, 2000))")
+        assert page.evaluate("() => rostrum.sync.interruptions") == tried
+
+
+def test_a_link_whose_time_ends_while_one_watches_says_so(
+    chromium: Browser, viewing: Browser, server: Server, stream: str
+) -> None:
+    with go_live(chromium, server, stream):
+        token = server.token(stream, "viewer", "Vic", ttl=8)
+        with viewing.open(f"{server.origin}/watch/{stream}#token={token}") as viewer:
+            wait_for_state(viewer, "live")
+            wait_for_state(viewer, "expired", seconds=45)
+            assert EXPIRED in viewer.text("#state")
+            assert viewer.evaluate("() => rostrum.connection.state") == "closed"
+
+
 def test_a_stopped_stream_ends_for_its_viewers_and_may_come_back(
     chromium: Browser, viewing: Browser, server: Server, stream: str
 ) -> None:

@@ -11,13 +11,14 @@ import { OwnMedia } from "./own-media.js";
 import { SignallingError } from "./session.js";
 import { StageAPI } from "./stage-api.js";
 import { StreamSync } from "./sync.js";
-import { claimsOf, ensureToken, expiryOf, knownToken } from "./tokens.js";
+import { claimsOf, ensureToken, expiryOf, knownToken, replaceToken } from "./tokens.js";
 import { Viewing } from "./viewing.js";
 
 /**
  * @typedef {"studio" | "audience"} View
  *
- * @typedef {"idle" | "ready" | "starting" | "backstage" | "live" | "reconnecting" | "ended" | "removed"} StudioState
+ * @typedef {"idle" | "ready" | "starting" | "backstage" | "live" | "reconnecting" | "ended" | "removed"
+ *   | "expired"} StudioState
  */
 
 /** A token is renewed this long before it ends, and not tried more often than that, in milliseconds. */
@@ -49,7 +50,8 @@ export class Room extends EventTarget {
     this.intent = intent;
     /** What this page's token is kept as. @type {import("./tokens.js").Role} */
     this.tokenRole = intent === "studio" ? "host" : "viewer";
-    this.sync = new StreamSync(this.stream, async () => this.token());
+    this.sync = new StreamSync(
+      this.stream, async () => this.token(), (refused) => replaceToken(this.stream, this.tokenRole, refused));
     this.api = new StageAPI(this.stream, this.tokenRole);
     this.own = new OwnMedia(this.query);
     this.onAir = new OnAir(this);
@@ -159,7 +161,7 @@ export class Room extends EventTarget {
   /** @returns {StudioState} */
   get #studioState() {
     const { isOn, hasConnected, connection } = this.onAir;
-    if (this.sync.refusal) return "removed";
+    if (this.sync.refusal) return this.sync.refusal === "expired" ? "expired" : "removed";
     if (!isOn) {
       if (this.info?.state === "ended") return "ended";
       if (this.info?.state === "backstage" && this.isOnStage) return "backstage";

@@ -24,6 +24,7 @@ const HEIGHTS = [180, 360, 540, 720, 1080];
  * @property {string} [participant] absent while it is empty
  * @property {string} [name]
  * @property {boolean} [screen] a shared screen, not a camera
+ * @property {string[]} [participants] everybody in it, where it carries a composition; then nobody alone
  */
 
 /** Fires `slots` when somebody came into a slot or left one, besides what a `MediaSession` fires. */

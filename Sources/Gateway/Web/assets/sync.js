@@ -104,7 +104,7 @@ export class StreamSync extends EventTarget {
   known = null;
   /** What we are here; null for those without a token. @type {You | null} */
   you = null;
-  /** Why we may not follow any more. @type {"removed" | "banned" | null} */
+  /** Why we may not follow any more; `expired`: our token is not, or no longer, valid. @type {"removed" | "banned" | "expired" | null} */
   refusal = null;
 
   /** How often the socket broke. */
@@ -114,6 +114,10 @@ export class StreamSync extends EventTarget {
   #pause = FIRST_PAUSE_MS;
   #wasOpen = false;
   #claimed = "";
+  /** With which the socket was opened. @type {string | null} */
+  #shown = null;
+  /** Whether that socket worked. */
+  #wasTaken = false;
   #isClosed = false;
   /** @type {WebSocket | null} */
   #socket = null;
@@ -126,11 +130,14 @@ export class StreamSync extends EventTarget {
   /**
    * @param {string} id
    * @param {() => Promise<string | null>} token asked for before each connection
+   * @param {(refused: string) => Promise<string | null>} [another] asked for when the server refused a token; null if
+   * there is none
    */
-  constructor(id, token) {
+  constructor(id, token, another = async () => null) {
     super();
     this.id = id;
     this.token = token;
+    this.another = another;
     this.#connect();
     addEventListener("online", () => !this.#socket && this.#connect());
   }
@@ -187,6 +194,8 @@ export class StreamSync extends EventTarget {
     address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     if (this.#version) address.searchParams.set("since", String(this.#version));
     // A WebSocket cannot carry an Authorization header.
+    this.#shown = token;
+    this.#wasTaken = false;
     if (token) address.searchParams.set("access_token", token);
     else this.you = null;
     const socket = this.#socket = new WebSocket(address);
@@ -200,6 +209,7 @@ export class StreamSync extends EventTarget {
   /** @param {WebSocket} socket */
   #opened(socket) {
     this.#pause = FIRST_PAUSE_MS;
+    this.#wasTaken = true;
     this.#heardAt = performance.now();
     clearInterval(this.#heartbeat);
     this.#heartbeat = setInterval(() => {
@@ -215,17 +225,34 @@ export class StreamSync extends EventTarget {
   #lost(event) {
     this.#drop();
     this.interruptions++;
-    if (event.code === CLOSED_REMOVED) {
-      this.#isClosed = true;
-      this.you = null;
-      this.refusal = event.reason === "banned" ? "banned" : "removed";
-      this.dispatchEvent(new Event("refused"));
-      return this.#changed();
-    }
-    if (event.code === CLOSED_EXPIRED) this.dispatchEvent(new Event("expired"));
+    if (event.code === CLOSED_REMOVED) return this.#refuse(event.reason === "banned" ? "banned" : "removed");
+    if (this.#shown && (event.code === CLOSED_EXPIRED || !this.#wasTaken)) this.#doubt(this.#shown);
     this.#ask();
     this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
+  }
+
+  /** @param {"removed" | "banned" | "expired"} refusal */
+  #refuse(refusal) {
+    this.#drop();
+    this.#isClosed = true;
+    this.you = null;
+    this.refusal = refusal;
+    this.dispatchEvent(new Event("refused"));
+    this.#changed();
+  }
+
+  /**
+   * Nothing tells a page why its WebSocket was refused. Where the token was the reason, it would be so for ever.
+   * @param {string} token
+   */
+  async #doubt(token) {
+    const response = await fetch(`/v1/streams/${encodeURIComponent(this.id)}/participants`, {
+      headers: { Authorization: `Bearer ${token}` },
+    }).catch(() => null);
+    if (response?.status !== 401) return;
+    const another = await this.another(token).catch(() => undefined);
+    if (another === null && !this.#isClosed && token === this.#shown) this.#refuse("expired");
   }
 
   /**

@@ -37,11 +37,22 @@ export async function withToken(stream, role, action) {
     return await action(token);
   } catch (error) {
     if (!(error instanceof SignallingError && error.status === 401)) throw error;
-    sessionStorage.removeItem(key(stream, role));
-    const fresh = givenToken() ?? await fetchToken(stream, role);
-    if (!fresh || fresh === token) throw error;
+    const fresh = await replaceToken(stream, role, token);
+    if (!fresh) throw error;
     return action(fresh);
   }
+}
+
+/**
+ * Another token than one that the server refused: the link's, or a new one; null if there is none.
+ * @param {string} stream
+ * @param {Role} role
+ * @param {string | null} refused
+ */
+export async function replaceToken(stream, role, refused) {
+  sessionStorage.removeItem(key(stream, role));
+  const fresh = givenToken() ?? await fetchToken(stream, role);
+  return fresh === refused ? null : fresh;
 }
 
 /**

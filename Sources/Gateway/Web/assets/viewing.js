@@ -5,7 +5,7 @@
 import { Persistent } from "./persistent.js";
 import { SignallingError } from "./session.js";
 import { StatsReader } from "./stats.js";
-import { withToken } from "./tokens.js";
+import { knownToken, withToken } from "./tokens.js";
 import { play } from "./whep.js";
 
 /** A session for a stream that has not begun is asked to wait this long, in seconds. */
@@ -19,7 +19,7 @@ const LINGER_MS = 20_000;
 
 /**
  * @typedef {"connecting" | "waiting" | "backstage" | "live" | "paused" | "reconnecting" | "ended" | "removed"
- *   | "failed"} ViewingState
+ *   | "expired" | "failed"} ViewingState
  */
 
 /** Fires `change`, and `picture` when a new picture was seen. */
@@ -85,8 +85,8 @@ export class Viewing extends EventTarget {
   /** @returns {ViewingState} */
   get state() {
     const { connection, room } = this;
-    if (room.sync.refusal) return "removed";
-    if (connection.state === "failed") return "failed";
+    if (room.sync.refusal) return room.sync.refusal === "expired" ? "expired" : "removed";
+    if (connection.state === "failed") return this.#isLinkRefused ? "expired" : "failed";
     if (this.#told === "ended") return "ended";
     const isLate = this.#told === "waiting" || this.#told === "backstage";
     if (connection.state === "connected") {
@@ -102,6 +102,13 @@ export class Viewing extends EventTarget {
     if (error instanceof SignallingError && [404, 409].includes(error.status)) return "waiting";
     if (this.hasPlayed) return "reconnecting";
     return isLate ? "waiting" : "connecting";
+  }
+
+  /** The server does not take the token that we came with. */
+  get #isLinkRefused() {
+    const { error } = this.connection;
+    return error instanceof SignallingError && error.status === 401
+      && knownToken(this.room.stream, this.room.tokenRole) !== null;
   }
 
   /** @param {AbortSignal} signal */

@@ -15,6 +15,7 @@ const WORDS = {
   reconnecting: "The connection was lost. Reconnecting…",
   ended: "The stream has ended.",
   removed: "The host removed you from this stream.",
+  expired: "This link is no longer valid. Ask whoever gave it to you for a new one.",
 };
 
 /** Go live, mute, leave, end. */
@@ -44,18 +45,19 @@ export const desk = {
       const now = /** @type {import("../room.js").StudioState} */ (room.state);
       if (!(now in WORDS)) return;
       setText(state, WORDS[now]);
-      const isNews = now === "reconnecting" || now === "starting" || now === "ended" || now === "removed";
+      const isOut = now === "removed" || now === "expired";
+      const isNews = now === "reconnecting" || now === "starting" || now === "ended" || isOut;
       setText(notice, isNews ? WORDS[now] : own.source?.notice ?? "");
       const { isOn } = room.onAir;
       share.hidden = !room.onAir.canShareScreen;
       share.setAttribute("aria-pressed", String(room.onAir.screen !== null));
       setText(shareWords, room.onAir.screen ? "Your screen is shared." : "");
-      go.hidden = room.isOver || isOn && now !== "backstage" || now === "removed" || now === "backstage" && isOn && !room.isHost;
+      go.hidden = room.isOver || isOn && now !== "backstage" || isOut || now === "backstage" && isOn && !room.isHost;
       go.disabled = own.isOpening;
       setText(goWords, goLabel(room));
-      stop.hidden = now === "removed" || now === "ended" || !isOn && !(room.isOpen && room.isOnStage);
+      stop.hidden = isOut || now === "ended" || !isOn && !(room.isOpen && room.isOnStage);
       setText(stopWords, room.isHost ? "End" : "Leave");
-      next.hidden = now !== "removed" && now !== "ended";
+      next.hidden = !isOut && now !== "ended";
       mute.hidden = !own.source?.media.getAudioTracks().length;
       mute.setAttribute("aria-pressed", String(own.muted.audio));
       dark.hidden = !own.source;

@@ -13,6 +13,7 @@ const WORDS = {
   reconnecting: ["Reconnecting…", "The connection was lost. Hold on, this mends itself."],
   ended: ["The stream has ended", "Thanks for watching. Should the host come back, it goes on here."],
   removed: ["You were removed from this stream", "The host decided so. Other streams are open to you."],
+  expired: ["This link is no longer valid", "Ask whoever gave it to you for a new one."],
   failed: ["This stream cannot be played", ""],
 };
 
@@ -50,7 +51,7 @@ export const status = {
       setText(waiting, count === 1 ? "1 person is waiting" : `${count} people are waiting`);
       retry.hidden = state !== "failed" && state !== "reconnecting";
       setText(retry, state === "failed" ? "Try again" : "Try now");
-      home.hidden = state !== "ended" && state !== "failed" && state !== "removed";
+      home.hidden = state !== "ended" && !["failed", "removed", "expired"].includes(state);
       showCountdown();
     });
     room.addEventListener("second", showCountdown);

@@ -29,7 +29,7 @@ export const title = {
       const { info, onAir, view } = room;
       const startedAt = info?.state === "live" && info.startedAt ? Date.parse(info.startedAt) : null;
       const since = view === "studio" && onAir.isOn && info?.state !== "backstage" ? startedAt ?? onAir.since : startedAt;
-      time.hidden = since === null || room.state === "ended" || room.state === "removed";
+      time.hidden = since === null || room.state === "ended" || ["removed", "expired"].includes(room.state);
       if (since !== null) setText(time, formatDuration(Date.now() - since));
     };
     const unfollow = follow(room, () => {
