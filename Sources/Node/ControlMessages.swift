@@ -61,6 +61,8 @@ struct ControlReply: Encodable {
         var name: String?
         var muted: Bool
         var screen: Bool
+        /// Of a composition, instead of `participant`: who is in it, in the order in which they came.
+        var participants: [String]?
     }
 
     var type: String?

@@ -16,8 +16,13 @@ extension Node {
 
     func announceProgramme(to record: SessionRecord) {
         var filled: Set<MediaKind> = []
+        let composed = rooms[record.stream]?.composedParticipants ?? []
         let slots = record.plan.slots.map { plan -> ControlReply.Slot in
-            let source = filled.insert(plan.kind).inserted ? source(of: record.stream, plan.kind) : nil
+            let isFilled = filled.insert(plan.kind).inserted
+            if isFilled, !composed.isEmpty {
+                return ControlReply.Slot(composed, in: plan, of: record.stream)
+            }
+            let source = isFilled ? source(of: record.stream, plan.kind) : nil
             let participant = source?.request.participant
             let mute = participant.map { rooms[record.stream]?.mute(of: $0) ?? StageRoom.Mute() }
             return ControlReply.Slot(
@@ -51,5 +56,14 @@ extension Node {
 
     private func limit(_ mid: String, of record: SessionRecord, to height: Int?) {
         _ = workers[record.worker].post(.limit(record.id, mid: mid, maximumHeight: height))
+    }
+}
+
+extension ControlReply.Slot {
+    /// One picture, or one mix, of several people: no single one's.
+    fileprivate init(_ composed: [ParticipantID], in plan: SlotPlan, of stream: StreamID) {
+        self.init(
+            mid: plan.mid, kind: plan.kind.rawValue, stream: stream.description, muted: false, screen: false,
+            participants: composed.map(\.description))
     }
 }

@@ -65,6 +65,7 @@ extension Node {
             case .programme:
                 giveProgramme(of: stream)
                 announceProgramme(of: stream)
+            case .announceProgramme: announceProgramme(of: stream)
             case .compose(let speakers): compose(speakers, in: stream)
             case .refresh(let track): refresh(track, in: stream)
             }

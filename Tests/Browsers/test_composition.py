@@ -98,6 +98,17 @@ def wait_for_tones(page: Page, heard: set[str], seconds: float = 15) -> None:
         seconds=seconds, what=f"{heard} are heard")
 
 
+def wait_for_people(page: Page, people: list[str]) -> None:
+    """Waits until the control channel says who is in the picture and in the mix, and names nobody alone."""
+    page.wait_for(
+        """people => {
+            const slots = Object.values(speaker.slots);
+            return slots.length === 2 && slots.every(slot => people.length > 1
+                ? !slot.participant && String(slot.participants) === String(people)
+                : !slot.participants && slot.participant === people[0]);
+        }""", people, what=f"the slots name {people}")
+
+
 def longest_gap(page: Page) -> float:
     """Milliseconds between two rendered frames, since the last call."""
     return page.evaluate(
@@ -132,6 +143,7 @@ def test_a_composition_follows_its_stage(
     # One speaker: relayed, as large as it was sent.
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "ann"})
     wait_for_tones(viewer, {"ann"})
+    wait_for_people(viewer, ["ann"])
     longest_gap(viewer)
     viewer.wait_for("() => speaker.shown.length > 60", seconds=20, what="60 frames are shown")
     # What this machine does to a picture that nobody touches; frames of the speakers come every 50 ms.
@@ -139,6 +151,7 @@ def test_a_composition_follows_its_stage(
     bob = enter(browsers["chromium"], server, stream, "bob")
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"})
     wait_for_tones(viewer, {"ann", "bob"})
+    wait_for_people(viewer, ["ann", "bob"])
     screenshot(viewer, logs, "two")
     gaps = {"relay to composition": longest_gap(viewer)}
     viewer.wait_for(

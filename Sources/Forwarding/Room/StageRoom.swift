@@ -15,6 +15,8 @@ package struct StageRoom: Sendable {
         case want(StageLayout.Source, maximumHeight: Int?)
         /// What viewers get instead of what the stream's source sends; nothing of a kind leaves it at that.
         case programme([PublishedTrack])
+        /// Others are in the composition that viewers get.
+        case announceProgramme
         /// Who is to be composed into one picture and one mix; nobody for no composition.
         case compose([ComposedSpeaker])
         /// Have the publisher make a key frame.
@@ -59,6 +61,7 @@ package struct StageRoom: Sendable {
     package private(set) var layout = StageLayout()
     var programme = Programme.host
     private var toldProgramme: [PublishedTrack] = []
+    private var toldParticipants: [ParticipantID] = []
     /// As last told.
     var toldSpeakers: [ComposedSpeaker] = []
     var handover = Handover.none
@@ -258,6 +261,15 @@ package struct StageRoom: Sendable {
         return members.first { $0.value.tracks.values.contains(chosen) }?.key
     }
 
+    /// Who is in the composition that viewers get, whoever came first in front; nobody where they get none.
+    package var composedParticipants: [ParticipantID] {
+        guard isComposed, toldProgramme == composedTracks else { return [] }
+        var known: Set<ParticipantID> = []
+        return toldSpeakers.sorted { $0.arrival < $1.arrival }.map(\.participant).filter {
+            known.insert($0).inserted
+        }
+    }
+
     /// What viewers get of a kind instead of the source's; nil for nothing.
     package func programmeTrack(_ kind: MediaKind) -> PublishedTrack? {
         toldProgramme.first { $0.plan.kind == kind }
@@ -269,7 +281,10 @@ package struct StageRoom: Sendable {
         if tracks != toldProgramme {
             toldProgramme = tracks
             effects.append(.programme(tracks))
+        } else if composedParticipants != toldParticipants {
+            effects.append(.announceProgramme)
         }
+        toldParticipants = composedParticipants
         var announced: [SessionID] = []
         for change in layout.takeChanges(ranking) {
             guard let member = members[change.session] else { continue }

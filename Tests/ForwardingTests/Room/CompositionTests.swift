@@ -59,6 +59,10 @@ import Wire
         return nil
     }
 
+    private func namesOthers(_ effects: [StageRoom.Effect]) -> Bool {
+        effects.contains { if case .announceProgramme = $0 { true } else { false } }
+    }
+
     @Test mutating func `begin when a second person is on stage, and relay one`() throws {
         let (ann, alone) = try join("ann")
         #expect(composition(in: alone) == nil)
@@ -102,6 +106,27 @@ import Wire
         let (_, effects) = try join("bob")
         #expect(composition(in: effects)?.count == 2)
         #expect(programme(in: room.advance(to: now + .seconds(2))) == nil)
+    }
+
+    @Test mutating func `name everybody who is in what viewers get, and nobody before`() throws {
+        let people = try ["ann", "bob", "cid"].map { try #require(ParticipantID($0)) }
+        let (ann, _) = try join("ann")
+        let (bob, _) = try join("bob")
+        #expect(room.composedParticipants.isEmpty)
+        _ = room.setComposed(composed)
+        #expect(room.composedParticipants == Array(people.prefix(2)))
+        let (cid, joined) = try join("cid", screens: 1)
+        #expect(namesOthers(joined) && programme(in: joined) == nil)
+        #expect(room.composedParticipants == people)
+        // Who speaks is no news.
+        _ = room.receive(.voice(cid, level: 10))
+        let spoken = (1...20).flatMap { room.advance(to: MonotonicTime(nanoseconds: $0 * 100_000_000)) }
+        #expect(!namesOthers(spoken))
+        #expect(namesOthers(room.leave(ann)))
+        _ = room.leave(bob)
+        #expect(room.composedParticipants == [people[2]])
+        _ = room.setComposed([])
+        #expect(room.composedParticipants.isEmpty)
     }
 
     @Test mutating func `show a card for a camera that is off or sends nothing`() throws {

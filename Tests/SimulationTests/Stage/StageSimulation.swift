@@ -183,7 +183,7 @@ final class StageSimulation {
                 workers[worker].perform(command, at: now, into: &sinks[worker])
             case .announce(let id): announced.append(id)
             case .want(let source, let height): wants[source.session] = height
-            case .compose, .refresh: break
+            case .compose, .refresh, .announceProgramme: break
             case .programme(let tracks):
                 for index in workers.indices {
                     workers[index].perform(.setProgramme(stream, tracks), at: now, into: &sinks[index])
