@@ -2,9 +2,12 @@
 #define _GNU_SOURCE
 #include "CWebSockets.h"
 #include <dlfcn.h>
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 static void *event_plugin;
 static const char *event_plugin_problem;
@@ -49,7 +52,9 @@ struct lws_context *cws_create(const struct cws_settings *settings, struct lws_v
     info.timeout_secs = settings->header_seconds;
     info.timeout_secs_ah_idle = settings->header_seconds;
     info.keepalive_timeout = (int)settings->idle_seconds;
-    info.retry_and_idle_policy = settings->heartbeat;
+    // Heartbeats are the gateway's own: each of libwebsockets' would walk through a sorted list of all of them.
+    static const lws_retry_bo_t without_heartbeats;
+    info.retry_and_idle_policy = &without_heartbeats;
     // Garbage instead of a request line reaches us as raw bytes, so that it gets an answer.
     info.options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
                    LWS_SERVER_OPTION_VALIDATE_UTF8 | LWS_SERVER_OPTION_UV_NO_SIGSEGV_SIGFPE_SPIN |
@@ -96,3 +101,28 @@ void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, siz
 }
 
 void cws_set_log(void (*sink)(int level, const char *line)) { lws_set_log_level(sink ? LLL_ERR | LLL_WARN : 0, sink); }
+
+static _Thread_local void (*say_last_words)(void *user, int socket);
+static _Thread_local void *last_words_user;
+
+void cws_set_last_words(void (*last_words)(void *user, int socket), void *user) {
+    say_last_words = last_words;
+    last_words_user = user;
+}
+
+// Stands before glibc's, for libwebsockets too: it is the only moment at which an answer can still be given.
+int shutdown(int socket, int how) {
+    if (say_last_words && how != SHUT_RD)
+        say_last_words(last_words_user, socket);
+    return (int)syscall(SYS_shutdown, socket, how);
+}
+
+int cws_is_peer_there(int socket) {
+    char byte;
+    ssize_t count = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
+}
+
+void cws_say(int socket, const void *bytes, size_t count) {
+    (void)!send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}

@@ -22,8 +22,6 @@ struct cws_settings {
     unsigned int header_seconds;
     /// Seconds an idle connection stays open.
     unsigned int idle_seconds;
-    /// Seconds of silence after which a WebSocket is pinged, and after which it is given up; not copied.
-    const lws_retry_bo_t *heartbeat;
 };
 
 /// Loads the libuv plugin for good.
@@ -51,6 +49,20 @@ void cws_kill(struct lws *wsi);
 ///
 /// To return nonzero there would close it without a close frame.
 void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, size_t length);
+
+/// Has `last_words` called on this thread whenever a socket is about to be shut down for sending; null for no more.
+///
+/// libwebsockets closes without a word, and without a callback in time, what its parser refuses, such as a path with %00.
+void cws_set_last_words(void (*last_words)(void *user, int socket), void *user);
+
+/// Bytes that were given to a TCP socket to send; negative where the kernel does not say.
+int64_t cws_bytes_given(int socket);
+
+/// Whether the other end of a TCP socket still may send, and has not closed it.
+int cws_is_peer_there(int socket);
+
+/// Sends what fits at once, without waiting.
+void cws_say(int socket, const void *bytes, size_t count);
 
 /// Sends libwebsockets' own complaints to `sink`; none are wanted when it is null.
 void cws_set_log(void (*sink)(int level, const char *line));

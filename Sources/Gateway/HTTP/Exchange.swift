@@ -5,6 +5,9 @@ import CWebSockets
 final class Connection {
     let wsi: OpaquePointer
     let address: TransportAddress
+    let descriptor: CInt
+    /// Bytes that we handed to libwebsockets for it, before TLS.
+    var given = 0
     /// Whether a request is under way.
     var isBusy = false
     /// Whether a request has come before the one that is looked at.
@@ -16,8 +19,9 @@ final class Connection {
     /// It spoke something else than HTTP and has been told so.
     var isRefused = false
 
-    init(wsi: OpaquePointer, address: TransportAddress, deadline: UInt64) {
+    init(wsi: OpaquePointer, descriptor: CInt, address: TransportAddress, deadline: UInt64) {
         self.wsi = wsi
+        self.descriptor = descriptor
         self.address = address
         self.deadline = deadline
     }

@@ -43,7 +43,7 @@ package struct HTTPServerSettings: Sendable {
     /// Whether the limits per address count for loopback too; for tests.
     package var limitsLoopback = false
 
-    /// Silence after which a WebSocket is pinged; in whole seconds.
+    /// Silence after which a WebSocket is pinged.
     package var webSocketPing = Duration.seconds(5)
     /// Silence after which a WebSocket is given up; longer than `webSocketPing`.
     package var webSocketHangup = Duration.seconds(15)

@@ -11,7 +11,6 @@ final class LibraryContext {
     let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
     private(set) var context: OpaquePointer?
     private(set) var host: OpaquePointer?
-    private let heartbeat = UnsafeMutablePointer<lws_retry_bo_t>.allocate(capacity: 1)
     /// Not h2: libwebsockets 4.1 uses freed memory on hostile HTTP/2 frames.
     private let alpn = strdup("http/1.1")
 
@@ -24,11 +23,7 @@ final class LibraryContext {
             throw .missingEventPlugin(detail: String(cString: complaint))
         }
         uv_loop_init(loop)
-        heartbeat.initialize(to: lws_retry_bo_t())
-        heartbeat.pointee.secs_since_valid_ping = UInt16(clamping: settings.webSocketPing.components.seconds)
-        heartbeat.pointee.secs_since_valid_hangup = UInt16(
-            clamping: settings.webSocketHangup.components.seconds)
-        let kept = [UInt(bitPattern: loop), UInt(bitPattern: heartbeat), UInt(bitPattern: alpn)]
+        let kept = [UInt(bitPattern: loop), UInt(bitPattern: alpn)]
         Self.abandoned.withLock { $0 += kept }
         let complaints = create(settings, user)
         let created = UInt(bitPattern: context)
@@ -50,7 +45,6 @@ final class LibraryContext {
         wanted.header_bytes = UInt32(clamping: 2 * settings.maximumHeaderBytes)
         wanted.header_seconds = UInt32(clamping: max(1, settings.receiveTimeout.components.seconds))
         wanted.idle_seconds = UInt32(clamping: max(1, settings.idleTimeout.components.seconds))
-        wanted.heartbeat = UnsafePointer(heartbeat)
         let (created, complaints) = LibraryComplaints.collect {
             guard let tls = settings.tls else { return cws_create(&wanted, &host) }
             return tls.certificate.withCString { certificate in

@@ -8,14 +8,14 @@ final class ServiceLink: Sendable {
         case answer(UInt64, HTTPResponse)
         /// A piece of the file that answers the exchange of that number; empty if it cannot be read.
         case piece(UInt64, [UInt8])
-        /// The WebSocket of that number has something to send.
-        case serveSocket(UInt64)
         /// Serve what is under way for at most so long, then stop.
         case stop(grace: Duration)
     }
 
     private struct State {
         var commands: [Command] = []
+        /// Numbers of WebSockets that have something to send; apart, so that answers need not wait behind thousands.
+        var sockets: [UInt64] = []
         /// Address of the `uv_async_t` that wakes the loop; nil before the start and after the end.
         var wakeup: UInt?
         var isFinished = false
@@ -31,6 +31,15 @@ final class ServiceLink: Sendable {
             state.commands.append(command)
             // Under the lock, so that the handle cannot be closed meanwhile.
             if state.commands.count == 1 { uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
+        }
+    }
+
+    /// Says that a WebSocket has something to send.
+    func serveSocket(_ number: UInt64) {
+        state.withLock { state in
+            guard let wakeup = state.wakeup else { return }
+            state.sockets.append(number)
+            if state.sockets.count == 1 { uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
         }
     }
 
@@ -60,11 +69,17 @@ final class ServiceLink: Sendable {
         }
     }
 
+    /// Swaps the numbers of WebSockets that have something to send with `numbers`, which must be empty.
+    func takeSockets(into numbers: inout [UInt64]) {
+        state.withLock { swap(&$0.sockets, &numbers) }
+    }
+
     /// Must be called before the wakeup handle is closed.
     func close() {
         state.withLock { state in
             state.wakeup = nil
             state.commands.removeAll()
+            state.sockets.removeAll()
         }
     }
 

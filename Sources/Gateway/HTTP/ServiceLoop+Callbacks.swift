@@ -29,6 +29,7 @@ extension ServiceLoop {
         case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: return confirmSocket(wsi)
         case LWS_CALLBACK_ESTABLISHED: return beginSocket(wsi)
         case LWS_CALLBACK_RECEIVE: return receiveMessage(wsi, input)
+        case LWS_CALLBACK_RECEIVE_PONG: noteSign(of: wsi)
         case LWS_CALLBACK_SERVER_WRITEABLE: return sendMessage(wsi)
         case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE: peerCloses(wsi, input)
         case LWS_CALLBACK_CLOSED: endSocket(wsi)
@@ -50,6 +51,7 @@ extension ServiceLoop {
         endSocket(wsi)
         upgrades[wsi] = nil
         guard let connection = connections.removeValue(forKey: wsi) else { return }
+        if connectionOn[connection.descriptor] === connection { connectionOn[connection.descriptor] = nil }
         counters.add(-1, counters.connections)
         limits.disconnect(connection.address.ip)
     }
@@ -78,6 +80,7 @@ extension ServiceLoop {
         let room = UnsafeMutableRawBufferPointer(rebasing: scratch[prefix...])
         room.copyBytes(from: head)
         UnsafeMutableRawBufferPointer(rebasing: room[head.count...]).copyBytes(from: body)
+        connections[wsi]?.given += count
         let start = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
         return lws_write(wsi, start, count, kind) >= 0
     }

@@ -238,8 +238,9 @@ extension ServiceLoop {
         }
         let closes = exchange.closesConnection
         forgetExchange(exchange.wsi)
-        if closes { return -1 }
-        return lws_http_transaction_completed(exchange.wsi) == 0 ? 0 : -1
+        if !closes, lws_http_transaction_completed(exchange.wsi) == 0 { return 0 }
+        exchange.connection.isClosing = true
+        return -1
     }
 
     /// Closes a connection from outside its own callbacks, after what is buffered.

@@ -16,6 +16,10 @@ final class SocketSession {
     /// The message that is arriving.
     var message: [UInt8] = []
     var peerClose: WebSocketClose?
+    /// When the client was last heard of, in the loop's milliseconds.
+    var heardAt: UInt64 = 0
+    /// When it was last asked whether it is there.
+    var pingedAt: UInt64 = 0
 
     init(wsi: OpaquePointer, connection: WebSocketConnection) {
         self.wsi = wsi
@@ -41,6 +45,7 @@ extension ServiceLoop {
             return 0
         case .refuse(let refusal): response = refusal
         }
+        connection.isClosing = true
         let head = ResponseHead(response, closing: true, now: time(nil))
         _ = write(wsi, head.bytes, response.body.prefix(Self.chunkLength), LWS_WRITE_HTTP)
         return -1
@@ -110,8 +115,10 @@ extension ServiceLoop {
         let link = link
         let socket = WebSocketConnection(
             id: nextID(), remoteAddress: connection.address, settings: settings,
-            wake: { link.post(.serveSocket($0)) })
+            wake: { link.serveSocket($0) })
         let session = SocketSession(wsi: wsi, connection: socket)
+        session.heardAt = now
+        vigil.add(socket.id, at: now)
         sockets[socket.id] = session
         socketOf[wsi] = session
         counters.add(1, counters.webSockets)
@@ -129,6 +136,7 @@ extension ServiceLoop {
 
     func receiveMessage(_ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> CInt {
         guard let session = socketOf[wsi] else { return -1 }
+        session.heardAt = now
         guard session.message.count + bytes.count <= settings.maximumMessageBytes else {
             return close(session, .messageTooBig)
         }
@@ -158,8 +166,8 @@ extension ServiceLoop {
 
     private func write(_ message: WebSocketMessage, to wsi: OpaquePointer) -> Bool {
         switch message {
-        case .text(let text): writeMessage(wsi, Array(text.utf8), LWS_WRITE_TEXT)
-        case .binary(let bytes): writeMessage(wsi, bytes, LWS_WRITE_BINARY)
+        case .text(var text): text.withUTF8 { writeMessage(wsi, UnsafeRawBufferPointer($0), LWS_WRITE_TEXT) }
+        case .binary(let bytes): bytes.withUnsafeBytes { writeMessage(wsi, $0, LWS_WRITE_BINARY) }
         }
     }
 
@@ -179,10 +187,13 @@ extension ServiceLoop {
     }
 
     /// Larger messages go out in one piece too, from a buffer of their own.
-    private func writeMessage(_ wsi: OpaquePointer, _ bytes: [UInt8], _ kind: lws_write_protocol) -> Bool {
-        if prefix + bytes.count <= scratch.count { return write(wsi, [], bytes[...], kind) }
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: prefix + bytes.count, alignment: 16)
-        defer { buffer.deallocate() }
+    private func writeMessage(
+        _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer, _ kind: lws_write_protocol
+    ) -> Bool {
+        let size = prefix + bytes.count
+        let isLarge = size > scratch.count
+        let buffer = isLarge ? .allocate(byteCount: size, alignment: 16) : scratch
+        defer { if isLarge { buffer.deallocate() } }
         UnsafeMutableRawBufferPointer(rebasing: buffer[prefix...]).copyBytes(from: bytes)
         let start = buffer.baseAddress?.advanced(by: prefix).assumingMemoryBound(to: UInt8.self)
         return lws_write(wsi, start, bytes.count, kind) >= 0

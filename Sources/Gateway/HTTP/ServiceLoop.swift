@@ -15,12 +15,18 @@ final class ServiceLoop {
     let listener: ListenSocket
 
     var connections: [OpaquePointer: Connection] = [:]
+    /// Those without TLS, by descriptor; see `LastWords`.
+    var connectionOn: [CInt: Connection] = [:]
     var exchanges: [UInt64: Exchange] = [:]
     var exchangeOf: [OpaquePointer: Exchange] = [:]
     var sockets: [UInt64: SocketSession] = [:]
     var socketOf: [OpaquePointer: SocketSession] = [:]
     /// WebSockets accepted by the handler, between libwebsockets' two questions.
     var upgrades: [OpaquePointer: Upgrade] = [:]
+    /// WebSockets that have something to send, and how many of them had their turn.
+    private var due: [UInt64] = []
+    private var served = 0
+    var vigil: Vigil
     var limits: AddressLimits
     var lastID: UInt64 = 0
     /// When a graceful stop ends, in the loop's milliseconds.
@@ -54,6 +60,7 @@ final class ServiceLoop {
         self.counters = counters
         self.log = log
         limits = AddressLimits(settings)
+        vigil = Vigil(settings)
         scratch = .allocate(byteCount: prefix + 2 * Self.chunkLength, alignment: 16)
     }
 
@@ -100,8 +107,10 @@ final class ServiceLoop {
         accepting.pointee.data = this
         resumeAccepting()
         link.open(wakeup)
+        if settings.tls == nil { watchForLastWords() }
         started(.success(()))
         uv_run(library.loop, UV_RUN_DEFAULT)
+        cws_set_last_words(nil, nil)
         leave(library)
     }
 
@@ -172,8 +181,11 @@ final class ServiceLoop {
             return
         }
         counters.add(1, counters.connections)
-        connections[wsi] = Connection(
-            wsi: wsi, address: address, deadline: now + settings.receiveTimeout.milliseconds)
+        let connection = Connection(
+            wsi: wsi, descriptor: descriptor, address: address,
+            deadline: now + settings.receiveTimeout.milliseconds)
+        connections[wsi] = connection
+        connectionOn[descriptor] = connection
     }
 
     // MARK: What the loop calls
@@ -187,16 +199,33 @@ final class ServiceLoop {
             switch command {
             case .answer(let id, let response): answer(id, response)
             case .piece(let id, let bytes): continueFile(id, bytes)
-            case .serveSocket(let id):
-                if let session = sockets[id] { serve(session) }
             case .stop(let grace): beginStop(grace)
             }
         }
+        serveSockets()
     }
+
+    /// A part of them at a time, so that thousands who are told something do not keep requests waiting.
+    private func serveSockets() {
+        if served == due.count {
+            due.removeAll(keepingCapacity: due.capacity <= Self.socketsAtOnce * 64)
+            served = 0
+            link.takeSockets(into: &due)
+        }
+        let end = min(served + Self.socketsAtOnce, due.count)
+        while served < end {
+            if let session = sockets[due[served]] { serve(session) }
+            served += 1
+        }
+        if served < due.count { uv_async_send(wakeup) }
+    }
+
+    private static let socketsAtOnce = 256
 
     private func enforceDeadlines() {
         let now = now
         for exchange in exchanges.values where exchange.deadline <= now { giveUp(exchange) }
+        keepVigil()
         for connection in connections.values {
             guard let deadline = connection.deadline, deadline <= now else { continue }
             connection.deadline = nil

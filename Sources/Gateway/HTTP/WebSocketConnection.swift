@@ -129,6 +129,9 @@ package final class WebSocketConnection: Sendable {
         if isNew { wake(id) }
     }
 
+    /// Whether it is to be closed, as soon as what is queued has been sent.
+    var isClosing: Bool { state.withLock { $0.closing != nil } }
+
     /// Why the connection ended; nil while it is open.
     package var closeReason: WebSocketClose? { state.withLock { $0.closed } }
 

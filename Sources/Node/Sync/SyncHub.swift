@@ -112,7 +112,7 @@ struct SyncHub {
         let text = JSON.object(message).text
         log.append(text, version: version)
         lastBroadcast = now
-        for (number, follower) in followers where !follower.isBehind { send(text, to: number) }
+        broadcast(text)
         return true
     }
 
@@ -152,6 +152,17 @@ struct SyncHub {
     private mutating func tell(_ you: SyncYou, to number: UInt64) {
         let message = JSON.object(["type": .string("you"), "you": you.json])
         if send(message.text, to: number) { followers[number]?.you = you }
+    }
+
+    private mutating func broadcast(_ text: String) {
+        var slow: [UInt64] = []
+        for (number, follower) in followers where !follower.isBehind {
+            if follower.end.send(text) == .full { slow.append(number) }
+        }
+        for number in slow {
+            followers[number]?.isBehind = true
+            behind.insert(number)
+        }
     }
 
     @discardableResult
@@ -226,6 +237,6 @@ struct SyncHub {
         guard now >= lastBroadcast + Self.heartbeatInterval else { return }
         lastBroadcast = now
         let text = JSON.object(["type": .string("heartbeat"), "version": .integer(version)]).text
-        for (number, follower) in followers where !follower.isBehind { send(text, to: number) }
+        broadcast(text)
     }
 }

@@ -39,6 +39,12 @@ import Testing
         Nuisance("an unknown version", "GET / SPDY/3\r\nHost: h\r\n\r\n", 400),
         Nuisance("HTTP/2 out of the blue", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         Nuisance("CONNECT", "CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 501),
+        Nuisance("a zero byte", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance("a zero byte in a query", "GET /a?b=c%00d HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance("the end of a line", "GET /a%0d%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance("a line feed", "GET /a%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance("half a percent code", "GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", 403),
+        Nuisance("a lone percent sign", "GET /a% HTTP/1.1\r\nHost: h\r\n\r\n", 403),
         Nuisance(post: "a negative length", "Content-Length: -1", 400),
         Nuisance(post: "no number", "Content-Length: 1x", 400),
         Nuisance(post: "a huge length", "Content-Length: 99999999999999999999", 400),
@@ -63,10 +69,43 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        "/a%00", "/%00", "/a%00/b", "/%2500", "/%c0%af", "/%ff", "/%e2%82", "/%7f", "/%2f%2f", "/%2e%2e%2f",
+        "/%3f",
+        "/%23", "/%20", "/%01%02%1f", "/a?%00", "/a?%00=%00", "/a?b=%ff&c=%zz", "/%u0041", "/%%", "/%0",
+        "/%-1",
+    ])
+    func `in an address gets one answer, however it is written`(_ target: String) async throws {
+        try await withServer { server in
+            // On a connection of its own, and behind a good request.
+            for earlier in ["", Self.alive] {
+                let client = try RawClient(server.address)
+                if !earlier.isEmpty {
+                    try await client.send(earlier)
+                    #expect(try await client.response().status == 200)
+                }
+                try await client.send("GET \(target) HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
+                let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
+                #expect(answer.hasPrefix("HTTP/1."), "\(target) \(answer)")
+                #expect(answer.components(separatedBy: "HTTP/1.").count == 2, "\(target) \(answer)")
+            }
+            try await expectAlive(server)
+        }
+    }
+
+    @Test func `before a good one on the same connection does not answer that one`() async throws {
+        try await withServer { server in
+            let client = try RawClient(server.address)
+            try await client.send("GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n" + Self.alive)
+            let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
+            #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2)
+            #expect(answer.contains("application/problem+json") && answer.contains("Connection: close"))
+        }
+    }
+
     /// libwebsockets itself answers these, or hangs up.
     @Test(arguments: [
         Nuisance("no percent code", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 403),
-        Nuisance("a zero byte", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 0),
         Nuisance("two request lines", "GET / HTTP/1.1\r\nGET / HTTP/1.1\r\n\r\n", 0),
         Nuisance(
             "huge headers",

@@ -208,6 +208,29 @@ import Testing
         }
     }
 
+    /// A WebSocket has no status of its own: whoever is banned is let in, and sent away by it.
+    @Test func `lets follow whom it lets see who is there`() async throws {
+        try await StageBench.run { bench in
+            for state in [StreamState.backstage, .live, .ended] {
+                let stream = "follow-\(state.rawValue)"
+                try await prepare(stream, state, bench)
+                for actor in Actor.allCases {
+                    let scope = actor == .foreign ? "other" : stream
+                    let query =
+                        actor == .anonymous
+                        ? "" : "?access_token=\(try bench.token(actor.name, actor.role, stream: scope))"
+                    let request = bench.request(.get, "/v1/streams/\(stream)/sync\(query)")
+                    let refused: [Actor: Int] = [.anonymous: 401, .foreign: 403]
+                    switch bench.handler.upgrade(request) {
+                    case .refuse(let response):
+                        #expect(response.status == refused[actor], "\(actor) in \(state)")
+                    case .accept: #expect(refused[actor] == nil, "\(actor) in \(state)")
+                    }
+                }
+            }
+        }
+    }
+
     @Test func `lets no bad token in`() async throws {
         try await StageBench.run { bench in
             try await prepare("s1", .live, bench)
