@@ -10,6 +10,7 @@
 #include <poll.h>
 #include <stddef.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef UDP_SEGMENT
@@ -133,6 +134,32 @@ int clinux_stream_send(int descriptor, const void *bytes, int count) {
     do sent = send(descriptor, bytes, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
     while (sent < 0 && errno == EINTR);
     return sent < 0 ? -errno : (int)sent;
+}
+
+int clinux_stream_note_arrivals(int descriptor) {
+    const int on = 1;
+    return setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) < 0 ? -errno : 0;
+}
+
+int clinux_stream_receive_noted(int descriptor, void *bytes, int count, int64_t *age) {
+    _Alignas(struct cmsghdr) char control[CMSG_SPACE(sizeof(struct timespec))];
+    struct iovec range = {.iov_base = bytes, .iov_len = (size_t)count};
+    struct msghdr message = {
+        .msg_iov = &range, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+    ssize_t received;
+    do received = recvmsg(descriptor, &message, MSG_DONTWAIT);
+    while (received < 0 && errno == EINTR);
+    *age = -1;
+    if (received == 0) return -ECONNRESET;
+    if (received < 0) return -errno;
+    struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+    if (header && header->cmsg_level == SOL_SOCKET && header->cmsg_type == SO_TIMESTAMPNS) {
+        struct timespec came, now;
+        memcpy(&came, CMSG_DATA(header), sizeof came);
+        clock_gettime(CLOCK_REALTIME, &now);
+        *age = (int64_t)(now.tv_sec - came.tv_sec) * 1000000000 + (now.tv_nsec - came.tv_nsec);
+    }
+    return (int)received;
 }
 
 int clinux_local_address(int descriptor, struct clinux_address *address) {

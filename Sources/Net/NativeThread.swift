@@ -6,9 +6,9 @@ import Synchronization
 ///
 /// A worker needs one of its own, not a task: it blocks in the kernel, and its packets must not wait behind other
 /// people's work.
-final class NativeThread: Sendable {
+package final class NativeThread: Sendable {
     /// Whether the CPU asked for was granted.
-    let isPinned: Bool
+    package let isPinned: Bool
     private let handle: UInt64
     /// A thread is joined or detached once.
     private let isOver = Mutex(false)
@@ -24,7 +24,7 @@ final class NativeThread: Sendable {
     /// - Parameters:
     ///   - name: at most 15 bytes are kept.
     ///   - cpu: the only CPU it may run on; nil for any.
-    init(name: String, cpu: Int?, _ run: @escaping @Sendable () -> Void) throws(NetError) {
+    package init(name: String, cpu: Int?, _ run: @escaping @Sendable () -> Void) throws(NetError) {
         let body = Unmanaged.passRetained(Body(run))
         var handle: UInt64 = 0
         var pinned: Int32 = 0
@@ -50,7 +50,7 @@ final class NativeThread: Sendable {
     var isCurrent: Bool { clinux_thread_is_current(handle) != 0 }
 
     /// Waits for the end of the thread; at once when it was waited for before, or is the caller's own.
-    func join() {
+    package func join() {
         guard !isCurrent else { return }
         isOver.withLock { isOver in
             guard !isOver else { return }

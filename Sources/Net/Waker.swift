@@ -7,7 +7,7 @@ package final class Waker: Sendable {
     let descriptor: Int32
     private let isPending = Atomic(false)
 
-    init() throws(NetError) {
+    package init() throws(NetError) {
         descriptor = clinux_event_open()
         guard descriptor >= 0 else { throw .system(operation: "open an eventfd", code: -descriptor) }
     }
@@ -23,7 +23,7 @@ package final class Waker: Sendable {
     }
 
     /// Called by the loop before it looks for work, so that no wake-up falls between.
-    func clear() {
+    package func clear() {
         clinux_event_clear(descriptor)
         isPending.store(false, ordering: .sequentiallyConsistent)
     }

@@ -28,6 +28,10 @@ do {
     let outcome = try CommandLineParser.parse(arguments, environment: ProcessInfo.processInfo.environment)
     switch outcome {
     case .help(let text): print(text, terminator: "")
+    case .run(let options) where options.command == .sync:
+        let report = try await SyncBench(options).run()
+        try report.write(options.report)
+        exit(report.verdict.exitCode.rawValue)
     case .run(let options):
         let bench = try await Bench(options)
         let signals = interrupting(bench)

@@ -60,7 +60,9 @@ import Testing
         ("load --viewers 999999", "between"), ("load --veiwers 3", "unknown option --veiwers"),
         ("load --viewer 3", "did you mean --viewers?"), ("load a b", "one server is enough"),
         ("load --gro=yes", "takes no value"), ("publish --viewers 3", "no meaning for publish"),
-        ("play --bitrate 1M", "no meaning for play"), ("load ftp://127.0.0.1", "is no server"),
+        ("sync --viewers 3", "no meaning for sync"), ("load --clients 3", "no meaning for load"),
+        ("sync --clients 0", "between 1"), ("play --bitrate 1M", "no meaning for play"),
+        ("load ftp://127.0.0.1", "is no server"),
         ("load --bitrate 10", "between 20000"), ("load --duration 10x", "a time like"),
         ("load --duration 9999h", "between 1 s and 86400 s"), ("load --key-id dev", "wants --secret"),
         ("load --srtp rot13", "gcm256"), ("load --bitrate 0 --audio-bitrate 0", "nothing to publish"),
@@ -71,7 +73,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "load http://192.0.2.1:80", "load http://example.org", "load --whep http://example.org/x",
+        "load http://192.0.2.1:80", "load http://example.org", "sync http://192.0.2.1",
+        "load --whep http://example.org/x",
     ])
     func `refuses targets on other machines unless told they are one's own`(line: String) throws {
         #expect(complaint(line).contains("--i-own-this-server"))

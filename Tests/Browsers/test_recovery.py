@@ -41,6 +41,13 @@ def test_a_viewer_who_comes_first_waits_and_then_sees(
 
 EXPIRED = "This link is no longer valid"
 
+#: A server that renews no token.
+NO_RENEWAL = """() => {
+    const ask = globalThis.fetch;
+    globalThis.fetch = (address, options) =>
+        String(address).endsWith('/tokens') ? Promise.reject(new TypeError('refused')) : ask(address, options);
+}"""
+
 
 @pytest.mark.parametrize("path", ["watch", "live"])
 def test_a_link_that_is_not_valid_says_so_and_is_not_tried_again(
@@ -65,7 +72,7 @@ def test_a_link_whose_time_ends_while_one_watches_says_so(
 ) -> None:
     with go_live(chromium, server, stream):
         token = server.token(stream, "viewer", "Vic", ttl=8)
-        with viewing.open(f"{server.origin}/watch/{stream}#token={token}") as viewer:
+        with viewing.open(f"{server.origin}/watch/{stream}#token={token}", before_load=NO_RENEWAL) as viewer:
             wait_for_state(viewer, "live")
             wait_for_state(viewer, "expired", seconds=45)
             assert EXPIRED in viewer.text("#state")

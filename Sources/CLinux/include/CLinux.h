@@ -56,6 +56,11 @@ int clinux_tcp_finish(int descriptor, int milliseconds);
 /// @return the number of bytes, or a negative errno; `-ECONNRESET` also for a stream that was ended in order.
 int clinux_stream_receive(int descriptor, void *bytes, int count);
 int clinux_stream_send(int descriptor, const void *bytes, int count);
+/// Has the kernel note when bytes come (SO_TIMESTAMPNS).
+int clinux_stream_note_arrivals(int descriptor);
+/// The same as `clinux_stream_receive`; `*age` is how long ago the last of the bytes came, in nanoseconds, or negative
+/// where the kernel did not note it.
+int clinux_stream_receive_noted(int descriptor, void *bytes, int count, int64_t *age);
 
 // Messages
 

@@ -78,7 +78,9 @@ enum CommandLineParser {
         if options.command.publishes, target.liveStreams.isEmpty {
             hosts.append(try options.server.host(of: target.whip))
         }
-        if options.command == .feed {
+        if options.command == .sync {
+            hosts.append(try options.server.host(of: "/v1/streams"))
+        } else if options.command == .feed {
             hosts.append(try options.server.host(of: target.feed))
         } else if options.command.plays {
             hosts.append(try options.server.host(of: target.whep))

@@ -82,6 +82,11 @@ enum HelpText {
                     "sfu-bench join-storm --viewers 3000 --playing 100 --handshakes-only",
                 ]
             case .churn: ["sfu-bench churn --viewers 100 --join-rate 20 --duration 5m"]
+            case .sync:
+                [
+                    "sfu-bench sync --clients 1000",
+                    "sfu-bench sync --clients 10000 --commands 20 --hold 60s",
+                ]
             case .feed:
                 [
                     "sfu-bench feed --streams 20 --viewers 500 --swipe-rate 500 --bitrate 500k",

@@ -35,13 +35,14 @@ struct OptionDefinition: Sendable {
     static let all = Set(Command.allCases)
     static let publishing = all.filter(\.publishes)
     static let playing = all.filter(\.plays)
+    static let media = all.subtracting([.sync])
 }
 
 extension OptionDefinition {
     /// Every option there is, in the order of `--help`.
     static let table =
-        targetOptions + mediaOptions + audienceOptions + swipingOptions + timingOptions + machineOptions
-        + reportOptions
+        targetOptions + mediaOptions + audienceOptions + swipingOptions + followingOptions + timingOptions
+        + machineOptions + reportOptions
 
     private static let targetOptions = [
         OptionDefinition("--stream", "NAME", .target, "stream to use (default bench)") {
@@ -50,7 +51,7 @@ extension OptionDefinition {
             options.target.stream = text
         },
         OptionDefinition(
-            "--streams", "N", .target,
+            "--streams", "N", .target, for: media,
             "use N streams, NAME-1 to NAME-N (default 1, feed 8); feed also takes names of live ones: a,b,c"
         ) { options, text throws(UsageError) in
             if options.command == .feed, text.contains(",") {
@@ -83,7 +84,8 @@ extension OptionDefinition {
             "--secret", "SECRET", .target, "make tokens with this secret (or SFU_BENCH_SECRET)"
         ) { options, text in options.target.secret = text },
         OptionDefinition(
-            "--transport", "NAME", .target, "connect by udp or tcp (ICE-TCP, RFC 6544) (default udp)"
+            "--transport", "NAME", .target, for: media,
+            "connect by udp or tcp (ICE-TCP, RFC 6544) (default udp)"
         ) { options, text throws(UsageError) in
             guard let transport = ICECandidate.Transport(rawValue: text) else {
                 throw UsageError("--transport wants udp or tcp, not \"\(text)\"")
@@ -178,7 +180,7 @@ extension OptionDefinition {
             "take coalesced datagrams (UDP_GRO): cheaper for both ends than any real network"
         ) { options, _ in options.audience.coalesces = true },
         OptionDefinition(
-            "--srtp", "PROFILE", .audience, "offer any, gcm, gcm256 or cm alone (default any)"
+            "--srtp", "PROFILE", .audience, for: media, "offer any, gcm, gcm256 or cm alone (default any)"
         ) { options, text throws(UsageError) in
             guard let choice = SRTPChoice(rawValue: text) else {
                 throw UsageError("--srtp wants any, gcm, gcm256 or cm, not \"\(text)\"")
@@ -200,7 +202,7 @@ extension OptionDefinition {
 
     private static let timingOptions = [
         OptionDefinition(
-            "--duration", "TIME", .timing, "how long to measure, like 10s or 5m (default 10s)"
+            "--duration", "TIME", .timing, for: media, "how long to measure, like 10s or 5m (default 10s)"
         ) { options, text throws(UsageError) in
             options.timing.duration = try OptionValue.seconds(text, "--duration", 1...86_400)
         },
@@ -240,7 +242,9 @@ extension OptionDefinition {
         OptionDefinition("--json", "FILE", .report, "write the report as JSON; - for standard output") {
             options, text in options.report.json = text
         },
-        OptionDefinition("--html", "FILE", .report, "write the report with plots as one HTML page") {
+        OptionDefinition(
+            "--html", "FILE", .report, for: media, "write the report with plots as one HTML page"
+        ) {
             options, text in options.report.html = text
         },
         OptionDefinition("--quiet", nil, .report, "no progress line") { options, _ in

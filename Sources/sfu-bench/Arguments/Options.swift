@@ -3,7 +3,7 @@ import Wire
 
 /// What `sfu-bench` is asked to do.
 enum Command: String, CaseIterable, Sendable {
-    case publish, play, load, churn, feed
+    case publish, play, load, churn, feed, sync
     case joinStorm = "join-storm"
 
     var summary: String {
@@ -14,14 +14,15 @@ enum Command: String, CaseIterable, Sendable {
         case .joinStorm: "let many viewers join at the same moment, while others already play"
         case .churn: "let viewers come and go at a steady rate"
         case .feed: "let viewers swipe through a story feed of many streams"
+        case .sync: "follow one of Rostrum's streams with many WebSockets, and time what is commanded"
         }
     }
 
-    var publishes: Bool { self != .play }
-    var plays: Bool { self != .publish }
+    var publishes: Bool { ![.play, .sync].contains(self) }
+    var plays: Bool { ![.publish, .sync].contains(self) }
 
     /// The order of `--help`.
-    static let listed: [Command] = [.publish, .play, .load, .joinStorm, .churn, .feed]
+    static let listed: [Command] = [.publish, .play, .load, .joinStorm, .churn, .feed, .sync]
 }
 
 /// All that the command line says of one run.
@@ -34,12 +35,13 @@ struct Options: Equatable, Sendable {
     var timing = TimingOptions()
     var machine = MachineOptions()
     var report = ReportOptions()
+    var following = FollowingOptions()
 
     init(_ command: Command) {
         self.command = command
         audience.viewers =
             switch command {
-            case .publish: 0
+            case .publish, .sync: 0
             case .play: 1
             case .load, .churn: 100
             case .joinStorm: 300
@@ -138,6 +140,18 @@ struct SwipingOptions: Equatable, Sendable {
     /// Of the others, those that are called off.
     var callsOff = 0.05
     var seed: UInt64 = 1
+}
+
+/// How many follow a stream, and what is commanded meanwhile.
+struct FollowingOptions: Equatable, Sendable {
+    var clients = 1_000
+    /// Of them, those that a thread of their own reads.
+    var sample = 20
+    var commands = 100
+    /// Between one command's last change and the next command, in seconds.
+    var pause = 0.05
+    /// How long all must stay connected after the commands, in seconds.
+    var hold = 0.0
 }
 
 /// Which SRTP profiles clients offer.

@@ -65,6 +65,7 @@ final class Bench: Sendable {
                 options.audience.handshakesOnly ? try await handshakeStorm() : try await joinStorm()
             case .churn: try await churn()
             case .feed: try await feed()
+            case .sync: throw RunFailure(description: "sync is a run of its own")
             }
         progress.clear()
         return report

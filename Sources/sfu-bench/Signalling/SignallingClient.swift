@@ -64,11 +64,12 @@ final class SignallingClient: Sendable {
     }
 
     /// Sends JSON, and returns what came back with a status of success.
-    func post(json: Data, to url: URL) async throws(SignallingError) -> Data {
+    func post(json: Data, to url: URL, token: String? = nil) async throws(SignallingError) -> Data {
         var request = URLRequest(url: url)
         request.httpMethod = "POST"
         request.httpBody = json
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")
+        authorize(&request, token)
         let (body, response) = try await send(request)
         guard (200..<300).contains(response.statusCode) else { throw Self.refusal(response, body) }
         return body

@@ -40,6 +40,7 @@ import Testing
         Nuisance("HTTP/2 out of the blue", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         Nuisance("CONNECT", "CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 501),
         Nuisance("a zero byte", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance("a zero byte alone", "GET /%00 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         Nuisance("a zero byte in a query", "GET /a?b=c%00d HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         Nuisance("the end of a line", "GET /a%0d%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         Nuisance("a line feed", "GET /a%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400),
@@ -87,7 +88,7 @@ import Testing
                 try await client.send("GET \(target) HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
                 let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
                 #expect(answer.hasPrefix("HTTP/1."), "\(target) \(answer)")
-                #expect(answer.components(separatedBy: "HTTP/1.").count == 2, "\(target) \(answer)")
+                #expect(answer.ranges(of: "HTTP/1.").count == 1, "\(target) \(answer)")
             }
             try await expectAlive(server)
         }
@@ -98,8 +99,8 @@ import Testing
             let client = try RawClient(server.address)
             try await client.send("GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n" + Self.alive)
             let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
-            #expect(answer.components(separatedBy: "HTTP/1.1 ").count == 2)
-            #expect(answer.contains("application/problem+json") && answer.contains("Connection: close"))
+            #expect(answer.ranges(of: "HTTP/1.1 ").count == 1)
+            #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.lowercased().contains("connection: close"))
         }
     }
 
@@ -267,7 +268,7 @@ import Testing
         let (started, start) = AsyncStream<Void>.makeStream()
         let handler = ClosureHandler(answer: { _ in
             start.yield()
-            try? await Task.sleep(for: .milliseconds(300))
+            try? await Task.sleep(for: .seconds(2))
             return HTTPResponse(status: 200)
         })
         let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))

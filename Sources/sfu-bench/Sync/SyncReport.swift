@@ -1,0 +1,201 @@
+import Foundation
+
+/// All that a run of `sfu-bench sync` found out, which `--json` writes.
+///
+/// Times are in milliseconds unless their names say otherwise.
+struct SyncReport: Codable, Equatable, Sendable {
+    /// One command, as the followers saw it.
+    struct Command: Equatable, Sendable {
+        /// It was carried out, and all followers saw its change.
+        let isComplete: Bool
+        let answered: Double?
+        /// Until the first and the last follower had read the change.
+        let first: Double?
+        let last: Double?
+    }
+
+    var tool = "sfu-bench"
+    var version = 1
+    var command = "sync"
+    var server: String
+    var clients: Int
+    var connected = 0
+    var failed = 0
+    /// Of those connected, until the end of the run.
+    var lost = 0
+    /// Why, and how often.
+    var reasons: [String: Int] = [:]
+    var connectSeconds = 0.0
+    var commands: Int
+    /// Commands that were carried out and seen by all.
+    var complete = 0
+    /// From a command's first byte to the change read, over all clients and commands, and over the sample's.
+    var seen: Quantiles?
+    var sample: Quantiles?
+    /// From a command's first byte until the kernel had the change for its client: nothing of it is this tool's.
+    var arrived: Quantiles?
+    /// How long changes that had arrived waited to be read: the tool's own part of `seen`.
+    var waited: Quantiles?
+    var answered: Quantiles?
+    var first: Quantiles?
+    var last: Quantiles?
+    var holdSeconds: Double
+    var residentBytes: Int?
+    var bytesPerClient: Int?
+    /// Of the server, for each message that its clients got while commands were sent.
+    var microsecondsPerChange: Double?
+    var threads: [Report.GeneratorUse.Thread] = []
+    var verdict = Report.Verdict()
+
+    private var taken: [Command] = []
+    private var serverSeconds: Double?
+
+    private enum CodingKeys: String, CodingKey {
+        case tool, version, command, server, clients, connected, failed, lost, reasons, connectSeconds,
+            commands
+        case complete, seen, sample, arrived, waited, answered, first, last, holdSeconds, residentBytes
+        case bytesPerClient, microsecondsPerChange, threads, verdict
+    }
+
+    init(_ options: Options) {
+        server = options.server.url.absoluteString
+        clients = options.following.clients
+        commands = options.following.commands
+        holdSeconds = options.following.hold
+    }
+
+    // MARK: Filling
+
+    mutating func add(_ command: Command) {
+        taken.append(command)
+    }
+
+    mutating func noteMemory(_ before: ProcessFiles.Usage?, _ after: ProcessFiles.Usage?, clients: Int) {
+        guard let before, let after, clients > 0 else { return }
+        residentBytes = after.residentBytes
+        bytesPerClient = (after.residentBytes - before.residentBytes) / clients
+    }
+
+    mutating func noteServer(_ before: ProcessFiles.Usage?, _ after: ProcessFiles.Usage?) {
+        guard let before, let after else { return }
+        serverSeconds = after.processorSeconds - before.processorSeconds
+    }
+
+    mutating func noteUse(
+        _ before: [String: ProcessFiles.ThreadTime], _ after: [String: ProcessFiles.ThreadTime],
+        seconds: Double
+    ) {
+        guard seconds > 0 else { return }
+        threads = after.sorted { $0.key < $1.key }.map { name, time in
+            let earlier = before[name] ?? ProcessFiles.ThreadTime(ran: 0, waited: 0)
+            return Report.GeneratorUse.Thread(
+                name: name, busy: Double(time.ran - earlier.ran) / 1e9 / seconds,
+                waiting: Double(time.waited - earlier.waited) / 1e9 / seconds)
+        }
+    }
+
+    /// Takes in what the threads saw, and judges.
+    mutating func conclude(_ tally: SyncTally) {
+        (connected, failed, lost, reasons) = (tally.connected, tally.failed, tally.lost, tally.reasons)
+        complete = taken.filter(\.isComplete).count
+        seen = Quantiles(milliseconds: tally.seen)
+        sample = Quantiles(milliseconds: tally.sample)
+        arrived = Quantiles(milliseconds: tally.arrived)
+        waited = Quantiles(milliseconds: tally.waited)
+        answered = Quantiles(taken.compactMap(\.answered))
+        first = Quantiles(taken.compactMap(\.first))
+        last = Quantiles(taken.compactMap(\.last))
+        if let serverSeconds, tally.seen.count > 0 {
+            microsecondsPerChange = serverSeconds * 1e6 / Double(tally.seen.count)
+        }
+        judge()
+    }
+
+    private mutating func judge() {
+        if connected < clients {
+            verdict.failures.append("\(clients - connected) of \(clients) did not connect")
+        }
+        if lost > 0 { verdict.failures.append("\(lost) were lost") }
+        if complete < commands {
+            verdict.failures.append("\(commands - complete) of \(commands) commands were not seen by all")
+        }
+        verdict.reasons = Self.voidReasons(seen: seen, waited: waited, threads)
+        verdict.isVoid = !verdict.reasons.isEmpty
+    }
+
+    /// A tool that reads late measures itself.
+    static func voidReasons(
+        seen: Quantiles?, waited: Quantiles?, _ threads: [Report.GeneratorUse.Thread]
+    ) -> [String] {
+        var reasons: [String] = []
+        if let seen, let waited, waited.p95 > max(seen.p95 * longestShare, shortestWait) {
+            reasons.append(
+                "changes that had arrived waited \(Format.short(waited.p95)) ms (p95) to be read, of "
+                    + "\(Format.short(seen.p95)) ms: `arrived` holds, `seen` does not; give the tool more --threads, or "
+                    + "a machine that is not busy")
+        }
+        for thread in threads where thread.busy > VoidRule.busiest {
+            reasons.append("\(thread.name) was busy \(Int(thread.busy * 100)) % of the time")
+        }
+        return reasons
+    }
+
+    /// Of `seen`, that may be the tool's; and what is too short to matter, in milliseconds.
+    private static let longestShare = 0.25
+    private static let shortestWait = 2.0
+
+    // MARK: Writing
+
+    func write(_ options: ReportOptions) throws {
+        let isPiped = options.json == "-"
+        (isPiped ? FileHandle.standardError : FileHandle.standardOutput).write(Data(text.utf8))
+        guard let path = options.json else { return }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        let json = try encoder.encode(self) + Data("\n".utf8)
+        if isPiped { return FileHandle.standardOutput.write(json) }
+        do {
+            try json.write(to: URL(fileURLWithPath: path))
+        } catch {
+            throw RunFailure(description: "cannot write \(path): \((error as NSError).localizedDescription)")
+        }
+    }
+
+    /// A table for the terminal.
+    var text: String {
+        var lines = ["sfu-bench sync \(server)", "\(clients) clients, \(commands) commands", "clients"]
+        lines.append(row("connected", "\(connected) in \(Format.short(connectSeconds)) s"))
+        lines.append(row("failed, lost", "\(failed), \(lost)"))
+        for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) {
+            lines.append(row("  \(count) ×", reason))
+        }
+        lines.append("from a command's first byte, in ms (p50, p95, p99, most)")
+        for (name, values) in [
+            ("change seen by all clients", seen), ("by the sample, read apart", sample),
+            ("change arrived, before it was read", arrived), ("waited to be read", waited),
+            ("command answered", answered), ("first client", first), ("last client", last),
+        ] {
+            guard let values else { continue }
+            let numbers = [values.p50, values.p95, values.p99, values.maximum].map(Format.short)
+            lines.append(row(name, numbers.joined(separator: "  ")))
+        }
+        lines.append(row("commands seen by all", "\(complete) of \(commands)"))
+        lines.append("server")
+        if let bytesPerClient { lines.append(row("memory a client", Format.bytes(bytesPerClient))) }
+        if let microsecondsPerChange {
+            lines.append(row("CPU a change and client", "\(Format.short(microsecondsPerChange)) µs"))
+        }
+        lines.append("this tool")
+        for thread in threads {
+            let use = "busy \(Format.short(thread.busy * 100)) %, waiting for a CPU "
+            lines.append(row(thread.name, use + "\(Format.short(thread.waiting * 100)) %"))
+        }
+        for failure in verdict.failures { lines.append("FAILED: " + failure) }
+        for reason in verdict.reasons { lines.append("VOID: " + reason) }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func row(_ label: String, _ value: String) -> String {
+        "  " + label.padded(to: 42) + value
+    }
+}

@@ -1,0 +1,42 @@
+import Net
+import Synchronization
+
+/// One thread and the followers that it reads.
+final class SyncThread: Sendable {
+    private let waker: Waker
+    private let commands = Mailbox<SyncCommand>(capacity: 16)
+    private let shared: SyncShared
+    private let thread: NativeThread
+
+    init(name: String, cpu: Int?, _ setup: SyncReader.Setup, shared: SyncShared) throws(NetError) {
+        let waker = try Waker()
+        let commands = commands
+        self.waker = waker
+        self.shared = shared
+        thread = try NativeThread(name: name, cpu: cpu) {
+            guard let reader = try? SyncReader(setup, shared: shared, waker: waker) else {
+                return shared.tally.withLock { $0.failed += setup.followers }
+            }
+            var batch: [SyncCommand] = []
+            while !shared.isStopped.load(ordering: .acquiring) {
+                waker.clear()
+                _ = commands.swap(into: &batch)
+                for command in batch { reader.send(command) }
+                batch.removeAll(keepingCapacity: true)
+                reader.turn()
+            }
+        }
+    }
+
+    func send(_ command: SyncCommand) {
+        _ = commands.post(command)
+        waker.wake()
+    }
+
+    /// Ends the thread, and with it its connections.
+    func stop() {
+        shared.isStopped.store(true, ordering: .releasing)
+        waker.wake()
+        thread.join()
+    }
+}
