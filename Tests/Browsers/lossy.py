@@ -1,0 +1,141 @@
+"""A bad network between a browser and the server: a proxy that loses datagrams, and that can be cut for a while.
+
+Pages come through its HTTP port, and their media through one UDP port for each of the server's workers: `rewrite` puts
+those into the server's answers. Publishers go to the server directly.
+"""
+
+from __future__ import annotations
+
+import random
+import selectors
+import socket
+import threading
+from contextlib import suppress
+from typing import Any
+
+from server import Server
+
+#: Every candidate of an answer gets the proxy's port for that of the worker; those for TCP are taken away.
+REWRITE = """() => {
+    const ports = PORTS;
+    const original = RTCPeerConnection.prototype.setRemoteDescription;
+    RTCPeerConnection.prototype.setRemoteDescription = function (description) {
+        const sdp = description.sdp.split(/(?<=\\r\\n)/).map(line => {
+            const found = line.match(/^(a=candidate:\\S+ \\d+ (\\S+) \\d+ \\S+) (\\d+) (.*)/is);
+            if (!found) return line;
+            const [, head, protocol, port, rest] = found;
+            return protocol.toLowerCase() === 'udp' && port in ports ? `${head} ${ports[port]} ${rest}` : '';
+        }).join('');
+        return original.call(this, { type: description.type, sdp });
+    };
+}"""
+WORKERS = 8
+
+
+class LossyPath:
+    """Loses this share of the datagrams, each way; nothing passes while it is cut."""
+
+    def __init__(self, server: Server, loss: float, seed: int) -> None:
+        self._loss = loss
+        self._chance = random.Random(seed)
+        self._selector = selectors.DefaultSelector()
+        self._ends: list[socket.socket] = []
+        #: Towards the server, one for each address of a client and port of the server.
+        self._ways: dict[tuple[int, Any], socket.socket] = {}
+        self._is_over = False
+        self._passable = threading.Event()
+        self._passable.set()
+        self.passed = 0
+        self.lost = 0
+        fronts = {}
+        for port in range(server.udp_port, server.udp_port + WORKERS):
+            front = self._socket(socket.SOCK_DGRAM)
+            fronts[port] = front.getsockname()[1]
+            self._selector.register(front, selectors.EVENT_READ, (front, None, port))
+        self.rewrite = REWRITE.replace("PORTS", str(fronts))
+        self._http = self._socket(socket.SOCK_STREAM)
+        self._http.listen()
+        self._target = ("127.0.0.1", server.http_port)
+        self.origin = f"http://127.0.0.1:{self._http.getsockname()[1]}"
+        self._threads = [threading.Thread(target=run, daemon=True) for run in (self._pass_datagrams, self._accept)]
+        for thread in self._threads:
+            thread.start()
+
+    def cut(self) -> None:
+        self._passable.clear()
+
+    def mend(self) -> None:
+        self._passable.set()
+
+    def close(self) -> None:
+        self._is_over = True
+        self._passable.set()
+        # A socket that another thread reads is woken by this, and not by being closed.
+        for end in self._ends:
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+        for thread in self._threads:
+            thread.join(5)
+        for end in [*self._ends, *self._ways.values()]:
+            end.close()
+        self._selector.close()
+
+    def _socket(self, kind: socket.SocketKind) -> socket.socket:
+        end = socket.socket(socket.AF_INET, kind)
+        # Firefox has no way to the loopback address; what comes to another one is answered from there.
+        end.bind(("0.0.0.0", 0))
+        self._ends.append(end)
+        return end
+
+    # Media.
+
+    def _pass_datagrams(self) -> None:
+        while not self._is_over:
+            for key, _ in self._selector.select(timeout=0.2):
+                front, client, port = key.data
+                with suppress(OSError):
+                    datagram, sender = key.fileobj.recvfrom(65_536)  # type: ignore[union-attr]
+                    if not self._passable.is_set() or self._chance.random() < self._loss:
+                        self.lost += 1
+                        continue
+                    self.passed += 1
+                    if client is None:
+                        self._way(front, sender, port).send(datagram)
+                    else:
+                        front.sendto(datagram, client)
+
+    def _way(self, front: socket.socket, client: Any, port: int) -> socket.socket:
+        known = self._ways.get((port, client))
+        if known is not None:
+            return known
+        way = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        way.connect(("127.0.0.1", port))
+        self._ways[port, client] = way
+        self._selector.register(way, selectors.EVENT_READ, (front, client, port))
+        return way
+
+    # Pages, requests and WebSockets.
+
+    def _accept(self) -> None:
+        with suppress(OSError):
+            while not self._is_over:
+                client, _ = self._http.accept()
+                try:
+                    server = socket.create_connection(self._target)
+                except OSError:
+                    client.close()
+                    continue
+                self._ends += [client, server]
+                for source, sink in ((client, server), (server, client)):
+                    thread = threading.Thread(target=self._pump, args=(source, sink), daemon=True)
+                    self._threads.append(thread)
+                    thread.start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while chunk := source.recv(65_536):
+                # TCP loses nothing: what is cut comes late.
+                self._passable.wait()
+                sink.sendall(chunk)
+        with suppress(OSError):
+            sink.shutdown(socket.SHUT_WR)
