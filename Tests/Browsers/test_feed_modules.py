@@ -300,3 +300,32 @@ def test_frames_of_an_earlier_stream_are_told_apart(page) -> None:
         peer.slots(null, ['s3', 'full']);
         return [first, direct, feed.slots[1].since === -Infinity, feed.slotOf('s3').index, feed.slotOf('s2')];
     }""") == [True, True, True, 1, None]
+
+
+#: Shows frames that were received at some time, at some time after a slot changed; tells whether the video is seen then.
+FRAMES = """async frames => {
+    const {Side} = await import('/assets/feed/side.js');
+    const side = new Side(), start = 10_000;
+    let now = start, next = null;
+    performance.now = () => now;
+    side.video.requestVideoFrameCallback = callback => { next = callback; return 1; };
+    side.video.cancelVideoFrameCallback = () => { next = null; };
+    side.video.play = async () => {};
+    side.show({id: 'new', title: 'New'});
+    side.attach({index: 0, media: new MediaStream(), stream: 'new', quality: 'full', since: start});
+    return frames.map(([after, received]) => {
+        now = start + after;
+        const callback = next;
+        next = null;
+        callback?.(now, {receiveTime: start + received});
+        return side.isUncovered;
+    });
+}"""
+
+
+def test_a_late_frame_of_the_story_before_is_not_shown(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz") as page:
+        # Decoded late, as behind a bad network.
+        assert page.evaluate(FRAMES, [[20, -30], [900, -1], [2500, -1], [2520, 2510]]) == [False, False, False, True]
+        # One that stands still has no other.
+        assert page.evaluate(FRAMES, [[20, -30], [4100, -1]]) == [False, True]

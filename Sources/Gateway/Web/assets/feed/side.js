@@ -14,6 +14,12 @@ const HASH_SIZE = 32;
 const FILL_RATIO = 1.5;
 /** Frames that tell no time of reception are trusted after this time, in milliseconds. */
 const TRUST_MS = 400;
+/**
+ * A frame that was received before its slot changed is taken for the story's after this time only, in milliseconds: a
+ * bad network and a busy machine let frames of the story before come late, but a picture that stands still may have no
+ * other.
+ */
+const STILL_MS = 4000;
 
 /**
  * @typedef {import("./list.js").Story} Story
@@ -158,7 +164,7 @@ export class Side extends EventTarget {
       const awaited = this.#awaited;
       if (!awaited) return;
       const received = frame.receiveTime ?? (now - awaited.at > TRUST_MS ? Infinity : -Infinity);
-      const isLate = performance.now() - awaited.at > 2 * TRUST_MS;
+      const isLate = performance.now() - awaited.at > STILL_MS;
       if (received < awaited.since && !isLate) return this.#listen();
       this.#awaited = null;
       this.isUncovered = true;
