@@ -1,4 +1,5 @@
 import Base
+import Foundation
 import TestSupport
 import Testing
 import Wire
@@ -7,7 +8,7 @@ import Wire
 @testable import Transcoder
 
 /// A machine, what it wrote, and a publisher who sends 30 pictures and 50 packets of sound a second.
-private struct Studio {
+struct Studio {
     var machine: RecordingMachine
     var file: [UInt8] = []
     var reports: [RecordingReport] = []
@@ -16,8 +17,10 @@ private struct Studio {
     /// How long the file was, and how long it played, whenever it was complete so far.
     var flushes: [(size: Int, milliseconds: Int64)] = []
     var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    let video = InputID(number: 1)
-    let audio = InputID(number: 2)
+    var video = InputID(number: 1)
+    var audio = InputID(number: 2)
+    /// Where time stamps begin.
+    var shift: UInt32 = 0
     var codec = InputCodec.vp8
     var frames = 0
     var packets = 0
@@ -70,7 +73,8 @@ private struct Studio {
         frames += 1
         if isLost { return }
         let packet = InputPacket(
-            sequenceNumber: number, timestamp: UInt32(truncatingIfNeeded: number * 3_000), marker: true,
+            sequenceNumber: number, timestamp: UInt32(truncatingIfNeeded: number * 3_000) &+ shift,
+            marker: true,
             codec: codec, isEntryPoint: isKeyFrame, arrival: now, captured: now - .milliseconds(40),
             payload: payload(isKeyFrame: isKeyFrame))
         machine.take(packet, of: video, at: now)
@@ -79,7 +83,7 @@ private struct Studio {
 
     mutating func sendSound() {
         let packet = InputPacket(
-            sequenceNumber: Int64(packets), timestamp: UInt32(truncatingIfNeeded: packets * 960),
+            sequenceNumber: Int64(packets), timestamp: UInt32(truncatingIfNeeded: packets * 960) &+ shift,
             marker: false, codec: .opus, isEntryPoint: true, arrival: now,
             captured: now - .milliseconds(20), payload: [0xFC, 1, 2, 3])
         packets += 1
@@ -98,6 +102,17 @@ private struct Studio {
             machine.advance(to: now)
             settle()
         }
+    }
+
+    /// Everything comes from other sources now.
+    mutating func change() {
+        machine.close(video)
+        machine.close(audio)
+        (video, audio) = (InputID(number: video.number + 2), InputID(number: audio.number + 2))
+        machine.open(video)
+        machine.open(audio)
+        shift = shift &+ 1_500_000_000
+        (frames, packets) = (0, 0)
     }
 
     mutating func stop() {
@@ -234,6 +249,40 @@ private struct Studio {
             return
         }
         #expect((4_900...5_200).contains(milliseconds))
+    }
+
+    @Test func `goes on when picture and sound come from elsewhere`() throws {
+        var studio = Studio()
+        studio.play(20)
+        studio.change()
+        studio.play(20)
+        studio.change()
+        studio.play(20)
+        studio.stop()
+        guard case .finished(let milliseconds, .stopped)? = studio.reports.last else {
+            Issue.record("it did not end: \(studio.reports)")
+            return
+        }
+        #expect((5_800...6_200).contains(milliseconds))
+        let lengths = studio.flushes.map(\.milliseconds)
+        #expect(zip(lengths, lengths.dropFirst()).allSatisfy { $1 - $0 < 1_000 })
+        // Three packets of sound in five of a picture's and its own.
+        let path = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).webm")
+        try Data(studio.file).write(to: path)
+        defer { try? FileManager.default.removeItem(at: path) }
+        let sizes = try SampleVideo.ffmpeg(["-i", path.path, "-map", "0:a", "-c", "copy", "-f", "data", "-"])
+            .count
+        #expect((290 * 4...302 * 4).contains(sizes))
+    }
+
+    @Test func `is made no hours long by a sender's leaps`() throws {
+        var studio = Studio()
+        for _ in 0..<6 {
+            studio.play(10)
+            studio.shift = studio.shift &+ 1_300_000_000
+        }
+        studio.stop()
+        #expect(studio.outline(studio.file).milliseconds < 30_000)
     }
 
     @Test func `does without sound that does not come`() {

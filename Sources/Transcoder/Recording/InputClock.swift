@@ -51,6 +51,11 @@ struct InputClock {
         }
     }
 
+    /// The next packet is another clock's.
+    mutating func forget() {
+        epoch = nil
+    }
+
     /// Whether a packet of this epoch follows what came before.
     func isNew(_ epoch: UInt32) -> Bool { self.epoch != nil && self.epoch != epoch }
 

@@ -49,6 +49,7 @@ struct RecordingMachine {
     private var actions: [Action] = []
     private var inputs: Set<InputID> = []
     private var videoInput: InputID?
+    private var audioInput: InputID?
     private var assembler = FrameAssembler()
     private var order = PacketOrder()
     private var video = RecordingTrack(rate: 90_000)
@@ -76,15 +77,19 @@ struct RecordingMachine {
     mutating func close(_ input: InputID) {
         inputs.remove(input)
         if videoInput == input { videoInput = nil }
+        if audioInput == input { audioInput = nil }
     }
 
     mutating func take(_ packet: InputPacket, of input: InputID, at now: MonotonicTime) {
         guard inputs.contains(input), !isOver else { return }
         firstArrival = firstArrival ?? now
         if let codec = packet.codec.video {
+            guard input.number >= videoInput?.number ?? 0 else { return }
             if videoInput != input {
                 videoInput = input
                 assembler = FrameAssembler()
+                // Another source's numbers have nothing to do with these.
+                video.change()
             }
             if packet.isEntryPoint {
                 let info = try? VideoPayload.describe(
@@ -95,6 +100,12 @@ struct RecordingMachine {
             keep(assembler.insert(packet, at: now))
             askForKeyFrame(at: now)
         } else {
+            guard input.number >= audioInput?.number ?? 0 else { return }
+            if audioInput != input {
+                audioInput = input
+                order = PacketOrder()
+                audio.change()
+            }
             audio.note(packet)
             for packet in order.insert(packet, at: now) { audio.append(packet) }
         }

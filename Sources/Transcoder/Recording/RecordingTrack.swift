@@ -16,6 +16,9 @@ struct RecordingTrack {
         fileprivate var time: MonotonicTime?
     }
 
+    /// Nothing is shown so much earlier or later than it came.
+    private static let credible = Duration.seconds(10)
+
     /// So many frames are kept at most while the other track is waited for.
     private static let limit = 2_000
 
@@ -32,7 +35,17 @@ struct RecordingTrack {
     var isEmpty: Bool { taken == samples.count }
     var first: Sample? { isEmpty ? nil : samples[taken] }
 
-    func time(of sample: Sample) -> MonotonicTime { sample.time ?? clock.time(of: sample.ticks) }
+    func time(of sample: Sample) -> MonotonicTime {
+        let time = sample.time ?? clock.time(of: sample.ticks)
+        // Senders may say what they like; no leap of theirs makes hours of a minute.
+        return min(max(time, sample.arrival - Self.credible), sample.arrival + Self.credible)
+    }
+
+    /// What comes now is from elsewhere.
+    mutating func change() {
+        settle()
+        clock.forget()
+    }
 
     /// Takes notice of a packet's time.
     mutating func note(_ packet: InputPacket) {
