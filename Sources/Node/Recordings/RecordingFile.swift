@@ -129,9 +129,10 @@ final class RecordingFile: Sendable {
             state.hasFailed = true
             return (state.path, state.container, state.status)
         }
-        guard let path, !status.isComplete, let length = RecordingRepair.repair(path, container) else {
-            return
-        }
+        // An MP4 file has tables once it is complete, and not before.
+        guard let path, !status.isComplete || container == "mp4",
+            let length = RecordingRepair.repair(path, container)
+        else { return }
         state.withLock { state in
             // What the muxer said is exact, as far as it goes.
             state.status.milliseconds = max(state.status.milliseconds, length.milliseconds)

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Mends a recording whose writer ended before the file did: takes off what is not whole, and finds out how long it
-/// plays.
+/// Mends a recording whose writer ended before the file did: takes off what is not whole, finds out how long it plays,
+/// and tells players.
 enum RecordingRepair {
     struct Length: Equatable {
         let milliseconds: Int64
@@ -27,8 +27,9 @@ enum RecordingRepair {
             guard pwrite(descriptor, patch.bytes, patch.bytes.count, off_t(patch.offset)) == patch.bytes.count
             else { return nil }
         }
+        let length = container == "mp4" ? MP4Completion.complete(descriptor, size: outline.end, source) : nil
         fsync(descriptor)
-        return Length(milliseconds: outline.milliseconds, size: outline.end)
+        return Length(milliseconds: outline.milliseconds, size: length ?? outline.end)
     }
 }
 

@@ -1,0 +1,155 @@
+import Glibc
+
+/// Makes of a fragmented MP4 file one whose length players know, and in which all of them can jump.
+///
+/// While a file grows, each fragment tells of its own frames, so that a crash costs the last one alone. Once nothing
+/// more comes, tables of all frames are appended; then what they replace is marked as free. Whatever ends this half-way
+/// leaves a file that plays, and that can be completed later.
+/// - Source: ISO/IEC 14496-12 §8.2 (movie), §8.6.1 (time), §8.6.6 (elst), §8.7 (places), §8.1.2 (free).
+enum MP4Completion {
+    /// - Parameter size: of the file.
+    /// - Returns: its size now; nil if it is as it was.
+    static func complete(
+        _ descriptor: CInt, size: Int64, _ source: (Int64, Int) -> [UInt8]
+    ) -> Int64? {
+        let fragments = MP4Fragments(size, source)
+        guard let moov = fragments.moov else { return nil }
+        var end = size
+        if !fragments.isWhole {
+            guard let tables = tables(fragments), ftruncate(descriptor, off_t(fragments.end)) == 0 else {
+                return nil
+            }
+            guard write(descriptor, tables, at: fragments.end), fsync(descriptor) == 0 else {
+                // No room for the tables: it plays without.
+                ftruncate(descriptor, off_t(fragments.end))
+                return fragments.end
+            }
+            guard free(moov.box, descriptor), fsync(descriptor) == 0 else { return nil }
+            end = fragments.end + Int64(tables.count)
+        }
+        for moof in fragments.moofs { _ = free(moof, descriptor) }
+        return end
+    }
+
+    private static func write(_ descriptor: CInt, _ bytes: [UInt8], at offset: Int64) -> Bool {
+        var place = 0
+        while place < bytes.count {
+            let count = bytes.withUnsafeBytes { buffer in
+                pwrite(
+                    descriptor, buffer.baseAddress.map { $0 + place }, bytes.count - place,
+                    off_t(offset) + off_t(place))
+            }
+            guard count > 0 else { return false }
+            place += count
+        }
+        return true
+    }
+
+    private static func free(_ box: MP4Boxes.Box, _ descriptor: CInt) -> Bool {
+        write(descriptor, Array("free".utf8), at: box.start + 4)
+    }
+
+    // MARK: Tables
+
+    /// The `moov` of all frames; nil if there are none.
+    static func tables(_ fragments: MP4Fragments) -> [UInt8]? {
+        guard let old = fragments.moov?.bytes, let mvhd = MP4Boxes.children(old, "mvhd").first,
+            mvhd.first == 0, mvhd.count >= 100
+        else { return nil }
+        let scale = MP4Boxes.number(mvhd, 12, 4)
+        let tracks = fragments.tracks.sorted { $0.key < $1.key }.map(\.value)
+            .filter { !$0.sizes.isEmpty && $0.scale > 0 }
+        guard scale > 0, !tracks.isEmpty else { return nil }
+        let ends = tracks.map { $0.end / $0.scale &* scale &+ $0.end % $0.scale &* scale / $0.scale }
+        var header = mvhd
+        header.replaceSubrange(16..<20, with: bytes(UInt32(clamping: ends.max() ?? 0)))
+        var body = box("mvhd", header)
+        for (track, end) in zip(tracks, ends) {
+            guard let trak = trak(track, end: end, movieScale: scale) else { return nil }
+            body += trak
+        }
+        return box("moov", body)
+    }
+
+    private static func trak(_ track: MP4Fragments.Track, end: UInt64, movieScale: UInt64) -> [UInt8]? {
+        guard var tkhd = MP4Boxes.children(track.trak, "tkhd").first, tkhd.first == 0, tkhd.count >= 84,
+            let mdia = MP4Boxes.children(track.trak, "mdia").first,
+            let mdhd = MP4Boxes.children(mdia, "mdhd").first, mdhd.first == 0, mdhd.count >= 24,
+            let hdlr = MP4Boxes.children(mdia, "hdlr").first,
+            let minf = MP4Boxes.children(mdia, "minf").first,
+            let stbl = MP4Boxes.children(minf, "stbl").first,
+            let stsd = MP4Boxes.children(stbl, "stsd").first
+        else { return nil }
+        let first = track.first ?? 0
+        let length = track.end &- first
+        tkhd.replaceSubrange(20..<24, with: bytes(UInt32(clamping: end)))
+        // Version 1: 32 bits of 90 kHz last half a day.
+        let times = [1, 0, 0, 0] + bytes(MP4Boxes.number(mdhd, 4, 4)) + bytes(MP4Boxes.number(mdhd, 8, 4))
+        let newMdhd = times + mdhd[12..<16] + bytes(length) + mdhd[20..<24]
+        var media: [UInt8] = []
+        for kind in ["vmhd", "smhd", "dinf"] {
+            for child in MP4Boxes.children(minf, kind) { media += box(kind, child) }
+        }
+        media += box("stbl", box("stsd", stsd) + frames(track))
+        let empty = first / track.scale &* movieScale &+ first % track.scale &* movieScale / track.scale
+        return box(
+            "trak",
+            box("tkhd", tkhd) + (empty > 0 ? edits(empty: empty, length: end &- min(empty, end)) : [])
+                + box("mdia", box("mdhd", newMdhd) + box("hdlr", hdlr) + box("minf", media)))
+    }
+
+    /// A track that begins later than the others.
+    private static func edits(empty: UInt64, length: UInt64) -> [UInt8] {
+        let rate: [UInt8] = [0, 1, 0, 0]
+        let nothing = bytes(empty) + bytes(UInt64.max) + rate
+        return box(
+            "edts",
+            box("elst", [1, 0, 0, 0] + bytes(UInt32(2)) + nothing + bytes(length) + bytes(UInt64(0)) + rate))
+    }
+
+    private static func frames(_ track: MP4Fragments.Track) -> [UInt8] {
+        var steps = track.steps
+        MP4Fragments.Track.extend(&steps, by: UInt32(clamping: track.lastDuration))
+        var result = box("stts", table(steps))
+        if track.shifts.contains(where: { $0.value != 0 }) {
+            result += box("ctts", table(track.shifts, version: 1))
+        }
+        if track.syncs.count < track.sizes.count { result += box("stss", table(track.syncs)) }
+        var runs: [(first: UInt32, count: UInt32)] = []
+        for (index, chunk) in track.chunks.enumerated() where runs.last?.count != chunk.count {
+            runs.append((UInt32(index + 1), chunk.count))
+        }
+        result += box(
+            "stsc",
+            bytes(UInt32(0)) + bytes(UInt32(runs.count))
+                + runs.flatMap { bytes($0.first) + bytes($0.count) + bytes(UInt32(1)) })
+        result += box("stsz", bytes(UInt32(0)) + table(track.sizes))
+        let places = track.chunks.flatMap { bytes(UInt64(clamping: $0.offset)) }
+        return result + box("co64", bytes(UInt32(0)) + bytes(UInt32(track.chunks.count)) + places)
+    }
+
+    private static func table(_ runs: [(count: UInt32, value: UInt32)], version: UInt8 = 0) -> [UInt8] {
+        var result = [version, 0, 0, 0] + bytes(UInt32(runs.count))
+        result.reserveCapacity(8 + runs.count * 8)
+        for run in runs { result += bytes(run.count) + bytes(run.value) }
+        return result
+    }
+
+    /// Without version and flags before its second number, where it has one.
+    private static func table(_ values: [UInt32]) -> [UInt8] {
+        var result = bytes(UInt32(0)) + bytes(UInt32(values.count))
+        result.reserveCapacity(8 + values.count * 4)
+        for value in values { result += bytes(value) }
+        return result
+    }
+
+    private static func box(_ type: String, _ body: [UInt8]) -> [UInt8] {
+        bytes(UInt32(clamping: body.count + 8)) + Array(type.utf8) + body
+    }
+
+    private static func bytes<Value: FixedWidthInteger>(_ value: Value) -> [UInt8] {
+        stride(from: Value.bitWidth - 8, through: 0, by: -8).map {
+            UInt8(truncatingIfNeeded: value >> Value($0))
+        }
+    }
+}
