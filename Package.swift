@@ -121,6 +121,9 @@ let package = Package(
         .executableTarget(
             name: "composition-trial", dependencies: ["Base", "CLinux", "Codecs", "Transcoder"],
             path: "Tests/CompositionTrial", swiftSettings: common),
+        .executableTarget(
+            name: "transcoder-trial", dependencies: ["Transcoder"], path: "Tests/TranscoderTrial",
+            swiftSettings: common),
         .testTarget(
             name: "WireTests", dependencies: ["Base", "Wire", "TestSupport", "MallocCounter"],
             swiftSettings: common),
@@ -135,7 +138,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "TranscoderTests",
-            dependencies: ["Base", "Wire", "Codecs", "Transcoder", "TestSupport", "rostrum"],
+            dependencies: [
+                "Base", "Wire", "Codecs", "Transcoder", "TestSupport", "rostrum", "transcoder-trial",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "TestSupport"],

@@ -161,6 +161,38 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
         #expect(supervisor.statistics.cpuNanoseconds > 0)
     }
 
+    @Test func `decodes no longer what killed it three times, and all the rest`() async throws {
+        let supervisor = supervisor { $0.executable = BuiltProducts.path("transcoder-trial") }
+        defer { supervisor.stop() }
+        let frame = try #require(try SampleVideo.frames(.vp8).first)
+        let good = PreviewRequest(source: SourceKey(number: 1), codec: .vp8, payloads: payloads(.vp8, frame))
+        let poison = PreviewRequest(
+            source: SourceKey(number: 2), codec: .vp8, payloads: [Array("poison".utf8)])
+        for round in 1...3 {
+            #expect(!supervisor.refuses(poison.source))
+            let events = Events()
+            #expect(supervisor.begin(.preview, poison.bytes, decoding: poison.source, events.handler) != nil)
+            #expect(try await events.next() == .lost)
+            #expect(supervisor.statistics.deaths == UInt64(round))
+            let others = Events()
+            #expect(supervisor.begin(.preview, good.bytes, decoding: good.source, others.handler) != nil)
+            #expect(try await others.picture() != nil)
+        }
+        #expect(supervisor.refuses(poison.source) && !supervisor.refuses(good.source))
+        #expect(supervisor.begin(.preview, poison.bytes, decoding: poison.source) { _ in } == nil)
+        let job = try #require(
+            supervisor.begin(.recording, RecordingRequest(expectsVideo: true, expectsAudio: false).bytes) {
+                _ in
+            })
+        #expect(supervisor.open(for: job, from: poison.source, .vp8) == nil)
+        #expect(supervisor.open(for: job, from: good.source, .vp8) != nil)
+        #expect(supervisor.statistics.refusedSources == 1)
+        let others = Events()
+        #expect(supervisor.begin(.preview, good.bytes, decoding: good.source, others.handler) != nil)
+        #expect(try await others.picture() != nil)
+        #expect(supervisor.statistics.deaths == 3)
+    }
+
     @Test func `is confined`() async throws {
         let supervisor = supervisor()
         defer { supervisor.stop() }

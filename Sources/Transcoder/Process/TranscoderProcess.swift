@@ -12,20 +12,29 @@ package final class TranscoderProcess {
     private static let jobLimit = 4_096
     private static let inputLimit = 16_384
 
+    /// Makes a job; nil for what is not understood.
+    package typealias Maker = (JobKind, [UInt8], JobEnvironment) -> (any TranscoderJob)?
+
     private let outlet: Outlet
     private let register: DecodingRegister
+    private let make: Maker
     private var jobs: [JobID: any TranscoderJob] = [:]
     private var inputs: [InputID: JobID] = [:]
 
-    private init(outlet: Outlet, register: DecodingRegister) {
+    private init(outlet: Outlet, register: DecodingRegister, make: @escaping Maker) {
         self.outlet = outlet
+        self.make = make
         self.register = register
     }
 
     /// The whole life of `rostrum transcoder`.
-    /// - Parameter arguments: the server's process id.
+    /// - Parameters:
+    ///   - arguments: the server's process id.
+    ///   - special: jobs that are made otherwise than usual, for tests.
     /// - Returns: the exit status.
-    package static func run(_ arguments: [String]) -> Int32 {
+    package static func run(
+        _ arguments: [String], special: @escaping Maker = { _, _, _ in nil }
+    ) -> Int32 {
         guard arguments.count == 1, let parent = arguments.first.flatMap({ Int32($0) }),
             let register = DecodingRegister(descriptor: registerMemory)
         else { return 2 }
@@ -35,7 +44,9 @@ package final class TranscoderProcess {
         if !refusals.isEmpty {
             outlet.log(.warning, "transcoder.unconfined", refusals.joined(separator: ", "))
         }
-        let process = TranscoderProcess(outlet: outlet, register: register)
+        let process = TranscoderProcess(outlet: outlet, register: register) {
+            special($0, $1, $2) ?? JobFactory.make($0, $1, $2)
+        }
         return process.loop() ? 0 : 1
     }
 
@@ -75,7 +86,7 @@ package final class TranscoderProcess {
         case .begin(let id, let kind, let body):
             let environment = JobEnvironment(id: id, outlet: outlet, register: register)
             guard jobs[id] == nil, jobs.count < Self.jobLimit,
-                let job = JobFactory.make(kind, body, environment)
+                let job = make(kind, body, environment)
             else {
                 outlet.send(.ended(id))
                 return true
