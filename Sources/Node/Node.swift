@@ -52,6 +52,8 @@ package actor Node {
     /// Programmes whose picture is a pause picture, and the files that hosts chose for that.
     var pauses: [StreamID: PausedProgramme] = [:]
     var pausePictures: [StreamID: [UInt8]] = [:]
+    /// Nil where nothing is kept on a disk.
+    let pauseShelf: PausePictureShelf?
     let pauseEvents = AsyncStream.makeStream(of: (StreamID, PauseEvent).self)
     private let effects: AsyncStream<(StageEffect, StreamID)>
     var feedDesk: FeedDesk
@@ -131,6 +133,8 @@ package actor Node {
                 limit: configuration.previewMemory, taps: taps, now: { Moment.now() },
                 post: { started[$0].post($1) })
         }
+        pauseShelf =
+            transcoder == nil ? nil : configuration.pausePictures.map { PausePictureShelf(directory: $0) }
         recordings = transcoder.flatMap { [taps, started] transcoder in
             configuration.recordings.map {
                 RecordingDesk(
@@ -162,6 +166,7 @@ package actor Node {
         presenceKeeper = Task { [presenceChanges, weak self] in
             for await change in presenceChanges { await self?.carryOut(change) }
         }
+        await beginPausePictures()
         await beginRecordings()
         housekeeping = Task { [weak self] in
             while !Task.isCancelled {

@@ -43,6 +43,8 @@ package struct NodeConfiguration: Sendable {
     package var previewKey: Secret<[UInt8]>?
     /// Where recordings are kept; nil for nowhere.
     package var recordings: RecordingSettings?
+    /// Where pause pictures that hosts choose are kept over a restart; nil for nowhere.
+    package var pausePictures: String?
     /// Bytes of previews that are kept.
     package var previewMemory = 64 << 20
 

@@ -98,11 +98,12 @@ struct Server: Sendable {
         result.advertisesLoopback = configuration.isDevelopment
         result.createsStreamsOnPublish = configuration.isDevelopment
         result.reportsEvents = configuration.webhooks != nil
-        result.transcoder = TranscoderSettings()
+        result.transcoder = configuration.transcoding == .on ? TranscoderSettings() : nil
         result.compositionLimit = configuration.maximumCompositions
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")
         }
+        result.pausePictures = configuration.dataDirectory.map { "\($0)/pause-pictures" }
         return result
     }
 

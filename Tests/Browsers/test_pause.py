@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from aiortc_client import HEIGHT, WIDTH, Aiortc
-from drivers import wait_until
+from drivers import Browser, wait_until
 from server import Server
+from stage import join, wait_for_colour
 
 
 @pytest.fixture
@@ -86,3 +90,67 @@ def test_only_the_host_chooses_and_only_pictures(aiortc: Aiortc, server: Server,
     assert put(server, stream, good) == 204
     headers = {"Authorization": f"Bearer {server.token(stream)}"}
     assert server.request("DELETE", f"/v1/streams/{stream}/pause-picture", None, headers)[0] == 204
+
+
+def test_in_the_feed_too(aiortc: Aiortc, chromium: Browser, server: Server, stream: str) -> None:
+    aiortc.publish(server, stream)
+    wait_until(lambda: server.request("GET", f"/v1/streams/{stream}")[0] == 200, 10, "there is a stream")
+    assert put(server, stream, picture(200, 100, "png")) == 204
+    with chromium.open(f"{server.origin}/?stream={stream}") as viewer:
+        shown = """(width, height) => [...document.querySelectorAll('video')]
+            .some(video => video.videoWidth === width && video.videoHeight === height)"""
+        viewer.wait_for(shown, WIDTH, HEIGHT, seconds=20, what="the camera is seen in the feed")
+        set_paused(server, stream, True)
+        viewer.wait_for(shown, 200, 100, seconds=15, what="the pause picture is seen in the feed")
+        set_paused(server, stream, False)
+        viewer.wait_for(shown, WIDTH, HEIGHT, seconds=15, what="the camera is back")
+
+
+def test_when_whoever_speaks_has_no_camera(chromium: Browser, server: Server, stream: str) -> None:
+    headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+    body = json.dumps({"title": "Talk", "programme": "active-speaker"}).encode()
+    assert server.request("POST", "/v1/streams", body, headers)[0] == 201
+    assert server.request("POST", f"/v1/streams/{stream}/live", b"", headers)[0] == 200
+    join(chromium, server, stream, "ann", role="host", audio=0, video=0, volume=0)
+    join(chromium, server, stream, "bob", audio=0, video=0)
+    viewer = join(chromium, server, stream, "dan", role="viewer", audio=1, video=1, publishes=False)
+    mid, = viewer.evaluate("() => Object.keys(speaker.videos)")
+    wait_for_colour(viewer, mid, "bob", seconds=20)
+    assert put(server, stream, picture(200, 100, "png")) == 204
+    token = server.token(stream, "speaker", "Bob")
+
+    def set_camera(is_off: bool) -> None:
+        status, _, answer = server.request(
+            "PATCH", f"/v1/streams/{stream}/speakers/bob", json.dumps({"videoMuted": is_off}).encode(),
+            {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+        assert status == 200, answer
+
+    width = "(mid, width) => speaker.videos[mid].videoWidth === width"
+    set_camera(True)
+    viewer.wait_for(width, mid, 200, seconds=15, what="the pause picture stands for Bob")
+    set_camera(False)
+    viewer.wait_for(width, mid, 640, seconds=15, what="Bob is seen again")
+    wait_for_colour(viewer, mid, "bob")
+
+
+def test_a_choice_outlives_a_restart(aiortc: Aiortc, stream: str, tmp_path: Path) -> None:
+    server = Server(tmp_path / "server.log", "--data", str(tmp_path / "data"))
+    try:
+        headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+        assert server.request("POST", "/v1/streams", b'{"title": "Kept"}', headers)[0] == 201
+        assert server.request("POST", f"/v1/streams/{stream}/live", b"", headers)[0] == 200
+        assert put(server, stream, picture(200, 100, "png")) == 204
+        os.kill(server.pid, signal.SIGKILL)
+        wait_until(lambda: not server.is_running, 5, "it is gone")
+        server.start()
+        aiortc.publish(server, stream)
+        player = aiortc.play(server, stream)
+        wait_until(lambda: (WIDTH, HEIGHT) in player.sizes, 20, "the player plays")
+        set_paused(server, stream, True)
+        wait_until(lambda: (200, 100) in player.sizes, 10, "the pause picture is shown")
+        # With the stream it goes.
+        headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+        assert server.request("POST", f"/v1/streams/{stream}/end", b"", headers)[0] == 200
+        wait_until(lambda: not list((tmp_path / "data/pause-pictures").iterdir()), 10, "nothing of it is left")
+    finally:
+        server.stop()

@@ -270,6 +270,14 @@ package struct StageRoom: Sendable {
         }
     }
 
+    /// Whether the picture that viewers get is a screen that somebody shares.
+    package var showsScreen: Bool {
+        guard let track = programmeTrack(.video), let session = programmeSession(.video) else { return false }
+        return members[session]?.tracks.contains { mid, own in
+            own == track && layout.isScreen(StageLayout.Source(session: session, mid: mid))
+        } ?? false
+    }
+
     /// What viewers get of a kind instead of the source's; nil for nothing.
     package func programmeTrack(_ kind: MediaKind) -> PublishedTrack? {
         toldProgramme.first { $0.plan.kind == kind }

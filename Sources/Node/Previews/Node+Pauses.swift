@@ -31,6 +31,12 @@ extension Node {
     /// Bytes of a picture that a host may choose.
     package static let pausePictureLimit = 160 << 10
 
+    /// Takes in what hosts chose before the server was started again.
+    func beginPausePictures() async {
+        let kept = await pauseShelf?.load(limit: Self.pausePictureLimit, total: Self.pausePictureMemory)
+        pausePictures = kept ?? [:]
+    }
+
     /// Looks who is away and who is back; called every second.
     func advancePausePictures() async {
         guard transcoder != nil, !isStopping else { return }
@@ -42,18 +48,30 @@ extension Node {
         for stream in Array(pauses.keys) where streams[stream] == nil { endPause(of: stream) }
         for stream in Array(pausePictures.keys) where directory[stream]?.state == .ended {
             pausePictures[stream] = nil
+            _ = await pauseShelf?.set(nil, of: stream)
         }
         for (stream, pause) in pauses where pause.job == nil { await beginPauseJob(of: stream) }
     }
 
-    /// Whether the programme is the host's own picture, and that is off.
+    /// Whether the programme is somebody's own picture, and that is off.
+    ///
+    /// A shared screen goes on without its owner's camera, and a composition has cards of its own.
     private func wantsPausePicture(_ stream: StreamID) async -> Bool {
-        guard let publisher = streams[stream]?.publisher, let record = sessions[publisher],
-            directory[stream]?.details.programme == .host,
-            record.plan.sources.contains(where: { $0.kind == .video })
-        else { return false }
-        if await hosts[stream]?.isPictureOff == true { return true }
-        guard let room = rooms[stream], record.request.isOnStage else { return false }
+        guard let publisher = streams[stream]?.publisher, let record = sessions[publisher] else {
+            return false
+        }
+        let room = rooms[stream]
+        if let room, room.programmeTrack(.video) != nil {
+            guard !room.showsScreen, let shown = room.programmeSession(.video).flatMap({ sessions[$0] })
+            else {
+                return false
+            }
+            return await hosts[stream]?.isPictureOff(of: shown.request.participant) == true
+                || room.hasLostPicture(of: shown.id)
+        }
+        guard record.plan.sources.contains(where: { $0.kind == .video }) else { return false }
+        if await hosts[stream]?.isPictureOff() == true { return true }
+        guard let room, record.request.isOnStage else { return false }
         return room.hasLostPicture(of: publisher)
     }
 
@@ -125,7 +143,12 @@ extension Node {
     }
 
     func programmeTracks(of stream: StreamID) -> [PublishedTrack] {
-        let chosen = rooms[stream]?.programmeTracks ?? []
+        let room = rooms[stream]
+        let chosen = room?.programmeTracks ?? []
+        // A composition that has just begun.
+        if let room, room.programmeTrack(.video) != nil, room.programmeSession(.video) == nil {
+            return chosen
+        }
         guard let pause = pauses[stream], pause.isPlayable, let track = pause.track else { return chosen }
         return chosen.filter { $0.plan.kind != .video } + [track]
     }
@@ -137,10 +160,15 @@ extension Node {
 
     /// Notes the picture that a host chose; nil for none.
     /// - Returns: false if there is no room for it, or nothing is decoded here.
-    package func setPausePicture(_ file: [UInt8]?, of stream: StreamID) -> Bool {
+    package func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool {
         let others = pausePictures.reduce(0) { $0 + ($1.key == stream ? 0 : $1.value.count) }
         guard transcoder != nil, others + (file?.count ?? 0) <= Self.pausePictureMemory else { return false }
+        let before = pausePictures[stream]
         pausePictures[stream] = file
+        if let pauseShelf, await !pauseShelf.set(file, of: stream) {
+            if pausePictures[stream] == file { pausePictures[stream] = before }
+            return false
+        }
         if let job = pauses[stream]?.job {
             transcoder?.end(job)
             pauses[stream]?.job = nil

@@ -34,10 +34,11 @@ extension StreamHost {
         try? decide { stage, now throws(Rejection) in stage.setSource(source, at: now) }
     }
 
-    /// Whether whoever provides the programme says that their camera is off, or that they are away.
-    var isPictureOff: Bool {
+    /// Whether somebody says that their camera is off, or that they are away.
+    /// - Parameter participant: nil for whoever provides the programme.
+    func isPictureOff(of participant: ParticipantID? = nil) -> Bool {
         guard let committed, committed.phase == .live, let source = stage?.source else { return false }
-        let member = committed.member(source.owner ?? committed.host)
+        let member = committed.member(participant ?? source.owner ?? committed.host)
         return member?.isPaused == true || member?.isVideoMuted == true
     }
 
