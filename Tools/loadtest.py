@@ -56,14 +56,15 @@ def free_ports() -> tuple[int, int]:
 class Server:
     """A `rostrum serve --dev` with one worker, for as long as the `with` block lasts."""
 
-    def __init__(self, cpus: set[int] | None, workers: int = 1) -> None:
+    def __init__(self, cpus: set[int] | None, workers: int = 1, arguments: tuple[str, ...] = ()) -> None:
         http, udp = free_ports()
         self.url = f"http://127.0.0.1:{http}"
         self._data = tempfile.TemporaryDirectory(prefix="rostrum-load-")
         self._process = subprocess.Popen(
             [
                 program("rostrum"), "serve", "--dev", "--workers", str(workers), "--http", f"127.0.0.1:{http}",
-                "--udp", f"127.0.0.1:{udp}", "--data", self._data.name, "--log-level", "error"
+                "--udp", f"127.0.0.1:{udp}", "--data", self._data.name, "--log-level", "error",
+                *arguments,
             ],
             stdout=subprocess.PIPE, text=True, preexec_fn=pinned_to(cpus))
         assert self._process.stdout is not None

@@ -39,9 +39,15 @@ struct Configuration: Sendable {
     var tls: HTTPServerSettings.TLSFiles?
     var iceServers: [GatewaySettings.ICEServer] = []
     var srtpEngine = SRTPEngine.openSSL
+    var transcoding = Transcoding.on
     var isDevelopment: Bool
     var logLevel = Log.Level.info
     var logFormat = LogFormat.text
+
+    /// Whether anything is decoded.
+    enum Transcoding: String, CaseIterable {
+        case on, off
+    }
 
     /// - Parameter processors: how many workers there are by default.
     init(_ values: OptionValues, processors: Int) throws(ConfigurationError) {
@@ -70,6 +76,7 @@ struct Configuration: Sendable {
         tls = try Self.tls(values)
         iceServers = try Self.iceServers(values)
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
+        if let choice: Transcoding = try values.choice("transcoder") { transcoding = choice }
         if let level: Log.Level = try values.choice("log-level") { logLevel = level }
         if let format: LogFormat = try values.choice("log-format") { logFormat = format }
     }
@@ -237,7 +244,8 @@ extension Configuration {
             "viewers = \(viewers.rawValue)",
             "feed-viewers-weight = \(feedWeights.perDoublingOfViewers)",
             "feed-age-weight = \(feedWeights.perHour)", "feed-boost-weight = \(feedWeights.perBoost)",
-            "srtp-engine = \(srtpEngine.rawValue)", "dev = \(isDevelopment)",
+            "srtp-engine = \(srtpEngine.rawValue)", "transcoder = \(transcoding.rawValue)",
+            "dev = \(isDevelopment)",
             "log-level = \(logLevel.rawValue)", "log-format = \(logFormat.rawValue)",
         ]
         if !publicAddresses.isEmpty {

@@ -86,6 +86,10 @@ struct Option: Sendable {
             "srtp-engine", .text, "openssl|libsrtp2", "What encrypts media. Default openssl, which is faster."
         ),
         Option(
+            "transcoder", .text, "on|off",
+            "Whether pictures and sound are decoded, in a process of its own: previews,",
+            "compositions, pause pictures and recordings. Default on."),
+        Option(
             "dev", .toggle, "",
             "For trying out on one machine: a key made at start, and tokens for anyone on",
             "this machine from POST /v1/tokens."),

@@ -75,7 +75,7 @@ import Testing
             "--key-id", "k1", "--secret", "0123456789abcdef0123456789abcdef", "--viewers", "public",
             "--tls-certificate", "a.pem", "--tls-key", "a.key", "--ice-server", "stun:stun.example.org:3478",
             "--ice-server", "turn:turn.example.org?transport=udp,ann,pass,word", "--srtp-engine", "libsrtp2",
-            "--log-level", "debug", "--log-format", "json",
+            "--log-level", "debug", "--log-format", "json", "--transcoder", "off",
         ])
         #expect(configuration.http.description == "[::1]:80")
         #expect(configuration.udp.description == "10.0.0.1:9000")
@@ -95,6 +95,7 @@ import Testing
             ])
         #expect(configuration.iceServers.last?.credential?.exposed == "pass,word")
         #expect(configuration.srtpEngine == .libsrtp2)
+        #expect(configuration.transcoding == .off)
         #expect(configuration.logLevel == .debug)
         #expect(configuration.logFormat == .json)
         #expect(!configuration.isDevelopment)
@@ -190,7 +191,7 @@ import Testing
         (["--dev", "--ice-server", "http://a"], "stun:HOST:PORT"),
         (["--dev", "--ice-server", "turn:a,b"], "USER,PASSWORD"),
         (["--dev", "--ice-server", "turn:a>; rel=x"], "stun:HOST:PORT"),
-        (["--dev", "--srtp-engine", "nss"], "libsrtp2"),
+        (["--dev", "--srtp-engine", "nss"], "libsrtp2"), (["--dev", "--transcoder", "no"], "on, off"),
         ([], "--dev"), (["--key-id", "k"], "ROSTRUM_SECRET"), (["--secret", "s"], "--key-id"),
         (["--dev", "--max-sessions", "-1"], "1 to 1000000"),
         (["--dev", "--max-compositions", "-1"], "0 to 10000"),
