@@ -119,3 +119,30 @@ def test_without_recordings_the_ended_page_is_as_ever(
         assert is_shown(viewer, "#state") and not is_shown(viewer, "#playback")
         assert not is_shown(host, "#record") and not is_shown(host, "#recordings")
         check_no_complaints(viewer)
+
+
+def test_the_settings_say_that_it_records_by_itself(
+    chromium: Browser, keeper: Server, stream: str  # noqa: F811
+) -> None:
+    host = chromium.open(f"{keeper.origin}/live/{stream}?source=test&quality=480")
+    wait_for_state(host, "ready")
+    host.click("#open-backstage")
+    host.click("dialog input[name=recording]")
+    host.evaluate("() => { document.querySelector('dialog select[name=programme]').value = 'composed'; }")
+    host.screenshot(LOGS / "recording-settings.png")
+    host.click("dialog[data-name=stream] [data-value=open]")
+    wait_for_state(host, "backstage")
+    made = keeper.json(f"/v1/streams/{stream}")
+    assert (made["recording"], made["programme"]) == ("automatic", "composed")
+    # What is not touched stays.
+    host.click("#edit-stream")
+    host.evaluate("() => { document.querySelector('dialog input[name=title]').value = 'Talk'; }")
+    host.click("dialog[data-name=stream] [data-value=save]")
+    host.wait_for("() => rostrum.room.title === 'Talk'", what="the title is changed")
+    made = keeper.json(f"/v1/streams/{stream}")
+    assert (made["recording"], made["programme"]) == ("automatic", "composed")
+    host.click("#go")
+    wait_for_state(host, "live")
+    wait_for_mark(host, True)
+    grown(keeper, stream, 1)
+    check_no_complaints(host)

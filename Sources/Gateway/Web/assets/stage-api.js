@@ -15,6 +15,7 @@ const ANSWER_MS = 10_000;
  * @property {string | null} [startsAt] ISO 8601
  * @property {number} [joinAheadSeconds]
  * @property {string} [programme]
+ * @property {string} [recording] `manual` or `automatic`
  * @property {string[]} [layers]
  */
 

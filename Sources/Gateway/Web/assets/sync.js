@@ -36,6 +36,7 @@ const CLOSED_EXPIRED = 4401;
  * @property {string[]} [layers]
  * @property {unknown[]} [tracks]
  * @property {boolean} [isRecording]
+ * @property {"manual" | "automatic"} [recording]
  *
  * @typedef {object} Member somebody on stage
  * @property {string | null} name

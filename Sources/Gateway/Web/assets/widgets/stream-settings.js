@@ -43,8 +43,12 @@ function makeForm(room) {
   ahead.value = [...ahead.options].some(({ value }) => value === String(info?.joinAheadSeconds))
     ? String(info?.joinAheadSeconds) : "0";
   const programme = h("select", { name: "programme" },
-    new Option("Me, the host", "host"), new Option("Whoever speaks", "active-speaker"));
-  programme.value = info?.programme === "active-speaker" ? "active-speaker" : "host";
+    new Option("Me, the host", "host"), new Option("Whoever speaks", "active-speaker"),
+    new Option("Everybody on stage together", "composed"));
+  programme.value = info?.programme ?? "host";
+  const recording = h("input", {
+    type: "checkbox", name: "recording", checked: info?.recording === "automatic",
+  });
   const boxes = LAYERS.map((layer) => h("input", {
     type: "checkbox", value: layer, checked: info?.layers?.includes(layer) ?? true,
   }));
@@ -53,6 +57,7 @@ function makeForm(room) {
     h("label", {}, "Title", title),
     ...isBackstage ? [h("label", {}, "Start, if it is known", startsAt), h("label", {}, "Viewers come in", ahead)] : [],
     h("label", {}, "Viewers see", programme),
+    h("label.check", {}, recording, h("span", {}, "Record it from the start")),
     h("details", {}, h("summary", {}, "What is on the viewers' page"),
       ...LAYERS.map((layer, index) => h("label.check", {}, boxes[index], h("span", {}, LAYER_NAMES[layer])))));
   return {
@@ -69,6 +74,8 @@ function makeForm(room) {
         details.joinAheadSeconds = Number(ahead.value);
       }
       if (programme.value !== (info?.programme ?? "host")) details.programme = programme.value;
+      const recorded = recording.checked ? "automatic" : "manual";
+      if (recorded !== (info?.recording ?? "manual")) details.recording = recorded;
       const layers = boxes.filter(({ checked }) => checked).map(({ value }) => value);
       if (layers.join() !== (info?.layers ?? LAYERS).join()) details.layers = layers;
       return details;
