@@ -52,7 +52,7 @@ struct RequestHead {
 
     private static func target(_ wsi: OpaquePointer) throws(Refusal) -> (HTTPMethod, String) {
         let found = methods.compactMap { method, token in wsi.text(token).map { (method, $0) } }
-        // libwebsockets lets a byte of zero (`%00`) pass behind a slash.
+        // libwebsockets lets a byte of zero (`%00`) pass behind a slash; one that ends the path it drops.
         guard found.count == 1, let (method, path) = found.first, path.hasPrefix("/"), !path.utf8.contains(0)
         else {
             throw Refusal(400, "The request line is malformed.")
