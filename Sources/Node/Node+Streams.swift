@@ -2,6 +2,7 @@ import Base
 import Forwarding
 import Peer
 import Stage
+import StoryFeed
 
 extension Node {
     // MARK: What workers tell
@@ -30,6 +31,9 @@ extension Node {
             tellRoom(event, of: id)
         case .passed(let fence): passFence(fence)
         case .controlMessage(let id, let message): await takeControl(message, from: id)
+        case .begun(let id, let pair, let stream, let timestamp):
+            guard let slot = FeedSlot(rawValue: pair) else { return }
+            tell(.begun(slot, stream, timestamp: timestamp), to: id)
         case .injected(let id, let tracks): tellInjection(id, .opened(tracks))
         case .keyFrameWanted(let id, let source, let layer):
             tellInjection(id, .keyFrameWanted(source: source, layer: layer))

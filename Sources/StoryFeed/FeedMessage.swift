@@ -105,6 +105,8 @@ package enum FeedNotice: Equatable, Sendable {
 
     /// The slots that carry something, as they are now; sent after every change.
     case slots([SlotState])
+    /// The stream's picture in a slot begins with this RTP time stamp; what came before is another stream's.
+    case begun(FeedSlot, StreamID, timestamp: UInt32)
     /// The stream in focus is gone, and the viewer is on another one.
     case moved(from: StreamID, to: StreamID, FeedNotice.Loss)
     /// No stream is live that the viewer may see; the next one will be in focus as soon as it is.

@@ -58,6 +58,22 @@ package final class Session {
         package let track: Track
     }
 
+    /// Where a stream's picture begins in a seat.
+    struct Beginning {
+        let pair: Int
+        let stream: StreamID
+        let timestamp: UInt32
+    }
+
+    /// Not told yet; at most as many as streams were put on seats within a batch.
+    private var beginnings: [Beginning] = []
+
+    func takeBeginnings() -> [Beginning] {
+        guard !beginnings.isEmpty else { return [] }
+        defer { beginnings.removeAll() }
+        return beginnings
+    }
+
     init(
         _ opening: SessionOpening, connection: PeerConnection, firstTrack: UInt64, wakeList: WakeList,
         fanOut: FanOut, recorder: JoinRecorder, links: WorkerLinks?,
@@ -136,8 +152,14 @@ package final class Session {
     }
 
     /// A slot began with another source: its new time line is told at once, for lip sync.
-    func noteSwitch(at now: MonotonicTime) {
+    /// - Parameter timestamp: the first one, as the receiver gets it.
+    func noteSwitch(of slot: Slot, from timestamp: UInt32?, at now: MonotonicTime) {
         if !seats.isEmpty { progress.media(at: now) }
+        if follows == nil, let timestamp, let pair = seats.firstIndex(where: { $0.video === slot }),
+            let stream = seats[pair].takeBeginning()
+        {
+            beginnings.append(Beginning(pair: pair, stream: stream, timestamp: timestamp))
+        }
         noteSwitchTimes(at: now)
         scheduler.expedite(at: now)
         requestWake()

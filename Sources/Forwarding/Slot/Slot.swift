@@ -120,7 +120,10 @@ package final class Slot {
             edge: edge.map { .init(sequence: $0.sequenceNumber, timestamp: $0.timestamp) }, now: now)
         self.format = format
         awaited = nil
-        session.noteSwitch(at: now)
+        session.noteSwitch(
+            of: self,
+            from: timeline.current?.outgoing(timestamp: packet.timestamp, of: packet.sequenceNumber),
+            at: now)
         return true
     }
 }

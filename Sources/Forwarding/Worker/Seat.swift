@@ -22,6 +22,8 @@ final class Seat {
     private(set) var isPreview = false
     /// Until the full layer begins.
     private var awaited: Switch?
+    /// Whether the stream's picture has begun to be sent.
+    private var hasBegun = false
 
     /// - Parameter pair: counts the session's m-lines of each kind.
     init(_ pair: Int, of session: Session) {
@@ -50,11 +52,19 @@ final class Seat {
     func reserve(_ stream: StreamID?, isPreview: Bool, requested: MonotonicTime?) {
         let wasPreloaded = stream != nil && self.stream == stream && self.isPreview
         awaited = nil
+        if self.stream != stream { hasBegun = false }
         if let requested, stream != nil, !isPreview {
             awaited = Switch(requested: requested, wasPreloaded: wasPreloaded)
         }
         self.stream = stream
         self.isPreview = isPreview
+    }
+
+    /// - Returns: the stream whose picture has just begun; once.
+    func takeBeginning() -> StreamID? {
+        guard !hasBegun else { return nil }
+        hasBegun = true
+        return stream
     }
 
     /// - Returns: the switch that ends with what the video slot carries now; once.

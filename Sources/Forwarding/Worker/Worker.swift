@@ -154,6 +154,9 @@ package final class Worker {
         for session in wakeList.takeAll() {
             session.leaveWakeList()
             guard sessions[session.id] != nil else { continue }
+            for begun in session.takeBeginnings() {
+                tell(.begun(session.id, pair: begun.pair, begun.stream, timestamp: begun.timestamp))
+            }
             if session.controlDeadline <= now {
                 wake(session, at: now, into: &sink)
             } else {

@@ -97,6 +97,8 @@ package enum WorkerEvent: Equatable, Sendable {
     /// The control channel can be used.
     case controlOpened(SessionID)
     case controlMessage(SessionID, DataChannelMessage)
+    /// The picture of a stream begins in a pair of slots of a feed session, with this time stamp.
+    case begun(SessionID, pair: Int, StreamID, timestamp: UInt32)
     /// An injection is there, with these tracks.
     case injected(InjectionID, [PublishedTrack])
     /// Viewers of an injection cannot go on, or begin, without a key frame.

@@ -56,6 +56,11 @@ extension FeedNotice {
         switch self {
         case .slots(let states):
             .object(["type": .string("slots"), "slots": FeedNotice.json(states, place)])
+        case .begun(let slot, let stream, let timestamp):
+            .object([
+                "type": .string("begun"), "slot": .integer(slot.rawValue),
+                "stream": .string(stream.description), "timestamp": .integer(timestamp),
+            ])
         case .moved(let from, let to, let reason):
             .object([
                 "type": .string("moved"), "from": .string(from.description), "to": .string(to.description),

@@ -145,7 +145,7 @@ extension Node {
         if session.slots.isEmpty { tell(.empty, to: id) }
     }
 
-    private func tell(_ notice: FeedNotice, to id: SessionID) {
+    func tell(_ notice: FeedNotice, to id: SessionID) {
         guard let record = sessions[id], let place = feedDesk.places[id] else { return }
         _ = workers[record.worker].post(.sendControl(id, .string(notice.json(place).bytes)))
     }

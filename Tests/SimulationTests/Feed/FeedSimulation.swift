@@ -33,6 +33,8 @@ final class FeedSimulation {
         let client: StageClient
         /// When each stream was last seen to be held.
         var held: [StreamID: MonotonicTime] = [:]
+        /// Where streams' pictures began, as the server says.
+        var beginnings: [(pair: Int, stream: StreamID, timestamp: UInt32)] = []
 
         init(id: SessionID, worker: Int, client: StageClient) {
             (self.id, self.worker, self.client) = (id, worker, client)
@@ -324,6 +326,8 @@ final class FeedSimulation {
             viewers[id] = nil
             order.removeAll { $0 == id }
             carryOut(desk.leave(id))
+        case .begun(let id, let pair, let stream, let timestamp):
+            viewers[id]?.beginnings.append((pair, stream, timestamp))
         case .connected, .mediaStarted, .published, .sourceChanged, .voice, .injected, .keyFrameWanted,
             .passed:
             break
@@ -372,7 +376,7 @@ final class FeedSimulation {
 
 extension ClientOffer {
     /// The m-lines of media in the order of the offer.
-    fileprivate var mids: (audio: [String], video: [String]) {
+    var mids: (audio: [String], video: [String]) {
         let lines = description.media.map { (kind: $0.kind, mid: $0.mid ?? "") }
         return (
             lines.filter { $0.kind == .audio }.map(\.mid), lines.filter { $0.kind == .video }.map(\.mid)

@@ -17,6 +17,7 @@ const DRAIN_MS = 60;
  * @property {string | null} stream what it carries; null while it is empty
  * @property {"full" | "preview" | null} quality full: the focus, with sound
  * @property {number} since frames that were received before are another stream's; by `performance.now()`
+ * @property {{ stream: string, timestamp: number } | null} begun where in RTP's time a stream's picture begins, once known
  */
 
 /** Fires `slots` when they changed, `notice` (detail: the message), besides what a `MediaSession` fires. */
@@ -42,7 +43,7 @@ export class FeedSession extends MediaSession {
     this.control.addEventListener("message", ({ data }) => this.receive(JSON.parse(data)));
     this.slots = /** @type {[Slot, Slot]} */ ([0, 1].map((index) => ({
       index, media: new MediaStream(), stream: index === 0 ? stream : null,
-      quality: index === 0 && stream ? "full" : null, since: 0,
+      quality: index === 0 && stream ? "full" : null, since: 0, begun: null,
     })));
     const kinds = { audio: 0, video: 0 };
     // In the order of the offer: the first audio and the first video are slot 0.
@@ -122,6 +123,7 @@ export class FeedSession extends MediaSession {
    */
   receive(message) {
     if (message.type === "slots") this.#refill(message.slots);
+    else if (message.type === "begun" && this.slots[message.slot]) this.slots[message.slot].begun = message;
     else this.dispatchEvent(new CustomEvent("notice", { detail: message }));
   }
 
@@ -138,6 +140,8 @@ export class FeedSession extends MediaSession {
         else if (slot.stream !== null) slot.since = now;
         else slot.since = Math.min(now, this.#emptySince[index] + DRAIN_MS);
       }
+      // It may have come ahead, too.
+      if (slot.begun?.stream !== stream) slot.begun = null;
       slot.stream = stream;
       slot.quality = quality;
     }

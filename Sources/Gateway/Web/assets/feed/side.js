@@ -38,7 +38,7 @@ export class Side extends EventTarget {
 
   /**
    * What the video has to carry before it may be seen.
-   * @type {{ id: string, since: number, at: number } | null}
+   * @type {{ id: string, since: number, at: number, slot: Slot } | null}
    */
   #awaited = null;
   /** The request for the next frame. */
@@ -132,7 +132,7 @@ export class Side extends EventTarget {
     }
     this.play();
     if (this.isUncovered || this.#awaited?.id === story.id && this.#awaited.since === slot.since) return;
-    this.#awaited = { id: story.id, since: slot.since, at: performance.now() };
+    this.#awaited = { id: story.id, since: slot.since, at: performance.now(), slot };
     this.#listen();
   }
 
@@ -163,9 +163,8 @@ export class Side extends EventTarget {
     this.#request = this.video.requestVideoFrameCallback((/** @type {number} */ now, /** @type {any} */ frame) => {
       const awaited = this.#awaited;
       if (!awaited) return;
-      const received = frame.receiveTime ?? (now - awaited.at > TRUST_MS ? Infinity : -Infinity);
       const isLate = performance.now() - awaited.at > STILL_MS;
-      if (received < awaited.since && !isLate) return this.#listen();
+      if (!isOf(awaited, frame, now) && !isLate) return this.#listen();
       this.#awaited = null;
       this.isUncovered = true;
       this.fit();
@@ -222,6 +221,19 @@ export class Side extends EventTarget {
     this.#pictureURL = url;
     this.preview.src = url;
   }
+}
+
+/**
+ * Whether a frame is of the story that is waited for: by the server's word on where that begins, or else by when it came.
+ * The first frames of a story come together with that word, so that the time alone would miss them.
+ * @param {{ id: string, since: number, at: number, slot: Slot }} awaited
+ * @param {{ receiveTime?: number, rtpTimestamp?: number }} frame
+ * @param {number} now
+ */
+function isOf({ id, since, at, slot }, { receiveTime, rtpTimestamp }, now) {
+  // Not greater: later by less than half of what 32 bits count.
+  if (slot.begun?.stream === id && rtpTimestamp !== undefined) return ((rtpTimestamp - slot.begun.timestamp) | 0) >= 0;
+  return (receiveTime ?? (now - at > TRUST_MS ? Infinity : -Infinity)) >= since;
 }
 
 /** @param {Story} story */
