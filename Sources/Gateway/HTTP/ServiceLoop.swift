@@ -207,17 +207,22 @@ final class ServiceLoop {
 
     /// A part of them at a time, so that thousands who are told something do not keep requests waiting.
     private func serveSockets() {
-        if served == due.count {
-            due.removeAll(keepingCapacity: due.capacity <= Self.socketsAtOnce * 64)
-            served = 0
-            link.takeSockets(into: &due)
-        }
+        takeDue()
         let end = min(served + Self.socketsAtOnce, due.count)
         while served < end {
             if let session = sockets[due[served]] { serve(session) }
             served += 1
         }
+        // Those that came meanwhile called once, and that call is over.
+        takeDue()
         if served < due.count { uv_async_send(wakeup) }
+    }
+
+    private func takeDue() {
+        guard served == due.count else { return }
+        due.removeAll(keepingCapacity: due.capacity <= Self.socketsAtOnce * 64)
+        served = 0
+        link.takeSockets(into: &due)
     }
 
     private static let socketsAtOnce = 256
