@@ -160,8 +160,8 @@ let package = Package(
         .testTarget(
             name: "NodeTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Stage", "StoryFeed", "Store", "Transcoder",
-                "Node",
+                "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Stage", "StoryFeed", "Store",
+                "Transcoder", "Node",
                 "TestSupport",
             ],
             swiftSettings: common),

@@ -11,6 +11,8 @@ struct WorkerHost: DatagramHandler, ~Copyable {
     private let worker: Worker
     private let report: WorkerReport
     private var nextReport: MonotonicTime
+    /// Something may have happened since the last report.
+    private var isReportStale = false
 
     private static let reportInterval = Duration.seconds(1)
 
@@ -41,7 +43,11 @@ struct WorkerHost: DatagramHandler, ~Copyable {
         tell(at: now)
     }
 
-    var deadline: MonotonicTime? { worker.deadline }
+    /// A worker that falls idle wakes once more, so that its last report tells of what came last.
+    var deadline: MonotonicTime? {
+        guard isReportStale else { return worker.deadline }
+        return worker.deadline.map { min($0, nextReport) } ?? nextReport
+    }
     var wantsTurn: Bool { worker.wantsTurn }
 
     func knows(_ address: TransportAddress) -> Bool { worker.knows(address) }
@@ -58,7 +64,11 @@ struct WorkerHost: DatagramHandler, ~Copyable {
 
     private mutating func tell(at now: MonotonicTime) {
         for event in worker.takeEvents() { report.events.yield(event) }
-        guard now >= nextReport else { return }
+        guard now >= nextReport else {
+            isReportStale = true
+            return
+        }
+        isReportStale = false
         nextReport = now + Self.reportInterval
         let statistics = worker.statistics
         report.counters.withLock { $0 = statistics }
@@ -68,7 +78,7 @@ struct WorkerHost: DatagramHandler, ~Copyable {
 /// What a worker's thread leaves for control to read.
 final class WorkerReport: Sendable {
     let events: AsyncStream<WorkerEvent>.Continuation
-    /// As of the last second in which something happened.
+    /// At most a second old.
     let counters = Mutex(WorkerCounters())
 
     init(events: AsyncStream<WorkerEvent>.Continuation) {

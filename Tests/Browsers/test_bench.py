@@ -100,8 +100,9 @@ def test_load_agrees_with_what_the_server_counts(own_server: Server, stream: str
     check_viewers(report, 5)
     publishing = report["publishing"]
     assert 55 <= publishing["frames"] <= 70 and publishing["packets"] > 300
-    # Five join within a moment: one request for them all, at most one more a second.
-    assert 1 <= publishing["keyFrameRequests"] <= 5
+    # Five join within a moment, early enough to be given the group of pictures from its start: at most one
+    # request a second, and none where nothing is missing.
+    assert publishing["keyFrameRequests"] <= 5
     assert report["serverUse"]["microsecondsPerPacket"] > 0
     assert report["serverUse"]["residentBytesPerViewer"] is not None
 
@@ -117,7 +118,8 @@ def test_load_agrees_with_what_the_server_counts(own_server: Server, stream: str
     for role, count in (("publisher", 1), ("viewer", 5)):
         for phase in ("answered", "ice", "dtls", "first_media"):
             assert moved(f'rostrum_join_seconds_count{{role="{role}",phase="{phase}"}}') == count, (role, phase)
-    assert moved("rostrum_forwarding_latency_seconds_count") >= sent
+    # What a viewer is given of the past leaves by a timer, and is no forwarding.
+    assert moved("rostrum_forwarding_latency_seconds_count") >= report["media"]["packets"]
     for reason in ("no_route", "undecodable", "unauthentic", "replay", "codec_not_negotiated", "oversize"):
         assert moved(f'rostrum_drops_total{{worker="0",reason="{reason}"}}') == 0, reason
     assert after["rostrum_slots"] == after["rostrum_slots_attached"] == 0
@@ -141,9 +143,11 @@ def test_publish_and_play_apart(server: Server, stream: str) -> None:
     try:
         assert publisher.stderr is not None
         assert "1 publishing to" in publisher.stderr.readline()
-        report = measure("play", server.origin, stream, "--viewers", "3", "--nack")
-        check_viewers(report, 3)
-        assert report.get("publishing") is None
+        # The second three join a group of pictures older than the server keeps, and so have to ask.
+        for duration in ("5s", "2s"):
+            report = measure("play", server.origin, stream, "--viewers", "3", "--nack", "--duration", duration)
+            check_viewers(report, 3)
+            assert report.get("publishing") is None
     finally:
         # Interrupted, it reports what it measured until then.
         publisher.send_signal(2)
