@@ -104,7 +104,7 @@ let package = Package(
             name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
         .target(
             name: "FuzzEntries",
-            dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "Transcoder", "TestSupport"],
+            dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "Transcoder", "Node", "TestSupport"],
             path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
@@ -139,7 +139,8 @@ let package = Package(
         .testTarget(
             name: "TranscoderTests",
             dependencies: [
-                "Base", "Wire", "Codecs", "Transcoder", "TestSupport", "rostrum", "transcoder-trial",
+                "Base", "Wire", "Codecs", "CSandbox", "Transcoder", "TestSupport", "rostrum",
+                "transcoder-trial",
             ],
             swiftSettings: common),
         .testTarget(

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 int csandbox_channel(int descriptors[2], int bytes) {
@@ -92,6 +93,13 @@ int csandbox_ended(pid_t process, int waits, int *signal, int *status, int64_t *
 }
 
 void csandbox_kill(pid_t process) { kill(process, SIGKILL); }
+
+int64_t csandbox_cpu_nanoseconds(pid_t process) {
+    clockid_t clock;
+    struct timespec used;
+    if (clock_getcpuclockid(process, &clock) != 0 || clock_gettime(clock, &used) != 0) return 0;
+    return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
+}
 
 int64_t csandbox_receive(int descriptor, void *bytes, size_t count) {
     ssize_t received;

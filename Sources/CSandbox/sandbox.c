@@ -22,6 +22,11 @@ int csandbox_subordinate(pid_t parent, int niceness) {
     return nice(niceness) == -1 && errno != 0 ? -errno : 0;
 }
 
+int csandbox_yield_to_all(void) {
+    const struct sched_param parameters = {.sched_priority = 0};
+    return sched_setscheduler(0, SCHED_IDLE, &parameters) != 0 ? -errno : 0;
+}
+
 int csandbox_drop_privileges(void) {
     enum { nobody = 65534 };
     if (geteuid() != 0) return 0;

@@ -1,24 +1,47 @@
 import Base
+import CSandbox
+import Glibc
 import Testing
 
 @testable import Transcoder
 
 @Suite struct `A watchdog` {
+    private let stuck = DecodingRegister.Entry(source: SourceKey(number: 1), count: 5)
+
     @Test func `tells a decoder that is stuck from one that is busy`() {
         var watchdog = Watchdog(limit: .seconds(10))
-        func isStuck(_ entries: [Int: DecodingRegister.Entry], at time: MonotonicTime) -> Bool {
-            watchdog.isStuck(entries, at: time)
+        // It never rests.
+        func isStuck(_ entries: [Int: DecodingRegister.Entry], at second: Int) -> Bool {
+            watchdog.isStuck(entries, at: .zero + .seconds(second), used: .seconds(second))
         }
-        let stuck = DecodingRegister.Entry(source: SourceKey(number: 1), count: 5)
         for second in 0..<30 {
-            let time = MonotonicTime.zero + .seconds(second)
             let busy = DecodingRegister.Entry(source: SourceKey(number: 2), count: UInt64(second))
-            #expect(!isStuck([1: busy], at: time))
+            #expect(!isStuck([1: busy], at: second))
         }
-        let start = MonotonicTime.zero + .seconds(30)
-        #expect(!isStuck([0: stuck], at: start))
-        #expect(!isStuck([0: stuck], at: start + .seconds(9)))
-        #expect(isStuck([0: stuck], at: start + .seconds(10)))
+        #expect(!isStuck([0: stuck], at: 30))
+        #expect(!isStuck([0: stuck], at: 39))
+        #expect(isStuck([0: stuck], at: 40))
+    }
+
+    @Test func `lets a decoder wait for its turn, but not for ever`() {
+        var watchdog = Watchdog(limit: .seconds(10))
+        // It gets a tenth of a processor.
+        func isStuck(at second: Int) -> Bool {
+            watchdog.isStuck([0: stuck], at: .zero + .seconds(second), used: .milliseconds(second * 100))
+        }
+        for second in 0..<60 {
+            #expect(!isStuck(at: second))
+        }
+        #expect(isStuck(at: 60))
+    }
+
+    @Test func `knows how much time a process has had`() {
+        let before = csandbox_cpu_nanoseconds(getpid())
+        var random = SystemRandomNumberGenerator()
+        var sum: UInt64 = 0
+        while csandbox_cpu_nanoseconds(getpid()) < before + 5_000_000 { sum &+= random.next() }
+        #expect(before > 0)
+        #expect(csandbox_cpu_nanoseconds(0x03FF_FFFF) == 0)
     }
 }
 

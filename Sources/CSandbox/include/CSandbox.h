@@ -26,6 +26,8 @@ pid_t csandbox_spawn(
 /// @return 1 if it has ended, 0 if not.
 int csandbox_ended(pid_t process, int waits, int *signal, int *status, int64_t *cpu_nanoseconds);
 void csandbox_kill(pid_t process);
+/// CPU time that a process has taken so far; 0 if there is none.
+int64_t csandbox_cpu_nanoseconds(pid_t process);
 
 /// @return the bytes, 0 at the end, or a negative errno.
 int64_t csandbox_receive(int descriptor, void *bytes, size_t count);
@@ -42,6 +44,8 @@ void csandbox_usage(int64_t *cpu_nanoseconds, int64_t *resident_bytes);
 
 /// Ends with the thread that started it, never gets privileges back, yields to others.
 int csandbox_subordinate(pid_t parent, int niceness);
+/// Lets this thread run only where no other wants to (SCHED_IDLE): those who wake take its CPU at once.
+int csandbox_yield_to_all(void);
 /// Of the system's superuser, to nobody.
 int csandbox_drop_privileges(void);
 int csandbox_limit(uint64_t memory_bytes, uint64_t open_files);

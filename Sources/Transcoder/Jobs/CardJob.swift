@@ -1,7 +1,6 @@
 import Base
 import CLinux
 import Codecs
-import Dispatch
 import Wire
 
 /// What stands on the card of a stream that has no picture.
@@ -35,16 +34,16 @@ package struct CardRequest: Equatable, Sendable {
 
 /// Draws a card, and reports it as a `PreviewPicture`.
 final class CardJob: TranscoderJob {
-    private static let queue = DispatchQueue(label: "cards", qos: .utility)
     private static let width = 360
     private static let height = 640
     private static let margin = 24
 
     init?(_ body: [UInt8], _ environment: JobEnvironment) {
         guard let request = try? CardRequest(body) else { return nil }
-        Self.queue.async {
-            let card = try? Self.draw(request)
-            environment.report(PreviewPicture.bytes(card))
+        SpareThread.shared.run {
+            PreviewPicture.bytes(try? Self.draw(request))
+        } then: { card in
+            environment.report(card)
             environment.outlet.send(.ended(environment.id))
         }
     }

@@ -1,7 +1,6 @@
 import Base
 import CLinux
 import Codecs
-import Dispatch
 import Wire
 
 /// What a preview is to be made of: the packets of one key frame.
@@ -101,14 +100,13 @@ package struct PreviewPicture: Equatable, Sendable {
 
 /// Decodes one key frame and makes a preview of it.
 final class PreviewJob: TranscoderJob {
-    /// One after the other: previews can wait, and must not take the CPUs from what cannot.
-    private static let queue = DispatchQueue(label: "previews", qos: .utility)
-
     init?(_ body: [UInt8], _ environment: JobEnvironment) {
         guard let request = try? PreviewRequest(body) else { return nil }
-        Self.queue.async {
-            let picture = try? Self.make(request, environment.register)
-            environment.report(PreviewPicture.bytes(picture))
+        // One after the other: previews can wait, and must not take the CPUs from what cannot.
+        SpareThread.shared.run {
+            PreviewPicture.bytes(try? Self.make(request, environment.register))
+        } then: { picture in
+            environment.report(picture)
             environment.outlet.send(.ended(environment.id))
         }
     }

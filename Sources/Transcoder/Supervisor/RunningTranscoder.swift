@@ -61,6 +61,9 @@ final class RunningTranscoder: Sendable {
         csandbox_close(descriptor)
     }
 
+    /// So far.
+    var cpuTime: Duration { .nanoseconds(csandbox_cpu_nanoseconds(id)) }
+
     func kill() {
         csandbox_kill(id)
     }

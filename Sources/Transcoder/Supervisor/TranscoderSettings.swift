@@ -11,7 +11,7 @@ package struct TranscoderSettings: Sendable {
     package var longestPause = Duration.seconds(10)
     /// A process that lived for so long has not been started in vain.
     package var lifeThatCounts = Duration.seconds(20)
-    /// A decoder that takes longer over one frame is stuck.
+    /// A decoder that takes longer over one frame is stuck; CPU time that it had, not time that it waited for it.
     package var decodingLimit = Duration.seconds(10)
 
     package init() {}

@@ -72,7 +72,7 @@ extension TranscoderSupervisor {
                 }
                 guard isUnderstood else { return false }
             }
-            if watchdog.isStuck(process.register.entries, at: now) {
+            if watchdog.isStuck(process.register.entries, at: now, used: process.cpuTime) {
                 log.warning("stuck", ["process": process.id])
                 return true
             }
@@ -180,19 +180,36 @@ extension TranscoderSupervisor {
     }
 }
 
-/// Tells a decoder that is stuck.
+/// Tells a decoder that is stuck from one that has not had its turn.
 struct Watchdog {
+    private struct Sight {
+        let entry: DecodingRegister.Entry
+        let since: MonotonicTime
+        let used: Duration
+    }
+
+    /// One that uses no time at all, and for so many limits, waits for something that does not come.
+    private static let waitingFactor = 6
     private let limit: Duration
-    private var seen: [Int: (entry: DecodingRegister.Entry, since: MonotonicTime)] = [:]
+    private var seen: [Int: Sight] = [:]
 
     init(limit: Duration) {
         self.limit = limit
     }
 
-    /// - Parameter entries: what is decoded now; looked at every second or more often.
-    mutating func isStuck(_ entries: [Int: DecodingRegister.Entry], at now: MonotonicTime) -> Bool {
+    /// - Parameters:
+    ///   - entries: what is decoded now; looked at every second or more often.
+    ///   - used: CPU time that the process has taken so far: on a busy machine decoders wait.
+    mutating func isStuck(
+        _ entries: [Int: DecodingRegister.Entry], at now: MonotonicTime, used: Duration
+    ) -> Bool {
         seen = seen.filter { entries[$0.key] == $0.value.entry }
-        for (index, entry) in entries where seen[index] == nil { seen[index] = (entry, now) }
-        return seen.values.contains { now >= $0.since + limit }
+        for (index, entry) in entries where seen[index] == nil {
+            seen[index] = Sight(entry: entry, since: now, used: used)
+        }
+        return seen.values.contains { sight in
+            now >= sight.since + limit && used - sight.used >= limit
+                || now >= sight.since + limit * Self.waitingFactor
+        }
     }
 }
