@@ -24,7 +24,7 @@ products=$(swift build "${options[@]}" --show-bin-path)
 objects=$(find "$products" -path '*.build/*.o')
 codecs="-lvpx -lavformat -lavcodec -lavutil -lyuv -lwebp -lturbojpeg -lopus -lseccomp $(pkg-config --libs pangocairo)"
 # shellcheck disable=SC2086
-swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -lusrsctp $codecs -o "$build/fuzz" >>"$build/build.log" 2>&1 || {
+swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -lusrsctp -lsqlite3 $codecs -o "$build/fuzz" >>"$build/build.log" 2>&1 || {
     grep -v 'Cannot export local symbol' "$build/build.log" | tail -n 40
     exit 1
 }

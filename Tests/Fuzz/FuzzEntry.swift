@@ -17,6 +17,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),
         FuzzEntry(name: "RTP", run: fuzzRTP),
+        FuzzEntry(name: "RecordingFile", run: fuzzRecordingFile),
         FuzzEntry(name: "SDP", run: fuzzSDP),
         FuzzEntry(name: "SRTP", run: fuzzSRTP),
         FuzzEntry(name: "STUN", run: fuzzSTUN),

@@ -1,9 +1,9 @@
 /// Boxes of an MP4 file, found with checked reads.
 /// - Source: ISO/IEC 14496-12 §4.2 (object structure).
-enum MP4Boxes {
-    struct Box {
+package enum MP4Boxes {
+    package struct Box {
         let type: String
-        let start: Int64
+        package let start: Int64
         let body: Int64
         let end: Int64
     }

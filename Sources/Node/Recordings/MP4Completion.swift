@@ -6,7 +6,7 @@ import Glibc
 /// more comes, tables of all frames are appended; then what they replace is marked as free. Whatever ends this half-way
 /// leaves a file that plays, and that can be completed later.
 /// - Source: ISO/IEC 14496-12 §8.2 (movie), §8.6.1 (time), §8.6.6 (elst), §8.7 (places), §8.1.2 (free).
-enum MP4Completion {
+package enum MP4Completion {
     /// - Parameter size: of the file.
     /// - Returns: its size now; nil if it is as it was.
     static func complete(
@@ -52,7 +52,7 @@ enum MP4Completion {
     // MARK: Tables
 
     /// The `moov` of all frames; nil if there are none.
-    static func tables(_ fragments: MP4Fragments) -> [UInt8]? {
+    package static func tables(_ fragments: MP4Fragments) -> [UInt8]? {
         guard let old = fragments.moov?.bytes, let mvhd = MP4Boxes.children(old, "mvhd").first,
             mvhd.first == 0, mvhd.count >= 100
         else { return nil }

@@ -1,6 +1,6 @@
 /// What the fragments of an MP4 file tell of its frames, gathered.
 /// - Source: ISO/IEC 14496-12 §8.8 (fragments).
-struct MP4Fragments {
+package struct MP4Fragments {
     /// Frames of one track, as tables want them.
     struct Track {
         /// Frames that lie one behind the other.
@@ -66,15 +66,15 @@ struct MP4Fragments {
     private static let frameLimit = 5_000_000
 
     /// The box that tells of the tracks, and its contents; nil for a file that is none of ours.
-    private(set) var moov: (box: MP4Boxes.Box, bytes: [UInt8])?
+    package private(set) var moov: (box: MP4Boxes.Box, bytes: [UInt8])?
     private(set) var moofs: [MP4Boxes.Box] = []
     private(set) var tracks: [UInt64: Track] = [:]
     /// Behind the last frame.
-    private(set) var end: Int64 = 0
+    package private(set) var end: Int64 = 0
     /// Tables of all frames were written already.
-    private(set) var isWhole = false
+    package private(set) var isWhole = false
 
-    init(_ size: Int64, _ source: (Int64, Int) -> [UInt8]) {
+    package init(_ size: Int64, _ source: (Int64, Int) -> [UInt8]) {
         var place: Int64 = 0
         var pending: MP4Boxes.Box?
         while let box = MP4Boxes.box(at: place, size, source), box.end <= size {

@@ -2,8 +2,8 @@
 ///
 /// As our own muxer writes them: a `moov` without frames, then pairs of `moof` and `mdat`.
 /// - Source: ISO/IEC 14496-12 §8.8 (fragments), §8.4.2 (mdhd).
-enum MP4Outline {
-    static func read(_ size: Int64, _ source: (Int64, Int) -> [UInt8]) -> RecordingOutline {
+package enum MP4Outline {
+    package static func read(_ size: Int64, _ source: (Int64, Int) -> [UInt8]) -> RecordingOutline {
         var outline = RecordingOutline()
         var scales: [UInt64: UInt64] = [:]
         var ends: [UInt64: UInt64] = [:]

@@ -34,24 +34,24 @@ enum RecordingRepair {
 }
 
 /// What a file's structure says.
-struct RecordingOutline: Equatable {
-    struct Patch: Equatable {
-        let offset: Int64
-        let bytes: [UInt8]
+package struct RecordingOutline: Equatable {
+    package struct Patch: Equatable {
+        package let offset: Int64
+        package let bytes: [UInt8]
     }
 
     /// Of the last piece that is whole.
-    var end: Int64 = 0
-    var milliseconds: Int64 = 0
+    package var end: Int64 = 0
+    package var milliseconds: Int64 = 0
     /// What tells players how long it plays.
-    var patch: Patch?
+    package var patch: Patch?
 }
 
 /// Reads where the clusters of a WebM file lie.
 ///
 /// As our own muxer writes them: a segment of unknown size, clusters with sizes, time stamps in milliseconds.
 /// - Source: RFC 8794 (EBML), RFC 9559 §5.1 (Matroska elements).
-enum WebMOutline {
+package enum WebMOutline {
     private struct Element {
         let id: UInt64
         let body: Int64
@@ -77,7 +77,7 @@ enum WebMOutline {
     private static let clusterLimit = 64 << 20
 
     /// - Parameter source: bytes at an offset; fewer at the end of the file.
-    static func read(_ size: Int64, _ source: (Int64, Int) -> [UInt8]) -> RecordingOutline {
+    package static func read(_ size: Int64, _ source: (Int64, Int) -> [UInt8]) -> RecordingOutline {
         var outline = RecordingOutline()
         guard let header = element(at: 0, size, source), header.id == ID.header, let place = header.end,
             let segment = element(at: place, size, source), segment.id == ID.segment
