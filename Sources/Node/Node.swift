@@ -47,6 +47,8 @@ package actor Node {
     var compositions: [StreamID: ComposedProgramme] = [:]
     /// Who would be in those for which there was no room.
     var waitingCompositions: [StreamID: [ComposedSpeaker]] = [:]
+    /// Who would be in those that nobody watches.
+    var restingCompositions: [StreamID: [ComposedSpeaker]] = [:]
     var compositionsLost: UInt64 = 0
     let compositionEvents = AsyncStream.makeStream(of: (StreamID, CompositionEvent).self)
     /// Programmes whose picture is a pause picture, and the files that hosts chose for that.

@@ -63,6 +63,9 @@ package struct FeedAudience: Sendable {
     }
 
     package var count: Int { members.count }
+
+    /// Whether any feed session has a stream in a slot.
+    package func isWatched(_ stream: StreamID) -> Bool { watchers[stream] != nil }
     /// Streams that a viewer holds, over all sessions.
     package func attachedCount(of viewer: FeedViewer) -> Int { attachments.count(of: viewer) }
     /// Nil for a plain player and for a session that is not, or not any more.

@@ -46,12 +46,13 @@ struct Option: Sendable {
         Option("max-sessions", .text, "N", "Refuse more peer connections than this. Default 20000."),
         Option(
             "max-compositions", .text, "N",
-            "Compose so many programmes at once; viewers of more see who speaks instead.",
+            "Compose so many programmes at once, of those that somebody watches; viewers of",
+            "more see who speaks instead.",
             "Default: two for each processor; one takes some tenths of a processor."),
         Option(
             "data", .text, "DIRECTORY",
-            "Where to keep what must outlive a restart. Default: data; with --dev",
-            "nowhere: a restart begins with nothing."),
+            "Where to keep what must outlive a restart, and recordings. Default: data;",
+            "with --dev nowhere: a restart begins with nothing, and nothing is recorded."),
         Option(
             "webhook", .list, "URL[,URL]",
             "Where to post what happens to streams and participants."),

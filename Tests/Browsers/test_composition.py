@@ -10,6 +10,7 @@ from pathlib import Path
 from drivers import Browser, Page, wait_until
 from server import Server
 from stage import COLOURS, join
+from test_previews import pixels
 
 #: Watches what is rendered: when, and whether the sound has certain tones.
 LISTEN = """() => {
@@ -240,6 +241,8 @@ def test_beyond_the_limit_a_composition_waits_for_room(
             make(server, name)
             enter(browsers["chromium"], server, name, "ann")
         enter(browsers["chromium"], server, first, "bob")
+        # What nobody watches is not composed.
+        view(browsers["chromium"], server, first)
         wait_until(lambda: server.metrics()["rostrum_compositions"] == 1, 10, "the first one is composed")
         bob = enter(browsers["chromium"], server, second, "bob")
         viewer = view(browsers["chromium"], server, second)
@@ -258,3 +261,35 @@ def test_beyond_the_limit_a_composition_waits_for_room(
         assert server.metrics()["rostrum_compositions_waiting"] == 0
     finally:
         server.stop()
+
+
+def shown_in_preview(server: Server, stream: str) -> set[str]:
+    """Whose colours a stream's preview has, in the middle of its left and of its right half."""
+    about = server.json(f"/v1/streams/{stream}")["preview"]
+    if not about:
+        return set()
+    width, height = about["width"], about["height"]
+    shown = pixels(server.request("GET", about["url"])[2], width, height)
+    places = [shown[height // 3, width * x // 100].tolist() for x in (25, 75)]
+    return {
+        name for name, wanted in COLOURS.items()
+        if any(max(abs(a - b) for a, b in zip(place, wanted)) < 55 for place in places)}
+
+
+def test_a_composition_rests_while_nobody_watches(browsers: dict[str, Browser], server: Server, stream: str) -> None:
+    make(server, stream)
+    for name in ("ann", "bob"):
+        enter(browsers["chromium"], server, stream, name)
+    wait_until(lambda: server.metrics()["rostrum_compositions_resting"] == 1, 20, "there is nobody to compose for")
+    assert server.metrics()["rostrum_compositions"] == 0
+    # Somebody has to be seen in its preview.
+    wait_until(lambda: shown_in_preview(server, stream), 20, "the preview shows one of them")
+    for _ in range(2):
+        viewer = view(browsers["chromium"], server, stream)
+        viewer.wait_for("() => speaker.shown.length > 0", seconds=10, what="there is a picture")
+        wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"}, seconds=10)
+        assert server.metrics()["rostrum_compositions_resting"] == 0
+        wait_until(lambda: {"ann", "bob"} <= shown_in_preview(server, stream), 25, "the preview shows both")
+        viewer.close()
+        wait_until(lambda: server.metrics()["rostrum_compositions_resting"] == 1, 40, "it rests again")
+        assert server.metrics()["rostrum_compositions"] == 0

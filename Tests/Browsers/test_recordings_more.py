@@ -15,12 +15,13 @@ from typing import Any
 import numpy
 import pytest
 
-from aiortc_client import Aiortc
+from aiortc_client import HEIGHT, WIDTH, Aiortc
 from drivers import Browser, wait_until
 from media import end_stream, go_live, watch
 from server import Server, free_port
 from stage import COLOURS
 from test_composition import TONE, enter, make
+from test_pause import picture, put, set_paused
 from test_recordings import (  # noqa: F401
     aiortc, check, complaints, fetched, grown, keeper, listed, probe, start, stop, times,
 )
@@ -111,8 +112,9 @@ def test_a_composition_is_recorded(chromium: Browser, keeper: Server, stream: st
     make(keeper, stream)
     for name in ("ann", "bob"):
         enter(chromium, keeper, stream, name)
-    wait_until(lambda: keeper.metrics()["rostrum_compositions"] == 1, 20, "both are composed")
+    # Nobody watches, but it is recorded.
     start(keeper, stream)
+    wait_until(lambda: keeper.metrics()["rostrum_compositions"] == 1, 20, "both are composed")
     # A composition that found no time may have to begin anew, and its recording with it.
     entry = wait_until(
         lambda: next((each for each in listed(keeper, stream) if each["duration"] >= 5), None), 90, "5 s are recorded")
@@ -147,6 +149,32 @@ def test_a_composition_is_recorded(chromium: Browser, keeper: Server, stream: st
 
     floor = max(level(900), level(TONE["cid"]))
     assert min(level(TONE["ann"]), level(TONE["bob"])) > floor + 20
+
+
+def test_the_pause_picture_is_recorded_too(aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path) -> None:  # noqa: F811
+    aiortc.publish(keeper, stream)
+    player = aiortc.play(keeper, stream)
+    wait_until(lambda: player.frames > 20, 15, "the player plays")
+    assert put(keeper, stream, picture(200, 100, "png")) == 204
+    start(keeper, stream)
+    grown(keeper, stream, 2)
+    set_paused(keeper, stream, True)
+    wait_until(lambda: (200, 100) in player.sizes, 10, "the pause picture is shown")
+    grown(keeper, stream, listed(keeper, stream)[-1]["duration"] + 3)
+    player.sizes.clear()
+    set_paused(keeper, stream, False)
+    wait_until(lambda: (WIDTH, HEIGHT) in player.sizes, 10, "the camera is back")
+    grown(keeper, stream, listed(keeper, stream)[-1]["duration"] + 3)
+    entry = stop(keeper, stream)
+    assert len(listed(keeper, stream)) == 1
+    file = fetched(keeper, entry, tmp_path / "file.webm")
+    assert complaints(file) == ""
+    done = subprocess.run(
+        ["ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=width,height", "-of", "csv=p=0", str(file)],
+        capture_output=True, text=True, check=True)
+    sizes = [tuple(map(int, row.split(",")[:2])) for row in done.stdout.split()]
+    changes = [size for size, before in zip(sizes, [None, *sizes]) if size != before]
+    assert changes == [(WIDTH, HEIGHT), (200, 100), (WIDTH, HEIGHT)]
 
 
 def test_a_stream_that_records_by_itself(aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path) -> None:  # noqa: F811

@@ -86,6 +86,47 @@ import Transcoder
         #expect(second.isEmpty)
     }
 
+    @Test mutating func `spreads what it makes of many streams over the interval`() throws {
+        var sources: [StreamID: PreviewSchedule.Source] = [:]
+        for index in 0..<100 { sources[try #require(StreamID("s\(index)"))] = source }
+        _ = schedule.setSources(sources, at: time(0))
+        var counts: [Int] = []
+        for second in 0..<60 {
+            var count = 0
+            for case .open(let stream, _, _, _) in orders(Double(second)) {
+                count += 1
+                schedule.began(tap(UInt64(count)), of: stream)
+                _ = schedule.captured(
+                    tap(UInt64(count)), of: stream, mark(Int64(second)), at: time(Double(second)))
+                schedule.made(of: stream)
+            }
+            counts.append(count)
+        }
+        // The first ones as soon as they can be made, the others in turn, and none of them late for long.
+        #expect(counts.prefix(4).reduce(0, +) >= 100)
+        #expect(counts.dropFirst(4).allSatisfy { $0 <= 25 })
+        #expect(counts.suffix(50).reduce(0, +) >= 900)
+    }
+
+    @Test mutating func `asks nobody sooner who was the source before`() {
+        var random = SeededGenerator(seed: 2)
+        let other = PreviewSchedule.Source(session: SessionID(using: &random), mid: "1", worker: 0)
+        _ = schedule.setSources([show: source], at: time(0))
+        let first = orders(0)
+        #expect(first == [.open(show, source, after: nil, mayAsk: true)])
+        schedule.began(tap(1), of: show)
+        _ = schedule.setSources([show: other], at: time(1))
+        let second = orders(1)
+        #expect(second == [.open(show, other, after: nil, mayAsk: true)])
+        schedule.began(tap(2), of: show)
+        _ = schedule.setSources([show: source], at: time(2))
+        let third = orders(2)
+        #expect(third == [.open(show, source, after: nil, mayAsk: false)])
+        schedule.began(tap(3), of: show)
+        let fourth = orders(10)
+        #expect(fourth == [.ask(tap(3), worker: 2)])
+    }
+
     private func mark(_ number: Int64) -> TapMark { TapMark(epoch: 0, sequenceNumber: number) }
 }
 

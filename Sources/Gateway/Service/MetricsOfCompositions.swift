@@ -4,7 +4,7 @@ import Transcoder
 /// What monitoring knows of composed programmes: of many, the one that does worst.
 extension Node {
     package var compositionMetrics: [Metric] {
-        let (statuses, waiting, lost) = compositionCounters
+        let (statuses, waiting, resting, lost) = compositionCounters
         func worst(_ value: (CompositionStatus) -> Double) -> Double { statuses.map(value).max() ?? 0 }
         return [
             Metric(
@@ -12,6 +12,10 @@ extension Node {
             Metric(
                 "rostrum_compositions_waiting", .gauge,
                 "Programmes that would be composed if --max-compositions allowed it.", Double(waiting)),
+            Metric(
+                "rostrum_compositions_resting", .gauge,
+                "Programmes that would be composed if anybody watched them.",
+                Double(resting)),
             Metric(
                 "rostrum_compositions_lost_total", .counter,
                 "Times that a composition ended with its process.",

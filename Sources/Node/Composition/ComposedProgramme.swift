@@ -27,6 +27,8 @@ struct ComposedProgramme {
     var isPlayable = false
     /// No longer needed since; kept for a while, because people come back.
     var idleSince: MonotonicTime?
+    /// Nobody has watched it since.
+    var unwatchedSince: MonotonicTime?
     var status = CompositionStatus()
 
     /// The mix.

@@ -7,8 +7,6 @@ import Transcoder
 
 /// Composed programmes: who is fed to the transcoder, and what viewers get of it.
 extension Node {
-    /// A composition that nobody needs is kept for so long: people leave and come back.
-    private static let compositionPatience = Duration.seconds(5)
     /// Height of a picture in a composition; a layer that is larger is scaled down for nothing.
     private static func height(of speaker: ComposedSpeaker, among count: Int, _ settings: CompositionSettings)
         -> Int?
@@ -23,10 +21,17 @@ extension Node {
         guard transcoder != nil, !isStopping else { return }
         guard !speakers.isEmpty else {
             waitingCompositions[stream] = nil
+            restingCompositions[stream] = nil
             compositions[stream]?.speakers = []
             compositions[stream]?.idleSince = MonotonicClock.now()
             return
         }
+        guard compositions[stream] != nil || isWatched(stream) else {
+            waitingCompositions[stream] = nil
+            restingCompositions[stream] = speakers
+            return
+        }
+        restingCompositions[stream] = nil
         guard compositions[stream] != nil || hasRoomForComposition() else {
             if waitingCompositions.updateValue(speakers, forKey: stream) == nil {
                 log.warning(
@@ -56,7 +61,7 @@ extension Node {
     }
 
     /// Whether one more may begin; who is not needed any longer makes room.
-    private func hasRoomForComposition() -> Bool {
+    func hasRoomForComposition() -> Bool {
         if compositions.count < configuration.compositionLimit { return true }
         let idle = compositions.first { $0.value.idleSince != nil }?.key
         guard let idle else { return false }
@@ -87,7 +92,7 @@ extension Node {
     }
 
     /// Begins the job, and feeds it.
-    private func beginComposition(of stream: StreamID) {
+    func beginComposition(of stream: StreamID) {
         // What is composed backstage, nobody would see.
         guard let programme = compositions[stream], let transcoder, !programme.speakers.isEmpty,
             directory[stream]?.state == .live
@@ -223,35 +228,7 @@ extension Node {
         perform(effects, in: stream)
     }
 
-    /// How compositions do that go on now, how many wait for room, and how many were lost with the process so far.
-    package var compositionCounters: (statuses: [CompositionStatus], waiting: Int, lost: UInt64) {
-        (
-            compositions.values.filter { $0.job != nil }.map(\.status), waitingCompositions.count,
-            compositionsLost
-        )
-    }
-
-    // MARK: Time
-
-    /// Ends compositions that nobody needed for a while, and begins again what could not begin.
-    func keepCompositions(at now: MonotonicTime) {
-        for (stream, programme) in compositions {
-            if rooms[stream] == nil { endComposition(of: stream) }
-            if let since = programme.idleSince, now >= since + Self.compositionPatience {
-                endComposition(of: stream)
-            }
-            if programme.job == nil, !programme.speakers.isEmpty { beginComposition(of: stream) }
-        }
-        for (stream, speakers) in waitingCompositions {
-            if rooms[stream] == nil {
-                waitingCompositions[stream] = nil
-            } else if hasRoomForComposition() {
-                compose(speakers, in: stream)
-            }
-        }
-    }
-
-    private func endComposition(of stream: StreamID) {
+    func endComposition(of stream: StreamID) {
         guard let programme = compositions.removeValue(forKey: stream) else { return }
         for feed in programme.feeds.values { stopFeeding(feed) }
         if let job = programme.job { transcoder?.end(job) }

@@ -33,16 +33,11 @@ extension Node {
         }
     }
 
-    /// What viewers see of each stream: whoever speaks, where that is the programme, or its source.
-    private var pictureSources: [StreamID: PreviewSchedule.Source] {
-        var sources: [StreamID: PreviewSchedule.Source] = [:]
-        for (stream, record) in streams {
-            let chosen = rooms[stream]?.programmeSession(.video) ?? record.publisher
-            guard record.isLive, let session = chosen.flatMap({ sessions[$0] }),
-                let source = session.plan.sources.first(where: { $0.kind == .video })
-            else { continue }
-            sources[stream] = PreviewSchedule.Source(
-                session: session.id, mid: source.mid, worker: session.worker)
+    /// What viewers see of each stream: everybody, or whoever speaks, where that is the programme, or its source.
+    private var pictureSources: [StreamID: ProgrammeSource] {
+        var sources: [StreamID: ProgrammeSource] = [:]
+        for (stream, record) in streams where record.isLive {
+            sources[stream] = source(.video, of: stream, record)
         }
         return sources
     }
@@ -53,7 +48,7 @@ extension Node {
         for (stream, record) in streams {
             guard record.isLive, let source = record.publisher.flatMap({ sessions[$0] }),
                 !source.plan.sources.contains(where: { $0.kind == .video }),
-                rooms[stream]?.programmeSession(.video) == nil
+                rooms[stream]?.programmeTrack(.video) == nil
             else { continue }
             let about = directory[stream]
             cards[stream] = CardRequest(

@@ -34,7 +34,7 @@ package actor PreviewDesk {
     private let now: @Sendable () -> Moment
     private var schedule = PreviewSchedule()
     private var shelf: PreviewShelf
-    private var sources: [StreamID: PreviewSchedule.Source] = [:]
+    private var sources: [StreamID: ProgrammeSource] = [:]
     /// Of streams without a picture, those that were made or are being made.
     private var cards: [StreamID: CardRequest] = [:]
     private var counted = Counters()
@@ -85,7 +85,7 @@ package actor PreviewDesk {
     /// Does what is due; called every second, and when a stream begins.
     /// - Parameter cards: what stands on the cards of streams that send sound only.
     func advance(
-        with sources: [StreamID: PreviewSchedule.Source], cards wanted: [StreamID: CardRequest] = [:]
+        with sources: [StreamID: ProgrammeSource], cards wanted: [StreamID: CardRequest] = [:]
     ) {
         for stream in self.sources.keys where sources[stream] == nil { shelf.setEnded(true, stream) }
         for stream in sources.keys where self.sources[stream] == nil { shelf.setEnded(false, stream) }
@@ -111,12 +111,13 @@ package actor PreviewDesk {
     }
 
     private func open(
-        _ stream: StreamID, _ source: PreviewSchedule.Source, after mark: TapMark?, mayAsk: Bool
+        _ stream: StreamID, _ source: ProgrammeSource, after mark: TapMark?, mayAsk: Bool
     ) {
+        guard let target = source.target else { return }
         let tap = taps.next()
         let capture = KeyFrameCapture { [arriving] frame in arriving.yield(.captured(stream, tap, frame)) }
         let opening = TapOpening(
-            id: tap, target: .source(source.session, mid: source.mid),
+            id: tap, target: target,
             mode: .keyFrame(after: mark, mayAsk: mayAsk), maximumHeight: Self.layerHeight, sink: capture)
         schedule.began(tap, of: stream)
         guard !post(source.worker, .openTap(opening)) else { return }

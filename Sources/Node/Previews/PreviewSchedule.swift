@@ -4,13 +4,22 @@ import Forwarding
 /// When a preview of which stream is made, and when its publisher is asked for a key frame.
 ///
 /// Pure. A stream's first preview is made as soon as it is live, further ones at most every `interval`, of key frames
-/// that come anyway; where none come, the publisher is asked, at most every `askInterval`.
+/// that come anyway; where none come, the publisher is asked, at most every `askInterval`. Many streams take turns:
+/// what is made of them all is spread over the interval.
 struct PreviewSchedule {
-    /// Where a stream's picture comes from.
-    struct Source: Equatable {
-        let session: SessionID
+    typealias Source = ProgrammeSource
+
+    /// Who can be asked for a key frame.
+    private struct Sender: Hashable {
+        let session: SessionID?
         let mid: String
-        let worker: Int
+        let track: TrackKey?
+
+        init(_ source: Source) {
+            (session, mid) = (source.session, source.mid)
+            // A session's m-line is the same whichever way it is found.
+            track = source.session == nil ? source.track?.key : nil
+        }
     }
 
     enum Order: Equatable {
@@ -32,8 +41,9 @@ struct PreviewSchedule {
         var source: Source
         var phase = Phase.idle
         var due: MonotonicTime
-        var lastAsk: MonotonicTime?
         var mark: TapMark?
+        /// Whether it was ever made of this source.
+        var isFirst: Bool { mark == nil }
     }
 
     static let interval = Duration.seconds(5)
@@ -41,7 +51,17 @@ struct PreviewSchedule {
     /// Previews that are made at the same time; further ones wait their turn.
     static let makingLimit = 32
 
+    /// So many more than needed may begin in a time: nothing falls behind.
+    private static let surplus = 1.25
+    /// So many may begin at once where there are few streams.
+    private static let burst = 4.0
+
     private var entries: [StreamID: Entry] = [:]
+    /// When senders were asked, as long as that matters.
+    private var asked: [Sender: MonotonicTime] = [:]
+    /// How many may begin now.
+    private var turns = burst
+    private var turnsSince: MonotonicTime?
 
     /// How many are being made.
     private var makingCount: Int { entries.values.count { $0.phase == .making } }
@@ -53,10 +73,8 @@ struct PreviewSchedule {
             if case .waiting(let tap) = entry.phase {
                 orders.append(.close(tap, worker: entry.source.worker))
             }
-            // An encoder that comes back at once is not asked any sooner.
-            entries[stream] = sources[stream].map { source in
-                Entry(source: source, due: now, lastAsk: entry.source == source ? entry.lastAsk : nil)
-            }
+            // Who was asked a moment ago, and comes back, is not asked any sooner.
+            entries[stream] = sources[stream].map { Entry(source: $0, due: now) }
         }
         for (stream, source) in sources where entries[stream] == nil {
             entries[stream] = Entry(source: source, due: now)
@@ -68,20 +86,32 @@ struct PreviewSchedule {
     mutating func orders(at now: MonotonicTime) -> [Order] {
         var orders: [Order] = []
         var free = Self.makingLimit - makingCount
+        asked = asked.filter { now < $0.value + Self.askInterval }
+        refill(at: now)
         for (stream, entry) in entries.sorted(by: { $0.value.due < $1.value.due }) {
-            let mayAsk = entry.lastAsk.map { now >= $0 + Self.askInterval } ?? true
+            let sender = Sender(entry.source)
+            let mayAsk = asked[sender] == nil
             switch entry.phase {
-            case .idle where now >= entry.due && free > 0:
+            case .idle where now >= entry.due && free > 0 && (entry.isFirst || turns >= 1):
                 free -= 1
+                if !entry.isFirst { turns -= 1 }
                 orders.append(.open(stream, entry.source, after: entry.mark, mayAsk: mayAsk))
-                if mayAsk { entries[stream]?.lastAsk = now }
+                if mayAsk { asked[sender] = now }
             case .waiting(let tap) where mayAsk:
                 orders.append(.ask(tap, worker: entry.source.worker))
-                entries[stream]?.lastAsk = now
+                asked[sender] = now
             default: break
             }
         }
         return orders
+    }
+
+    /// Every stream has its turn once in an interval.
+    private mutating func refill(at now: MonotonicTime) {
+        let rate = Double(entries.count) * Self.surplus / Double(Self.interval.wholeNanoseconds)
+        let passed = turnsSince.map { max(now.nanoseconds(since: $0), 0) } ?? 0
+        turnsSince = now
+        turns = min(turns + Double(passed) * rate, max(Self.burst, rate * 1e9))
     }
 
     mutating func began(_ tap: TapID, of stream: StreamID) {

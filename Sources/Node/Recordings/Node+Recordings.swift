@@ -61,24 +61,35 @@ extension Node {
         var programmes: [StreamID: RecordingDesk.Programme] = [:]
         for (stream, record) in streams where record.isLive {
             programmes[stream] = RecordingDesk.Programme(
-                video: source(.video, of: stream, record), audio: source(.audio, of: stream, record))
+                video: recordedPicture(of: stream, record), audio: source(.audio, of: stream, record))
         }
         return programmes
     }
 
-    private func source(
-        _ kind: MediaKind, of stream: StreamID, _ record: StreamRecord
-    ) -> RecordingDesk.Programme.Source? {
+    /// The pause picture too, while viewers get it, where it fits into the file.
+    private func recordedPicture(of stream: StreamID, _ record: StreamRecord) -> ProgrammeSource? {
+        let own = source(.video, of: stream, record)
+        guard let own, let track = pauses[stream]?.track, programmeTracks(of: stream).contains(track) else {
+            return own
+        }
+        let formats =
+            own.track?.plan.formats
+            ?? own.session.flatMap { sessions[$0] }?.plan.sources.first { $0.mid == own.mid }?.formats
+        // Another codec would begin another file: the last picture stays, then.
+        guard formats?.first?.codec == track.plan.formats.first?.codec else { return own }
+        return ProgrammeSource(session: nil, track: track, mid: track.plan.mid, worker: track.key.worker)
+    }
+
+    func source(_ kind: MediaKind, of stream: StreamID, _ record: StreamRecord) -> ProgrammeSource? {
         if let track = rooms[stream]?.programmeTrack(kind) {
-            return RecordingDesk.Programme.Source(
+            return ProgrammeSource(
                 session: rooms[stream]?.programmeSession(kind), track: track, mid: track.plan.mid,
                 worker: track.key.worker)
         }
         guard let session = record.publisher.flatMap({ sessions[$0] }),
             let source = session.plan.sources.first(where: { $0.kind == kind })
         else { return nil }
-        return RecordingDesk.Programme.Source(
-            session: session.id, track: nil, mid: source.mid, worker: session.worker)
+        return ProgrammeSource(session: session.id, mid: source.mid, worker: session.worker)
     }
 
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {

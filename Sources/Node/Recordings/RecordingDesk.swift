@@ -12,21 +12,8 @@ import Wire
 package actor RecordingDesk {
     /// What viewers get of a stream, and where it comes from.
     struct Programme: Equatable, Sendable {
-        struct Source: Equatable, Sendable {
-            /// Nil where the server makes it.
-            let session: SessionID?
-            /// Nil for what the session publishes as `mid`.
-            let track: PublishedTrack?
-            let mid: String
-            let worker: Int
-
-            fileprivate var target: TapOpening.Target? {
-                track.map { .track($0) } ?? session.map { .source($0, mid: mid) }
-            }
-        }
-
-        var video: Source?
-        var audio: Source?
+        var video: ProgrammeSource?
+        var audio: ProgrammeSource?
     }
 
     /// What is counted.
@@ -48,7 +35,7 @@ package actor RecordingDesk {
     }
 
     struct Feed {
-        let source: Programme.Source
+        let source: ProgrammeSource
         let tap: TapID
         let input: InputID
     }
@@ -404,13 +391,13 @@ package actor RecordingDesk {
     }
 
     private func connect(
-        _ feed: inout Feed?, to source: Programme.Source?, _ codec: InputCodec, _ stream: StreamID,
+        _ feed: inout Feed?, to source: ProgrammeSource?, _ codec: InputCodec, _ stream: StreamID,
         _ job: JobID
     ) {
         guard feed?.source != source else { return }
         disconnect(&feed)
         guard let source, let target = source.target,
-            let input = transcoder.open(for: job, from: SourceKey(source.session, stream), codec)
+            let input = transcoder.open(for: job, from: SourceKey(recorded: source.session, stream), codec)
         else { return }
         let tap = taps.next()
         let sink = ProgrammeFeed(transcoder, input) { [arriving] in arriving.yield(.tapEnded(stream, tap)) }
@@ -436,6 +423,19 @@ package actor RecordingDesk {
     private static func makeID() -> String {
         let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
         return String((0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
+    }
+}
+
+extension SourceKey {
+    /// What is recorded of a session.
+    ///
+    /// Not what is decoded of it: whose pictures the transcoder died of, that is recorded all the same, because a
+    /// recording does not decode them.
+    init(recorded session: SessionID?, _ stream: StreamID) {
+        var hasher = Hasher()
+        hasher.combine("recorded")
+        if let session { hasher.combine(session) } else { hasher.combine(stream) }
+        self.init(number: UInt64(bitPattern: Int64(hasher.finalize())))
     }
 }
 

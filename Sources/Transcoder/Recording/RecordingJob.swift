@@ -22,18 +22,46 @@ final class RecordingJob: TranscoderJob {
         let machine: Mutex<RecordingMachine>
         let waiting = Atomic(0)
         private let environment: JobEnvironment
+        /// What inputs carry, and what came last, which is held liable for what is written behind it.
+        private let sources = Mutex<(all: [InputID: SourceKey], latest: SourceKey?)>(([:], nil))
 
         init(_ request: RecordingRequest, _ environment: JobEnvironment) {
             machine = Mutex(RecordingMachine(request))
             self.environment = environment
         }
 
-        func perform(_ body: (inout RecordingMachine, MonotonicTime) -> Void) {
+        func open(_ input: InputID, from source: SourceKey) {
+            sources.withLock { $0.all[input] = source }
+            perform { machine, _ in machine.open(input) }
+        }
+
+        func close(_ input: InputID) {
+            _ = sources.withLock { $0.all.removeValue(forKey: input) }
+            perform { machine, _ in machine.close(input) }
+        }
+
+        func take(_ packet: InputPacket, of input: InputID) {
+            sources.withLock { $0.latest = $0.all[input] ?? $0.latest }
+            perform { $0.take(packet, of: input, at: $1) }
+        }
+
+        private func step(_ body: (inout RecordingMachine, MonotonicTime) -> Void) -> [RecordingMachine
+            .Action]
+        {
             let now = MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
-            let actions = machine.withLock { machine in
+            return machine.withLock { machine in
                 body(&machine, now)
                 return machine.takeActions()
             }
+        }
+
+        func perform(_ body: (inout RecordingMachine, MonotonicTime) -> Void) {
+            let source = sources.withLock { $0.latest }
+            // Nothing is decoded, but headers are read, and libavformat reads them too.
+            let actions =
+                if let source { environment.register.whileDecoding(source) { step(body) } } else {
+                    step(body)
+                }
             for action in actions {
                 switch action {
                 case .report(let report): environment.report(report.bytes)
@@ -60,7 +88,7 @@ final class RecordingJob: TranscoderJob {
     }
 
     func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec) {
-        queue.async { [recording] in recording.perform { machine, _ in machine.open(input) } }
+        queue.async { [recording] in recording.open(input, from: source) }
     }
 
     func take(_ packet: InputPacket, of input: InputID) {
@@ -70,12 +98,12 @@ final class RecordingJob: TranscoderJob {
         }
         queue.async { [recording] in
             recording.waiting.subtract(1, ordering: .relaxed)
-            recording.perform { $0.take(packet, of: input, at: $1) }
+            recording.take(packet, of: input)
         }
     }
 
     func close(_ input: InputID) {
-        queue.async { [recording] in recording.perform { machine, _ in machine.close(input) } }
+        queue.async { [recording] in recording.close(input) }
     }
 
     func end() {
