@@ -236,6 +236,8 @@ struct Report: Codable, Equatable, Sendable {
     struct SeriesPoint: Codable, Equatable, Sendable {
         /// Since the start of the run.
         var seconds: Double
+        /// The same as seconds of Unix time.
+        var time: Double?
         var viewers: Int
         var packetsPerSecond: Double
         var megabitsPerSecond: Double

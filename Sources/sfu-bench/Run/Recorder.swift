@@ -81,7 +81,8 @@ final class Recorder: Sendable {
         guard let last else { return nil }
         let interval = Interval(from: last, to: mark)
         let point = Report.SeriesPoint(
-            seconds: Double(mark.time.nanoseconds(since: start)) / 1e9, viewers: mark.snapshot.viewers,
+            seconds: Double(mark.time.nanoseconds(since: start)) / 1e9,
+            time: Date().timeIntervalSince1970, viewers: mark.snapshot.viewers,
             packetsPerSecond: interval.perSecond(interval.tally.packets),
             megabitsPerSecond: interval.perSecond(interval.tally.bytes) * 8 / 1e6,
             lossPercent: interval.tally.loss * 100,
