@@ -45,7 +45,12 @@ let package = Package(
             linkerSettings: [
                 .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
             ]),
-        .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
+        .target(
+            name: "CWebSockets",
+            linkerSettings: [
+                .linkedLibrary("websockets"), .linkedLibrary("uv"), .linkedLibrary("ssl"),
+                .linkedLibrary("crypto"),
+            ]),
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
         .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: common),
         .target(

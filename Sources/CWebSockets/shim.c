@@ -3,6 +3,8 @@
 #include "CWebSockets.h"
 #include <dlfcn.h>
 #include <errno.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,19 +104,49 @@ void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, siz
 
 void cws_set_log(void (*sink)(int level, const char *line)) { lws_set_log_level(sink ? LLL_ERR | LLL_WARN : 0, sink); }
 
-static _Thread_local void (*say_last_words)(void *user, int socket);
-static _Thread_local void *last_words_user;
+static _Thread_local struct cws_hooks hooks;
 
-void cws_set_last_words(void (*last_words)(void *user, int socket), void *user) {
-    say_last_words = last_words;
-    last_words_user = user;
+void cws_set_hooks(const struct cws_hooks *new_hooks) {
+    if (new_hooks)
+        hooks = *new_hooks;
+    else
+        memset(&hooks, 0, sizeof(hooks));
 }
 
-// Stands before glibc's, for libwebsockets too: it is the only moment at which an answer can still be given.
+// These three stand before the libraries' own, for libwebsockets too: they are the only moments at which an answer can
+// still be given, or be ours.
 int shutdown(int socket, int how) {
-    if (say_last_words && how != SHUT_RD)
-        say_last_words(last_words_user, socket);
+    if (hooks.last_words && how != SHUT_RD)
+        hooks.last_words(hooks.user, socket, NULL);
     return (int)syscall(SYS_shutdown, socket, how);
+}
+
+static int (*next_ssl_shutdown)(SSL *);
+static int (*next_return_http_status)(struct lws *, unsigned int, const char *);
+
+static void find_next(void) {
+    next_ssl_shutdown = (int (*)(SSL *))dlsym(RTLD_NEXT, "SSL_shutdown");
+    next_return_http_status =
+        (int (*)(struct lws *, unsigned int, const char *))dlsym(RTLD_NEXT, "lws_return_http_status");
+}
+
+static void find_next_once(void) {
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, find_next);
+}
+
+int SSL_shutdown(SSL *tls) {
+    find_next_once();
+    if (hooks.last_words && SSL_is_init_finished(tls) && !SSL_get_shutdown(tls))
+        hooks.last_words(hooks.user, SSL_get_fd(tls), tls);
+    return next_ssl_shutdown ? next_ssl_shutdown(tls) : -1;
+}
+
+int lws_return_http_status(struct lws *wsi, unsigned int status, const char *html) {
+    find_next_once();
+    if (hooks.page)
+        return hooks.page(hooks.user, wsi, status);
+    return next_return_http_status ? next_return_http_status(wsi, status, html) : -1;
 }
 
 int cws_is_peer_there(int socket) {
@@ -123,6 +155,12 @@ int cws_is_peer_there(int socket) {
     return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
 }
 
-void cws_say(int socket, const void *bytes, size_t count) {
-    (void)!send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+void cws_say(int socket, void *tls, const void *bytes, size_t count) {
+    if (tls) {
+        (void)!SSL_write(tls, bytes, (int)count);
+        // What it complains of is nothing that libwebsockets asked for.
+        ERR_clear_error();
+    } else {
+        (void)!send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+    }
 }

@@ -110,7 +110,7 @@ def test_the_server_answers_as_its_document_says(case: schemathesis.Case, api: t
 
 @pytest.mark.parametrize("path", [
     "/v1/streams/a%00b", "/v1/streams/%00b", "/v1/streams/a%0d%0aX-Y:%20z", "/v1/streams/%ff", "/v1/streams/%c0%af",
-    "/v1/streams?host=%00", "/v1/streams/a%01b", "/whep/a%00b", "/watch/%00x",
+    "/v1/streams?host=%00", "/v1/streams/a%01b", "/whep/a%00b", "/watch/%00x", "/v1/streams/%zz", "/v1/streams?host=%z",
 ])
 def test_odd_addresses_get_an_answer(api: tuple[Server, Streams], path: str) -> None:
     connection = http.client.HTTPConnection("127.0.0.1", api[0].http_port, timeout=10)

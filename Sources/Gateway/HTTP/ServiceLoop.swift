@@ -15,7 +15,7 @@ final class ServiceLoop {
     let listener: ListenSocket
 
     var connections: [OpaquePointer: Connection] = [:]
-    /// Those without TLS, by descriptor; see `LastWords`.
+    /// The same by descriptor; see `LastWords`.
     var connectionOn: [CInt: Connection] = [:]
     var exchanges: [UInt64: Exchange] = [:]
     var exchangeOf: [OpaquePointer: Exchange] = [:]
@@ -107,10 +107,10 @@ final class ServiceLoop {
         accepting.pointee.data = this
         resumeAccepting()
         link.open(wakeup)
-        if settings.tls == nil { watchForLastWords() }
+        speakForTheLibrary()
         started(.success(()))
         uv_run(library.loop, UV_RUN_DEFAULT)
-        cws_set_last_words(nil, nil)
+        cws_set_hooks(nil)
         leave(library)
     }
 
@@ -190,7 +190,7 @@ final class ServiceLoop {
 
     // MARK: What the loop calls
 
-    private static func of(_ pointer: UnsafeMutableRawPointer?) -> ServiceLoop? {
+    static func of(_ pointer: UnsafeMutableRawPointer?) -> ServiceLoop? {
         pointer.map { Unmanaged<ServiceLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 

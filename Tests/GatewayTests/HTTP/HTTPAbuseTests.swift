@@ -44,8 +44,13 @@ import Testing
         Nuisance("a zero byte in a query", "GET /a?b=c%00d HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         Nuisance("the end of a line", "GET /a%0d%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         Nuisance("a line feed", "GET /a%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400),
-        Nuisance("half a percent code", "GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", 403),
-        Nuisance("a lone percent sign", "GET /a% HTTP/1.1\r\nHost: h\r\n\r\n", 403),
+        Nuisance("half a percent code", "GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance("a lone percent sign", "GET /a% HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance("no percent code", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance("no percent code in a query", "GET /a?b=%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+        Nuisance(
+            "an unknown upgrade",
+            "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: tea\r\n\r\n", 400),
         Nuisance(post: "a negative length", "Content-Length: -1", 400),
         Nuisance(post: "no number", "Content-Length: 1x", 400),
         Nuisance(post: "a huge length", "Content-Length: 99999999999999999999", 400),
@@ -65,7 +70,10 @@ import Testing
         try await withServer { server in
             let client = try RawClient(server.address)
             try await client.send(nuisance.bytes)
-            #expect(try await client.response().status == nuisance.status)
+            let answer = try await client.response()
+            #expect(answer.status == nuisance.status)
+            // Ours, and not a page of the library's.
+            #expect(!answer.text.contains("<"))
             try await expectAlive(server)
         }
     }
@@ -106,7 +114,6 @@ import Testing
 
     /// libwebsockets itself answers these, or hangs up.
     @Test(arguments: [
-        Nuisance("no percent code", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 403),
         Nuisance("two request lines", "GET / HTTP/1.1\r\nGET / HTTP/1.1\r\n\r\n", 0),
         Nuisance(
             "huge headers",

@@ -83,4 +83,23 @@ import Testing
             #expect(output.contains("GET\n/alive\n"))
         }
     }
+
+    @Test(arguments: [
+        "/a%00b", "/%00a", "/a?b=%00", "/%zz", "/a%2", "/a?b=%zz",
+    ])
+    func `tells what is wrong with an address, however it is written`(_ target: String) async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = try await Self.makeFiles(in: folder)
+        try await withServer {
+            $0.tls = files
+        } _: { server in
+            let output = try await Self.run(
+                ["openssl", "s_client", "-connect", server.address.description, "-quiet"],
+                input: "GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            #expect(output.hasPrefix("HTTP/1.1 400 "), "\(target) \(output)")
+            #expect(output.ranges(of: "HTTP/1.").count == 1, "\(target) \(output)")
+            #expect(!output.contains("<"), "\(target) \(output)")
+        }
+    }
 }
