@@ -169,6 +169,17 @@ private final class Reader: SyncFollower {
         #expect(followers.count == 0)
     }
 
+    @Test mutating func `hear no more heartbeats because somebody else reads too slowly`() throws {
+        try update("a")
+        let (slow, _) = follow()
+        let (reader, _) = follow()
+        slow.state.withLock { $0.isSlow = true }
+        try update("b")
+        _ = reader.take()
+        for _ in 0..<50 { pass(.milliseconds(100)) }
+        #expect(reader.take().count == 1)
+    }
+
     @Test mutating func `of ten thousand streams list twenty within 5 ms`() throws {
         var news: [StreamID: StreamSnapshot?] = [:]
         for number in 0..<10_000 {

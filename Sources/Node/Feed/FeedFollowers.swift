@@ -31,7 +31,6 @@ struct FeedFollowers {
 
     /// Streams that one follower may watch; the oldest are forgotten first.
     static let watchLimit = 500
-    static let heartbeatInterval = Duration.seconds(5)
     /// Between two looks at who has caught up.
     private static let catchUpInterval = Duration.milliseconds(500)
 
@@ -41,7 +40,9 @@ struct FeedFollowers {
     private var behind: Set<UInt64> = []
     private var nextNumber: UInt64 = 1
     private var version: UInt64 = 1
-    private var lastHeartbeat = MonotonicTime.zero
+    private var heartbeats = HeartbeatRound(at: .zero)
+    /// When it was looked last who has caught up.
+    private var lastCatchUp = MonotonicTime.zero
 
     init(directory: StreamDirectory) {
         self.directory = directory
@@ -59,7 +60,8 @@ struct FeedFollowers {
     ) -> UInt64 {
         let number = nextNumber
         nextNumber += 1
-        if followers.isEmpty { lastHeartbeat = now }
+        if followers.isEmpty { heartbeats = HeartbeatRound(at: now) }
+        heartbeats.add(number)
         followers[number] = Follower(end: end, reader: reader, limit: limit, expiry: expiry)
         sendSnapshot(of: feed, to: number)
         return number
@@ -68,12 +70,14 @@ struct FeedFollowers {
     mutating func remove(_ number: UInt64) {
         guard let follower = followers.removeValue(forKey: number) else { return }
         behind.remove(number)
+        heartbeats.remove(number)
         for stream in follower.watched { unwatch(stream, number) }
     }
 
     mutating func closeAll(_ reason: SyncClose) {
         for follower in followers.values { follower.end.close(reason) }
         (followers, watchers, behind) = ([:], [:], [])
+        heartbeats.removeAll()
     }
 
     /// Tells a follower of these streams, too, from now on.
@@ -232,21 +236,25 @@ struct FeedFollowers {
     // MARK: Time
 
     var deadline: MonotonicTime? {
-        guard !followers.isEmpty else { return nil }
-        return lastHeartbeat + (behind.isEmpty ? Self.heartbeatInterval : Self.catchUpInterval)
+        let catchUp = behind.isEmpty ? nil : lastCatchUp + Self.catchUpInterval
+        return [heartbeats.deadline, catchUp].compactMap(\.self).min()
     }
 
     /// Snapshots for those who have caught up, heartbeats, and the end of tokens.
     mutating func advance(to now: Moment, of feed: StoryFeed) {
-        guard let deadline, deadline <= now.elapsed else { return }
-        lastHeartbeat = now.elapsed
-        for number in behind where followers[number]?.end.isDrained == true {
-            behind.remove(number)
-            followers[number]?.isBehind = false
-            sendSnapshot(of: feed, to: number)
+        if lastCatchUp + Self.catchUpInterval <= now.elapsed {
+            lastCatchUp = now.elapsed
+            for number in behind where followers[number]?.end.isDrained == true {
+                behind.remove(number)
+                followers[number]?.isBehind = false
+                sendSnapshot(of: feed, to: number)
+            }
         }
+        let due = heartbeats.due(at: now.elapsed)
+        guard !due.isEmpty else { return }
         let text = JSON.object(["type": .string("heartbeat"), "version": .integer(version)]).text
-        for (number, follower) in followers {
+        for number in due {
+            guard let follower = followers[number] else { continue }
             if let expiry = follower.expiry, expiry <= now.wall {
                 follower.end.close(.expired)
                 remove(number)

@@ -98,7 +98,7 @@ extension StreamHost {
         let now = environment.now().elapsed
         stage?.refresh(&sync, at: now)
         let old = sync.view.stream
-        guard sync.announce(view, at: now) || !changes.isEmpty else { return }
+        guard sync.announce(view) || !changes.isEmpty else { return }
         let new = sync.view.stream
         let concernsAll =
             old.state != new.state || old.areDoorsOpen != new.areDoorsOpen || old.host != new.host

@@ -17,7 +17,6 @@ struct SyncHub {
 
     /// At most two a second.
     static let audienceInterval = Duration.milliseconds(500)
-    static let heartbeatInterval = Duration.seconds(5)
     /// Between two looks for tokens that have ended.
     static let expiryInterval = Duration.seconds(5)
 
@@ -33,7 +32,7 @@ struct SyncHub {
     var isAudienceChanged = false
     private(set) var audience = (counts: Stage.Counts(), viewers: [ParticipantID: String]())
     private var lastAudience: MonotonicTime?
-    private var lastBroadcast: MonotonicTime
+    private var heartbeats: HeartbeatRound
     /// The first at which a token ends, and when it was last looked for such.
     private var nextExpiry: MonotonicTime?
     private var lastExpiry = MonotonicTime.zero
@@ -43,7 +42,7 @@ struct SyncHub {
         view = SyncView(stream: StreamSnapshot(waitingFor: id))
         version = UInt64(max(now.wall.milliseconds, 1))
         log = SyncLog(base: version)
-        lastBroadcast = now.elapsed
+        heartbeats = HeartbeatRound(at: now.elapsed)
     }
 
     var isEmpty: Bool { followers.isEmpty }
@@ -62,6 +61,7 @@ struct SyncHub {
         let number = nextNumber
         nextNumber += 1
         followers[number] = Follower(end: end, sender: sender, expiry: expiry)
+        heartbeats.add(number)
         if let expiry { nextExpiry = min(nextExpiry ?? expiry, expiry) }
         if let sender { followersOf[sender.id, default: []].insert(number) }
         if let missed = since.flatMap({ log.changes(since: $0) }) {
@@ -76,6 +76,7 @@ struct SyncHub {
     mutating func remove(_ number: UInt64) {
         guard let follower = followers.removeValue(forKey: number) else { return }
         behind.remove(number)
+        heartbeats.remove(number)
         guard let id = follower.sender?.id else { return }
         followersOf[id]?.remove(number)
         if followersOf[id]?.isEmpty == true { followersOf[id] = nil }
@@ -94,13 +95,14 @@ struct SyncHub {
     mutating func closeAll(_ reason: SyncClose) {
         for follower in followers.values { follower.end.close(reason) }
         (followers, followersOf, behind) = ([:], [:], [])
+        heartbeats.removeAll()
     }
 
     // MARK: Telling
 
     /// Announces what is different in `new`.
     /// - Returns: whether anything is.
-    mutating func announce(_ new: SyncView, at now: MonotonicTime) -> Bool {
+    mutating func announce(_ new: SyncView) -> Bool {
         let patch = new.patch(from: view)
         // What followers are not told of may have changed all the same.
         view = new
@@ -111,7 +113,6 @@ struct SyncHub {
         message["version"] = .integer(version)
         let text = JSON.object(message).text
         log.append(text, version: version)
-        lastBroadcast = now
         broadcast(text)
         return true
     }
@@ -193,10 +194,8 @@ struct SyncHub {
     /// When `advance`, or a look at the audience, has something to do; nil if never.
     var deadline: MonotonicTime? {
         var next: MonotonicTime?
-        if isAudienceChanged { next = audienceDue ?? lastBroadcast }
-        guard !followers.isEmpty else { return next }
-        let heartbeat = lastBroadcast + Self.heartbeatInterval
-        next = min(next ?? heartbeat, heartbeat)
+        if isAudienceChanged { next = audienceDue ?? .zero }
+        if let heartbeat = heartbeats.deadline { next = min(next ?? heartbeat, heartbeat) }
         if let expiryDue { next = min(next ?? expiryDue, expiryDue) }
         return next
     }
@@ -234,9 +233,9 @@ struct SyncHub {
             send(text, to: number)
             if let sender = follower.sender { tell(you(sender), to: number) }
         }
-        guard now >= lastBroadcast + Self.heartbeatInterval else { return }
-        lastBroadcast = now
+        let due = heartbeats.due(at: now)
+        guard !due.isEmpty else { return }
         let text = JSON.object(["type": .string("heartbeat"), "version": .integer(version)]).text
-        broadcast(text)
+        for number in due where followers[number]?.isBehind == false { send(text, to: number) }
     }
 }
