@@ -123,7 +123,7 @@ final class SimulatedClient {
         if now >= nextReport { sendReports(at: now, over: connection, into: &sink) }
         for index in received.indices {
             let packets = received[index].feedback(from: 1, rtt: connection.roundTripTime, at: now)
-            send(packets, over: connection, into: &sink)
+            connection.sendFeedback(packets, into: &sink)
         }
         askForKeyFrame(at: now, over: connection, into: &sink)
     }
@@ -143,16 +143,14 @@ final class SimulatedClient {
         guard !isPlaying(at: now), let track = received.first(where: { $0.line.kind == .video }),
             track.stream.counters.packets > 0
         else { return }
-        send(
-            [.pictureLossIndication(.init(senderSSRC: 1, mediaSSRC: track.source.ssrc))], over: connection,
-            into: &sink)
+        let indication = PictureLossIndication(senderSSRC: 1, mediaSSRC: track.source.ssrc)
+        connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
     }
 
     func askForKeyFrame(into sink: inout CollectingSink) {
         guard let connection, let track = received.first(where: { $0.line.kind == .video }) else { return }
-        send(
-            [.pictureLossIndication(.init(senderSSRC: 1, mediaSSRC: track.source.ssrc))], over: connection,
-            into: &sink)
+        let indication = PictureLossIndication(senderSSRC: 1, mediaSSRC: track.source.ssrc)
+        connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
     }
 
     private func takeEvents(at now: MonotonicTime) {
@@ -204,18 +202,7 @@ final class SimulatedClient {
         for index in received.indices {
             if let block = received[index].reportBlock(at: now) { blocks.append(block) }
         }
-        let packer = ControlPacker(localSSRC: 1, canonicalName: "simulated", reducedSize: true)
-        for bytes in packer.reports(senders: senders, receptions: blocks) {
-            connection.sendControl(bytes, into: &sink)
-        }
-    }
-
-    private func send(
-        _ packets: [RTCPPacket], over connection: ClientConnection, into sink: inout CollectingSink
-    ) {
-        guard !packets.isEmpty else { return }
-        let packer = ControlPacker(localSSRC: 1, canonicalName: "simulated", reducedSize: true)
-        for bytes in packer.feedback(packets) { connection.sendControl(bytes, into: &sink) }
+        connection.sendReports(senders: senders, receptions: blocks, into: &sink)
     }
 
     // MARK: Datagrams
@@ -289,12 +276,7 @@ final class SimulatedClient {
         _ datagram: [UInt8], over connection: ClientConnection, at now: MonotonicTime,
         into sink: inout CollectingSink
     ) {
-        var bytes = datagram
-        var span = bytes.mutableSpan
-        guard let length = try? connection.unprotectControl(&span),
-            let packets = try? RTCPPacket.parseCompound(Array(bytes[..<length]).span)
-        else { return }
-        for packet in packets {
+        for packet in connection.controlPackets(in: datagram) {
             switch packet {
             case .senderReport(let report):
                 for index in received.indices { received[index].receive(report, at: now) }

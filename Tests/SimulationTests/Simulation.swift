@@ -1,6 +1,5 @@
 import Base
 import ClientPeer
-import Crypto
 import Forwarding
 import Peer
 import TestSupport
@@ -12,51 +11,24 @@ final class Simulation {
         guard let stream = StreamID("show") else { preconditionFailure("a valid name") }
         return stream
     }()
-    /// Making certificates costs more than a whole simulation; all of them share two.
-    private static let identities: (server: DTLSIdentity, client: DTLSIdentity)? = {
-        guard let server = try? DTLSIdentity(), let client = try? DTLSIdentity() else { return nil }
-        return (server, client)
-    }()
-
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    private(set) var network: SimulatedNetwork
-    private(set) var workers: [Worker] = []
     private(set) var events: [WorkerEvent] = []
     private var clients: [SimulatedClient] = []
-    private var sinks: [CollectingSink] = []
-    private let serverIdentity: DTLSIdentity
-    private let clientIdentity: DTLSIdentity
-    private var random: SeededGenerator
-    private var nextPort: UInt16 = 10_000
-    private var nextOrder: UInt64 = 1
+    private let server: SimulatedServer
+    private var count = 0
     /// Clients whose datagrams come over TCP, by their addresses.
     var readers: [TransportAddress: SlowReader] = [:]
 
-    struct NoIdentity: Error {}
-
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 1) throws {
-        guard let identities = Self.identities else { throw NoIdentity() }
-        (serverIdentity, clientIdentity) = identities
-        random = SeededGenerator(seed: seed)
-        network = SimulatedNetwork(conditions: conditions, random: SeededGenerator(seed: seed ^ 0xABCD))
-        let exchange = count > 1 ? RelayExchange(workers: count) : nil
-        for index in 0..<count {
-            let environment = WorkerEnvironment(
-                clock: WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero),
-                random: SeededGenerator(seed: seed &+ UInt64(index)),
-                connection: .init(dtls: try DTLSContext(identity: serverIdentity)))
-            workers.append(Worker(environment: environment, index: index, exchange: exchange))
-            sinks.append(CollectingSink(source: Self.address(ofWorker: index)))
-        }
+        server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
     }
 
-    static func address(ofWorker index: Int) -> TransportAddress {
-        TransportAddress(ip: .loopback, port: 7_000 + UInt16(index))
-    }
+    var workers: [Worker] { server.workers }
+    var network: SimulatedNetwork { server.network }
 
     var conditions: SimulatedNetwork.Conditions {
-        get { network.conditions }
-        set { network.conditions = newValue }
+        get { server.network.conditions }
+        set { server.network.conditions = newValue }
     }
 
     // MARK: Clients
@@ -65,29 +37,21 @@ final class Simulation {
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true
     ) throws -> (client: SimulatedClient, session: SessionID) {
-        nextPort += 1
-        let address = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: nextPort)
+        count += 1
         let client = try SimulatedClient(
-            role: role, address: address, identity: clientIdentity, seed: random.next(), rids: rids)
+            role: role, address: SimulatedServer.address(ofClient: count), identity: server.clientIdentity,
+            seed: server.random.next(), rids: rids)
         let text = client.offer.description.text
-        let offer = try SessionOffer(
-            SessionDescription(parsing: hasRTX ? text : Self.withoutRTX(text)),
-            for: role == .publisher ? .publish : .play)
-        let credentials = ICECredentials(using: &random)
-        let fingerprint = serverIdentity.fingerprint
-        let transport = LocalTransport(
-            credentials: credentials,
-            fingerprint: SDPFingerprint(algorithm: fingerprint.algorithm.rawValue, bytes: fingerprint.bytes),
-            udp: [Self.address(ofWorker: worker)])
-        let (plan, answer) = try Negotiator().answer(to: offer, as: transport, using: &random)
-        let id = SessionID(using: &random)
-        let opening = SessionOpening(
-            id: id, plan: plan, localCredentials: credentials,
-            publishes: role == .publisher ? Self.stream : nil,
-            follows: role == .viewer ? Self.stream : nil, order: nextOrder)
-        nextOrder += 1
-        workers[worker].perform(.open(opening), at: now, into: &sinks[worker])
-        try client.start(SessionDescription(parsing: answer.text), at: now)
+        let (id, _, answer) = try server.open(
+            hasRTX ? text : Self.withoutRTX(text), for: role == .publisher ? .publish : .play, on: worker,
+            at: now
+        ) { id, plan, credentials in
+            SessionOpening(
+                id: id, plan: plan, localCredentials: credentials,
+                publishes: role == .publisher ? Self.stream : nil,
+                follows: role == .viewer ? Self.stream : nil, order: UInt64(count))
+        }
+        try client.start(answer, at: now)
         let slots = workers[worker].sessions[id]?.slots ?? []
         client.decoder.firstSent = slots.first { $0.plan.kind == .video }?.nextSequence
         clients.append(client)
@@ -102,7 +66,7 @@ final class Simulation {
 
     /// Sends a command to a worker, as control would.
     func perform(_ command: WorkerCommand, worker: Int = 0) {
-        workers[worker].perform(command, at: now, into: &sinks[worker])
+        server.perform(command, on: worker, at: now)
         settle(worker)
     }
 
@@ -152,14 +116,12 @@ final class Simulation {
     }
 
     private func step() {
-        while let datagram = network.receive(at: now) { deliver(datagram) }
+        while let datagram = server.network.receive(at: now) { deliver(datagram) }
         for reader in readers.values {
             for datagram in reader.read(at: now) { deliver(datagram) }
         }
         for index in workers.indices {
-            if let due = workers[index].deadline, due <= now {
-                workers[index].advance(to: now, into: &sinks[index])
-            }
+            server.advance(index, to: now)
             settle(index)
         }
         for client in clients where client.deadline <= now {
@@ -170,24 +132,16 @@ final class Simulation {
     }
 
     private func deliver(_ datagram: SimulatedNetwork.Datagram) {
-        var bytes = datagram.bytes
-        for index in workers.indices where Self.address(ofWorker: index) == datagram.destination {
-            var span = bytes.mutableSpan
-            workers[index].receive(&span, from: datagram.source, at: now, into: &sinks[index])
-            settle(index)
-            return
-        }
+        if let index = server.receive(datagram, at: now) { return settle(index) }
         for client in clients where client.outerAddress == datagram.destination {
             var sink = CollectingSink(source: client.outerAddress)
-            client.receive(bytes, from: datagram.source, at: now, into: &sink)
+            client.receive(datagram.bytes, from: datagram.source, at: now, into: &sink)
             send(sink.takeAll())
         }
     }
 
     private func settle(_ index: Int) {
-        workers[index].endOfBatch(at: now, into: &sinks[index])
-        events += workers[index].takeEvents()
-        send(sinks[index].takeAll())
+        send(server.finish(index, at: now) { events.append($0) })
     }
 
     private func send(_ datagrams: [SimulatedNetwork.Datagram]) {
@@ -195,7 +149,7 @@ final class Simulation {
             if let reader = readers[datagram.destination] {
                 reader.append(datagram, at: now)
             } else {
-                network.send(datagram, at: now)
+                server.network.send(datagram, at: now)
             }
         }
     }

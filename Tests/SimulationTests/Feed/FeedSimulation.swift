@@ -1,9 +1,7 @@
 import Base
 import ClientPeer
-import Crypto
 import Forwarding
 import Peer
-import SCTP
 import Stage
 import StoryFeed
 import TestSupport
@@ -16,16 +14,10 @@ import Wire
 /// Each stream has one publisher, whose packets name it; so what comes in a viewer's slot tells the stream. What the
 /// feed decides is carried out as the node does it.
 final class FeedSimulation {
-    private static let identities: (server: DTLSIdentity, client: DTLSIdentity)? = {
-        guard let server = try? DTLSIdentity(), let client = try? DTLSIdentity() else { return nil }
-        return (server, client)
-    }()
     /// A tenth of a frame of 30 a second is as exact as it gets.
     private static let step = Duration.milliseconds(3)
     /// What was under way when a stream was released, and its repairs, may still come for so long.
     static let farewell = Duration.milliseconds(200)
-
-    struct NotPossible: Error {}
 
     final class Viewer {
         let id: SessionID
@@ -50,42 +42,26 @@ final class FeedSimulation {
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
     var desk: FeedDesk
     let directory = StreamDirectory()
-    private(set) var workers: [Worker] = []
     private(set) var viewers: [SessionID: Viewer] = [:]
     private(set) var order: [SessionID] = []
     /// What should not have been.
     private(set) var faults: [String] = []
     private var publishers: [StreamID: Publisher] = [:]
     private var streamsByNumber: [Int: StreamID] = [:]
-    private var network: SimulatedNetwork
-    private var sinks: [CollectingSink] = []
+    private let server: SimulatedServer
     private var clientsByAddress: [TransportAddress: StageClient] = [:]
-    private var random: SeededGenerator
-    private let timeline = SCTPTimeline()
-    private let serverIdentity: DTLSIdentity
-    private let clientIdentity: DTLSIdentity
     private var count = 0
 
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 2) throws {
-        guard let identities = Self.identities else { throw NotPossible() }
-        (serverIdentity, clientIdentity) = identities
         desk = FeedDesk(directory: directory, sessionLimit: 10_000, tag: 1)
-        random = SeededGenerator(seed: seed)
-        network = SimulatedNetwork(conditions: conditions, random: SeededGenerator(seed: seed ^ 0xABCD))
-        let exchange = count > 1 ? RelayExchange(workers: count) : nil
-        for index in 0..<count {
-            let environment = WorkerEnvironment(
-                clock: WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero),
-                random: SeededGenerator(seed: seed &+ UInt64(index)),
-                connection: .init(dtls: try DTLSContext(identity: serverIdentity), timeline: timeline))
-            workers.append(Worker(environment: environment, index: index, exchange: exchange))
-            sinks.append(CollectingSink(source: Simulation.address(ofWorker: index)))
-        }
+        server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
     }
 
+    var workers: [Worker] { server.workers }
+
     var conditions: SimulatedNetwork.Conditions {
-        get { network.conditions }
-        set { network.conditions = newValue }
+        get { server.network.conditions }
+        set { server.network.conditions = newValue }
     }
 
     // MARK: Streams
@@ -96,7 +72,7 @@ final class FeedSimulation {
         _ name: String, on worker: Int? = nil, keyFrameInterval: Duration? = .seconds(2),
         _ change: (inout SyntheticVideo.Settings) -> Void = { _ in }
     ) throws -> StreamID {
-        guard let stream = StreamID(name) else { throw NotPossible() }
+        guard let stream = StreamID(name) else { throw SimulatedServer.NotPossible() }
         let (client, session, worker) = try open(
             .publish, on: worker, audio: 0, video: 0, publishes: stream, change)
         client.keyFrameInterval = keyFrameInterval
@@ -127,9 +103,7 @@ final class FeedSimulation {
 
     /// What was shown of a stream until now is not for those who come from now on.
     func flush(_ stream: StreamID) {
-        for index in workers.indices {
-            workers[index].perform(.flush(stream), at: now, into: &sinks[index])
-        }
+        for index in workers.indices { server.perform(.flush(stream), on: index, at: now) }
     }
 
     private func takeNews() {
@@ -150,7 +124,7 @@ final class FeedSimulation {
         order.append(id)
         let participant = name.flatMap { ParticipantID($0) }
         let mids = client.offer.mids
-        guard mids.audio.count == 2, mids.video.count == 2 else { throw NotPossible() }
+        guard mids.audio.count == 2, mids.video.count == 2 else { throw SimulatedServer.NotPossible() }
         let place = FeedPlace(
             viewer: Node.identity(of: id, participant),
             reader: FeedReader(
@@ -167,33 +141,26 @@ final class FeedSimulation {
     ) throws -> (StageClient, SessionID, worker: Int) {
         let number = count
         count += 1
-        guard let name = ParticipantID("p\(number)") else { throw NotPossible() }
-        let address = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 10_000 + UInt16(number))
+        guard let name = ParticipantID("p\(number)") else { throw SimulatedServer.NotPossible() }
         let client = try StageClient(
-            number: number, name: name, address: address, identity: clientIdentity, seed: random.next(),
-            audio: audio, video: video, publishes: publishes != nil, hasChannels: publishes == nil
+            number: number, name: name, address: SimulatedServer.address(ofClient: number),
+            identity: server.clientIdentity, seed: server.random.next(), audio: audio, video: video,
+            publishes: publishes != nil, hasChannels: publishes == nil
         ) { settings in
             settings.framesPerSecond = 30
             settings.bitrate = 120_000
             change(&settings)
         }
         let worker = worker ?? number % workers.count
-        let offer = try SessionOffer(
-            SessionDescription(parsing: client.offer.description.text), for: purpose)
-        let credentials = ICECredentials(using: &random)
-        let fingerprint = serverIdentity.fingerprint
-        let transport = LocalTransport(
-            credentials: credentials,
-            fingerprint: SDPFingerprint(algorithm: fingerprint.algorithm.rawValue, bytes: fingerprint.bytes),
-            udp: [Simulation.address(ofWorker: worker)])
-        let (plan, answer) = try Negotiator().answer(to: offer, as: transport, using: &random)
-        let id = SessionID(using: &random)
-        let opening = SessionOpening(
-            id: id, plan: plan, localCredentials: credentials, publishes: publishes,
-            isFeed: publishes == nil, participant: name, order: UInt64(number + 1))
-        workers[worker].perform(.open(opening), at: now, into: &sinks[worker])
-        try client.start(SessionDescription(parsing: answer.text), timeline: timeline, at: now)
-        clientsByAddress[address] = client
+        let (id, _, answer) = try server.open(
+            client.offer.description.text, for: purpose, on: worker, at: now
+        ) { id, plan, credentials in
+            SessionOpening(
+                id: id, plan: plan, localCredentials: credentials, publishes: publishes,
+                isFeed: publishes == nil, participant: name, order: UInt64(number + 1))
+        }
+        try client.start(answer, timeline: server.timeline, at: now)
+        clientsByAddress[client.address] = client
         return (client, id, worker)
     }
 
@@ -220,7 +187,7 @@ final class FeedSimulation {
     private func with(_ client: StageClient, _ body: (StageClient, inout CollectingSink) -> Void) {
         var sink = CollectingSink(source: client.address)
         body(client, &sink)
-        for datagram in sink.takeAll() { network.send(datagram, at: now) }
+        for datagram in sink.takeAll() { server.network.send(datagram, at: now) }
     }
 
     // MARK: What it has come to
@@ -274,11 +241,9 @@ final class FeedSimulation {
     }
 
     private func step() {
-        while let datagram = network.receive(at: now) { deliver(datagram) }
+        while let datagram = server.network.receive(at: now) { deliver(datagram) }
         for index in workers.indices {
-            if let due = workers[index].deadline, due <= now {
-                workers[index].advance(to: now, into: &sinks[index])
-            }
+            server.advance(index, to: now)
             settle(index)
         }
         if let due = desk.deadline, due <= now { carryOut(desk.advance(to: now).directives) }
@@ -296,21 +261,14 @@ final class FeedSimulation {
     }
 
     private func deliver(_ datagram: SimulatedNetwork.Datagram) {
-        var bytes = datagram.bytes
-        for index in workers.indices where Simulation.address(ofWorker: index) == datagram.destination {
-            var span = bytes.mutableSpan
-            workers[index].receive(&span, from: datagram.source, at: now, into: &sinks[index])
-            return settle(index)
-        }
+        if let index = server.receive(datagram, at: now) { return settle(index) }
         guard let client = clientsByAddress[datagram.destination] else { return }
         let time = now
-        with(client) { $0.receive(bytes, from: datagram.source, at: time, into: &$1) }
+        with(client) { $0.receive(datagram.bytes, from: datagram.source, at: time, into: &$1) }
     }
 
     private func settle(_ index: Int) {
-        workers[index].endOfBatch(at: now, into: &sinks[index])
-        for event in workers[index].takeEvents() { take(event) }
-        for datagram in sinks[index].takeAll() { network.send(datagram, at: now) }
+        server.settle(index, at: now) { take($0) }
     }
 
     private func take(_ event: WorkerEvent) {
@@ -340,7 +298,7 @@ final class FeedSimulation {
             // Messages that come together may attach a stream and let it go again within a step.
             if case .attach(_, let stream, _) = directive.effect { viewer.held[stream] = now }
             if let command = directive.effect.command(to: viewer.id, requested: now) {
-                workers[viewer.worker].perform(command, at: now, into: &sinks[viewer.worker])
+                server.perform(command, on: viewer.worker, at: now)
             } else if case .tell(let notice) = directive.effect {
                 tell(notice, to: viewer.id)
             }
@@ -349,8 +307,7 @@ final class FeedSimulation {
 
     private func tell(_ notice: FeedNotice, to id: SessionID) {
         guard let viewer = viewers[id], let place = desk.places[id] else { return }
-        workers[viewer.worker].perform(
-            .sendControl(id, .string(notice.json(place).bytes)), at: now, into: &sinks[viewer.worker])
+        server.perform(.sendControl(id, .string(notice.json(place).bytes)), on: viewer.worker, at: now)
     }
 
     /// What has to hold at every moment, by what comes over the wire.

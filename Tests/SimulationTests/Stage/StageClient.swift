@@ -119,7 +119,7 @@ final class StageClient {
         for index in slots.indices {
             if let due = slots[index].track.deadline, due > now { continue }
             let packets = slots[index].track.feedback(from: 1, rtt: connection.roundTripTime, at: now)
-            send(packets, over: connection, into: &sink)
+            connection.sendFeedback(packets, into: &sink)
         }
         if now >= nextReport { report(at: now, over: connection, into: &sink) }
         if now >= nextRequest { askForKeyFrames(at: now, over: connection, into: &sink) }
@@ -156,11 +156,8 @@ final class StageClient {
         for index in slots.indices {
             if let block = slots[index].track.reportBlock(at: now) { blocks.append(block) }
         }
-        let packer = ControlPacker(localSSRC: 1, canonicalName: "simulated", reducedSize: true)
         let senders = [videoTrack, audioTrack].compactMap { $0?.report(at: now, clock: clock) }
-        for bytes in packer.reports(senders: senders, receptions: blocks) {
-            connection.sendControl(bytes, into: &sink)
-        }
+        connection.sendReports(senders: senders, receptions: blocks, into: &sink)
     }
 
     /// As browsers do while they have nothing to show.
@@ -171,16 +168,8 @@ final class StageClient {
         for slot in slots where slot.kind == .video && slot.decoder.isWaitingForKeyFrame && slot.source != nil
         {
             let indication = PictureLossIndication(senderSSRC: 1, mediaSSRC: slot.track.source.ssrc)
-            send([.pictureLossIndication(indication)], over: connection, into: &sink)
+            connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
         }
-    }
-
-    private func send(
-        _ packets: [RTCPPacket], over connection: ClientConnection, into sink: inout CollectingSink
-    ) {
-        guard !packets.isEmpty else { return }
-        let packer = ControlPacker(localSSRC: 1, canonicalName: "simulated", reducedSize: true)
-        for bytes in packer.feedback(packets) { connection.sendControl(bytes, into: &sink) }
     }
 
     private func takeEvents(at now: MonotonicTime) {
@@ -274,12 +263,7 @@ final class StageClient {
         _ datagram: [UInt8], over connection: ClientConnection, at now: MonotonicTime,
         into sink: inout CollectingSink
     ) {
-        var bytes = datagram
-        var span = bytes.mutableSpan
-        guard let length = try? connection.unprotectControl(&span),
-            let packets = try? RTCPPacket.parseCompound(Array(bytes[..<length]).span)
-        else { return }
-        for packet in packets {
+        for packet in connection.controlPackets(in: datagram) {
             switch packet {
             case .senderReport(let report):
                 for index in slots.indices { slots[index].track.receive(report, at: now) }

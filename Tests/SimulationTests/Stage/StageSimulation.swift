@@ -1,9 +1,7 @@
 import Base
 import ClientPeer
-import Crypto
 import Forwarding
 import Peer
-import SCTP
 import TestSupport
 import Wire
 
@@ -11,10 +9,6 @@ import Wire
 ///
 /// Goes by steps of 5 ms, because with so many speakers something happens at every moment.
 final class StageSimulation {
-    private static let identities: (server: DTLSIdentity, client: DTLSIdentity)? = {
-        guard let server = try? DTLSIdentity(), let client = try? DTLSIdentity() else { return nil }
-        return (server, client)
-    }()
     private static let step = Duration.milliseconds(5)
 
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -26,40 +20,23 @@ final class StageSimulation {
     /// As last told.
     private(set) var wants: [SessionID: Int] = [:]
     private(set) var controlMessages: [(session: SessionID, message: DataChannelMessage)] = []
-    private(set) var workers: [Worker] = []
-    private var network: SimulatedNetwork
-    private var sinks: [CollectingSink] = []
+    private let server: SimulatedServer
     private var sessionsByAddress: [TransportAddress: SessionID] = [:]
-    private var random: SeededGenerator
-    private let timeline = SCTPTimeline()
-    private let serverIdentity: DTLSIdentity
-    private let clientIdentity: DTLSIdentity
     private let stream: StreamID
     private var nextChoice = MonotonicTime.zero
     private var count = 0
 
-    struct NotPossible: Error {}
-
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 2) throws {
-        guard let identities = Self.identities, let stream = StreamID("show") else { throw NotPossible() }
-        (serverIdentity, clientIdentity) = identities
+        guard let stream = StreamID("show") else { throw SimulatedServer.NotPossible() }
         self.stream = stream
-        random = SeededGenerator(seed: seed)
-        network = SimulatedNetwork(conditions: conditions, random: SeededGenerator(seed: seed ^ 0xABCD))
-        let exchange = count > 1 ? RelayExchange(workers: count) : nil
-        for index in 0..<count {
-            let environment = WorkerEnvironment(
-                clock: WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero),
-                random: SeededGenerator(seed: seed &+ UInt64(index)),
-                connection: .init(dtls: try DTLSContext(identity: serverIdentity), timeline: timeline))
-            workers.append(Worker(environment: environment, index: index, exchange: exchange))
-            sinks.append(CollectingSink(source: Simulation.address(ofWorker: index)))
-        }
+        server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
     }
 
+    var workers: [Worker] { server.workers }
+
     var conditions: SimulatedNetwork.Conditions {
-        get { network.conditions }
-        set { network.conditions = newValue }
+        get { server.network.conditions }
+        set { server.network.conditions = newValue }
     }
 
     // MARK: Speakers
@@ -77,33 +54,25 @@ final class StageSimulation {
     private func add(audio: Int, video: Int, publishes: Bool, isHost: Bool) throws -> SessionID {
         let number = count
         count += 1
-        guard let name = ParticipantID("p\(number)") else { throw NotPossible() }
-        let address = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 10_000 + UInt16(number))
+        guard let name = ParticipantID("p\(number)") else { throw SimulatedServer.NotPossible() }
         let client = try StageClient(
-            number: number, name: name, address: address, identity: clientIdentity, seed: random.next(),
-            audio: audio, video: video, publishes: publishes)
+            number: number, name: name, address: SimulatedServer.address(ofClient: number),
+            identity: server.clientIdentity, seed: server.random.next(), audio: audio, video: video,
+            publishes: publishes)
         let worker = number % workers.count
-        let offer = try SessionOffer(
-            SessionDescription(parsing: client.offer.description.text), for: publishes ? .stage : .play)
-        let credentials = ICECredentials(using: &random)
-        let fingerprint = serverIdentity.fingerprint
-        let transport = LocalTransport(
-            credentials: credentials,
-            fingerprint: SDPFingerprint(algorithm: fingerprint.algorithm.rawValue, bytes: fingerprint.bytes),
-            udp: [Simulation.address(ofWorker: worker)])
-        let (plan, answer) = try Negotiator().answer(to: offer, as: transport, using: &random)
-        let id = SessionID(using: &random)
-        workers[worker].perform(
-            .open(
-                SessionOpening(
-                    id: id, plan: plan, localCredentials: credentials, publishes: isHost ? stream : nil,
-                    follows: publishes ? nil : stream, stage: publishes ? stream : nil, participant: name,
-                    order: UInt64(number + 1))), at: now, into: &sinks[worker])
+        let (id, plan, answer) = try server.open(
+            client.offer.description.text, for: publishes ? .stage : .play, on: worker, at: now
+        ) { id, plan, credentials in
+            SessionOpening(
+                id: id, plan: plan, localCredentials: credentials, publishes: isHost ? stream : nil,
+                follows: publishes ? nil : stream, stage: publishes ? stream : nil, participant: name,
+                order: UInt64(number + 1))
+        }
         if publishes { room.join(id, of: name, on: worker, with: plan, isHost: isHost) }
-        try client.start(SessionDescription(parsing: answer.text), timeline: timeline, at: now)
+        try client.start(answer, timeline: server.timeline, at: now)
         clients[id] = client
         order.append(id)
-        sessionsByAddress[address] = id
+        sessionsByAddress[client.address] = id
         return id
     }
 
@@ -119,7 +88,7 @@ final class StageSimulation {
     {
         guard let client = clients[id] else { return nil }
         var sink = CollectingSink(source: client.address)
-        defer { for datagram in sink.takeAll() { network.send(datagram, at: now) } }
+        defer { for datagram in sink.takeAll() { server.network.send(datagram, at: now) } }
         return try body(client, &sink)
     }
 
@@ -141,11 +110,9 @@ final class StageSimulation {
     }
 
     private func step() {
-        while let datagram = network.receive(at: now) { deliver(datagram) }
+        while let datagram = server.network.receive(at: now) { deliver(datagram) }
         for index in workers.indices {
-            if let due = workers[index].deadline, due <= now {
-                workers[index].advance(to: now, into: &sinks[index])
-            }
+            server.advance(index, to: now)
             settle(index)
         }
         if now >= nextChoice {
@@ -156,37 +123,30 @@ final class StageSimulation {
     }
 
     private func deliver(_ datagram: SimulatedNetwork.Datagram) {
-        var bytes = datagram.bytes
-        for index in workers.indices where Simulation.address(ofWorker: index) == datagram.destination {
-            var span = bytes.mutableSpan
-            workers[index].receive(&span, from: datagram.source, at: now, into: &sinks[index])
-            return
-        }
+        guard server.receive(datagram, at: now) == nil else { return }
         guard let id = sessionsByAddress[datagram.destination] else { return }
-        with(id) { $0.receive(bytes, from: datagram.source, at: now, into: &$1) }
+        with(id) { $0.receive(datagram.bytes, from: datagram.source, at: now, into: &$1) }
     }
 
     private func settle(_ index: Int) {
-        workers[index].endOfBatch(at: now, into: &sinks[index])
-        for event in workers[index].takeEvents() {
+        server.settle(index, at: now) { event in
             if case .controlMessage(let id, let message) = event { controlMessages.append((id, message)) }
             if case .closed(let id, _) = event { perform(room.leave(id)) }
             perform(room.receive(event))
         }
-        for datagram in sinks[index].takeAll() { network.send(datagram, at: now) }
     }
 
     private func perform(_ effects: [StageRoom.Effect]) {
         for effect in effects {
             switch effect {
             case .command(let command, let worker):
-                workers[worker].perform(command, at: now, into: &sinks[worker])
+                server.perform(command, on: worker, at: now)
             case .announce(let id): announced.append(id)
             case .want(let source, let height): wants[source.session] = height
             case .compose, .refresh, .announceProgramme: break
             case .programme(let tracks):
                 for index in workers.indices {
-                    workers[index].perform(.setProgramme(stream, tracks), at: now, into: &sinks[index])
+                    server.perform(.setProgramme(stream, tracks), on: index, at: now)
                 }
             }
         }

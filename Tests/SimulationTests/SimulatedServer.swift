@@ -1,0 +1,114 @@
+import Base
+import ClientPeer
+import Crypto
+import Forwarding
+import Peer
+import SCTP
+import TestSupport
+import Wire
+
+/// A server's workers with the network before them, in virtual time and from one seed: what all simulations have in
+/// common.
+///
+/// Who its clients are, and what follows from what workers tell, is theirs.
+final class SimulatedServer {
+    struct NotPossible: Error {}
+
+    /// Making certificates costs more than a whole simulation; all of them share two.
+    private static let identities: (server: DTLSIdentity, client: DTLSIdentity)? = {
+        guard let server = try? DTLSIdentity(), let client = try? DTLSIdentity() else { return nil }
+        return (server, client)
+    }()
+
+    let clientIdentity: DTLSIdentity
+    let timeline = SCTPTimeline()
+    private(set) var workers: [Worker] = []
+    var network: SimulatedNetwork
+    var random: SeededGenerator
+    private let identity: DTLSIdentity
+    private var sinks: [CollectingSink] = []
+
+    init(seed: UInt64, conditions: SimulatedNetwork.Conditions, workers count: Int) throws {
+        guard let identities = Self.identities else { throw NotPossible() }
+        (identity, clientIdentity) = identities
+        random = SeededGenerator(seed: seed)
+        network = SimulatedNetwork(conditions: conditions, random: SeededGenerator(seed: seed ^ 0xABCD))
+        let exchange = count > 1 ? RelayExchange(workers: count) : nil
+        for index in 0..<count {
+            let environment = WorkerEnvironment(
+                clock: WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero),
+                random: SeededGenerator(seed: seed &+ UInt64(index)),
+                connection: .init(dtls: try DTLSContext(identity: identity), timeline: timeline))
+            workers.append(Worker(environment: environment, index: index, exchange: exchange))
+            sinks.append(CollectingSink(source: Self.address(ofWorker: index)))
+        }
+    }
+
+    private static func address(ofWorker index: Int) -> TransportAddress {
+        TransportAddress(ip: .loopback, port: 7_000 + UInt16(index))
+    }
+
+    /// Where a client is.
+    static func address(ofClient number: Int) -> TransportAddress {
+        TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 10_000 + UInt16(number))
+    }
+
+    // MARK: Sessions
+
+    /// Answers an offer, and opens its session.
+    /// - Parameter opening: what the session is, beyond its name, what was agreed on and its credentials.
+    func open(
+        _ offer: String, for purpose: SessionOffer.Purpose, on worker: Int, at now: MonotonicTime,
+        as opening: (SessionID, SessionPlan, ICECredentials) -> SessionOpening
+    ) throws -> (id: SessionID, plan: SessionPlan, answer: SessionDescription) {
+        let offer = try SessionOffer(SessionDescription(parsing: offer), for: purpose)
+        let credentials = ICECredentials(using: &random)
+        let fingerprint = identity.fingerprint
+        let transport = LocalTransport(
+            credentials: credentials,
+            fingerprint: SDPFingerprint(algorithm: fingerprint.algorithm.rawValue, bytes: fingerprint.bytes),
+            udp: [Self.address(ofWorker: worker)])
+        let (plan, answer) = try Negotiator().answer(to: offer, as: transport, using: &random)
+        let id = SessionID(using: &random)
+        perform(.open(opening(id, plan, credentials)), on: worker, at: now)
+        return (id, plan, try SessionDescription(parsing: answer.text))
+    }
+
+    /// Sends a command to a worker, as control would.
+    func perform(_ command: WorkerCommand, on worker: Int, at now: MonotonicTime) {
+        workers[worker].perform(command, at: now, into: &sinks[worker])
+    }
+
+    // MARK: Time
+
+    /// - Returns: which worker a datagram was for; nil if for none.
+    func receive(_ datagram: SimulatedNetwork.Datagram, at now: MonotonicTime) -> Int? {
+        let index = workers.indices.first { Self.address(ofWorker: $0) == datagram.destination }
+        guard let index else { return nil }
+        var bytes = datagram.bytes
+        var span = bytes.mutableSpan
+        workers[index].receive(&span, from: datagram.source, at: now, into: &sinks[index])
+        return index
+    }
+
+    /// Does what is due on a worker.
+    func advance(_ index: Int, to now: MonotonicTime) {
+        guard let due = workers[index].deadline, due <= now else { return }
+        workers[index].advance(to: now, into: &sinks[index])
+    }
+
+    /// Ends a batch of a worker, and sends what it has to say.
+    /// - Parameter take: is given what the worker tells.
+    func settle(_ index: Int, at now: MonotonicTime, _ take: (WorkerEvent) -> Void) {
+        for datagram in finish(index, at: now, take) { network.send(datagram, at: now) }
+    }
+
+    /// The same for whoever sends by themselves.
+    func finish(
+        _ index: Int, at now: MonotonicTime, _ take: (WorkerEvent) -> Void
+    ) -> [SimulatedNetwork.Datagram] {
+        workers[index].endOfBatch(at: now, into: &sinks[index])
+        for event in workers[index].takeEvents() { take(event) }
+        return sinks[index].takeAll()
+    }
+}
