@@ -46,6 +46,8 @@ void csandbox_usage(int64_t *cpu_nanoseconds, int64_t *resident_bytes);
 int csandbox_subordinate(pid_t parent, int niceness);
 /// Lets this thread run only where no other wants to (SCHED_IDLE): those who wake take its CPU at once.
 int csandbox_yield_to_all(void);
+/// Lets this thread have a small share of the time, and never take a CPU from others when it wakes (SCHED_BATCH).
+int csandbox_yield_to_most(void);
 /// Of the system's superuser, to nobody.
 int csandbox_drop_privileges(void);
 int csandbox_limit(uint64_t memory_bytes, uint64_t open_files);

@@ -41,6 +41,9 @@ extension Node {
                     "rostrum_previews_cpu_seconds_total", .counter, "CPU time of previews.",
                     Double(counted.previews.nanoseconds) / 1e9),
                 Metric(
+                    "rostrum_pause_pictures", .gauge, "Programmes whose viewers get a pause picture now.",
+                    Double(pausedCount)),
+                Metric(
                     "rostrum_previews_bytes", .gauge, "Previews that are kept.",
                     Double(counted.previews.bytes)),
             ] + (await recordingMetrics)

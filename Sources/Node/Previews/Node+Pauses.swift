@@ -75,6 +75,9 @@ extension Node {
         return room.hasLostPicture(of: publisher)
     }
 
+    /// Programmes whose picture is a pause picture now.
+    package var pausedCount: Int { pauses.values.count { $0.isPlayable } }
+
     private func beginPause(of stream: StreamID) async {
         guard await pauseFile(of: stream) != nil, pauses[stream] == nil,
             let inlet = openInjection(

@@ -6,22 +6,32 @@ import Synchronization
 /// Does one thing after the other in time that nobody else has a use for.
 ///
 /// Whoever wakes while this runs takes its CPU at once: a thread that forwards packets does not wait for the end of
-/// its turn, as it would for one that is merely less important. What is made meanwhile is handed out by a second
-/// thread, because locks that others need must not be held by one that may not run for seconds.
+/// its turn, as it would for one that is merely less important. On a machine that is always busy it would never come to
+/// an end, so what has waited for a while is done by another thread, which has a small share of the time; whichever of
+/// the two is first counts. A third one hands out what was made, because locks that others need must not be held by
+/// threads that may not run for seconds.
 final class SpareThread: Sendable {
     typealias Work = @Sendable () -> Void
 
     /// Of the process: it lives as long.
     static let shared = SpareThread()
 
-    private let making = WorkQueue()
+    /// Nothing waits longer for time that is to spare.
+    private static let patience = 1.0
+
+    private let errands = WorkQueue()
+    private let lateErrands = WorkQueue()
     private let handingOut = WorkQueue()
 
-    /// To be made by a thread of usual rank, which both inherit.
+    /// To be made by a thread of usual rank, which they inherit.
     private init() {
-        Self.start("spare") { [making] in
+        Self.start("spare") { [errands] in
             csandbox_yield_to_all()
-            making.run()
+            errands.run()
+        }
+        Self.start("spare-late") { [lateErrands] in
+            csandbox_yield_to_most()
+            lateErrands.run()
         }
         Self.start("spare-out") { [handingOut] in handingOut.run() }
     }
@@ -32,15 +42,40 @@ final class SpareThread: Sendable {
         thread.start()
     }
 
-    /// - Parameter make: what takes its time.
-    /// - Parameter handOut: what is done with it.
+    /// - Parameter make: what takes its time; on a busy machine it may be done twice.
+    /// - Parameter handOut: what is done with it, once.
     func run<Result: Sendable>(
         _ make: @escaping @Sendable () -> Result, then handOut: @escaping @Sendable (Result) -> Void
     ) {
-        making.add { [handingOut] in
+        let begun = Date()
+        let errand = Errand { [handingOut] isFirst in
             let result = make()
+            guard isFirst() else { return }
             handingOut.add { handOut(result) }
         }
+        errands.add { errand.run() }
+        lateErrands.add {
+            let rest = Self.patience - Date().timeIntervalSince(begun)
+            if rest > 0, !errand.isDone { Thread.sleep(forTimeInterval: rest) }
+            errand.run()
+        }
+    }
+}
+
+/// Something that two threads may do, and that counts once.
+private final class Errand: Sendable {
+    private let work: @Sendable (_ isFirst: () -> Bool) -> Void
+    private let done = Atomic(false)
+
+    init(_ work: @escaping @Sendable (_ isFirst: () -> Bool) -> Void) {
+        self.work = work
+    }
+
+    var isDone: Bool { done.load(ordering: .relaxed) }
+
+    func run() {
+        guard !isDone else { return }
+        work { !done.exchange(true, ordering: .acquiringAndReleasing) }
     }
 }
 
