@@ -276,7 +276,11 @@ def shown_in_preview(server: Server, stream: str) -> set[str]:
         if any(max(abs(a - b) for a, b in zip(place, wanted)) < 55 for place in places)}
 
 
-def test_a_composition_rests_while_nobody_watches(browsers: dict[str, Browser], server: Server, stream: str) -> None:
+def test_a_composition_rests_while_nobody_watches(
+    browsers: dict[str, Browser], own_server: Server, stream: str
+) -> None:
+    # Of all its streams a server counts together.
+    server = own_server
     make(server, stream)
     for name in ("ann", "bob"):
         enter(browsers["chromium"], server, stream, name)
