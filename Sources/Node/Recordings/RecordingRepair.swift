@@ -75,6 +75,8 @@ package enum WebMOutline {
     /// The last frame of a cluster is shown for so long.
     private static let lastFrame: Int64 = 33
     private static let clusterLimit = 64 << 20
+    /// In milliseconds; nobody recorded for longer.
+    private static let timeLimit: UInt64 = 1 << 40
 
     /// - Parameter source: bytes at an offset; fewer at the end of the file.
     package static func read(_ size: Int64, _ source: (Int64, Int) -> [UInt8]) -> RecordingOutline {
@@ -127,7 +129,8 @@ package enum WebMOutline {
         var place: Int64 = 0
         while let child = element(at: place, size, inside), let next = child.end, next <= size {
             switch child.id {
-            case ID.timestamp: base = Int64(clamping: number(inside(child.body, Int(next - child.body))))
+            case ID.timestamp:
+                base = Int64(min(number(inside(child.body, Int(next - child.body))), timeLimit))
             case ID.simpleBlock: latest = max(latest, relativeTime(inside(child.body, 12)))
             case ID.blockGroup:
                 if let block = element(at: child.body, next, inside), block.id == ID.block {
