@@ -62,7 +62,7 @@ extension Slot {
         if timeline.sent(run.highest, timestamp: run.timestamp, at: run.arrival) {
             lastPictures.update(with: run.pictures)
         }
-        stream.sent(packets: run.packets, payloadSize: run.payloadBytes, at: now)
+        stream.sent(packets: run.packets, payloadSize: run.payloadBytes)
         stream.mark(timestamp: run.timestamp, captured: run.captured, at: run.arrival)
         retransmissions.sent(
             from: run.lowest, through: run.highest, keyFrame: run.keyFrame, size: run.bytes, at: now)

@@ -31,7 +31,6 @@ package struct SendStream: Sendable {
 
     /// One instant on both clocks; sender reports extrapolate from it.
     private var anchor: (timestamp: UInt32, time: MonotonicTime)?
-    private var rate = RateMeter()
 
     package init(ssrc: UInt32, clockRate: UInt32) {
         self.ssrc = ssrc
@@ -46,15 +45,14 @@ package struct SendStream: Sendable {
     package mutating func sent(
         payloadSize: Int, timestamp: UInt32, captured: MonotonicTime? = nil, at now: MonotonicTime
     ) {
-        sent(packets: 1, payloadSize: payloadSize, at: now)
+        sent(packets: 1, payloadSize: payloadSize)
         mark(timestamp: timestamp, captured: captured, at: now)
     }
 
     /// Counts packets that left together; `mark` has to be called for each.
-    package mutating func sent(packets: Int, payloadSize: Int, at now: MonotonicTime) {
+    package mutating func sent(packets: Int, payloadSize: Int) {
         packetCount &+= UInt64(clamping: packets)
         octetCount &+= UInt64(clamping: payloadSize)
-        rate.add(payloadSize, at: now)
     }
 
     /// Notes where on the time line a packet stands.
@@ -79,11 +77,6 @@ package struct SendStream: Sendable {
     ) -> Bool {
         let step = Int32(bitPattern: timestamp &- anchor.timestamp)
         return step > 0 || step < 0 && now.nanoseconds(since: anchor.time) > longestDelay
-    }
-
-    /// Bits per second of payload over about the last second.
-    package mutating func bitrate(at now: MonotonicTime) -> Int {
-        rate.bitrate(at: now)
     }
 
     /// The report to send now; nil before the first packet, when there is no time line to speak of.
