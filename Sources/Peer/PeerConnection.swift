@@ -67,13 +67,14 @@ package final class PeerConnection {
     private static let connectTimeout = Duration.seconds(30)
     private static let authenticator = OpenSSLAuthenticator()
 
-    package private(set) var state = State.connecting
+    // These two stand first because they are read for every packet that is sent; see `cacheHints`.
     /// Where media goes; nil until something came from there.
     package private(set) var remoteAddress: TransportAddress?
+    private var outbound: SRTPOutbound?
+    package private(set) var state = State.connecting
     private var ice: ICELiteAgent
     private let dtls: DTLSEndpoint
     private var inbound: SRTPInbound?
-    private var outbound: SRTPOutbound?
     private let engine: SRTPEngine
     private let channelPlan: DataChannelPlan?
     private let timeline: SCTPTimeline
@@ -340,6 +341,11 @@ package final class PeerConnection {
     private func follow(_ source: TransportAddress, at now: MonotonicTime) {
         guard case .nominate(let address)? = ice.noteTraffic(from: source, at: now) else { return }
         remoteAddress = address
+    }
+
+    /// What `protect` reads: of this object, and of the keys once there are any.
+    package var cacheHints: (connection: CacheHint, keys: CacheHint?) {
+        (CacheHint(self, bytes: 384), outbound?.cacheHint)
     }
 
     /// Hot path: encrypts a packet whose header and payload start stand in `destination`, and whose rest is `body`.

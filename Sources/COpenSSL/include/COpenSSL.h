@@ -12,6 +12,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509.h>
 #include <stdlib.h>
+#include "rostrum_cache.h"
 #include "rostrum_dtls.h"
 #include "rostrum_gcm.h"
 #include "rostrum_hmac.h"

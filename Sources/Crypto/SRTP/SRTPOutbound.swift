@@ -30,6 +30,9 @@ import Wire
         keys.profile
     }
 
+    /// What encrypting media reads besides this; nil before the first packet.
+    package var cacheHint: CacheHint? { media.cacheHint }
+
     /// Hot path: encrypts an RTP packet.
     ///
     /// - Parameters:

@@ -31,6 +31,12 @@ enum SRTPPurpose {
     /// Whether media is sealed by our own AES-GCM.
     var usesSealer: Bool { keys.sealer != nil }
 
+    /// What sealing reads of the key; nil until there is one.
+    var cacheHint: CacheHint? {
+        if let sealer = keys.sealer { return CacheHint(address: UInt(bitPattern: sealer), bytes: 768) }
+        return keys.cipher.map { CacheHint(address: UInt(bitPattern: $0), bytes: 192) }
+    }
+
     deinit {
         EVP_CIPHER_CTX_free(keys.cipher)
         rostrum_gcm_sealer_free(keys.sealer)

@@ -8,10 +8,10 @@ import Wire
 /// that a retransmission asked for after a switch is still found.
 /// - Source: RFC 3550 §5.1; RFC 3711 §3.3.1 (a jump of 2^15 or more would desynchronise the roll-over counter).
 package struct RTPTimeline<Source: AnyObject> {
-    /// A run of packets from one source.
-    package struct Segment {
-        /// Where the packets come from.
-        package let source: Source
+    /// How the numbers of one source become those of the receiver.
+    ///
+    /// Holds no reference, so that reading it for a packet counts none.
+    package struct Mapping {
         /// The first packet of the source that belongs here; earlier ones are not sent.
         package let firstSourceSequence: Int64
         /// Added to the source's extended sequence number.
@@ -24,7 +24,7 @@ package struct RTPTimeline<Source: AnyObject> {
         package var edge: Edge?
         /// The receiver's number of the first packet that it got when it came; everything before is to be shown at
         /// once.
-        package fileprivate(set) var caughtUp = Int64.min
+        fileprivate(set) var caughtUp = Int64.min
 
         package func outgoing(_ sequence: Int64) -> Int64? {
             sequence >= firstSourceSequence ? sequence &+ sequenceOffset : nil
@@ -46,6 +46,25 @@ package struct RTPTimeline<Source: AnyObject> {
             if index < caughtUp { return .atOnce }
             return index < caughtUp &+ PlayoutHint.repetitions ? .asUsual : .asPublished
         }
+    }
+
+    /// A run of packets from one source.
+    package struct Segment {
+        /// Where the packets come from.
+        package let source: Source
+        package fileprivate(set) var mapping: Mapping
+
+        package var sequenceOffset: Int64 { mapping.sequenceOffset }
+        package var timestampOffset: UInt32 { mapping.timestampOffset }
+        package var pictures: PictureOffsets { mapping.pictures }
+
+        package func outgoing(_ sequence: Int64) -> Int64? { mapping.outgoing(sequence) }
+
+        package func outgoing(timestamp: UInt32, of sequence: Int64) -> UInt32 {
+            mapping.outgoing(timestamp: timestamp, of: sequence)
+        }
+
+        package func playout(of index: Int64) -> PlayoutHint { mapping.playout(of: index) }
     }
 
     /// The newest packet of a source at the moment a segment began.
@@ -85,7 +104,11 @@ package struct RTPTimeline<Source: AnyObject> {
     /// Ticks a second.
     package let clockRate: Int64
     /// Oldest first; the last one is what is being sent.
-    package private(set) var segments: [Segment] = []
+    package private(set) var segments: [Segment] = [] { didSet { current = segments.last } }
+    /// What is being sent.
+    ///
+    /// Stored here, because it is needed for every packet and the array lies elsewhere in memory.
+    package private(set) var current: Segment?
     /// What the next packet of the current source gets.
     package private(set) var nextSequence: Int64
     private var lastTimestamp: UInt32
@@ -102,11 +125,6 @@ package struct RTPTimeline<Source: AnyObject> {
         nextSequence = Int64.random(in: 1...0x7FFF, using: &random)
         lastTimestamp = UInt32.random(in: 0...UInt32.max, using: &random)
     }
-
-    /// What is being sent.
-    ///
-    /// Not `segments.last`, which in a debug build, where allocations are counted, allocates.
-    package var current: Segment? { segments.isEmpty ? nil : segments[segments.count - 1] }
 
     /// Starts a new segment with the source's packet `sequence`, which is the next to be sent.
     ///
@@ -127,15 +145,17 @@ package struct RTPTimeline<Source: AnyObject> {
         if segments.count == Self.segmentLimit { segments.removeFirst() }
         segments.append(
             Segment(
-                source: source, firstSourceSequence: sequence, sequenceOffset: nextSequence &- sequence,
-                timestampOffset: outgoing &- (edge?.timestamp ?? timestamp), pictures: pictures, edge: edge,
-                caughtUp: edge == nil ? .min : .max))
+                source: source,
+                mapping: Mapping(
+                    firstSourceSequence: sequence, sequenceOffset: nextSequence &- sequence,
+                    timestampOffset: outgoing &- (edge?.timestamp ?? timestamp), pictures: pictures,
+                    edge: edge, caughtUp: edge == nil ? .min : .max)))
     }
 
     /// The current segment has arrived at the live edge: what is sent next comes from the publisher right now.
     package mutating func catchUp() {
         guard !segments.isEmpty else { return }
-        segments[segments.count - 1].caughtUp = nextSequence
+        segments[segments.count - 1].mapping.caughtUp = nextSequence
     }
 
     /// Notes that a packet left, in the numbers of the receiver.
@@ -158,7 +178,7 @@ package struct RTPTimeline<Source: AnyObject> {
         let outgoing = nextSequence &- 1 &- Int64(behind)
         for segment in segments.reversed() {
             let sequence = outgoing &- segment.sequenceOffset
-            if sequence >= segment.firstSourceSequence { return (segment, sequence, outgoing) }
+            if sequence >= segment.mapping.firstSourceSequence { return (segment, sequence, outgoing) }
         }
         return nil
     }

@@ -23,7 +23,7 @@ extension Slot {
         _ packets: Span<ForwardedPacket>, from storage: Span<UInt8>, before end: Int64, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let segment = timeline.current, let format else {
+        guard let mapping = timeline.current?.mapping, let format else {
             return counters.drops.codecNotNegotiated &+= UInt64(packets.count)
         }
         guard let address = connection.remoteAddress else {
@@ -37,14 +37,14 @@ extension Slot {
                 counters.drops.codecNotNegotiated &+= 1
                 return 0
             }
-            guard let sequence = segment.outgoing(packet.sequenceNumber) else {
+            guard let sequence = mapping.outgoing(packet.sequenceNumber) else {
                 counters.drops.beforeStart &+= 1
                 return 0
             }
             let form = OutgoingForm(
                 ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence,
-                timestamp: segment.outgoing(timestamp: packet.timestamp, of: packet.sequenceNumber),
-                offsets: segment.pictures, playout: segment.playout(of: sequence), originalSequence: nil)
+                timestamp: mapping.outgoing(timestamp: packet.timestamp, of: packet.sequenceNumber),
+                offsets: mapping.pictures, playout: mapping.playout(of: sequence), originalSequence: nil)
             let bytes = storage.extracting(packet.place)
             guard let length = try? write(packet, bytes, as: form, into: &buffer) else {
                 counters.drops.oversize &+= 1

@@ -8,10 +8,30 @@ import Wire
 /// Its SSRC, MID and RTX SSRC never change: a change of what it carries is a rewriting of RTP headers that the
 /// receiver does not notice. Owned by its session; tracks only point at it.
 package final class Slot {
-    package let plan: SlotPlan
+    // What is read for every packet stands first, up to `hotBytes`: it is loaded ahead of time; see `SlotHints`.
+    /// The last turn of `FanOut` in which packets were sent here.
+    var round: UInt64 = 0
     package unowned let session: Session
     /// The session's.
     let connection: PeerConnection
+    /// What the current segment's codec is called in this session.
+    var format: MediaFormat?
+    package let plan: SlotPlan
+    /// Until the receiver reports, packets carry the MID, so that it can tell which m-line the SSRC belongs to
+    /// (RFC 9143 §9.2).
+    ///
+    /// A bound, not a flag: where there is no RTX a packet is repeated under its own index, and must then be the
+    /// same byte for byte.
+    private(set) var firstIndexWithoutMID = Int64.max
+    /// The latest picture numbers sent, which the next source continues.
+    var lastPictures = PictureNumbers()
+    /// What is still to be sent of a cached group of pictures; nil once the slot is at the live edge.
+    var replay: Replay?
+    var timeline: RTPTimeline<TrackLayer>
+    var stream: SendStream
+    var retransmissions = RetransmissionGate()
+    var counters = MediaCounters()
+
     package private(set) var track: Track?
     /// The layer that the slot changes to at that layer's next entry point.
     package internal(set) var awaited: TrackLayer?
@@ -19,29 +39,13 @@ package final class Slot {
     var assigned: TrackKey?
     /// Of the picture, in pixels; nil for the best there is.
     private(set) var maximumHeight: Int?
-
-    var timeline: RTPTimeline<TrackLayer>
-    var stream: SendStream
-    var retransmissions = RetransmissionGate()
-    /// What the current segment's codec is called in this session.
-    var format: MediaFormat?
     /// The RTX stream's packet index: 16-bit sequence number and roll-over counter.
     var repairIndex: Int64
-    /// The latest picture numbers sent, which the next source continues.
-    var lastPictures = PictureNumbers()
     let mid: [UInt8]
-    /// Until the receiver reports, packets carry the MID, so that it can tell which m-line the SSRC belongs to
-    /// (RFC 9143 §9.2).
-    ///
-    /// A bound, not a flag: where there is no RTX a packet is repeated under its own index, and must then be the
-    /// same byte for byte.
-    private(set) var firstIndexWithoutMID = Int64.max
-    var counters = MediaCounters()
-    /// The last turn of `FanOut` in which packets were sent here.
-    var round: UInt64 = 0
-    /// What is still to be sent of a cached group of pictures; nil once the slot is at the live edge.
-    var replay: Replay?
     var replayGate = ReplayGate()
+
+    /// Bytes of a slot that sending reads and writes.
+    static let hotBytes = 1_024
 
     init(plan: SlotPlan, session: Session, using random: inout some RandomNumberGenerator) {
         self.plan = plan

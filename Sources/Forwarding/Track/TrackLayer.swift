@@ -35,7 +35,8 @@ package final class TrackLayer {
     /// Packets that the publisher was asked to send again.
     private(set) var repairsRequested: UInt64 = 0
     /// Slots that this layer is being sent to.
-    package private(set) var slots: [Slot] = []
+    package private(set) var slots: [Slot] = [] { didSet { hints.invalidate() } }
+    private var hints = SlotHints()
     /// Slots that change to this layer at its next entry point.
     private var awaiting: [Slot] = []
     /// Packets to be sent on; see `FanOut`.
@@ -385,6 +386,8 @@ package final class TrackLayer {
         into sink: inout some DatagramSink & ~Copyable
     ) -> Int {
         let storage = history.storage
+        hints.update(for: slots)
+        let companion = hasCompany ? slots.first.flatMap(companion) : nil
         var sent = 0
         var index = 0
         while index < slots.count {
@@ -392,11 +395,18 @@ package final class TrackLayer {
             index += 1
             guard slot.round != round else { continue }
             slot.round = round
+            hints.prefetch(after: index)
+            companion?.hints.prefetchSlot(after: index)
             slot.send(leaving.span, from: storage.span, at: now, into: &sink)
             sent += leaving.count
             if hasCompany { sent += sendCompany(of: slot, round: round, at: now, into: &sink) }
         }
         return sent
+    }
+
+    /// A layer of another track that is about to be sent to the same viewer.
+    private func companion(of slot: Slot) -> TrackLayer? {
+        slot.session.slots.lazy.compactMap(\.current).first { $0 !== self && !$0.leaving.isEmpty }
     }
 
     /// Sends a viewer what leaves of other layers, right behind this one's.
