@@ -70,7 +70,7 @@ package actor Node {
     private var performer: Task<Void, Never>?
     /// Numbers sessions in the order in which they were made.
     var nextOrder: UInt64 = 1
-    var random = SystemRandomNumberGenerator()
+    var random = SecureRandom()
     private(set) var isStopping = false
     private var listener: Task<Void, Never>?
     private var housekeeping: Task<Void, Never>?

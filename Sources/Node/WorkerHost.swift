@@ -116,7 +116,7 @@ struct WorkerHandle: Sendable {
                 preconditionFailure("a DTLS context could be made once but not again")
             }
             let environment = WorkerEnvironment(
-                clock: clock, random: SystemRandomNumberGenerator(),
+                clock: clock, random: SecureRandom(),
                 connection: PeerConnection.Environment(dtls: dtls, engine: engine, ice: ice))
             let worker = Worker(environment: environment, index: index, exchange: exchange)
             return WorkerHost(worker: worker, report: report, at: start.now)
