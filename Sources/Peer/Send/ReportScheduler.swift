@@ -8,6 +8,8 @@ import Base
 package struct ReportScheduler: Sendable {
     /// Nanoseconds.
     private let interval: Int64
+    /// Reports are due at multiples of 2^23 ns, 8 ms: so a worker with hundreds of sessions wakes for several at once.
+    private static let gridShift: Int64 = 23
     package private(set) var deadline: MonotonicTime
 
     /// The first report comes early, so that round-trip time and lip sync are known soon.
@@ -24,7 +26,9 @@ package struct ReportScheduler: Sendable {
     {
         guard now >= deadline else { return false }
         let wait = Int64.random(in: (interval / 2)...(interval + interval / 2), using: &random)
-        deadline = now.advanced(byNanoseconds: wait)
+        let drawn = now.nanoseconds &+ wait
+        let shared = (drawn >> Self.gridShift) << Self.gridShift
+        deadline = MonotonicTime(nanoseconds: max(shared, now.nanoseconds &+ interval / 2))
         return true
     }
 
