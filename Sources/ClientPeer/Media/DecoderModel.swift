@@ -50,6 +50,8 @@ package struct DecoderModel {
     private var last: Frame?
     /// Between the last frame shown and the next.
     private var framesCut: UInt16 = 0
+    /// Empty packets, each of which may stand for a picture that was left out.
+    private var placesFilled: UInt16 = 0
     private var needsKeyFrame = true
 
     /// Packets further behind are given up.
@@ -116,6 +118,7 @@ package struct DecoderModel {
         }
         if payload.isEmpty {
             // Padding: it fills a place and shows nothing.
+            placesFilled &+= 1
             forget(first...first)
             return true
         }
@@ -157,13 +160,14 @@ package struct DecoderModel {
                 complaints.append(.timestampBackwards)
             }
             if !needsKeyFrame, let before = last.pictureID, let now = descriptor.pictureID,
-                now != (before &+ 1 &+ framesCut) & 0x7FFF
+                (now &- before &- 1 &- framesCut) & 0x7FFF > placesFilled
             {
                 complaints.append(.pictureIDJump(from: before, to: now))
             }
         }
         needsKeyFrame = false
         framesCut = 0
+        placesFilled = 0
         framesDecoded += 1
         firstShown = firstShown ?? header.timestamp
         if info.isKeyFrame { keyFramesDecoded += 1 }

@@ -17,6 +17,8 @@ package struct SyntheticVideo {
         package var height = 720
         /// Bytes of RTP payload.
         package var maximumPayload = 1_150
+        /// 1 to 3; as Chromium has them, each frame rate twice the one below.
+        package var temporalLayers = 1
 
         package init() {}
     }
@@ -35,6 +37,9 @@ package struct SyntheticVideo {
     private var timestamp: UInt32
     private var pictureID: UInt16
     private var wantsKeyFrame = true
+    /// Place in the pattern of temporal layers, from the latest key frame on.
+    private var place = 0
+    private var lowestIndex = UInt8.max
     /// Key frames are paid for by smaller frames after them.
     private var debt = 0
 
@@ -57,6 +62,8 @@ package struct SyntheticVideo {
     package mutating func nextFrame(stamp: UInt64 = 0) -> [Packet] {
         let isKeyFrame = wantsKeyFrame
         wantsKeyFrame = false
+        place = isKeyFrame ? 0 : place + 1
+        if temporalLayer == 0 { lowestIndex &+= 1 }
         let budget = max(settings.bitrate / 8 / max(settings.framesPerSecond, 1), 64)
         let size: Int
         if isKeyFrame {
@@ -74,11 +81,27 @@ package struct SyntheticVideo {
         return packets
     }
 
+    /// Of the frame that is being made.
+    private var temporalLayer: UInt8 {
+        switch settings.temporalLayers {
+        case 2: place % 2 == 0 ? 0 : 1
+        case 3: place % 4 == 0 ? 0 : place % 4 == 2 ? 1 : 2
+        default: 0
+        }
+    }
+
+    /// Whether this frame needs the lowest layer only: the first of its layer in eight frames.
+    private var isLayerSync: Bool {
+        place % 8 == 1 || settings.temporalLayers == 3 && place % 8 == 2
+    }
+
     private func packetize(size: Int, isKeyFrame: Bool, stamp: UInt64) -> [Packet] {
         let count = max((size + settings.maximumPayload - 1) / settings.maximumPayload, 1)
         return (0..<count).map { index in
-            var payload: [UInt8] = [index == 0 ? 0x90 : 0x80, 0x80]
+            let hasLayers = settings.temporalLayers > 1
+            var payload: [UInt8] = [index == 0 ? 0x90 : 0x80, hasLayers ? 0xE0 : 0x80]
             payload.append(bigEndian: pictureID | 0x8000)
+            if hasLayers { payload += [lowestIndex, temporalLayer << 6 | (isLayerSync ? 0x20 : 0)] }
             if index == 0 { appendFrameHeader(isKeyFrame: isKeyFrame, size: size, to: &payload) }
             payload.append(bigEndian: stamp)
             payload.append(bigEndian: frameNumber)

@@ -53,12 +53,20 @@ package struct RTPTimeline<Source: AnyObject> {
         /// Where the packets come from.
         package let source: Source
         package fileprivate(set) var mapping: Mapping
+        /// Leaves out packets of the source, if the receiver was ever to get fewer.
+        fileprivate(set) var sieve: FrameSieve?
 
         package var sequenceOffset: Int64 { mapping.sequenceOffset }
         package var timestampOffset: UInt32 { mapping.timestampOffset }
         package var pictures: PictureOffsets { mapping.pictures }
 
         package func outgoing(_ sequence: Int64) -> Int64? { mapping.outgoing(sequence) }
+
+        /// What is added to the picture numbers of a packet of the source.
+        func pictureOffsets(of sequence: Int64) -> PictureOffsets {
+            guard let sieve else { return pictures }
+            return pictures.leavingOut(sieve.omissions(before: sequence)?.pictures ?? 0)
+        }
 
         package func outgoing(timestamp: UInt32, of sequence: Int64) -> UInt32 {
             mapping.outgoing(timestamp: timestamp, of: sequence)
@@ -158,6 +166,19 @@ package struct RTPTimeline<Source: AnyObject> {
         segments[segments.count - 1].mapping.caughtUp = nextSequence
     }
 
+    /// Lets a sieve decide from now on which packets of the current source are sent.
+    ///
+    /// - Parameter isSure: whether the source is known to tell where layers may be taken in again.
+    mutating func sift(isSure: Bool) -> FrameSieve? {
+        guard let segment = current, !segments.isEmpty else { return nil }
+        if let sieve = segment.sieve { return sieve }
+        let first = segment.mapping.firstSourceSequence
+        let newest = max(nextSequence &- 1 &- segment.sequenceOffset, first &- 1)
+        let sieve = FrameSieve(from: first, after: newest, isSure: isSure)
+        segments[segments.count - 1].sieve = sieve
+        return sieve
+    }
+
     /// Notes that a packet left, in the numbers of the receiver.
     /// - Returns: whether it is the newest one, not one that came late.
     @discardableResult
@@ -178,7 +199,9 @@ package struct RTPTimeline<Source: AnyObject> {
         let outgoing = nextSequence &- 1 &- Int64(behind)
         for segment in segments.reversed() {
             let sequence = outgoing &- segment.sequenceOffset
-            if sequence >= segment.mapping.firstSourceSequence { return (segment, sequence, outgoing) }
+            guard sequence >= segment.mapping.firstSourceSequence else { continue }
+            guard let sieve = segment.sieve else { return (segment, sequence, outgoing) }
+            return sieve.origin(of: sequence).map { (segment, $0, outgoing) }
         }
         return nil
     }

@@ -29,6 +29,7 @@ extension Slot {
         guard let address = connection.remoteAddress else {
             return counters.drops.noAddress &+= UInt64(packets.count)
         }
+        let sieve = timeline.current?.sieve
         var run = SentRun()
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
             let packet = packets[index]
@@ -37,14 +38,25 @@ extension Slot {
                 counters.drops.codecNotNegotiated &+= 1
                 return 0
             }
-            guard let sequence = mapping.outgoing(packet.sequenceNumber) else {
+            guard packet.sequenceNumber >= mapping.firstSourceSequence else {
                 counters.drops.beforeStart &+= 1
                 return 0
             }
+            let verdict = sieve?.judge(packet) ?? .send
+            let omissions =
+                sieve == nil ? FrameSieve.Omissions() : sieve?.omissions(before: packet.sequenceNumber)
+            guard verdict != .leaveOut, let omissions, let place = mapping.outgoing(packet.sequenceNumber)
+            else {
+                counters.packetsThinned &+= 1
+                return 0
+            }
+            let sequence = place &- omissions.packets
             let form = OutgoingForm(
                 ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence,
                 timestamp: mapping.outgoing(timestamp: packet.timestamp, of: packet.sequenceNumber),
-                offsets: mapping.pictures, playout: mapping.playout(of: sequence), originalSequence: nil)
+                offsets: mapping.pictures.leavingOut(omissions.pictures),
+                playout: mapping.playout(of: sequence),
+                originalSequence: nil, isEmpty: verdict == .fill)
             let bytes = storage.extracting(packet.place)
             guard let length = try? write(packet, bytes, as: form, into: &buffer) else {
                 counters.drops.oversize &+= 1
@@ -99,8 +111,9 @@ extension Slot {
         let timestamp = segment.outgoing(timestamp: packet.timestamp, of: sequence)
         var form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
-            offsets: segment.pictures, playout: segment.playout(of: outgoing), originalSequence: nil)
-        if let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
+            offsets: segment.pictureOffsets(of: sequence), playout: segment.playout(of: outgoing),
+            originalSequence: nil, isEmpty: segment.sieve?.isEmptied(packet) ?? false)
+        if !form.isEmpty, let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
             form.ssrc = repairSSRC
             form.payloadType = repairPayloadType
             form.index = repairIndex
@@ -126,6 +139,11 @@ extension Slot {
     ) throws(SlotError) -> Int {
         do {
             let headerLength = try writeHeader(packet, bytes, as: form, into: &buffer)
+            guard !form.isEmpty else {
+                return try connection.protect(
+                    &buffer, headerLength: headerLength, prefixLength: 0, body: bytes.extracting(0..<0),
+                    index: UInt64(bitPattern: form.index))
+            }
             var prefixEnd = headerLength
             if let original = form.originalSequence {
                 prefixEnd = try Retransmission.writePrefix(original: original, into: &buffer, at: prefixEnd)
@@ -154,13 +172,14 @@ extension Slot {
         into buffer: inout MutableSpan<UInt8>
     ) throws(WireError) -> Int {
         var writer = try RTPHeaderWriter(
-            marker: packet.marker, hasPadding: packet.padding > 0 && form.originalSequence == nil,
+            marker: packet.marker && !form.isEmpty,
+            hasPadding: packet.padding > 0 && form.originalSequence == nil && !form.isEmpty,
             payloadType: form.payloadType,
             sequenceNumber: UInt16(truncatingIfNeeded: form.index), timestamp: form.timestamp,
             ssrc: form.ssrc,
             into: &buffer)
         let ids = plan.extensions
-        let passedOn = packet.passedOn
+        let passedOn = form.isEmpty ? PassedExtensions() : packet.passedOn
         // Longest first: an element that needs the two-byte form moves all that stand before it.
         if let range = passedOn.dependencyDescriptor, let id = ids.dependencyDescriptor,
             range.count <= 16 || plan.allowsMixedExtensions
@@ -215,7 +234,7 @@ private struct SentRun {
         }
         packets &+= 1
         bytes &+= length
-        payloadBytes &+= packet.payload.count
+        payloadBytes &+= form.isEmpty ? 0 : packet.payload.count
         lowest = min(lowest, form.index)
         if packet.startsKeyFrame { keyFrame = max(keyFrame ?? .min, form.index) }
         guard form.index > highest else { return }
@@ -236,6 +255,8 @@ private struct OutgoingForm {
     var playout: PlayoutHint
     /// For RTX: the sequence number of the packet that is repeated.
     var originalSequence: UInt16?
+    /// Whether it only fills a place; repeated under its own number, because RTX that repeats nothing is padding.
+    var isEmpty: Bool
 }
 
 extension RTPHeaderWriter {

@@ -39,6 +39,8 @@ package final class Slot {
     var assigned: TrackKey?
     /// Of the picture, in pixels; nil for the best there is.
     private(set) var maximumHeight: Int?
+    /// Whether the lowest frame rate will do, where there is only one picture to choose.
+    private(set) var isThinned = false
     /// The RTX stream's packet index: 16-bit sequence number and roll-over counter.
     var repairIndex: Int64
     let mid: [UInt8]
@@ -78,6 +80,22 @@ package final class Slot {
         // It is control's wish, not a viewer who cannot go on.
         replayGate = ReplayGate()
         track?.retarget(self, at: now)
+    }
+
+    /// Leaves out higher temporal layers, where that can be done and taken back, or takes them in again.
+    func thin(_ isThinned: Bool, at now: MonotonicTime) {
+        self.isThinned = isThinned
+        adjustSieve(at: now)
+    }
+
+    /// Applies `isThinned` to what is being sent.
+    func adjustSieve(at now: MonotonicTime) {
+        guard let segment = timeline.current else { return }
+        guard isThinned, segment.source.isOnly else {
+            segment.sieve?.target = .max
+            return
+        }
+        timeline.sift(isSure: segment.source.tellsWhereToSwitch(at: now))?.target = 0
     }
 
     /// Stops sending; the next `attach` continues where this stream stood.
@@ -124,6 +142,7 @@ package final class Slot {
             edge: edge.map { .init(sequence: $0.sequenceNumber, timestamp: $0.timestamp) }, now: now)
         self.format = format
         awaited = nil
+        adjustSieve(at: now)
         session.noteSwitch(
             of: self,
             from: timeline.current?.outgoing(timestamp: packet.timestamp, of: packet.sequenceNumber),

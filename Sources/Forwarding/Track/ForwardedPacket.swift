@@ -12,6 +12,7 @@ struct ForwardedPacket {
     let marker: Bool
     let codec: MediaCodec
     let startsKeyFrame: Bool
+    let temporal: TemporalPlace
     /// Within the packet.
     let payload: Range<Int>
     let passedOn: PassedExtensions
@@ -36,6 +37,7 @@ struct ForwardedPacket {
         marker = packet.header.marker
         codec = packet.codec
         startsKeyFrame = packet.codec.isVideo && packet.isEntryPoint
+        temporal = TemporalPlace(packet.video)
         payload = packet.header.payloadRange
         passedOn = packet.passedOn
         descriptor = packet.descriptor
@@ -45,6 +47,31 @@ struct ForwardedPacket {
         arrival = now
         isPaddable = packet.header.paddingLength == 0 && !packet.header.payloadRange.isEmpty
     }
+}
+
+/// Where a packet stands among the temporal layers of its source; in the lowest, if it has none.
+struct TemporalPlace: Equatable {
+    /// 0 is the lowest frame rate.
+    var layer: UInt8 = 0
+    /// Whether a picture begins with this packet, with all its spatial layers.
+    var startsPicture = false
+    /// Whether who got only lower layers may get this one from here on.
+    var isSwitchingPoint = false
+    /// Whether who got no higher layers than this one may get all that follow.
+    var opensHigherLayers = false
+
+    init() {}
+
+    init(_ video: VideoPacketInfo?) {
+        guard let video else { return }
+        layer = video.temporalLayer
+        startsPicture = video.startsFrame && video.spatialLayer == 0
+        isSwitchingPoint = video.isTemporalSwitchingPoint && video.temporalLayer > 0
+        opensHigherLayers = video.opensHigherTemporalLayers
+    }
+
+    /// Whether higher layers can be left out and later be taken in again.
+    var tellsWhereToSwitch: Bool { isSwitchingPoint || opensHigherLayers }
 }
 
 extension ForwardedPacket {

@@ -44,6 +44,9 @@ package struct PassedExtensions: Equatable, Sendable {
     package var absoluteCaptureTime: Range<Int>?
     package var dependencyDescriptor: Range<Int>?
 
+    /// None.
+    init() {}
+
     /// Finds the elements in `packet`, by the ids that its sender uses.
     package init(of header: RTPHeader, in packet: Span<UInt8>, ids: ExtensionIDs) {
         var cursor = RTPExtensionCursor(header)

@@ -48,6 +48,13 @@ package struct PictureOffsets: Equatable, Sendable {
     package var frameNumber: UInt16 = 0
 
     package init() {}
+
+    /// The same for what follows on pictures that were left out.
+    func leavingOut(_ pictures: UInt16) -> PictureOffsets {
+        var offsets = self
+        offsets.pictureID = pictureID &- pictures
+        return offsets
+    }
 }
 
 /// The part of a video payload that a slot writes anew.
@@ -101,6 +108,12 @@ package enum PayloadDescriptor: Equatable, Sendable {
                 at: offset)
             return descriptor.length
         }
+    }
+
+    /// VP8's picture ids may be closed where pictures are left out; VP9's tell what a picture needs.
+    var isVP8: Bool {
+        guard case .vp8 = self else { return false }
+        return true
     }
 
     /// Whether the sender's picture ids have 7 bits only, which are extended to 15.

@@ -153,6 +153,7 @@ package final class Track {
     }
 
     private func aim(_ slot: Slot, at layer: TrackLayer?, _ now: MonotonicTime) {
+        slot.adjustSieve(at: now)
         guard let layer, slot.awaited !== layer else { return }
         slot.awaited?.stopAwaiting(slot)
         slot.awaited = nil

@@ -24,6 +24,8 @@ package final class TrackLayer {
     /// Of the latest key frame that told its size, in pixels.
     package private(set) var resolution: VideoResolution?
     package private(set) var lastArrival: MonotonicTime?
+    /// When a packet last told where temporal layers may be taken in.
+    private var lastSwitchingPoint: MonotonicTime?
     private var rate = RateMeter()
     /// Demands go on to another worker at most this often; nil before the first.
     private var lastDemand: MonotonicTime?
@@ -88,6 +90,15 @@ package final class TrackLayer {
         rate.bitrate(at: now)
     }
 
+    /// Whether the source has no other picture to choose.
+    var isOnly: Bool { track?.layers.count == 1 }
+
+    /// Whether it has temporal layers that can be left out and later be taken in again.
+    func tellsWhereToSwitch(at now: MonotonicTime) -> Bool {
+        guard let lastSwitchingPoint else { return false }
+        return now.nanoseconds(since: lastSwitchingPoint) < 2_000_000_000
+    }
+
     /// Whether its picture is worse: smaller where sizes are known, else with fewer bits.
     func isLess(than other: TrackLayer, at now: MonotonicTime) -> Bool {
         if let small = resolution?.height, let large = other.resolution?.height, small != large {
@@ -111,6 +122,7 @@ package final class TrackLayer {
         history.removeAll()
         waiting.removeAll(keepingCapacity: true)
         cache.reset()
+        lastSwitchingPoint = nil
         for slot in slots { letWait(slot) }
         slots.removeAll()
     }
@@ -266,6 +278,7 @@ package final class TrackLayer {
         extendPictureID(of: &packet)
         if let attached = packet.dependency?.attachedStructure { structure = attached }
         if let size = packet.video?.resolution { resolution = size }
+        if TemporalPlace(packet.video).tellsWhereToSwitch { lastSwitchingPoint = now }
         if isVideo, packet.isEntryPoint {
             keyFrames.keyFrameArrived(at: now)
             // Whoever asks from now on came too late for this one, however soon it is.

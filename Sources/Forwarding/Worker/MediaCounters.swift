@@ -70,6 +70,8 @@ package struct MediaCounters: Equatable, Sendable {
     /// The same by kind; filled in when counters are put together.
     package var audioSent = Volume()
     package var videoSent = Volume()
+    /// Packets of higher temporal layers that a viewer did not get, because it does not show them yet.
+    package var packetsThinned: UInt64 = 0
     /// Packets that viewers asked for again, and those that were sent again.
     package var resendsRequested: UInt64 = 0
     package var packetsResent: UInt64 = 0
@@ -93,6 +95,7 @@ package struct MediaCounters: Equatable, Sendable {
         bytesSent &+= other.bytesSent
         audioSent.add(other.audioSent)
         videoSent.add(other.videoSent)
+        packetsThinned &+= other.packetsThinned
         resendsRequested &+= other.resendsRequested
         packetsResent &+= other.packetsResent
         drops.add(other.drops)

@@ -5,7 +5,7 @@ import Wire
 /// A pair of a session's slots, audio and video, through which it gets a stream's programme.
 ///
 /// A player has one, for ever on the same stream; a feed session has two, which control puts on streams as its viewer
-/// swipes. As a preview a seat takes the lowest layer and no audio.
+/// swipes. As a preview a seat takes the lowest layer, or the lowest temporal one where there is no other, and no audio.
 final class Seat {
     /// How a switch to full quality is counted.
     struct Switch {

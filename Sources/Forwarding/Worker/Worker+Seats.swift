@@ -38,6 +38,7 @@ extension Worker {
     /// Lets the seat's slots carry what its programme has for them.
     func fill(_ seat: Seat, at now: MonotonicTime) {
         guard let stream = seat.stream, let programme = programmes[stream] else { return }
+        seat.video?.thin(seat.isPreview, at: now)
         seat.video?.limit(to: seat.maximumHeight, at: now)
         for kind in [MediaKind.audio, .video] {
             guard let slot = seat.slot(kind) else { continue }

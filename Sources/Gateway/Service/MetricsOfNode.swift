@@ -148,6 +148,11 @@ enum MetricsOfNode {
                 "key_frame_demands", "Occasions on which a viewer needed a key frame: joins, PLI, FIR.",
                 \.keyFrameDemands
             ),
+            (
+                "packets_thinned",
+                "RTP packets of higher temporal layers that a neighbour in the feed was spared.",
+                \.packetsThinned
+            ),
             ("replays", "Times that a viewer was sent cached pictures.", \.replays),
             ("key_frame_requests", "Key-frame requests sent to publishers.", \.keyFrameRequests),
             ("key_frames", "Key frames received.", \.keyFrames),

@@ -21,7 +21,7 @@ package struct VP9Descriptor: Equatable, Sendable {
     package let hasLayers: Bool
     package private(set) var temporalLayer: UInt8 = 0
     package private(set) var spatialLayer: UInt8 = 0
-    /// U: from here on, pictures of this temporal layer need nothing of it from before.
+    /// U: what follows in higher temporal layers than this one needs nothing of them from before this picture.
     package private(set) var isSwitchingPoint = false
     /// D: needs the next lower spatial layer of this picture.
     package private(set) var isInterLayerPredicted = false
@@ -135,7 +135,7 @@ package struct VP9Descriptor: Equatable, Sendable {
         info.endsFrame = endsFrame || marker
         info.spatialLayer = spatialLayer
         info.temporalLayer = temporalLayer
-        info.isTemporalSwitchingPoint = isSwitchingPoint
+        info.opensHigherTemporalLayers = isSwitchingPoint
         info.resolution = resolution
         guard !isInterPredicted, !isInterLayerPredicted, spatialLayer == 0 else { return info }
         guard startsFrame else {

@@ -40,6 +40,8 @@ package struct VideoPacketInfo: Equatable, Sendable {
     package var temporalLayer: UInt8 = 0
     /// Whether a receiver of lower temporal layers may begin to receive this one here.
     package var isTemporalSwitchingPoint = false
+    /// Whether what follows in higher temporal layers than this needs nothing of them from before this.
+    package var opensHigherTemporalLayers = false
     /// Of the whole picture, where the packet tells: in key frames.
     package var resolution: VideoResolution?
 }

@@ -12,6 +12,12 @@ import { useOnlyCodec } from "./session.js";
  * @property {number} [maxBitrate] of the largest picture, in bit/s
  */
 
+/**
+ * With a single size the server can still spare whoever does not look yet: every second picture is one that no other
+ * needs but its like.
+ */
+const SINGLE = { scaleResolutionDownBy: 1, share: 1, scalabilityMode: "L1T2" };
+
 /** Layers from small to large; `f` is the picture as captured. */
 const LAYERS = [
   { rid: "q", scaleResolutionDownBy: 4, share: 0.08 },
@@ -46,13 +52,28 @@ export function addTrack(peer, track, options) {
     return;
   }
   const maxBitrate = options.maxBitrate ?? 2_500_000;
-  const layers = options.simulcast ? LAYERS : LAYERS.slice(-1).map((layer) => ({ ...layer, rid: undefined }));
-  const transceiver = peer.addTransceiver(track, {
-    direction: "sendonly",
-    streams: [options.media],
-    sendEncodings: layers.map(({ rid, scaleResolutionDownBy, share }) => ({
-      ...(rid && { rid }), scaleResolutionDownBy, maxBitrate: Math.round(maxBitrate * share),
-    })),
-  });
+  const encodings = (options.simulcast ? LAYERS : [SINGLE]).map(({ share, ...encoding }) => ({
+    ...encoding, maxBitrate: Math.round(maxBitrate * share),
+  }));
+  const transceiver = addVideo(peer, track, options.media, encodings);
   useOnlyCodec(transceiver, RTCRtpSender.getCapabilities("video"), options.codec);
+}
+
+/**
+ * @param {RTCPeerConnection} peer
+ * @param {MediaStreamTrack} track
+ * @param {MediaStream} media
+ * @param {(RTCRtpEncodingParameters & { scalabilityMode?: string })[]} sendEncodings
+ */
+function addVideo(peer, track, media, sendEncodings) {
+  const init = { direction: /** @type {const} */ ("sendonly"), streams: [media], sendEncodings };
+  try {
+    return peer.addTransceiver(track, init);
+  } catch (error) {
+    // A browser that knows of temporal layers and has none.
+    if (!sendEncodings.some(({ scalabilityMode }) => scalabilityMode)) throw error;
+    return peer.addTransceiver(track, {
+      ...init, sendEncodings: sendEncodings.map(({ scalabilityMode, ...encoding }) => encoding),
+    });
+  }
 }

@@ -1,0 +1,71 @@
+"""The neighbour in the feed of a stream in one size: fewer pictures, and all of them again once it is in view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from drivers import PHONE, Browser, Page, wait_until
+from feed import open_feed, wait_for_preload, wait_for_story
+from media import STATISTICS, go_live
+from server import Server
+
+#: Pictures of the side that is in view, or of the other one, that came whole.
+CAME = """async isFront => {
+    const {feed, cube} = rostrum;
+    const side = isFront ? cube.frontSide : cube.backSide;
+    const track = feed.slotOf(side.story.id).media.getVideoTracks()[0];
+    const receiver = feed.connection.session.peer.getReceivers().find(each => each.track === track);
+    const [entry] = [...(await receiver.getStats()).values()].filter(({type}) => type === 'inbound-rtp');
+    return [entry.framesReceived, entry.framesDecoded, entry.pliCount];
+}"""
+
+
+def made(studio: Page) -> int:
+    """Pictures that were sent to the server."""
+    return studio.evaluate(STATISTICS)["outbound-video"]["framesSent"]
+
+
+@pytest.fixture
+def server(logs: Path) -> Iterator[Server]:
+    server = Server(logs / "server-feed-thin.log", "--workers", "2")
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
+def thinned(server: Server) -> float:
+    return sum(value for name, value in server.metrics().items() if name.startswith("rostrum_packets_thinned_total"))
+
+
+def share(page: Page, studio: Page, is_front: bool) -> float:
+    """How many of the pictures that are made come, while sixty are."""
+    sent, (came, *_) = made(studio), page.evaluate(CAME, is_front)
+    wait_until(lambda: made(studio) >= sent + 60, 30, "sixty more pictures are made")
+    return (page.evaluate(CAME, is_front)[0] - came) / (made(studio) - sent)
+
+
+@pytest.mark.parametrize("codec", ["vp8", "vp9"])
+def test_the_neighbour_gets_every_second_picture_until_it_is_in_view(
+    server: Server, chromium: Browser, codec: str
+) -> None:
+    studios = {name: go_live(chromium, server, name, source="test", codec=codec) for name in ("thin-1", "thin-2")}
+    page = open_feed(chromium, server, PHONE)
+    page.wait_for("() => rostrum.feed.stories.length === 2 && rostrum.cube.frontSide.isUncovered", seconds=20)
+    here, there = page.evaluate("() => rostrum.feed.stories.map(({id}) => id)")
+    wait_for_story(page, here)
+    wait_for_preload(page, there)
+    # All that stood in the cache has come.
+    wait_until(lambda: thinned(server) > 0, 20, "something is left out")
+    assert 0.35 < share(page, studios[there], is_front=False) < 0.7
+    assert page.evaluate(CAME, False)[1] > 10
+    page.press("ArrowRight")
+    wait_for_story(page, there)
+    # Layers are taken in at the next picture that allows it.
+    page.wait_for("() => rostrum.feed.slotOf(rostrum.feed.current.id)?.quality === 'full'")
+    assert share(page, studios[there], is_front=True) > 0.8
+    _, before, asked = page.evaluate(CAME, True)
+    wait_until(lambda: page.evaluate(CAME, True)[1] > before + 20, 20, "the picture moves on")
+    assert page.evaluate(CAME, True)[2] == asked == 0
