@@ -263,6 +263,9 @@ package final class PeerConnection {
     /// What a channel is called; nil if there is none that can be used.
     package func dataChannel(_ stream: UInt16) -> DataChannelOpen? { channels?.description(of: stream) }
 
+    /// Whether channels can be opened: the peer asked for data channels, and their association is up.
+    package var hasDataChannels: Bool { channels?.isEstablished ?? false }
+
     /// Opens a channel, on which messages can be sent at once.
     package func openDataChannel(
         _ open: DataChannelOpen, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable

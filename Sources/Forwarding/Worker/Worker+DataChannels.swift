@@ -110,8 +110,9 @@ extension Worker {
         _ item: DataTrackItem, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         for id in stages[item.stage] ?? [] {
-            guard let session = sessions[id], session.id != item.session,
-                session.channels.control != nil
+            // Not only once the control channel is known here: its client takes it for open as soon as the
+            // association is up, and expects to hear everything from then on.
+            guard let session = sessions[id], session.id != item.session, session.connection.hasDataChannels
             else { continue }
             let key = SessionChannels.Incoming(session: item.session, label: item.label)
             switch item.event {

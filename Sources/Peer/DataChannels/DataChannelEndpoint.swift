@@ -79,6 +79,9 @@ package final class DataChannelEndpoint {
     /// What a channel that can be used is called; nil if there is none.
     package func description(of stream: UInt16) -> DataChannelOpen? { table.description(of: stream) }
 
+    /// Whether the association is up, so that channels can be opened.
+    package var isEstablished: Bool { streams > 0 }
+
     /// Opens a channel, on which messages can be sent at once.
     package func open(_ open: DataChannelOpen, at now: MonotonicTime) throws(DataChannelError) -> UInt16 {
         let (stream, effects) = try table.open(open, streams: streams)

@@ -17,6 +17,8 @@ final class StageSimulation {
     /// In the order in which they came.
     private(set) var order: [SessionID] = []
     private(set) var announced: [SessionID] = []
+    /// Sessions whose control channel the server knows of.
+    private var reached: Set<SessionID> = []
     /// As last told.
     private(set) var wants: [SessionID: Int] = [:]
     private(set) var controlMessages: [(session: SessionID, message: DataChannelMessage)] = []
@@ -122,6 +124,11 @@ final class StageSimulation {
         for id in order { with(id) { $0.advance(to: now, into: &$1) } }
     }
 
+    /// Whether both ends know of a session's control channel: the network decides which does first.
+    func hasControl(_ id: SessionID) -> Bool {
+        clients[id]?.hasControl == true && reached.contains(id)
+    }
+
     private func deliver(_ datagram: SimulatedNetwork.Datagram) {
         guard server.receive(datagram, at: now) == nil else { return }
         guard let id = sessionsByAddress[datagram.destination] else { return }
@@ -131,6 +138,7 @@ final class StageSimulation {
     private func settle(_ index: Int) {
         server.settle(index, at: now) { event in
             if case .controlMessage(let id, let message) = event { controlMessages.append((id, message)) }
+            if case .controlOpened(let id) = event { reached.insert(id) }
             if case .closed(let id, _) = event { perform(room.leave(id)) }
             perform(room.receive(event))
         }

@@ -94,7 +94,7 @@ import Wire
     func `a data track reaches everybody else, late ones too`(workers: Int) throws {
         let simulation = try StageSimulation(seed: 9, conditions: bad, workers: workers)
         let ids = try (0..<3).map { _ in try simulation.add(audio: 1, video: 0) }
-        #expect(simulation.run(for: .seconds(20)) { simulation.clients.values.allSatisfy(\.hasControl) })
+        #expect(simulation.run(for: .seconds(20)) { ids.allSatisfy(simulation.hasControl) })
         let stream = try #require(
             try simulation.with(ids[0]) { try $0.open("data:chat", at: simulation.now, into: &$1) } ?? nil)
         let long = DataChannelMessage.binary([UInt8](repeating: 7, count: 100_000))
@@ -104,7 +104,7 @@ import Wire
                 ids[1...].allSatisfy { simulation.clients[$0]?.messages("data:chat") == [long] }
             })
         let late = try simulation.add(audio: 1, video: 0)
-        #expect(simulation.run(for: .seconds(20)) { simulation.clients[late]?.hasControl == true })
+        #expect(simulation.run(for: .seconds(20)) { simulation.hasControl(late) })
         let word = DataChannelMessage("hello")
         try simulation.with(ids[0]) { try $0.send(word, on: stream, at: simulation.now, into: &$1) }
         #expect(
@@ -199,7 +199,7 @@ import Wire
     @Test func `a client that floods its control channel is heard within its limit`() throws {
         let simulation = try StageSimulation(seed: 11, workers: 1)
         let id = try simulation.add(audio: 0, video: 0)
-        #expect(simulation.run(for: .seconds(20)) { simulation.clients[id]?.hasControl == true })
+        #expect(simulation.run(for: .seconds(20)) { simulation.hasControl(id) })
         for _ in 0..<100 {
             for _ in 0..<10 {
                 try? simulation.with(id) {
