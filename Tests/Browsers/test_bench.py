@@ -205,7 +205,8 @@ def test_feed(server: Server, stream: str, tmp_path: Path, preload: str) -> None
     # Seen in what came, not in what the server says.
     assert swiping["mostAttached"] == 2 and swiping["momentsOverTwo"] == swiping["strays"] == 0
     assert swiping["brokenStarts"] == 0
-    assert 1 <= swiping["keyFrameRequestsAtMost"] <= 4
+    # None where every viewer comes early enough to be given the group of pictures from its start.
+    assert swiping["keyFrameRequestsAtMost"] <= 4
     measured = 0
     for way in ("preloaded", "cold"):
         delays = swiping[way]

@@ -271,6 +271,13 @@ private struct SievedStream {
             guard let origin = stream.sieve.origin(of: each.number - stream.offset) else { continue }
             #expect(origin == each.source)
         }
+        // What is sent again is what was sent, or nothing: under one number there is only ever one packet.
+        let packets = Dictionary(
+            uniqueKeysWithValues: stream.packets.map { ($0.packet.sequenceNumber, $0.packet) })
+        for each in stream.sent {
+            let isEmptied = packets[each.source].flatMap { stream.sieve.isEmptied($0) }
+            #expect(isEmptied == nil || isEmptied == each.isEmpty)
+        }
         // No picture is sent in part, and none without what it needs, but for what was lost on the way here.
         let complete = stream.complete
         let begun = Set(stream.sent.filter { !$0.isEmpty }.map(\.picture))

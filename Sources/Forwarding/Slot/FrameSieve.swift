@@ -91,9 +91,11 @@ package final class FrameSieve {
         return isLeftOut ? .leaveOut : .send
     }
 
-    /// Whether a packet, which has a number, stands in its place without its payload.
-    func isEmptied(_ packet: ForwardedPacket) -> Bool {
-        packet.temporal.layer > limit(at: packet.sequenceNumber)
+    /// Whether a packet, which has a number, stands in its place without its payload; nil if that was too long ago.
+    ///
+    /// A guess would be dangerous: two different packets under one number are sealed with one nonce (RFC 7714 §8.1).
+    func isEmptied(_ packet: ForwardedPacket) -> Bool? {
+        limit(at: packet.sequenceNumber).map { packet.temporal.layer > $0 }
     }
 
     /// What was left out before a packet; nil for one that is left out itself, or is too old to tell.
@@ -123,17 +125,19 @@ package final class FrameSieve {
     // MARK: Deciding
 
     private func judgeLate(_ packet: ForwardedPacket) -> Verdict {
-        guard omissions(before: packet.sequenceNumber) != nil else { return .leaveOut }
-        return isEmptied(packet) ? .fill : .send
+        guard omissions(before: packet.sequenceNumber) != nil, let isEmptied = isEmptied(packet) else {
+            return .leaveOut
+        }
+        return isEmptied ? .fill : .send
     }
 
-    private func limit(at sequence: Int64) -> UInt8 {
+    private func limit(at sequence: Int64) -> UInt8? {
         var index = changes.count - 1
         while index >= 0 {
             if sequence >= changes[index].from { return changes[index].limit }
             index -= 1
         }
-        return changes.count < Self.changeLimit ? .max : changes[0].limit
+        return changes.count < Self.changeLimit ? .max : nil
     }
 
     private func adjustLimit(to packet: ForwardedPacket) {

@@ -108,11 +108,16 @@ extension Slot {
             let packet = segment.source.packet(at: range, sequenceNumber: sequence),
             let format = plan.format(for: packet.codec)
         else { return }
+        var isEmpty = false
+        if let sieve = segment.sieve {
+            guard let known = sieve.isEmptied(packet) else { return }
+            isEmpty = known
+        }
         let timestamp = segment.outgoing(timestamp: packet.timestamp, of: sequence)
         var form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
             offsets: segment.pictureOffsets(of: sequence), playout: segment.playout(of: outgoing),
-            originalSequence: nil, isEmpty: segment.sieve?.isEmptied(packet) ?? false)
+            originalSequence: nil, isEmpty: isEmpty)
         if !form.isEmpty, let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
             form.ssrc = repairSSRC
             form.payloadType = repairPayloadType

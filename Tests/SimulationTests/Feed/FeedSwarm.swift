@@ -48,7 +48,11 @@ final class FeedSwarm {
         count = viewers
         for number in 0..<streams {
             self.streams.append(
-                try simulation.publish("s\(number)", on: isApart ? 0 : nil) { $0.framesPerSecond = 15 })
+                try simulation.publish("s\(number)", on: isApart ? 0 : nil) {
+                    $0.framesPerSecond = 15
+                    // Neighbours are thinned where there are temporal layers.
+                    $0.temporalLayers = 1 + number % 3
+                })
         }
         simulation.run(for: .seconds(2))
         for number in 0..<viewers {
@@ -158,6 +162,9 @@ final class FeedSwarm {
         for swiper in swipers {
             let name = swiper.viewer.client.name
             if swiper.mostAtOnce > 2 { all.append("\(name) got \(swiper.mostAtOnce) streams at once") }
+            for slot in swiper.viewer.client.slots where !slot.decoder.complaints.isEmpty {
+                all.append("\(name) \(slot.mid): \(slot.decoder.complaints)")
+            }
             for (mid, record) in swiper.records { all += record.faults.map { "\(name) \(mid): \($0)" } }
         }
         return all
