@@ -44,21 +44,36 @@ import Testing
         return files
     }
 
-    @Test func `serves what it serves in the clear, and no HTTP 2`() async throws {
+    /// Lets a server speak TLS with a certificate that signs itself.
+    private static func withTLSServer(
+        _ body: (_ server: HTTPServer, _ files: HTTPServerSettings.TLSFiles) async throws -> Void
+    ) async throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
         defer { try? FileManager.default.removeItem(at: folder) }
-        let files = try await Self.makeFiles(in: folder)
+        let files = try await makeFiles(in: folder)
         try await withServer {
             $0.tls = files
         } _: { server in
-            let output = try await Self.run(
+            try await body(server, files)
+        }
+    }
+
+    /// Sends a request by the program `openssl`, and returns what it prints.
+    private static func say(
+        _ request: String, to server: HTTPServer, _ options: [String] = ["-quiet"]
+    ) async throws -> String {
+        try await run(
+            ["openssl", "s_client", "-connect", server.address.description] + options, input: request)
+    }
+
+    @Test func `serves what it serves in the clear, and no HTTP 2`() async throws {
+        try await Self.withTLSServer { server, files in
+            let output = try await Self.say(
+                "POST /secret HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello", to: server,
                 [
-                    "openssl", "s_client", "-connect", server.address.description, "-CAfile",
-                    files.certificate,
-                    "-verify_return_error", "-verify_hostname", "localhost", "-alpn", "h2,http/1.1",
-                    "-ign_eof",
-                ],
-                input: "POST /secret HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello")
+                    "-CAfile", files.certificate, "-verify_return_error", "-verify_hostname", "localhost",
+                    "-alpn", "h2,http/1.1", "-ign_eof",
+                ])
             #expect(output.contains("ALPN protocol: http/1.1"))
             #expect(output.contains("HTTP/1.1 200 OK"))
             #expect(output.contains("POST\n/secret\n\nhello"))
@@ -66,20 +81,13 @@ import Testing
     }
 
     @Test func `survives those who do not speak it`() async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let files = try await Self.makeFiles(in: folder)
-        try await withServer {
-            $0.tls = files
-        } _: { server in
+        try await Self.withTLSServer { server, _ in
             for _ in 0..<20 {
                 let client = try RawClient(server.address)
                 try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
                 _ = try? await client.receiveToEnd()
             }
-            let output = try await Self.run(
-                ["openssl", "s_client", "-connect", server.address.description, "-quiet"],
-                input: "GET /alive HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let output = try await Self.say("GET /alive HTTP/1.1\r\nHost: localhost\r\n\r\n", to: server)
             #expect(output.contains("GET\n/alive\n"))
         }
     }
@@ -88,15 +96,8 @@ import Testing
         "/a%00b", "/%00a", "/a?b=%00", "/%zz", "/a%2", "/a?b=%zz",
     ])
     func `tells what is wrong with an address, however it is written`(_ target: String) async throws {
-        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: folder) }
-        let files = try await Self.makeFiles(in: folder)
-        try await withServer {
-            $0.tls = files
-        } _: { server in
-            let output = try await Self.run(
-                ["openssl", "s_client", "-connect", server.address.description, "-quiet"],
-                input: "GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+        try await Self.withTLSServer { server, _ in
+            let output = try await Self.say("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n", to: server)
             #expect(output.hasPrefix("HTTP/1.1 400 "), "\(target) \(output)")
             #expect(output.ranges(of: "HTTP/1.").count == 1, "\(target) \(output)")
             #expect(!output.contains("<"), "\(target) \(output)")
