@@ -27,10 +27,8 @@ const char *cws_load_event_plugin(void) {
 }
 
 struct lws_context *cws_create(const struct cws_settings *settings, struct lws_vhost **host) {
-    // Kept as long as the context, which is for good.
-    struct lws_protocols *protocols = calloc(2, sizeof(*protocols));
-    if (!protocols)
-        return NULL;
+    struct lws_protocols *protocols = settings->protocols;
+    memset(protocols, 0, 2 * sizeof(*protocols));
     protocols[0].name = "rostrum";
     protocols[0].callback = settings->callback;
     // Held by every WebSocket; longer messages arrive in pieces.

@@ -9,6 +9,8 @@ struct cws_settings {
     /// The loop to run on; the caller runs it, on one thread.
     uv_loop_t *loop;
     lws_callback_function *callback;
+    /// Room for two, of which the second one marks the end. The caller's, who keeps it as long as the context.
+    struct lws_protocols *protocols;
     /// Comes back from `lws_context_user`.
     void *user;
     /// PEM files; null for plain text.

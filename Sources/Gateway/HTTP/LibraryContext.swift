@@ -11,6 +11,7 @@ final class LibraryContext {
     let loop = UnsafeMutablePointer<uv_loop_t>.allocate(capacity: 1)
     private(set) var context: OpaquePointer?
     private(set) var host: OpaquePointer?
+    private let protocols = UnsafeMutablePointer<lws_protocols>.allocate(capacity: 2)
     /// Not h2: libwebsockets 4.1 uses freed memory on hostile HTTP/2 frames.
     private let alpn = strdup("http/1.1")
 
@@ -23,7 +24,7 @@ final class LibraryContext {
             throw .missingEventPlugin(detail: String(cString: complaint))
         }
         uv_loop_init(loop)
-        let kept = [UInt(bitPattern: loop), UInt(bitPattern: alpn)]
+        let kept = [UInt(bitPattern: loop), UInt(bitPattern: protocols), UInt(bitPattern: alpn)]
         Self.abandoned.withLock { $0 += kept }
         let complaints = create(settings, user)
         let created = UInt(bitPattern: context)
@@ -39,6 +40,7 @@ final class LibraryContext {
         var wanted = cws_settings()
         wanted.loop = loop
         wanted.callback = serviceCallback
+        wanted.protocols = protocols
         wanted.user = user
         wanted.alpn = UnsafePointer(alpn)
         // What is a little too large still reaches us, and gets its 431.
