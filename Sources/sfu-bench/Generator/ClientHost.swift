@@ -92,7 +92,9 @@ struct ClientHost: ClientHandler {
         switch command {
         case .add(let setup):
             if case .connect = setup.purpose { line.append(setup) } else { add(setup, at: now) }
-        case .remove(let id): remove(id)
+        case .remove(let id, let done):
+            remove(id)
+            done.resume()
         }
     }
 

@@ -43,7 +43,7 @@ struct PublisherSettings: Sendable {
 enum GeneratorCommand: Sendable {
     case add(ClientSetup)
     /// Says goodbye to the server and forgets the client.
-    case remove(id: Int)
+    case remove(id: Int, CheckedContinuation<Void, Never>)
 }
 
 /// How far a client has come.

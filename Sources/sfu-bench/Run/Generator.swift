@@ -46,8 +46,12 @@ final class Generator: Sendable {
         threads[setup.id % threads.count].post(.add(setup))
     }
 
-    func remove(id: Int) {
-        threads[id % threads.count].post(.remove(id: id))
+    /// Lets a client say goodbye, and waits until it has: nothing comes from it any more.
+    func remove(id: Int) async {
+        await withCheckedContinuation { done in
+            // Refused by a thread that is about to end, which says goodbye for all its clients.
+            if !threads[id % threads.count].post(.remove(id: id, done)) { done.resume() }
+        }
     }
 
     /// What all threads saw until now, give or take 100 ms.

@@ -233,9 +233,11 @@ final class Entrance: Sendable {
     }
 
     /// Leaves: closes the connection, and ends the session at the server.
+    ///
+    /// In this order: what came after the session's end would be a datagram of nobody's to the server.
     func leave(_ participant: Participant) async {
         log.left(participant.id)
-        generator.remove(id: participant.id)
+        await generator.remove(id: participant.id)
         guard let session = participant.session else { return }
         // The connection is closed already, which says the same.
         try? await client.delete(session, token: participant.token)

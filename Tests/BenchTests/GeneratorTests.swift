@@ -1,0 +1,61 @@
+import Base
+import ClientPeer
+import Crypto
+import Net
+import Peer
+import TestSupport
+import Testing
+import Wire
+
+@testable import sfu_bench
+
+@Suite(.timeLimit(.minutes(1))) struct `A generator` {
+    private let generator: Generator
+
+    init() throws {
+        var options = Options(.load)
+        options.machine.threads = 1
+        generator = try Generator(options)
+    }
+
+    /// Adds a viewer for a server that never answers.
+    /// - Returns: where its socket is bound.
+    private func addViewer(_ id: Int, for server: TransportAddress) throws -> TransportAddress {
+        var random = SeededGenerator(seed: UInt64(id))
+        let offer = ClientOffer(
+            [.playAudio, .playVideo], credentials: ICECredentials(using: &random),
+            fingerprint: generator.fingerprint, using: &random)
+        let fingerprint = try DTLSIdentity().fingerprint
+        let transport = LocalTransport(
+            credentials: ICECredentials(using: &random),
+            fingerprint: SDPFingerprint(
+                algorithm: fingerprint.algorithm.rawValue, bytes: fingerprint.bytes),
+            udp: [server])
+        let offered = try SessionOffer(SessionDescription(parsing: offer.description.text), for: .play)
+        let (_, answer) = try Negotiator().answer(to: offered, as: transport, using: &random)
+        let socket = try DatagramSocket(bind: TransportAddress(ip: .loopback, port: 0))
+        generator.add(
+            ClientSetup(
+                id: id, credentials: offer.credentials, plan: try ClientPlan(answer, to: offer),
+                socket: .datagram(socket),
+                purpose: .view(ViewerSettings(decryptEvery: 1, asksForRepair: false))))
+        return socket.localAddress
+    }
+
+    @Test func `says nothing more for a client that it removed`() async throws {
+        defer { generator.stop() }
+        let server = try DatagramSocket(bind: TransportAddress(ip: .loopback, port: 0))
+        let address = try addViewer(7, for: server.localAddress)
+        while generator.snapshot().viewers == 0 { await Task.yield() }
+        await generator.remove(id: 7)
+        // Its socket is closed: the address can be had again.
+        let again = try DatagramSocket(bind: address)
+        #expect(again.localAddress == address)
+    }
+
+    @Test func `does not wait for a client that it does not have, or for threads that have ended`() async {
+        await generator.remove(id: 3)
+        generator.stop()
+        await generator.remove(id: 3)
+    }
+}
