@@ -88,13 +88,15 @@ class Server:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
-    def metrics(self) -> dict[str, float]:
-        """Every metric, summed over its labels."""
+    def metrics(self, by: str | None = None) -> dict[str, float]:
+        """Every metric, summed over its labels, but for one: `drops_total{reason="replay"}` by `reason`."""
         with urllib.request.urlopen(self.url + "/metrics", timeout=10) as answer:
             text = answer.read().decode()
         values: dict[str, float] = {}
-        for match in re.finditer(r"^([a-z_]+)(?:\{[^}]*\})? (\S+)$", text, re.MULTILINE):
-            values[match[1]] = values.get(match[1], 0) + float(match[2])
+        for match in re.finditer(r"^([a-z_]+)(\{[^}]*\})? (\S+)$", text, re.MULTILINE):
+            label = re.search(rf'[{{,]({by}="[^"]*")', match[2] or "") if by else None
+            name = f"{match[1]}{{{label[1]}}}" if label else match[1]
+            values[name] = values.get(name, 0) + float(match[3])
         return values
 
     def resident_bytes(self) -> int:

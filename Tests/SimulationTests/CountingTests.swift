@@ -68,4 +68,32 @@ import Testing
         #expect(drops.replayed > 10)
         #expect(drops.unauthentic == 0 && drops.undecodable == 0 && drops.noRoute == 0)
     }
+
+    @Test func `know what was on its way when a session ended`() throws {
+        let simulation = try Simulation(seed: 55, conditions: .init(delay: .milliseconds(20)))
+        let (publisher, id) = try simulation.add(.publisher)
+        #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
+        simulation.run(for: .seconds(1))
+        simulation.perform(.close(id))
+        #expect(simulation.run(for: .seconds(1)) { publisher.isClosed })
+        simulation.run(for: .seconds(1))
+        var counters = simulation.workers[0].statistics
+        #expect(counters.afterTheEnd > 0)
+        #expect(counters.strangers == 0)
+
+        // Who does not hear of it is a stranger in the end.
+        let (deaf, deafID) = try simulation.add(.publisher)
+        #expect(simulation.run(for: .seconds(5)) { deaf.isConnected })
+        let known = simulation.workers[0].statistics.afterTheEnd
+        simulation.conditions.loss = 1
+        simulation.perform(.close(deafID))
+        simulation.conditions.loss = 0
+        simulation.run(for: .milliseconds(900))
+        counters = simulation.workers[0].statistics
+        #expect(counters.afterTheEnd > known)
+        #expect(counters.strangers == 0)
+        simulation.run(for: .seconds(3))
+        #expect(simulation.workers[0].statistics.strangers > 0)
+        #expect(!deaf.isClosed)
+    }
 }

@@ -77,7 +77,7 @@ extension Worker {
         _ session: Session, because reason: PeerConnection.CloseReason, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        forget(session)
+        forget(session, at: now)
         leaveStage(session, at: now, into: &sink)
         session.detachAll()
         leaveProgrammes(session, at: now)

@@ -37,6 +37,7 @@ package final class Worker {
     var injections: [InjectionID: Injection] = [:]
     let injectionNotices = InjectionNotices()
     var lingering = Lingering()
+    var ended = EndedAddresses()
     /// Copies of tracks that other workers receive.
     var relayed: [TrackKey: Track] = [:]
     /// When a stream's past was to be forgotten, if that was lately: some of it may be on its way from other workers.
@@ -90,7 +91,7 @@ package final class Worker {
     ) {
         let kind = DatagramKind(datagram.span)
         if kind == .stun { return receiveCheck(datagram.span, from: source, at: now, into: &sink) }
-        guard let kind, let session = byAddress[source] else { return counters.strangers &+= 1 }
+        guard let kind, let session = byAddress[source] else { return countHomeless(from: source, at: now) }
         switch kind {
         case .rtp:
             counters.mediaDatagrams &+= 1
@@ -118,7 +119,7 @@ package final class Worker {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         guard let ufrag = STUNMessage.localUfrag(ofRequest: datagram), let session = byUfrag[ufrag] else {
-            return counters.strangers &+= 1
+            return countHomeless(from: source, at: now)
         }
         counters.checks &+= 1
         session.connection.receiveCheck(datagram, from: source, at: now, into: &sink)
@@ -261,10 +262,13 @@ package final class Worker {
         for ufrag in session.connection.localUfrags { byUfrag[ufrag] = session }
     }
 
-    func forget(_ session: Session) {
+    func forget(_ session: Session, at now: MonotonicTime) {
         sessions[session.id] = nil
         for ufrag in session.connection.localUfrags { byUfrag[ufrag] = nil }
-        for address in session.connection.addresses { dismiss(address, from: session) }
+        for address in session.connection.addresses {
+            dismiss(address, from: session)
+            ended.insert(address, at: now)
+        }
     }
 
     // MARK: Events

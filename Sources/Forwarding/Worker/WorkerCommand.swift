@@ -109,6 +109,8 @@ package enum WorkerEvent: Equatable, Sendable {
 package struct WorkerCounters: Equatable, Sendable {
     /// Datagrams from nowhere: unknown address or ufrag, or no protocol of ours.
     package var strangers: UInt64 = 0
+    /// Datagrams from where a session ended a moment ago: they were on their way.
+    package var afterTheEnd: UInt64 = 0
     package var sessionsOpened: UInt64 = 0
     package var sessionsConnected: UInt64 = 0
     /// Datagrams of sessions, by protocol.

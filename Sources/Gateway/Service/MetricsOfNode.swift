@@ -174,7 +174,8 @@ enum MetricsOfNode {
         return labelled(
             workers, "rostrum_drops_total",
             "Packets that went no further. Received: receive_buffer_full (the kernel's), truncated, no_session, "
-                + "replay, unauthentic, undecodable, no_route (no m-line). For a viewer: codec_not_negotiated, "
+                + "session_ended (a moment before), replay, unauthentic, undecodable, no_route (no m-line). For a "
+                + "viewer: codec_not_negotiated, "
                 + "before_start (older than the viewer's stream), no_address, oversize. On the way out: "
                 + "send_buffer_full, datagram_too_large (path MTU), unreachable, send_error. Between workers: "
                 + "relay_overflow, relay_no_track. Of clients who join: handshake_overflow.",
@@ -182,7 +183,8 @@ enum MetricsOfNode {
             [
                 ("receive_buffer_full", network(\.droppedByKernel)),
                 ("truncated", network(\.droppedTruncated)),
-                ("no_session", { Double($0.counters.strangers) }), ("replay", media(\.replayed)),
+                ("no_session", { Double($0.counters.strangers) }),
+                ("session_ended", { Double($0.counters.afterTheEnd) }), ("replay", media(\.replayed)),
                 ("unauthentic", media(\.unauthentic)), ("undecodable", media(\.undecodable)),
                 ("no_route", media(\.noRoute)), ("codec_not_negotiated", media(\.codecNotNegotiated)),
                 ("before_start", media(\.beforeStart)), ("no_address", media(\.noAddress)),

@@ -20,6 +20,7 @@ import Testing
             counters.media.drops.noRoute = 4
             counters.media.packetsResent = 17
             counters.strangers = 5
+            counters.afterTheEnd = 9
             counters.slots = 20
             counters.slotsAttached = 18
             counters.viewers.connected.add(40_000_000)
@@ -68,8 +69,8 @@ import Testing
         #expect(text["rostrum_rtp_bytes_sent_total{worker=\"0\",kind=\"audio\"}"] == 31_000)
         #expect(text["rostrum_retransmissions_sent_total{worker=\"0\"}"] == 17)
         for (reason, count) in [
-            ("replay", 3.0), ("no_route", 4), ("no_session", 5), ("send_buffer_full", 6),
-            ("relay_overflow", 7), ("oversize", 0),
+            ("replay", 3.0), ("no_route", 4), ("no_session", 5), ("session_ended", 9),
+            ("send_buffer_full", 6), ("relay_overflow", 7), ("oversize", 0),
         ] {
             #expect(text["rostrum_drops_total{worker=\"0\",reason=\"\(reason)\"}"] == count)
         }
