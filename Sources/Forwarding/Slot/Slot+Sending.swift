@@ -91,11 +91,19 @@ extension Slot {
         counters.resendsRequested &+= UInt64(lost.count)
         replay?.noteLoss(at: now)
         for sequenceNumber in lost {
-            guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber),
-                let range = segment.source.history.range(of: sequence)
-            else { continue }
+            guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber) else {
+                counters.refusals.unknown &+= 1
+                continue
+            }
+            guard let range = segment.source.history.range(of: sequence) else {
+                counters.refusals.notInHistory &+= 1
+                continue
+            }
             let verdict = retransmissions.admit(outgoing, size: range.count, rtt: rtt, at: now)
-            guard verdict == .admitted else { continue }
+            guard verdict == .admitted else {
+                counters.refusals.count(verdict)
+                continue
+            }
             resend(segment, sequence, outgoing, range, into: &sink)
         }
     }
@@ -110,7 +118,10 @@ extension Slot {
         else { return }
         var isEmpty = false
         if let sieve = segment.sieve {
-            guard let known = sieve.isEmptied(packet) else { return }
+            guard let known = sieve.isEmptied(packet) else {
+                counters.refusals.unknown &+= 1
+                return
+            }
             isEmpty = known
         }
         let timestamp = segment.outgoing(timestamp: packet.timestamp, of: sequence)

@@ -1,3 +1,5 @@
+import Peer
+
 /// Packets and bytes, as sessions count them and metrics show them.
 package struct MediaCounters: Equatable, Sendable {
     /// Packets and their bytes.
@@ -54,6 +56,40 @@ package struct MediaCounters: Equatable, Sendable {
         }
     }
 
+    /// Packets that viewers asked for again and did not get, by reason.
+    package struct Refusals: Equatable, Sendable {
+        /// Belongs to nothing that is still known to have been sent: to a source that was let go of, mostly.
+        package var unknown: UInt64 = 0
+        /// Never came from the publisher, or is no longer in the history.
+        package var notInHistory: UInt64 = 0
+        /// Was sent again less than a round trip ago.
+        package var tooSoon: UInt64 = 0
+        /// A later key frame was sent.
+        package var beforeKeyFrame: UInt64 = 0
+        /// The viewer was sent too much again lately.
+        package var overBudget: UInt64 = 0
+
+        package init() {}
+
+        package mutating func add(_ other: Refusals) {
+            unknown &+= other.unknown
+            notInHistory &+= other.notInHistory
+            tooSoon &+= other.tooSoon
+            beforeKeyFrame &+= other.beforeKeyFrame
+            overBudget &+= other.overBudget
+        }
+
+        mutating func count(_ verdict: RetransmissionGate.Verdict) {
+            switch verdict {
+            case .admitted: break
+            case .unknown: unknown &+= 1
+            case .tooSoon: tooSoon &+= 1
+            case .beforeKeyFrame: beforeKeyFrame &+= 1
+            case .overBudget: overBudget &+= 1
+            }
+        }
+    }
+
     /// All RTP of publishers: media, retransmissions and probes, decrypted.
     package var received = Volume()
     /// Of publishers' audio and video, what was new: each packet once, repaired ones included.
@@ -75,6 +111,7 @@ package struct MediaCounters: Equatable, Sendable {
     /// Packets that viewers asked for again, and those that were sent again.
     package var resendsRequested: UInt64 = 0
     package var packetsResent: UInt64 = 0
+    package var refusals = Refusals()
 
     package var drops = Drops()
     /// Times that a viewer began with pictures out of the cache.
@@ -98,6 +135,7 @@ package struct MediaCounters: Equatable, Sendable {
         packetsThinned &+= other.packetsThinned
         resendsRequested &+= other.resendsRequested
         packetsResent &+= other.packetsResent
+        refusals.add(other.refusals)
         drops.add(other.drops)
         replays &+= other.replays
         keyFrameDemands &+= other.keyFrameDemands

@@ -9,7 +9,7 @@ import Node
 enum MetricsOfNode {
     static func collect(_ workers: [WorkerReportCopy], _ streams: [StreamSnapshot]) -> [Metric] {
         streamMetrics(streams) + sessionMetrics(workers) + mediaMetrics(workers) + repairMetrics(workers)
-            + [drops(workers)] + relayMetrics(workers) + networkMetrics(workers)
+            + [refusals(workers), drops(workers)] + relayMetrics(workers) + networkMetrics(workers)
             + streamTransportMetrics(workers) + workerMetrics(workers)
     }
 
@@ -162,6 +162,22 @@ enum MetricsOfNode {
                 Double($0.counters.media[keyPath: path])
             }
         }
+    }
+
+    private static func refusals(_ workers: [WorkerReportCopy]) -> Metric {
+        let reasons: [(String, KeyPath<MediaCounters.Refusals, UInt64>)] = [
+            ("unknown", \.unknown), ("not_in_history", \.notInHistory), ("too_soon", \.tooSoon),
+            ("before_key_frame", \.beforeKeyFrame), ("over_budget", \.overBudget),
+        ]
+        return labelled(
+            workers, "rostrum_retransmissions_refused_total",
+            "RTP packets that viewers asked for again and did not get: unknown (of a source that was let go of), "
+                + "not_in_history (never came, or too old), too_soon (sent again less than a round trip ago), "
+                + "before_key_frame (a later key frame was sent), over_budget.",
+            "reason",
+            reasons.map { reason, path in
+                (reason, { Double($0.counters.media.refusals[keyPath: path]) })
+            })
     }
 
     private static func drops(_ workers: [WorkerReportCopy]) -> Metric {

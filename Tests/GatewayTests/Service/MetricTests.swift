@@ -19,6 +19,7 @@ import Testing
             counters.media.drops.replayed = 3
             counters.media.drops.noRoute = 4
             counters.media.packetsResent = 17
+            counters.media.refusals.tooSoon = 12
             counters.strangers = 5
             counters.afterTheEnd = 9
             counters.slots = 20
@@ -68,6 +69,8 @@ import Testing
         #expect(text["rostrum_rtp_bytes_received_total{worker=\"0\",kind=\"other\"}"] == 7_000)
         #expect(text["rostrum_rtp_bytes_sent_total{worker=\"0\",kind=\"audio\"}"] == 31_000)
         #expect(text["rostrum_retransmissions_sent_total{worker=\"0\"}"] == 17)
+        #expect(text["rostrum_retransmissions_refused_total{worker=\"0\",reason=\"too_soon\"}"] == 12)
+        #expect(text["rostrum_retransmissions_refused_total{worker=\"0\",reason=\"unknown\"}"] == 0)
         for (reason, count) in [
             ("replay", 3.0), ("no_route", 4), ("no_session", 5), ("session_ended", 9),
             ("send_buffer_full", 6), ("relay_overflow", 7), ("oversize", 0),
