@@ -72,4 +72,17 @@ import Testing
         #expect(viewer.decoder.framesDecoded > 215)
         #expect(viewer.decoder.complaints.isEmpty)
     }
+
+    /// Firefox lets no RTX packet through that does not say so, whatever the answer says of its SSRC.
+    @Test(arguments: UInt64(1)...12) func `is repaired by packets that name their m-line`(seed: UInt64) throws
+    {
+        let simulation = try Simulation(seed: seed)
+        _ = try simulation.add(.publisher)
+        let (viewer, _) = try simulation.add(.viewer)
+        #expect(simulation.run(for: .seconds(5)) { viewer.decoder.framesDecoded > 90 })
+        simulation.conditions.loss = 0.05
+        simulation.run(for: .seconds(3))
+        #expect(viewer.repairs > 3)
+        #expect(viewer.namedRepairs == viewer.repairs)
+    }
 }

@@ -45,6 +45,9 @@ final class SimulatedClient {
     /// The video as it came, by SSRC and sequence number: one number must never stand for two packets.
     private var seen: [UInt64: [UInt8]] = [:]
     private(set) var ambiguousPackets = 0
+    /// RTX packets, and those of them that say for which m-line they are.
+    private(set) var repairs = 0
+    private(set) var namedRepairs = 0
     private(set) var repeatedPackets = 0
     /// Leaves video packets out that would have come, and so has them sent again.
     var dropsVideo: (@Sendable (Int) -> Bool)?
@@ -229,8 +232,10 @@ final class SimulatedClient {
         guard let length = try? connection.unprotect(&span) else { return }
         let plain = Array(bytes[..<length])
         guard let header = try? RTPHeader(parsing: plain.span),
-            let index = received.firstIndex(where: { $0.takes(ssrc: header.ssrc) }),
-            let packet = (try? received[index].receive(plain.span, at: now)) ?? nil
+            let index = received.firstIndex(where: { $0.takes(ssrc: header.ssrc) })
+        else { return }
+        noteRepair(header, in: plain, for: received[index])
+        guard let packet = (try? received[index].receive(plain.span, at: now)) ?? nil
         else { return }
         if packet.codec.isVideo {
             let before = decoder.framesDecoded
@@ -247,6 +252,16 @@ final class SimulatedClient {
             audioPackets += 1
             if let lastAudio, packet.sequenceNumber > lastAudio + 1 { audioGaps += 1 }
             lastAudio = max(lastAudio ?? .min, packet.sequenceNumber)
+        }
+    }
+
+    private func noteRepair(_ header: RTPHeader, in packet: [UInt8], for track: ReceivingTrack) {
+        guard header.ssrc == track.source.repairSSRC else { return }
+        repairs += 1
+        var cursor = RTPExtensionCursor(header)
+        while let element = cursor.next(in: packet.span) {
+            guard element.id == track.line.extensions.mid else { continue }
+            if Array(packet[element.range]) == Array(track.line.mid.utf8) { namedRepairs += 1 }
         }
     }
 

@@ -215,7 +215,9 @@ extension Slot {
         }
         try writer.pass(passedOn.videoOrientation, as: ids.videoOrientation, from: bytes, into: &buffer)
         try writer.pass(passedOn.audioLevel, as: ids.audioLevel, from: bytes, into: &buffer)
-        if form.index < firstIndexWithoutMID, let id = ids.mid {
+        // RTX packets always say it: what the receiver reports tells nothing of their SSRC, and Firefox drops each that
+        // came without one before it got to know the SSRC by one that had it.
+        if form.originalSequence != nil || form.index < firstIndexWithoutMID, let id = ids.mid {
             let mid = mid
             try writer.append(id: id, copying: mid.span, 0..<mid.count, into: &buffer)
         }

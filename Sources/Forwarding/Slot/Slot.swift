@@ -18,10 +18,10 @@ package final class Slot {
     var format: MediaFormat?
     package let plan: SlotPlan
     /// Until the receiver reports, packets carry the MID, so that it can tell which m-line the SSRC belongs to
-    /// (RFC 9143 §9.2).
+    /// (RFC 9143 §9.2); RTX packets always do.
     ///
-    /// A bound, not a flag: where there is no RTX a packet is repeated under its own index, and must then be the
-    /// same byte for byte.
+    /// A bound in the media's numbers, not a flag: where there is no RTX a packet is repeated under its own index,
+    /// and must then be the same byte for byte.
     private(set) var firstIndexWithoutMID = Int64.max
     /// The latest picture numbers sent, which the next source continues.
     var lastPictures = PictureNumbers()
