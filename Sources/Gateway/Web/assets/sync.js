@@ -296,17 +296,6 @@ export class StreamSync extends EventTarget {
 }
 
 /**
- * The streams that are live, as many as one page holds.
- * @param {AbortSignal} [signal]
- * @returns {Promise<StreamInfo[]>}
- */
-export async function listLive(signal) {
-  const response = await fetch("/v1/streams?state=live", { signal });
-  if (!response.ok) throw new Error(`status ${response.status}`);
-  return (await response.json()).streams;
-}
-
-/**
  * @param {string} id
  * @param {AbortSignal} [signal]
  * @returns {Promise<StreamInfo | null>} null if there is none of that name
