@@ -1,3 +1,5 @@
+import Base
+import CLinux
 import CSandbox
 import Dispatch
 import Foundation
@@ -17,7 +19,7 @@ final class SpareThread: Sendable {
     static let shared = SpareThread()
 
     /// Nothing waits longer for time that is to spare.
-    private static let patience = 1.0
+    private static let patience = Duration.seconds(1)
 
     private let errands = WorkQueue()
     private let lateErrands = WorkQueue()
@@ -42,12 +44,14 @@ final class SpareThread: Sendable {
         thread.start()
     }
 
+    private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
+
     /// - Parameter make: what takes its time; on a busy machine it may be done twice.
     /// - Parameter handOut: what is done with it, once.
     func run<Result: Sendable>(
         _ make: @escaping @Sendable () -> Result, then handOut: @escaping @Sendable (Result) -> Void
     ) {
-        let begun = Date()
+        let due = Self.now + Self.patience
         let errand = Errand { [handingOut] isFirst in
             let result = make()
             guard isFirst() else { return }
@@ -55,8 +59,8 @@ final class SpareThread: Sendable {
         }
         errands.add { errand.run() }
         lateErrands.add {
-            let rest = Self.patience - Date().timeIntervalSince(begun)
-            if rest > 0, !errand.isDone { Thread.sleep(forTimeInterval: rest) }
+            let rest = due.nanoseconds(since: Self.now)
+            if rest > 0, !errand.isDone { Thread.sleep(forTimeInterval: Double(rest) / 1e9) }
             errand.run()
         }
     }
