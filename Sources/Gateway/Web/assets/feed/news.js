@@ -115,7 +115,10 @@ export class FeedNews extends EventTarget {
     this.#changed();
   }
 
-  /** @param {any} change */
+  /**
+   * A change without names, `reordered`, is none for us: who reads on does so in the order that was there when they began.
+   * @param {any} change
+   */
   #take({ added = [], ended = [], moved = [], viewers = {}, edited = [], previews = {} }) {
     const { list, reader } = this;
     for (const { item, after } of added) {
