@@ -258,6 +258,46 @@ def test_a_connection_that_is_lost_is_made_again_at_the_same_story(page) -> None
     ]
 
 
+def test_a_story_that_came_back_before_it_was_missed_is_returned_to(page) -> None:
+    begin(page)
+    page.evaluate("""() => {
+        peers[0].open();
+        peers[0].slots(['s1', 'full'], ['s2', 'preview']);
+        feed.go('s3');
+        peers[0].slots(null, ['s3', 'full']);
+        feed.connection.renew();
+    }""")
+    page.wait_for("() => peers[1]?.remoteDescription", what="a second connection")
+    page.evaluate("""() => {
+        // The server was started again: the session was made while the story was gone, and we hear that after all else.
+        sockets[0].say({type: 'change', version: 2, ended: ['s3']});
+        sockets[0].say({type: 'change', version: 3, added: [{item: {id: 's3'}, after: null}]});
+        peers[1].open();
+        peers[1].slots(['s1', 'full'], null);
+    }""")
+    page.wait_for("() => feed.current.id === 's3'", what="the viewer is back")
+    assert page.evaluate("() => [peers[1].control.said.at(-1).stream, feed.stories.length]") == ["s3", 4]
+
+
+def test_a_story_that_was_left_without_a_connection_is_returned_to(page) -> None:
+    begin(page)
+    page.evaluate("""() => {
+        peers[0].open();
+        peers[0].slots(['s1', 'full'], null);
+        feed.go('s3');
+        feed.connection.renew();
+        sockets[0].say({type: 'change', version: 2, ended: ['s3']});
+    }""")
+    page.wait_for("() => feed.current.id === 's4'", seconds=8, what="the viewer is taken on")
+    page.wait_for("() => peers[1]?.remoteDescription", what="a second connection")
+    page.evaluate("""() => {
+        peers[1].open();
+        peers[1].slots(['s4', 'full'], null);
+        sockets[0].say({type: 'change', version: 3, added: [{item: {id: 's3'}, after: null}]});
+    }""")
+    assert page.evaluate("() => feed.current.id") == "s3"
+
+
 def test_another_place_takes_over_and_gives_back(page) -> None:
     begin(page)
     page.evaluate("""() => {

@@ -69,8 +69,6 @@ export { Swipe } from "./feed/swipe.js";
 
 /** A focus that the server has not followed is repeated after this time, in milliseconds. */
 const REPEAT_MS = 1500;
-/** A story that was gone when a connection was renewed, as after a restart of the server, is gone back to this long. */
-const RETURN_MS = 30_000;
 /** An ended story without a word of the server about what comes next is left after this time, in milliseconds. */
 const PATIENCE_MS = 2500;
 
@@ -101,11 +99,6 @@ export class StoryFeed extends FeedPlace {
    * @type {string | null}
    */
   #corrected = null;
-  /**
-   * Where the viewer was before the server could not bring them back there.
-   * @type {{ id: string, until: number } | null}
-   */
-  #left = null;
   /** @type {number | undefined} */
   #repeat;
   /** @type {number | undefined} */
@@ -265,7 +258,7 @@ export class StoryFeed extends FeedPlace {
     this.#peeked = null;
     this.isAtEnd = false;
     this.#hasSwiped = true;
-    this.#left = null;
+    this.lost = null;
     this.list.current = id;
     this.#focus();
   }
@@ -324,8 +317,12 @@ export class StoryFeed extends FeedPlace {
       else if (isFirst && focus !== current) {
         // A story that was asked for and that the server did not begin with is none any more. Otherwise what is shown
         // counts: where the viewer went meanwhile, or what was first when the list was read.
-        if (!this.#hasSwiped && this.#session?.asked === current) this.#lose(current, focus);
-        else this.#focus();
+        if (!this.#hasSwiped && this.#session?.asked === current) {
+          this.#lose(current, focus);
+          this.lookForLost();
+        } else {
+          this.#focus();
+        }
       }
     }
     this.#correct();
@@ -345,6 +342,7 @@ export class StoryFeed extends FeedPlace {
         this.isAtEnd = false;
         this.#peeked = null;
         this.#wish = null;
+        this.lookForLost();
         return this.#update();
       case "refused":
         return this.#refused(notice);
@@ -360,16 +358,16 @@ export class StoryFeed extends FeedPlace {
    * @param {string | null} to
    */
   #lose(from, to) {
-    if (from !== null && this.#connections > 1) this.#left = { id: from, until: performance.now() + RETURN_MS };
+    if (from !== null && this.#connections > 1) this.miss(from);
     if (from !== null && to !== null) this.#moved(from, to, "ended");
   }
 
   /** Back to where the viewer was, once that story is there again. */
   #return() {
-    const left = this.#left;
-    if (!left || left.id === this.list.current || !this.#session?.isTold || !this.list.get(left.id)) return;
-    this.#left = null;
-    if (performance.now() < left.until) this.go(left.id);
+    const { lost } = this;
+    if (!lost || lost.id === this.list.current || !this.#session?.isTold || !this.list.get(lost.id)) return;
+    this.lost = null;
+    if (performance.now() < lost.until) this.go(lost.id);
   }
 
   /**
@@ -418,6 +416,8 @@ export class StoryFeed extends FeedPlace {
   #leave() {
     const gone = this.list.current;
     if (gone === null) return;
+    // Without a connection nobody can tell an end from a server that was started again.
+    if (this.connection.state !== "connected") this.miss(gone);
     const focus = this.#session?.focus;
     const next = this.list.beside(this.direction === "forward" ? 1 : -1) ?? this.list.beside(1) ?? this.list.beside(-1);
     if (next) {

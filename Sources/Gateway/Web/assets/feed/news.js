@@ -35,7 +35,7 @@ export class FeedNews extends EventTarget {
     this.follower = new FeedFollower(origin, token);
     this.follower.addEventListener("message", (event) => this.#heard(/** @type {CustomEvent} */ (event).detail));
     // While the socket does not work the list is read instead, each time that it is tried in vain.
-    this.follower.addEventListener("lost", () => this.reader.hasRead && this.#verify());
+    this.follower.addEventListener("lost", () => this.reader.hasRead && this.verify());
     this.follower.addEventListener("resume", () => this.dispatchEvent(new Event("resume")));
   }
 
@@ -106,7 +106,7 @@ export class FeedNews extends EventTarget {
       this.reader.count = message.count ?? 0;
       const isNews = this.reader.hasRead;
       this.list.append(message.items);
-      if (isNews) this.#verify();
+      if (isNews) this.verify();
     } else if (message.type === "change") {
       this.#take(message);
     } else {
@@ -141,7 +141,7 @@ export class FeedNews extends EventTarget {
   }
 
   /** After news were missed: what is not live any more goes, what is new comes. */
-  async #verify() {
+  async verify() {
     const known = this.list.stories.map(({ id }) => id);
     const live = await this.reader.readAnew(known.length);
     if (!live || !this.#isOn) return;

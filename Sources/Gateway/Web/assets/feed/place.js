@@ -7,6 +7,9 @@
  * @typedef {import("./swipe.js").Direction} Direction
  */
 
+/** A story that was gone when a connection was renewed, as after a restart of the server, is gone back to this long. */
+const RETURN_MS = 30_000;
+
 export class FeedPlace extends EventTarget {
   /**
    * Of the last swipe.
@@ -15,6 +18,12 @@ export class FeedPlace extends EventTarget {
   direction = "forward";
   /** The viewer has swiped on behind the last story. */
   isAtEnd = false;
+
+  /**
+   * Where the viewer was before the server could not bring them back there.
+   * @type {{ id: string, until: number } | null}
+   */
+  lost = null;
 
   /** @param {import("./news.js").FeedNews} news */
   constructor(news) {
@@ -69,6 +78,16 @@ export class FeedPlace extends EventTarget {
    */
   mayGo(direction) {
     return this.beside(direction) !== null || direction === "forward" && !this.isAtEnd && this.current !== null;
+  }
+
+  /** @param {string} id of a story that may come back */
+  miss(id) {
+    this.lost = { id, until: performance.now() + RETURN_MS };
+  }
+
+  /** It may have come back, and others with it, before we heard that it was gone. */
+  lookForLost() {
+    if (this.lost) this.news.verify();
   }
 
   /** What will be looked at next. Where nothing lies in the viewer's direction one can only turn back. */
