@@ -48,7 +48,7 @@ extension Node {
 
         sessions[id] = SessionRecord(
             id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
-            waitsUntil: isLive ? nil : request.patience.map { now + $0.seconds })
+            waitsUntil: isLive ? nil : request.patience.map { MonotonicClock.now() + $0 })
         enlist(id, request)
         if let host { hosts[request.stream] = hosts[request.stream] ?? host }
         try takePlace(id, request, plan)
@@ -89,7 +89,7 @@ extension Node {
                 try enterPlayer(id, request)
             }
         } catch {
-            sessions[id]?.closesAt = now
+            sessions[id]?.closesAt = MonotonicClock.now()
             throw .overloaded
         }
     }

@@ -1,5 +1,6 @@
 import Base
 import Forwarding
+import Net
 import Peer
 import Stage
 import StoryFeed
@@ -46,7 +47,9 @@ extension Node {
         guard let record = sessions.removeValue(forKey: id) else { return }
         if record.request.isOnStage { leaveRoom(record) }
         log.info("session.closed", ["session": id, "stream": record.stream, "reason": reason])
-        if streams[record.stream]?.remove(id, of: record.request.participant, at: now) == true {
+        if streams[record.stream]?.remove(id, of: record.request.participant, at: MonotonicClock.now())
+            == true
+        {
             log.info("stream.source-gone", ["stream": record.stream, "reason": reason])
             announceProgramme(of: record.stream)
         }
@@ -99,6 +102,7 @@ extension Node {
 
     /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
     func keepHouse() async {
+        let now = MonotonicClock.now()
         for record in Array(sessions.values) {
             if let end = record.closesAt, now >= end { _ = await endSession(record.id, because: "replaced") }
             guard let deadline = record.waitsUntil, now >= deadline else { continue }
@@ -108,7 +112,7 @@ extension Node {
             if stream.isUnused {
                 streams[id] = nil
             } else if let since = stream.emptySince, !stream.isLive, directory[id]?.state == .ended,
-                now - since >= configuration.returnTime.seconds
+                now >= since + configuration.returnTime
             {
                 for viewer in stream.audience { _ = await endSession(viewer, because: "ended") }
             }
@@ -126,7 +130,8 @@ extension Node {
     private func forgetOldStreams() {
         var ended = directory.all.filter { $0.state == .ended }
         let times = ended.filter { $0.isPublished }
-        for stream in times where now - Double(stream.endedAt?.milliseconds ?? 0) / 1_000 >= Self.memory {
+        let longAgo = Moment.now().wall.advanced(bySeconds: -Self.memory)
+        for stream in times where stream.endedAt.map({ $0 <= longAgo }) ?? true {
             directory.remove(stream.id)
         }
         guard ended.count > Self.streamLimit else { return }

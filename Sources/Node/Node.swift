@@ -82,7 +82,7 @@ package actor Node {
     /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
     static let streamLimit = 10_000
     /// Seconds for which an ended stream can still be asked about.
-    static let memory: Double = 600
+    static let memory = 600
 
     /// Opens the ports and starts the workers.
     /// - Throws: what stands in the way, in words for an operator.
@@ -214,9 +214,6 @@ package actor Node {
         for host in hosts.values { await host.close(.goingAway) }
     }
 
-    /// Seconds since 1970.
-    var now: Double { Date().timeIntervalSince1970 }
-
     /// Our end of a session on `worker`, as its answer describes it.
     func transport(of worker: Int, credentials: ICECredentials) -> LocalTransport {
         LocalTransport(
@@ -239,9 +236,4 @@ extension Moment {
             elapsed: MonotonicClock.now(),
             wall: WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)))
     }
-}
-
-extension Duration {
-    /// In seconds.
-    var seconds: Double { Double(wholeNanoseconds) / 1e9 }
 }

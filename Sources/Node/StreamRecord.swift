@@ -15,8 +15,8 @@ struct StreamRecord {
     private(set) var speakers: Set<SessionID> = []
     /// Sessions of the audience by the stage's endpoint, by whose they are, earlier ones first.
     private(set) var own: [ParticipantID: [SessionID]] = [:]
-    /// Seconds since 1970 at which the last source was gone.
-    private(set) var emptySince: Double?
+    /// When the last source was gone.
+    private(set) var emptySince: MonotonicTime?
 
     /// Whether nothing would be lost by forgetting the stream.
     var isUnused: Bool { publishers.isEmpty && audience.isEmpty && speakers.isEmpty }
@@ -47,7 +47,8 @@ struct StreamRecord {
 
     /// Takes a session out that has ended, whatever it was.
     /// - Returns: whether it was the source.
-    mutating func remove(_ session: SessionID, of participant: ParticipantID?, at time: Double) -> Bool {
+    mutating func remove(_ session: SessionID, of participant: ParticipantID?, at time: MonotonicTime) -> Bool
+    {
         audience.remove(session)
         if let participant {
             own[participant]?.removeAll { $0 == session }
@@ -71,10 +72,10 @@ struct SessionRecord {
     let worker: Int
     /// Names the ICE credentials in force.
     var entityTag: String
-    /// Seconds since 1970 at which a viewer without a publisher gives up; nil once there is one.
-    var waitsUntil: Double?
-    /// Seconds since 1970 at which it ends, having lost its place.
-    var closesAt: Double?
+    /// When a viewer without a publisher gives up; nil once there is one.
+    var waitsUntil: MonotonicTime?
+    /// When it ends, having lost its place.
+    var closesAt: MonotonicTime?
 
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }

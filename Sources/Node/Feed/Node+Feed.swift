@@ -200,7 +200,7 @@ extension Node {
                 return
             }
             // What it was told must arrive first.
-            sessions[id]?.closesAt = now + Self.farewellTime
+            sessions[id]?.closesAt = MonotonicClock.now() + Self.farewellTime
         }
     }
 
@@ -231,8 +231,8 @@ extension Node {
         }
     }
 
-    /// Seconds between the end of a session's place in the feed and of its connection.
-    private static let farewellTime: Double = 1
+    /// Between the end of a session's place in the feed and of its connection.
+    private static let farewellTime = Duration.seconds(1)
 }
 
 /// Somebody who follows the list.

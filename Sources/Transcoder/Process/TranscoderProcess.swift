@@ -1,4 +1,5 @@
 import Base
+import CLinux
 import CSandbox
 import Foundation
 import Wire
@@ -54,7 +55,7 @@ package final class TranscoderProcess {
     private func loop() -> Bool {
         var assembler = MessageAssembler()
         var buffer = [UInt8](repeating: 0, count: TranscoderChannel.datagramLimit)
-        var nextLoad = Date()
+        var nextLoad = MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
         while true {
             if csandbox_wait(Self.channel, 1_000) > 0 {
                 let count = csandbox_receive(Self.channel, &buffer, buffer.count)
@@ -72,8 +73,9 @@ package final class TranscoderProcess {
                 }
                 guard isUnderstood else { return false }
             }
-            guard Date() >= nextLoad else { continue }
-            nextLoad = Date().addingTimeInterval(1)
+            let now = MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
+            guard now >= nextLoad else { continue }
+            nextLoad = now + .seconds(1)
             var load = TranscoderLoad()
             csandbox_usage(&load.cpuNanoseconds, &load.residentBytes)
             outlet.send(.load(load))
