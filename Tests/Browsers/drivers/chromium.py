@@ -166,10 +166,10 @@ class ChromiumPage(Page):
     def lift(self) -> None:
         self._command("Input.dispatchTouchEvent", type="touchEnd", touchPoints=[])
 
-    def turn_wheel(self, x: float, y: float) -> None:
-        middle = self.evaluate("() => [innerWidth / 2, innerHeight / 2]")
+    def turn_wheel(self, x: float, y: float, at: tuple[float, float] | None = None) -> None:
+        spot = at or self.evaluate("() => [innerWidth / 2, innerHeight / 2]")
         self._command(
-            "Input.dispatchMouseEvent", type="mouseWheel", x=middle[0], y=middle[1], deltaX=x, deltaY=y)
+            "Input.dispatchMouseEvent", type="mouseWheel", x=spot[0], y=spot[1], deltaX=x, deltaY=y)
 
     def reduce_motion(self) -> None:
         self._command(

@@ -183,14 +183,14 @@ class FirefoxPage(Page):
             "input.performActions",
             actions=[{"type": "pointer", "id": "finger", "parameters": {"pointerType": "touch"}, "actions": actions}])
 
-    def turn_wheel(self, x: float, y: float) -> None:
-        middle = self.evaluate("() => [innerWidth / 2, innerHeight / 2]")
+    def turn_wheel(self, x: float, y: float, at: tuple[float, float] | None = None) -> None:
+        spot = at or self.evaluate("() => [innerWidth / 2, innerHeight / 2]")
         self._command(
             "input.performActions",
             actions=[{
                 "type": "wheel", "id": "wheel",
                 "actions": [{
-                    "type": "scroll", "x": round(middle[0]), "y": round(middle[1]), "deltaX": round(x), "deltaY": round(y),
+                    "type": "scroll", "x": round(spot[0]), "y": round(spot[1]), "deltaX": round(x), "deltaY": round(y),
                 }],
             }])
 

@@ -82,8 +82,8 @@ class Page(ABC):
         """Takes the finger away that a drag has left."""
 
     @abstractmethod
-    def turn_wheel(self, x: float, y: float) -> None:
-        """Turns the mouse's wheel in the middle of the page, in pixels to the right and down."""
+    def turn_wheel(self, x: float, y: float, at: tuple[float, float] | None = None) -> None:
+        """Turns the mouse's wheel, in pixels to the right and down; in the middle of the page, unless elsewhere."""
 
     @abstractmethod
     def reduce_motion(self) -> None:

@@ -31,7 +31,7 @@ export function ask(question) {
   const dialog = h("dialog.dialog", {
     "data-name": name, role: isUrgent ? "alertdialog" : "dialog", "aria-labelledby": `${id}-title`,
     "aria-describedby": text ? `${id}-text` : "",
-  }, h(`h2#${id}-title`, {}, title));
+  }, h(`h2#${id}-title`, { dir: "auto" }, title));
   if (text) dialog.append(h(`p#${id}-text`, {}, text));
   dialog.append(...body);
   return new Promise((resolve) => {

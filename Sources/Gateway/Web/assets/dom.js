@@ -134,6 +134,21 @@ export function reconcile(list, entries, make) {
 /** A name's first letters, for people without a picture. @param {string} name */
 export function initials(name) {
   const words = name.trim().split(/\s+/).filter(Boolean);
-  return [words[0], words.length > 1 ? words[words.length - 1] : ""].map((word) => [...(word ?? "")][0] ?? "")
+  return [words[0], words.length > 1 ? words[words.length - 1] : ""].map((word) => firstLetter(word ?? ""))
     .join("").toUpperCase();
+}
+
+/** What is read as one letter, such as a flag, may be several characters. @param {string} word */
+function firstLetter(word) {
+  const [letter] = new Intl.Segmenter(undefined, { granularity: "grapheme" }).segment(word);
+  return letter?.segment ?? "";
+}
+
+/**
+ * A name within a sentence of ours: whichever way it is written, the words around it stay in their places.
+ * @param {string} name
+ */
+export function isolate(name) {
+  // First strong isolate, and its end (Unicode TR 9).
+  return `\u2068${name}\u2069`;
 }

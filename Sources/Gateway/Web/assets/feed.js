@@ -2,7 +2,7 @@
 
 /** The feed's page: puts the stories, the cube and the viewer's fingers together. */
 
-import { $, follow, h, setText } from "./dom.js";
+import { $, follow, h, isolate, setText } from "./dom.js";
 import { Cube } from "./feed/cube.js";
 import { Gestures } from "./feed/gestures.js";
 import { makeMenu } from "./feed/menu.js";
@@ -116,7 +116,7 @@ feed.addEventListener("turn", (event) => {
   gestures.wake();
   // What had the focus turns away; the same on the new side takes it.
   if (hadFocus) cube.frontSide.root.querySelector(story ? ".join" : ".end-card .button")?.focus();
-  if (reason === "ended") say(`${nameOf(from)} has ended`);
+  if (reason === "ended") say(`${isolate(nameOf(from))} has ended`);
   announce();
   remember();
 });
@@ -141,6 +141,7 @@ feed.addEventListener("change", () => {
   if (swipe.state === "resting" && hasShown) showBehind(likely());
   if (feed.state === "reconnecting") cube.frontSide.keepPicture();
   showPlace();
+  entitle();
   // Not disabled, which would take the focus from whoever goes step by step.
   $("next").setAttribute("aria-disabled", String(!feed.mayGo("forward")));
   $("previous").setAttribute("aria-disabled", String(!feed.mayGo("backward")));
@@ -212,7 +213,14 @@ function remember() {
   if (current) address.searchParams.set("stream", current.id);
   else address.searchParams.delete("stream");
   history.replaceState(null, "", address);
-  document.title = current && !feed.isAtEnd ? `${titleOf(current)} – Rostrum` : "Rostrum";
+  entitle();
+}
+
+/** What a story is called may be known, or be changed, only when it has been in view for a while. */
+function entitle() {
+  const { current } = feed;
+  const title = current && !feed.isAtEnd ? `${titleOf(current)} – Rostrum` : "Rostrum";
+  if (document.title !== title) document.title = title;
 }
 
 function placeInWords() {

@@ -28,6 +28,8 @@ const KEYS = {
 
 export class Gestures {
   #pointer = -1;
+  /** The pointer came down on something that a tap or a click is meant for. */
+  #isOnControl = false;
   #frame = 0;
   #wheel = { sum: 0, at: 0, stepAt: -Infinity, sign: 0 };
 
@@ -46,7 +48,8 @@ export class Gestures {
     for (const name of ["pointercancel", "lostpointercapture"]) {
       stage.addEventListener(name, (event) => this.#lost(/** @type {PointerEvent} */ (event)));
     }
-    stage.addEventListener("wheel", (event) => this.#turned(event), { passive: false });
+    // Over the buttons beside the picture, too.
+    addEventListener("wheel", (event) => this.#turned(event), { passive: false });
     addEventListener("keydown", (event) => this.#key(event));
     addEventListener("resize", () => this.#draw());
     // Pictures and links would be dragged away by a mouse.
@@ -85,7 +88,7 @@ export class Gestures {
   /** @param {PointerEvent} event */
   #down(event) {
     if (!event.isPrimary || event.button !== 0 || this.#pointer !== -1) return;
-    if (event.target instanceof Element && event.target.closest("a, button")) return;
+    this.#isOnControl = event.target instanceof Element && event.target.closest("a, button") !== null;
     this.#pointer = event.pointerId;
     this.swipe.press(pointOf(event), { width: innerWidth, height: innerHeight });
     cancelAnimationFrame(this.#frame);
@@ -107,7 +110,8 @@ export class Gestures {
   #up(event) {
     if (event.pointerId !== this.#pointer) return;
     this.#pointer = -1;
-    this.swipe.lift(pointOf(event));
+    if (this.#isOnControl && this.swipe.state === "held") this.swipe.abandon(event.timeStamp);
+    else this.swipe.lift(pointOf(event));
     this.wake();
   }
 
@@ -130,7 +134,7 @@ export class Gestures {
 
   /** @param {WheelEvent} event */
   #turned(event) {
-    if (event.ctrlKey) return;
+    if (event.ctrlKey || event.target instanceof Element && event.target.closest("dialog")) return;
     event.preventDefault();
     const now = event.timeStamp;
     const axis = Math.abs(event.deltaX) > Math.abs(event.deltaY) ? "x" : "y";

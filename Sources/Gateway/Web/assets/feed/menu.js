@@ -30,8 +30,8 @@ export function makeMenu(feed) {
   const make = (id) => {
     const canvas = h("canvas", { width: 18, height: 32 });
     const picture = h("img", { alt: "", loading: "lazy", hidden: true, onload: () => (picture.hidden = false) });
-    const title = h("span.title");
-    const host = h("span.host");
+    const title = h("span.title", { dir: "auto" });
+    const host = h("span.host", { dir: "auto" });
     const viewers = h("span.chip");
     const link = h("a", {
       href: `/?stream=${encodeURIComponent(id)}${location.hash}`,

@@ -261,12 +261,12 @@ export function paintCard(context, width, height, name) {
 /** What is written on a side. */
 function words() {
   const face = h("span.face", { "aria-hidden": "true" });
-  const host = h("span.host");
+  const host = h("span.host", { dir: "auto" });
   const badge = h("span.badge");
   const time = h("span.time", { title: "Live for" });
   const count = h("span");
   const viewers = h("span.viewers", {}, icon("people"), count);
-  const title = h("h2");
+  const title = h("h2", { dir: "auto" });
   const join = h("a.join", { "aria-label": "Join in" }, icon("hand"), h("span", {}, "Join in"));
   const root = h("div.words", {},
     h("div.head", {}, face, h("div.who-row", {}, host, h("div.facts", {}, badge, time, viewers))),

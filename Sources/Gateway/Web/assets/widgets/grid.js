@@ -1,6 +1,6 @@
 // @ts-check
 
-import { follow, h, icon, initials, reconcile, setText } from "../dom.js";
+import { follow, h, icon, initials, isolate, reconcile, setText } from "../dom.js";
 import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../sync.js").Member} Member */
@@ -50,7 +50,7 @@ function tile(room, key) {
   const isScreen = key !== id;
   const video = h("video", { autoplay: true, muted: true, playsInline: true, hidden: true });
   const face = h("span.face", { "aria-hidden": "true" });
-  const name = h("span.who");
+  const name = h("span.who", { dir: "auto" });
   const audio = icon("microphone-off", "mark");
   const raised = h("span.chip", {}, "Host");
   const state = h("span.visually-hidden");
@@ -62,7 +62,8 @@ function tile(room, key) {
     h("p.plate", {}, audio, name, raised, state), pin, more);
   root.classList.toggle("screen", isScreen);
   root.update = (/** @type {Member} */ member) => {
-    const shown = isScreen ? `${member.name || id}’s screen` : member.name || id;
+    const who = member.name || id;
+    const shown = isScreen ? `${isolate(who)}’s screen` : who;
     const media = member.videoMuted && !isScreen ? null : room.stage?.pictureOf(id, isScreen) ?? null;
     if (video.srcObject !== media) {
       video.srcObject = media;
@@ -76,7 +77,7 @@ function tile(room, key) {
     pin.title = isPinned ? "Show like the others" : "Show large";
     if (media) room.stage?.show(id, root.clientHeight * devicePixelRatio, isScreen);
     video.setAttribute("aria-label", shown);
-    setText(face, initials(shown));
+    setText(face, initials(who));
     setText(name, shown);
     raised.hidden = member.role !== "host" || isScreen;
     audio.toggleAttribute("hidden", !member.audioMuted || isScreen);

@@ -1,6 +1,7 @@
 // @ts-check
 
 import { ask, confirm } from "../dialog.js";
+import { isolate } from "../dom.js";
 
 /**
  * What a host can do about somebody, in a dialog.
@@ -46,8 +47,8 @@ export async function manage(room, id) {
  */
 async function remove(room, id, name, ban) {
   const text = ban ? "They cannot come back to this stream." : "They may come back with the link they have.";
-  if (!(await confirm({ name: "remove", title: `Remove ${name}?`, text, yes: "Remove" }))) return;
+  if (!(await confirm({ name: "remove", title: `Remove ${isolate(name)}?`, text, yes: "Remove" }))) return;
   if (!(await room.attempt(() => room.api.remove(id, { ban })))) return;
-  room.say(`${name} was removed.`);
+  room.say(`${isolate(name)} was removed.`);
   if (ban) await room.askForBans();
 }

@@ -1,6 +1,6 @@
 // @ts-check
 
-import { follow, h, icon, reconcile, setText } from "../dom.js";
+import { follow, h, icon, isolate, reconcile, setText } from "../dom.js";
 import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room */
@@ -33,7 +33,7 @@ export const people = {
       // The last hand that went up is news; that one went down is not.
       if (raised.length > count && room.isHost) {
         const [id, entry] = raised[raised.length - 1];
-        room.say(`${entry.name || id} wants to speak.`);
+        room.say(`${isolate(entry.name || id)} wants to speak.`);
       }
       count = raised.length;
       invited.show(Object.entries(known.invitations).sort(bySince), (id) => row(room, id, [
@@ -47,7 +47,7 @@ export const people = {
       banned.show(kept, (id) => row(room, id, [["Let in again", "unban", async () => {
         await room.api.unban(id);
         await room.askForBans();
-        room.say(`${id} may come back.`);
+        room.say(`${isolate(id)} may come back.`);
       }]], false));
     });
     return () => {
@@ -86,7 +86,7 @@ function section(title, id, nobody) {
  * @param {boolean} [isHere] whether more can be done about them
  */
 function row(room, id, actions, isHere = true) {
-  const name = h("span.who");
+  const name = h("span.who", { dir: "auto" });
   const buttons = actions.map(([label, action, act]) => h("button.button.small", {
     type: "button", "data-action": action, onclick: () => room.attempt(act),
   }, label));

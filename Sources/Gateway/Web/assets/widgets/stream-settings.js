@@ -35,7 +35,7 @@ export async function editStream(room) {
 /** @param {Room} room */
 function makeForm(room) {
   const { info } = room;
-  const title = h("input", { name: "title", maxLength: 200, value: info?.title ?? "", placeholder: room.stream });
+  const title = h("input", { name: "title", dir: "auto", maxLength: 200, value: info?.title ?? "", placeholder: room.stream });
   const startsAt = h("input", { name: "startsAt", type: "datetime-local", value: localTime(info?.startsAt) });
   const ahead = h("select", { name: "joinAhead" },
     new Option("When I go live", "0"), new Option("5 minutes before the start", "300"),

@@ -14,7 +14,7 @@ export const title = {
   layer: /** @type {const} */ ("lite"),
   /** @param {Room} room @param {HTMLElement} layer */
   mount(room, layer) {
-    const name = h("h1.stream-name#name");
+    const name = h("h1.stream-name#name", { dir: "auto" });
     const badge = h("span.badge#badge", { hidden: true });
     const time = h("span.chip#time", { hidden: true, title: "Live for" });
     const viewers = h("span.chip#viewers", { hidden: true });

@@ -1,0 +1,168 @@
+"""What stands around the stories of the feed: words in any script, the link to share, buttons under a finger."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drivers import DESKTOP, PHONE, Browser, Chromium, Page
+from feed import STORIES, Studio, open_feed, place, wait_for_story
+from media import check_no_complaints
+from server import Server
+
+#: Hebrew, with a mark at its end that stands on the left where the text's direction is known.
+TITLE, HOST = "שוק יום ראשון, בשידור חי!", "מיכל"
+
+
+@pytest.fixture(scope="module")
+def studio(logs: Path) -> Iterator[Studio]:
+    """A server of its own with two stories that every browser plays."""
+    server, browser = Server(logs / "server-feed-words.log"), Chromium(logs)
+    yield Studio(browser, server, "words", [STORIES[0], STORIES[1]])
+    browser.close()
+    assert server.stop() == 0
+
+
+@pytest.fixture(params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Browser:
+    return request.getfixturevalue(request.param)
+
+
+def begin(browser: Browser, studio: Studio, **options) -> tuple[Page, list[str]]:
+    page = open_feed(browser, studio.server, **options)
+    page.wait_for("count => rostrum.feed.stories.length === count && rostrum.feed.current", len(studio.stories), seconds=15)
+    return page, place(page)["stories"]
+
+
+def entitle(studio: Studio, stream: str, title: str) -> None:
+    token = studio.server.token(stream, "host", studio.stories[stream].host)
+    status, _, body = studio.server.request(
+        "PATCH", f"/v1/streams/{stream}", json.dumps({"title": title}).encode(),
+        {"Content-Type": "application/json", "Authorization": f"Bearer {token}"})
+    assert status == 200, body
+
+
+def middle(page: Page, selector: str) -> tuple[float, float]:
+    """Of an element that stands still."""
+    x, y = page.evaluate(
+        """selector => {
+            const box = document.querySelector(selector).getBoundingClientRect();
+            return [box.x + box.width / 2, box.y + box.height / 2];
+        }""", selector)
+    return x, y
+
+
+def test_a_swipe_may_begin_on_a_button(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    address = page.evaluate("() => location.pathname")
+    wait_for_story(page, order[0])
+    # Up, from the link to the stream's own page.
+    x, y = middle(page, ".side.is-front .join")
+    page.drag((x, y), (x, y - 600))
+    wait_for_story(page, order[1])
+    page.press("ArrowRight")
+    page.wait_for("() => rostrum.feed.isAtEnd && rostrum.swipe.state === 'resting'")
+    # Back, from the left half of the largest button.
+    x, y = middle(page, ".side.is-front .end-card .button")
+    page.drag((x - 110, y), (x + 170, y))
+    wait_for_story(page, order[1])
+    assert page.evaluate("() => location.pathname") == address, "nothing was pressed"
+    # A tap is still one.
+    page.press("ArrowRight")
+    page.wait_for("() => rostrum.feed.isAtEnd && rostrum.swipe.state === 'resting'")
+    page.click(".side.is-front .end-card .button:not(.primary)")
+    wait_for_story(page, order[0])
+    page.click(".side.is-front .join")
+    page.wait_for("id => location.pathname === `/watch/${id}`", order[0])
+    page.close()
+
+
+def test_the_wheel_turns_over_a_button_too(chromium: Browser, studio: Studio) -> None:
+    page, order = begin(chromium, studio, viewport=DESKTOP)
+    wait_for_story(page, order[0])
+    page.turn_wheel(0, 120, at=middle(page, "#next"))
+    wait_for_story(page, order[1])
+    page.turn_wheel(0, -120, at=middle(page, "#share"))
+    wait_for_story(page, order[0])
+    # The list of all streams scrolls by itself.
+    page.click("#menu-button")
+    page.turn_wheel(0, 120)
+    page.press("Escape")
+    page.wait_for("() => !document.getElementById('menu').open")
+    assert place(page)["current"] == order[0]
+    page.close()
+
+
+def test_the_words_around_a_story_are_its_own(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    story = studio.stories[order[0]]
+    wait_for_story(page, order[0])
+    front = page.text(".side.is-front")
+    assert story.title in front and story.host in front
+    page.wait_for("() => document.querySelector('.side.is-front .viewers').innerText === '1'", what="we are counted")
+    shown = "document.querySelector('.side.is-front .time').textContent"
+    before = page.wait_for(f"() => /^[0-9:]+$/.test({shown}) && {shown}", what="how long it has been live")
+    page.wait_for(f"before => {shown} !== before", before, what="time goes on")
+    assert page.evaluate("() => [...document.querySelectorAll('#place i')].map(({className}) => className)") == ["is-here", ""]
+    page.evaluate(
+        "() => Object.defineProperty(navigator, 'clipboard', {value: {writeText: async text => { globalThis.copied = text; }}})")
+    page.evaluate("() => Object.defineProperty(navigator, 'share', {value: undefined})")
+    page.click("#share")
+    page.wait_for("url => globalThis.copied === url", f"{studio.server.origin}/?stream={order[0]}")
+    page.wait_for("() => document.getElementById('toast').textContent === 'Link copied'")
+    check_no_complaints(page)
+    page.close()
+
+
+def test_words_may_run_from_right_to_left(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    wait_for_story(page, order[0])
+    before = studio.stories[order[0]].title
+    direction = "selector => getComputedStyle(document.querySelector(selector)).direction"
+    assert page.evaluate(direction, ".side.is-front h2") == "ltr"
+    try:
+        entitle(studio, order[0], TITLE)
+        page.wait_for("title => document.querySelector('.side.is-front h2').textContent === title", TITLE)
+        assert page.evaluate(direction, ".side.is-front h2") == "rtl"
+        assert page.evaluate(direction, ".side.is-front .host") == "ltr"
+        # The window, too, is called as the story is now.
+        page.wait_for("title => document.title === `${title} – Rostrum`", TITLE)
+        page.click("#menu-button")
+        page.wait_for("title => document.querySelector('#list .title').textContent === title", TITLE)
+        assert page.evaluate(direction, "#list .title") == "rtl"
+    finally:
+        entitle(studio, order[0], before)
+    page.close()
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_nothing_covers_a_long_title(chromium: Browser, studio: Studio, viewport) -> None:
+    page, order = begin(chromium, studio, viewport=viewport)
+    wait_for_story(page, order[0])
+    before = studio.stories[order[0]].title
+    try:
+        entitle(studio, order[0], "A title that goes on and on, about bread and flour and time, until nobody knows " * 2)
+        page.wait_for(
+            """() => {
+                const title = document.querySelector('.side.is-front h2');
+                const box = title.getBoundingClientRect(), sound = document.getElementById('unmute');
+                return sound.checkVisibility() && title.textContent.startsWith('A title') && box.height > 60
+                    && sound.getBoundingClientRect().bottom <= box.top;
+            }""", what="the title stands below the button")
+    finally:
+        entitle(studio, order[0], before)
+    page.close()
+
+
+def test_names_are_cut_where_letters_end(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz") as page:
+        letters, sentence = page.evaluate(
+            """async names => {
+                const {initials, isolate} = await import('/assets/dom.js');
+                return [names.map(initials), `${isolate('x')} has ended`];
+            }""", ["Ann Lindqvist", "bob", "", "🇫🇮 Aino", "👩‍👩‍👧 e\u0301tienne", HOST])
+    assert letters == ["AL", "B", "", "🇫🇮A", "👩‍👩‍👧E\u0301", "מ"]
+    assert sentence == "\u2068x\u2069 has ended"
