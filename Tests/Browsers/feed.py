@@ -230,11 +230,12 @@ def picture(page: Page) -> Image.Image:
     return Image.open(io.BytesIO(base64.b64decode(page._screenshot()))).convert("RGB")
 
 
-def colour_shown(page: Page) -> tuple[int, int, int]:
-    """In the very middle of the screen."""
+def colour_shown(page: Page, height: float = 0.5) -> tuple[int, int, int]:
+    """In the middle of the screen, at a share of its height."""
     image = picture(page)
+    x, y = image.width // 2, int(image.height * height)
     # A few pixels: codecs are not exact.
-    area = image.crop((image.width // 2 - 6, image.height // 2 - 6, image.width // 2 + 6, image.height // 2 + 6))
+    area = image.crop((x - 6, y - 6, x + 6, y + 6))
     return area.resize((1, 1), Image.Resampling.BOX).getpixel((0, 0))  # type: ignore[return-value]
 
 
@@ -242,11 +243,11 @@ def is_like(seen: tuple[int, int, int], wanted: tuple[int, int, int]) -> bool:
     return all(abs(a - b) < 45 for a, b in zip(seen, wanted))
 
 
-def assert_shows(page: Page, story: Story) -> None:
+def assert_shows(page: Page, story: Story, height: float = 0.5) -> None:
     seen: list[tuple[int, int, int]] = []
 
     def is_shown() -> bool:
-        seen.append(colour_shown(page))
+        seen.append(colour_shown(page, height))
         return is_like(seen[-1], story.colour)
     try:
         # The preview fades for a moment.

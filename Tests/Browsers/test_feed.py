@@ -392,6 +392,10 @@ def test_after_a_restart_of_the_server_it_is_the_same_story(browser: Browser, lo
         page.evaluate("() => { globalThis.neverReloaded = true; }")
         own_server.stop()
         page.wait_for("() => rostrum.feed.state === 'reconnecting'", what="it says that it reconnects")
+        # What was seen last stays, all the time; below the words that say so.
+        assert_shows(page, studio.stories[order[2]], height=0.58)
+        page.wait_for("() => rostrum.feed.error !== null", what="it was tried in vain")
+        assert_shows(page, studio.stories[order[2]], height=0.58)
         own_server.start()
         studio.page.goto(own_server.origin + "/healthz")
         studio.restart(order)

@@ -9,10 +9,13 @@ from pathlib import Path
 import pytest
 
 from drivers import DESKTOP, PHONE, Browser, Chromium, Page
+from drivers.page import Viewport
 from feed import STORIES, Studio, open_feed, place, wait_for_story
 from media import check_no_complaints
 from server import Server
 
+#: A phone that lies on its side.
+TURNED = Viewport(844, 390)
 #: Hebrew, with a mark at its end that stands on the left where the text's direction is known.
 TITLE, HOST = "שוק יום ראשון, בשידור חי!", "מיכל"
 
@@ -135,6 +138,20 @@ def test_words_may_run_from_right_to_left(browser: Browser, studio: Studio) -> N
         assert page.evaluate(direction, "#list .title") == "rtl"
     finally:
         entitle(studio, order[0], before)
+    page.close()
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP, TURNED], ids=["phone", "desktop", "turned"])
+def test_no_button_covers_another(browser: Browser, studio: Studio, viewport) -> None:
+    page, order = begin(browser, studio, viewport=viewport)
+    wait_for_story(page, order[0])
+    assert page.evaluate(
+        """() => [...document.querySelectorAll('.overlay button, .side.is-front a')].filter(button => {
+            const box = button.getBoundingClientRect();
+            if (!button.checkVisibility({opacityProperty: true})) return false;
+            return [[0.5, 0.5], [0.5, 0.1], [0.5, 0.9], [0.1, 0.5], [0.9, 0.5]].some(([x, y]) =>
+                !button.contains(document.elementFromPoint(box.x + box.width * x, box.y + box.height * y)));
+        }).map(({id, className}) => id || className)""") == []
     page.close()
 
 

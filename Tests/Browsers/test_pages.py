@@ -41,6 +41,22 @@ def test_fits(browsers: dict[str, Browser], server: Server, path: str, viewport)
             check_no_complaints(page)
 
 
+def test_everything_in_the_title_bar_stands_in_a_row(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/watch/row", PHONE) as page:
+        page.wait_for("() => document.getElementById('recording') !== null")
+        heights = page.evaluate(
+            """() => {
+                const words = {badge: 'Live', time: '1:23:45', viewers: '12 viewers', recording: null};
+                return Object.entries(words).map(([id, text]) => {
+                    const element = document.getElementById(id);
+                    element.hidden = false;
+                    if (text) element.textContent = text;
+                    return element;
+                }).map(element => element.getBoundingClientRect()).map(({y, height}) => Math.round(y + height / 2));
+            }""")
+        assert max(heights) - min(heights) <= 2, heights
+
+
 def test_pages_carry_a_strict_policy(server: Server) -> None:
     for path in ("/", "/live/s1", "/watch/s1"):
         status, headers, _ = server.request("GET", path)

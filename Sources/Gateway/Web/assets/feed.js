@@ -139,7 +139,7 @@ feed.addEventListener("change", () => {
   }
   for (const update of updateEnds) update();
   if (swipe.state === "resting" && hasShown) showBehind(likely());
-  if (feed.state === "reconnecting") cube.frontSide.keepPicture();
+  if (feed.state === "reconnecting" && !feed.connection.session) for (const side of cube.sides) side.freeze();
   showPlace();
   entitle();
   // Not disabled, which would take the focus from whoever goes step by step.

@@ -110,6 +110,13 @@ export class Side extends EventTarget {
     last.hidden = false;
   }
 
+  /** What is seen now stays, although its connection has just gone: a moment later browsers show black. */
+  freeze() {
+    if (!this.isUncovered) return;
+    this.keepPicture();
+    this.coverUp();
+  }
+
   /**
    * Lets the slot's video through as soon as it is this story's; without a slot that carries it, what was seen stays
    * as it was.
