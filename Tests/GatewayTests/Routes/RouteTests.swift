@@ -94,6 +94,17 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         let paths: [String: Path]
     }
 
+    @Test func `describes no answer that has no name`() async throws {
+        let document = try await Bench().ask(.get, "/v1/openapi.json").json(Document.self)
+        let operations = document.paths.values.flatMap {
+            [$0.get, $0.post, $0.put, $0.patch, $0.delete, $0.head].compactMap(\.self)
+        }
+        // 101 is libwebsockets' to answer.
+        let statuses = Set(operations.flatMap(\.responses.keys)).compactMap { Int($0) }.filter { $0 != 101 }
+        #expect(statuses.contains(410))
+        for status in statuses { #expect(!HTTPResponse.reasonPhrase(status).hasPrefix("Status")) }
+    }
+
     @Test func `describes every route of the API and no other`() async throws {
         let bench = try Bench()
         let response = await bench.ask(.get, "/v1/openapi.json")
