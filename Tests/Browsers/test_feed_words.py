@@ -145,13 +145,14 @@ def test_words_may_run_from_right_to_left(browser: Browser, studio: Studio) -> N
 def test_no_button_covers_another(browser: Browser, studio: Studio, viewport) -> None:
     page, order = begin(browser, studio, viewport=viewport)
     wait_for_story(page, order[0])
-    assert page.evaluate(
-        """() => [...document.querySelectorAll('.overlay button, .side.is-front a')].filter(button => {
+    # One that has nothing to do fades away.
+    page.wait_for(
+        """() => [...document.querySelectorAll('.overlay button, .side.is-front a')].every(button => {
             const box = button.getBoundingClientRect();
-            if (!button.checkVisibility({opacityProperty: true})) return false;
-            return [[0.5, 0.5], [0.5, 0.1], [0.5, 0.9], [0.1, 0.5], [0.9, 0.5]].some(([x, y]) =>
-                !button.contains(document.elementFromPoint(box.x + box.width * x, box.y + box.height * y)));
-        }).map(({id, className}) => id || className)""") == []
+            return !button.checkVisibility({opacityProperty: true})
+                || [[0.5, 0.5], [0.5, 0.1], [0.5, 0.9], [0.1, 0.5], [0.9, 0.5]].every(([x, y]) =>
+                    button.contains(document.elementFromPoint(box.x + box.width * x, box.y + box.height * y)));
+        })""", seconds=3, what="each button can be hit all over")
     page.close()
 
 
