@@ -175,6 +175,24 @@ def test_nothing_covers_a_long_title(chromium: Browser, studio: Studio, viewport
     page.close()
 
 
+def test_the_place_among_many_stands_above_the_words(chromium: Browser, studio: Studio) -> None:
+    page, order = begin(chromium, studio)
+    wait_for_story(page, order[0])
+    bottom, top = page.evaluate(
+        """() => {
+            const place = document.getElementById('place');
+            place.replaceChildren();
+            place.dataset.text = '100 / 1000';
+            const {height, marginTop} = getComputedStyle(place, '::after');
+            return [
+                place.getBoundingClientRect().y + parseFloat(marginTop) + parseFloat(height),
+                document.querySelector('.side.is-front .head .face').getBoundingClientRect().y,
+            ];
+        }""")
+    assert 20 < bottom <= top
+    page.close()
+
+
 def test_names_are_cut_where_letters_end(chromium: Browser, server: Server) -> None:
     with chromium.open(server.origin + "/healthz") as page:
         letters, sentence = page.evaluate(
