@@ -30,6 +30,29 @@ def test_a_restart_changes_credentials_and_candidates_only(chromium: Browser, se
     assert rest(answer) == rest(ANSWER)
 
 
+def test_a_connection_that_is_there_already_needs_no_event(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz") as page:
+        state = page.evaluate(
+            """async () => {
+                const {MediaSession} = await import('/assets/session.js');
+                const url = new URL('/whep/x', location.href).href;
+                globalThis.fetch = async () => Object.defineProperty(
+                    new Response('v=0', {status: 201, headers: {Location: '/whep/x/1', ETag: '"1"'}}), 'url', {value: url});
+                class Peer extends EventTarget {
+                    connectionState = 'new';
+                    getTransceivers() { return []; }
+                    async createOffer() { return {type: 'offer', sdp: 'v=0'}; }
+                    async setLocalDescription(description) { this.localDescription = description; }
+                    async setRemoteDescription() { this.connectionState = 'connected'; }
+                    close() {}
+                }
+                const session = new MediaSession(new Peer(), {endpoint: url});
+                await session.open();
+                return session.state;
+            }""")
+    assert state == "connected"
+
+
 def test_ice_servers_are_read_from_links(chromium: Browser, server: Server) -> None:
     header = (
         '<stun:stun.example.net>; rel="ice-server", '

@@ -206,7 +206,8 @@ export class MediaSession extends EventTarget {
   /** @param {number} milliseconds */
   #expectConnection(milliseconds) {
     clearTimeout(this.#patience);
-    if (this.peer.connectionState === "connected") return;
+    // Whether or not there was an event that said so.
+    if (this.peer.connectionState === "connected") return this.#connectionChanged();
     this.#patience = setTimeout(() => this.#mend(), milliseconds);
   }
 
