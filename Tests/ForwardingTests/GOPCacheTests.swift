@@ -94,6 +94,28 @@ import Wire
         }
     }
 
+    @Test func `keeps a group for a second whose past was just shown, and shows it to nobody else`() throws {
+        var layer = Layer()
+        for number in Int64(0)...900 {
+            try receive(number, frame: UInt32(number), isKeyFrame: number == 0, at: number * 10, in: &layer)
+            if (390...450).contains(number) { layer.cache.noteReplay(at: time(number * 10)) }
+            #expect((entry(at: number * 10, of: layer) == 0) == (number <= 400))
+            let (isKeeping, first) = (layer.history.isKeeping, layer.history.range(of: 0))
+            #expect(isKeeping == (number <= 550), "\(number)")
+            if isKeeping { #expect(first != nil) }
+        }
+    }
+
+    @Test func `keeps no group for twice as long, however often it is shown`() throws {
+        var layer = Layer()
+        for number in Int64(0)...900 {
+            try receive(number, frame: UInt32(number), isKeyFrame: number == 0, at: number * 10, in: &layer)
+            layer.cache.noteReplay(at: time(number * 10))
+            let isKeeping = layer.history.isKeeping
+            #expect(isKeeping == (number <= 800), "\(number)")
+        }
+    }
+
     @Test func `lets a group go that has nobody to send more`() throws {
         var layer = Layer()
         try receive(1, frame: 1, isKeyFrame: true, at: 0, in: &layer)

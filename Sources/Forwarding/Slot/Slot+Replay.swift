@@ -60,6 +60,7 @@ extension Slot {
         replay?.refill(at: now)
         var packets: [ForwardedPacket] = []
         let outcome = collectReplay(from: layer, into: &packets, at: now)
+        layer.noteReplay(at: now)
         let storage = layer.history.storage
         transmit(packets.span, from: storage.span, before: .max, at: now, into: &sink)
         switch outcome {

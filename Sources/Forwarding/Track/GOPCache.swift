@@ -21,6 +21,8 @@ struct GOPCache {
     static let maximumAge = Duration.seconds(4)
     /// Bytes that all layers of a track may keep, beyond what retransmission needs.
     static let maximumBytes = 4 << 20
+    /// So long a viewer who was shown the past may ask for what it misses of it: as often as Chromium and Firefox do.
+    private static let farewell = Duration.seconds(1)
     /// What is missing for longer is not expected any more.
     private static let repairTime = Duration.milliseconds(300)
 
@@ -30,6 +32,8 @@ struct GOPCache {
     private var codec: MediaCodec?
     private var keyTimestamp: UInt32?
     private var began = MonotonicTime.zero
+    /// Until then a viewer may need it who began with it.
+    private var neededUntil = MonotonicTime.zero
     /// Packets that came from `start` on, each once.
     private var stored = 0
     private var keyFrameBytes = 0
@@ -53,7 +57,10 @@ struct GOPCache {
             return nil
         }
         if let start, sequence > start { stored += 1 }
-        if start != nil, !history.isKeeping || now > began + Self.maximumAge || codec != packet.codec {
+        if start != nil,
+            !history.isKeeping || codec != packet.codec
+                || now > began + Self.maximumAge && now > neededUntil
+        {
             flush(&history, at: now)
         }
         return keyFrameSize(adding: size, timestamp)
@@ -78,6 +85,12 @@ struct GOPCache {
         guard isRepaired else { return nil }
         guard let found = history.firstGapFound(from: start) else { return start }
         return now <= found + Self.repairTime ? start : nil
+    }
+
+    /// A viewer has just been sent some of the group, or is about to be.
+    mutating func noteReplay(at now: MonotonicTime) {
+        // However slow viewers are: the group does not stay for twice as long.
+        neededUntil = min(now + Self.farewell, began + Self.maximumAge + Self.maximumAge)
     }
 
     /// Lets the group go; who wants to begin waits for the next key frame.
@@ -107,6 +120,7 @@ struct GOPCache {
         keyTimestamp = packet.header.timestamp
         codec = packet.codec
         began = now
+        neededUntil = now
         keyFrameBytes = size
         history.keep(from: packet.sequenceNumber, upTo: capacity)
         stored = history.count(from: packet.sequenceNumber)

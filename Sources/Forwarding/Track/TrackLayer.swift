@@ -167,6 +167,11 @@ package final class TrackLayer {
         return true
     }
 
+    /// A viewer has just been sent some of what the cache holds.
+    func noteReplay(at now: MonotonicTime) {
+        cache.noteReplay(at: now)
+    }
+
     /// A replay can no longer go on: `slot` waits for the next entry point.
     func abandonReplay(to slot: Slot, at now: MonotonicTime) {
         remove(slot)
