@@ -236,7 +236,7 @@ private struct SentRun {
     /// In the viewer's numbers.
     var lowest = Int64.max
     var highest = Int64.min
-    var keyFrame: Int64?
+    var keyFrame: RetransmissionGate.KeyFrameStart?
     /// Of the packet that is furthest on the time line.
     var timestamp: UInt32 = 0
     var arrival = MonotonicTime.zero
@@ -254,7 +254,10 @@ private struct SentRun {
         bytes &+= length
         payloadBytes &+= form.isEmpty ? 0 : packet.payload.count
         lowest = min(lowest, form.index)
-        if packet.startsKeyFrame { keyFrame = max(keyFrame ?? .min, form.index) }
+        if packet.startsKeyFrame {
+            let start = RetransmissionGate.KeyFrameStart(sequence: form.index, timestamp: form.timestamp)
+            keyFrame = start.merged(with: keyFrame)
+        }
         guard form.index > highest else { return }
         highest = form.index
         pictures = packet.pictures.adding(form.offsets)

@@ -17,6 +17,26 @@ package struct RetransmissionGate: Sendable {
         case overBudget
     }
 
+    /// A packet with which a decoder can begin.
+    package struct KeyFrameStart: Equatable, Sendable {
+        package let sequence: Int64
+        /// Of the frame, as the viewer sees it.
+        package let timestamp: UInt32
+
+        package init(sequence: Int64, timestamp: UInt32) {
+            self.sequence = sequence
+            self.timestamp = timestamp
+        }
+
+        /// The one that a viewer needs all from that got both: H.264 has several such packets at the head of one frame,
+        /// parameter sets and the picture, of which the first counts.
+        package func merged(with other: Self?) -> Self {
+            guard let other else { return self }
+            let isSameFrame = timestamp == other.timestamp
+            return (sequence < other.sequence) == isSameFrame ? self : other
+        }
+    }
+
     package struct Limits: Equatable, Sendable {
         /// How much of what was sent over the last second may be repeated within a second.
         package var percentOfSent = 50
@@ -32,10 +52,11 @@ package struct RetransmissionGate: Sendable {
     private let limits: Limits
     private var sent = RateMeter()
     private var repeated = RateMeter()
-    /// Extended sequence numbers of the newest and the oldest packet sent, and of the last key frame's start.
+    /// Extended sequence numbers of the newest and the oldest packet sent.
     private var highest: Int64 = .min
     private var lowest: Int64 = .max
-    private var keyFrame: Int64 = .min
+    /// Where the last key frame begins.
+    private var keyFrame: KeyFrameStart?
     /// When each packet was last repeated; direct-mapped, made by the first NACK.
     private var answers: [Answer] = []
 
@@ -54,21 +75,26 @@ package struct RetransmissionGate: Sendable {
     /// Notes a packet sent for the first time; call it for each, it is cheap.
     /// - Parameters:
     ///   - sequence: the extended sequence number the viewer sees; its low 16 bits are on the wire.
-    ///   - startsKeyFrame: the first packet of a key frame a decoder can start at.
-    package mutating func sent(_ sequence: Int64, size: Int, startsKeyFrame: Bool, at now: MonotonicTime) {
-        sent(
-            from: sequence, through: sequence, keyFrame: startsKeyFrame ? sequence : nil, size: size, at: now)
+    ///   - startsKeyFrame: a decoder can begin with it.
+    ///   - timestamp: that of its frame; nil for one that is a frame by itself.
+    package mutating func sent(
+        _ sequence: Int64, size: Int, startsKeyFrame: Bool, timestamp: UInt32? = nil, at now: MonotonicTime
+    ) {
+        let start = KeyFrameStart(
+            sequence: sequence, timestamp: timestamp ?? UInt32(truncatingIfNeeded: sequence))
+        sent(from: sequence, through: sequence, keyFrame: startsKeyFrame ? start : nil, size: size, at: now)
     }
 
     /// Notes packets that left together for the first time.
-    /// - Parameter keyFrame: the number of the last among them that starts a key frame.
+    /// - Parameter keyFrame: the start of the last key frame that begins with one of them.
     package mutating func sent(
-        from first: Int64, through last: Int64, keyFrame start: Int64?, size: Int, at now: MonotonicTime
+        from first: Int64, through last: Int64, keyFrame start: KeyFrameStart?, size: Int,
+        at now: MonotonicTime
     ) {
         sent.add(size, at: now)
         lowest = min(lowest, first)
         highest = max(highest, last)
-        if let start { keyFrame = max(keyFrame, start) }
+        if let start { keyFrame = start.merged(with: keyFrame) }
     }
 
     /// Answers for one requested packet; `.admitted` counts as sent.
@@ -87,7 +113,7 @@ package struct RetransmissionGate: Sendable {
         _ sequence: Int64, size: Int, rtt: Duration?, at now: MonotonicTime
     ) -> Verdict {
         guard sequence >= lowest, sequence <= highest else { return .unknown }
-        guard sequence >= keyFrame else { return .beforeKeyFrame }
+        if let keyFrame, sequence < keyFrame.sequence { return .beforeKeyFrame }
 
         if answers.isEmpty {
             answers = Array(repeating: Answer(sequence: nil, at: .zero), count: Self.memory)

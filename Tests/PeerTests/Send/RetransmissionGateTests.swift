@@ -55,6 +55,20 @@ import Testing
         #expect(admit(22) == .admitted)
     }
 
+    /// H.264: the parameter sets, and the picture behind them; each may be what a viewer misses.
+    @Test func `takes the first of the packets at the head of one key frame, in whatever order they leave`() {
+        for order in [[21, 22, 23], [22, 21, 23], [23, 22, 21]] as [[Int64]] {
+            gate = RetransmissionGate()
+            send(10...20)
+            gate.sent(17, size: 1_000, startsKeyFrame: true, timestamp: 3, at: at(0))
+            for number in order {
+                gate.sent(number, size: 1_000, startsKeyFrame: true, timestamp: 6, at: at(0))
+            }
+            #expect(admit(20) == .beforeKeyFrame)
+            for number in order { #expect(admit(number) == .admitted) }
+        }
+    }
+
     @Test func `remembers a key frame however long ago it was sent`() {
         gate.sent(100, size: 100, startsKeyFrame: true, at: at(0))
         gate.sent(200_000, size: 100, startsKeyFrame: false, at: at(1))
