@@ -38,6 +38,13 @@ import Testing
         #expect(patience.longestWait(at: now) == Patience.longest)
     }
 
+    @Test
+    func `of sound is longer than that of pictures, and below 8 ms unless the worker is near its limit`() {
+        #expect(Patience.ofSound(0) == 0)
+        #expect(Patience.ofSound(Patience.usual) > Patience.burstInterval + FrameSpan.gap)
+        #expect(Patience.ofSound(Patience.usual) < 8_000_000)
+    }
+
     @Test mutating func `ends with the load`() {
         send(100_000)
         now = now.advanced(byNanoseconds: 150_000_000)
@@ -107,6 +114,14 @@ import Testing
                     == min(
                         at.advanced(byNanoseconds: FrameSpan.gap), start.advanced(byNanoseconds: Self.wait)))
         }
+    }
+
+    @Test mutating func `leave after a key frame as they did before`() {
+        receive(frames: 20, bursts: 3)
+        receive(frames: 1, bursts: 6)
+        let start = receive(frames: 1, bursts: 1, ends: false)
+        let due = span.dueTime(since: start, longestWait: Self.wait)
+        #expect(due == start.advanced(byNanoseconds: FrameSpan.gap))
     }
 
     @Test mutating func `of four bursts leave two by two`() {

@@ -44,6 +44,12 @@ struct Patience {
         Int64(min(max(rate - low, 0), high - low) * 1_000 / (high - low))
     }
 
+    /// How long sound waits where pictures wait so many nanoseconds: half as long again, because alone it is a message of
+    /// its own, and the next picture that it can go along with is seldom further away.
+    static func ofSound(_ longestWait: Int64) -> Int64 {
+        longestWait + longestWait / 2
+    }
+
     private mutating func advance(to now: MonotonicTime) {
         let current = now.nanoseconds >> Self.windowShift
         guard current != window else { return }
@@ -77,7 +83,9 @@ struct FrameSpan {
         isBetweenFrames = marker
         lastArrival = now
         guard marker else { return }
-        let span = min(max(now.nanoseconds(since: start), 0), Self.longestSpan)
+        // A key frame is an exception: the frames after it are again as those before.
+        let span = min(
+            max(now.nanoseconds(since: start), 0), usual + Patience.burstInterval, Self.longestSpan)
         usual = (usual * 3 + span) / 4
     }
 
