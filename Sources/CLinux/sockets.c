@@ -192,6 +192,11 @@ int clinux_enable_coalescing(int descriptor) {
     return setsockopt(descriptor, IPPROTO_UDP, UDP_GRO, &on, sizeof on) < 0 ? -errno : 0;
 }
 
+int clinux_enable_arrival_times(int descriptor) {
+    const int on = 1;
+    return setsockopt(descriptor, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on) < 0 ? -errno : 0;
+}
+
 int clinux_supports_segmentation(int descriptor) {
     int size = 0;
     socklen_t length = sizeof size;
@@ -251,6 +256,17 @@ int clinux_segment_size(const struct msghdr *header) {
         int size = 0;
         memcpy(&size, CMSG_DATA(message), sizeof size);
         return size > 0 ? size : 0;
+    }
+    return 0;
+}
+
+int64_t clinux_arrival_time(const struct msghdr *header) {
+    struct msghdr *mutable = (struct msghdr *)header;
+    for (struct cmsghdr *message = CMSG_FIRSTHDR(mutable); message; message = CMSG_NXTHDR(mutable, message)) {
+        if (message->cmsg_level != SOL_SOCKET || message->cmsg_type != SCM_TIMESTAMPNS) continue;
+        struct timespec time;
+        memcpy(&time, CMSG_DATA(message), sizeof time);
+        return (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
     }
     return 0;
 }

@@ -106,6 +106,10 @@ int64_t clinux_monotonic_nanoseconds(void) {
     return nanoseconds(CLOCK_MONOTONIC);
 }
 
+int64_t clinux_realtime_nanoseconds(void) {
+    return nanoseconds(CLOCK_REALTIME);
+}
+
 int64_t clinux_thread_nanoseconds(void) {
     return nanoseconds(CLOCK_THREAD_CPUTIME_ID);
 }

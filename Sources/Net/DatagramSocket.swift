@@ -9,6 +9,8 @@ package final class DatagramSocket: Sendable {
     package let canSegment: Bool
     /// Whether the kernel hands over runs of datagrams as one message (UDP_GRO).
     package let coalesces: Bool
+    /// Whether the kernel tells when each datagram arrived (SO_TIMESTAMPNS), however late it is read.
+    package let stampsArrivals: Bool
     /// What the kernel granted, in its own count, which is about twice the payload.
     package let receiveBufferBytes: Int
     package let sendBufferBytes: Int
@@ -21,8 +23,10 @@ package final class DatagramSocket: Sendable {
     ///   - address: 0.0.0.0 serves IPv4 only, `::` serves IPv6 and IPv4. Port 0 lets the kernel choose.
     ///   - bufferBytes: asked for in each direction; the kernel may grant less.
     ///   - coalescing: false to get every datagram by itself.
+    ///   - stamping: true to learn from the kernel when each datagram arrived.
     package init(
-        bind address: TransportAddress, bufferBytes: Int = 4 << 20, coalescing: Bool = true
+        bind address: TransportAddress, bufferBytes: Int = 4 << 20, coalescing: Bool = true,
+        stamping: Bool = false
     ) throws(NetError) {
         let descriptor = clinux_udp_open(clinux_address(address))
         guard descriptor >= 0 else { throw NetError(binding: address, code: -descriptor) }
@@ -36,6 +40,7 @@ package final class DatagramSocket: Sendable {
         sendBufferBytes = Int(clinux_set_send_buffer(descriptor, size))
         canSegment = clinux_supports_segmentation(descriptor) != 0
         coalesces = coalescing && clinux_enable_coalescing(descriptor) == 0
+        stampsArrivals = stamping && clinux_enable_arrival_times(descriptor) == 0
         localAddress = TransportAddress(bound)
         isIPv4 = address.ip.ipv4 != nil
         self.descriptor = descriptor

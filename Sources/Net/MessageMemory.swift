@@ -24,6 +24,8 @@ struct MessageMemory: ~Copyable {
         /// The size of the datagrams within; the last may be smaller.
         let segmentSize: Int
         let isTruncated: Bool
+        /// When it came, in nanoseconds of the realtime clock; 0 where the socket does not say.
+        let realtime: Int64
     }
 
     let capacity: Capacity
@@ -146,13 +148,15 @@ struct MessageMemory: ~Copyable {
     }
 
     /// What the last call put into message `index`, whose bytes begin at `offset`.
-    func arrival(_ index: Int, offset: Int) -> Arrival {
+    /// - Parameter isStamped: whether the socket tells when messages came.
+    func arrival(_ index: Int, offset: Int, isStamped: Bool) -> Arrival {
         let length = Int(messages[index].length)
         let segmentSize = Int(clinux_segment_size(&messages[index].header))
         return Arrival(
             bytes: offset..<(offset + length),
             source: TransportAddress(clinux_load_address(&names[index])),
             segmentSize: segmentSize > 0 ? segmentSize : max(length, 1),
-            isTruncated: messages[index].header.msg_flags & Int32(MSG_TRUNC) != 0)
+            isTruncated: messages[index].header.msg_flags & Int32(MSG_TRUNC) != 0,
+            realtime: isStamped ? clinux_arrival_time(&messages[index].header) : 0)
     }
 }

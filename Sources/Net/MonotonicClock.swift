@@ -11,6 +11,13 @@ package enum MonotonicClock {
         MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
     }
 
+    /// How far CLOCK_REALTIME, which the kernel's time stamps are of, is ahead just now, in nanoseconds.
+    static func realtimeOffset() -> Int64 {
+        let before = clinux_monotonic_nanoseconds()
+        let realtime = clinux_realtime_nanoseconds()
+        return realtime &- (before &+ (clinux_monotonic_nanoseconds() &- before) / 2)
+    }
+
     /// Lets the calling thread rest for less than a second; not at all if the time is not positive.
     static func sleep(nanoseconds: Int64) {
         guard nanoseconds > 0 else { return }

@@ -16,6 +16,9 @@ struct ReceiveBatch: ~Copyable {
     private var memory: MessageMemory
     /// Messages that the last call filled.
     private var filled = 0
+    /// How far the realtime clock was ahead of the media clock when the last call filled messages that tell when
+    /// they came, in nanoseconds; nil where they do not.
+    private var clockOffset: Int64?
 
     /// - Parameter coalesces: whether the sockets it reads have UDP_GRO on.
     init(coalesces: Bool) {
@@ -38,16 +41,21 @@ struct ReceiveBatch: ~Copyable {
         for index in 0..<filled { memory.prepareReceive(index, offset: index * stride, count: bufferSize) }
         counters.receiveCalls &+= 1
         filled = max(memory.receive(Self.messages, from: socket), 0)
+        clockOffset = socket.stampsArrivals ? MonotonicClock.realtimeOffset() : nil
         return filled == Self.messages
     }
 
     /// Visits each datagram of the last `fill` in order of arrival.
+    /// - Parameter body: takes the datagram, who sent it, and when the kernel took it in, if the socket tells.
     mutating func forEach(
         counting counters: inout TrafficCounters,
-        _ body: (inout MutableSpan<UInt8>, TransportAddress) -> Void
+        _ body: (inout MutableSpan<UInt8>, TransportAddress, MonotonicTime?) -> Void
     ) {
         for index in 0..<filled {
-            let arrival = memory.arrival(index, offset: index * stride)
+            let arrival = memory.arrival(index, offset: index * stride, isStamped: clockOffset != nil)
+            let time = clockOffset.flatMap { offset in
+                arrival.realtime > 0 ? MonotonicTime(nanoseconds: arrival.realtime &- offset) : nil
+            }
             guard !arrival.isTruncated else {
                 counters.droppedTruncated &+= 1
                 continue
@@ -59,7 +67,7 @@ struct ReceiveBatch: ~Copyable {
             repeat {
                 let end = min(start + arrival.segmentSize, arrival.bytes.upperBound)
                 counters.datagramsIn &+= 1
-                memory.withBytes(at: start, count: end - start) { body(&$0, arrival.source) }
+                memory.withBytes(at: start, count: end - start) { body(&$0, arrival.source, time) }
                 start = end
             } while start < arrival.bytes.upperBound
         }

@@ -119,7 +119,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
     private mutating func takeDatagrams(at now: MonotonicTime) {
         for _ in 0..<Self.receivesPerBatch {
             let mayHaveMore = arrivals.fill(from: shared.socket, counting: &received)
-            arrivals.forEach(counting: &received) { datagram, source in
+            arrivals.forEach(counting: &received) { datagram, source, _ in
                 handler.receive(&datagram, from: source, at: now, into: &sink)
             }
             guard mayHaveMore else { return }

@@ -67,7 +67,7 @@ struct `The packet path` {
             }
             sink.flush(at: .zero)
             _ = arrivals.fill(from: receiving, counting: &counters)
-            arrivals.forEach(counting: &counters) { datagram, _ in datagram[0] &+= 1 }
+            arrivals.forEach(counting: &counters) { datagram, _, _ in datagram[0] &+= 1 }
         }
         for _ in 0..<3 { turn() }
         let before = malloc_counter_allocations()

@@ -51,9 +51,9 @@ import Testing
         var counters = TrafficCounters()
         var arrivals = ReceiveBatch(coalesces: socket.coalesces)
         while arrivals.fill(from: socket, counting: &counters) {
-            arrivals.forEach(counting: &counters) { _, _ in }
+            arrivals.forEach(counting: &counters) { _, _, _ in }
         }
-        arrivals.forEach(counting: &counters) { _, _ in }
+        arrivals.forEach(counting: &counters) { _, _, _ in }
         #expect(socket.droppedByKernel > 0)
         #expect(counters.datagramsIn < 200)
     }
@@ -75,6 +75,26 @@ import Testing
         #expect(remote.counters.bytesIn == UInt64(sent.map(\.count).reduce(0, +)))
         let isCoalesced = remote.counters.coalescedMessagesIn > 0
         #expect(isCoalesced == (coalescing && remote.socket.coalesces && sender.socket.canSegment))
+    }
+
+    @Test(arguments: [false, true])
+    func `tells when each datagram came, however late it is read`(coalescing: Bool) throws {
+        var remote = try Remote(coalescing: coalescing, stamping: true)
+        let sender = try Sender()
+        var latest: (before: MonotonicTime, arrivals: [MonotonicTime?], after: MonotonicTime)?
+        // The kernel begins to note the time soon after it was asked, and says until then when it was read.
+        for _ in 0..<10_000 {
+            let before = MonotonicClock.now()
+            for number in 0..<3 { sender.append(datagram(number, size: 1_100), to: remote.address) }
+            sender.flush()
+            let after = MonotonicClock.now()
+            let received = remote.receiveWaiting()
+            #expect(received.count == 3)
+            let arrivals = received.map(\.arrival)
+            latest = (before, arrivals, after)
+            if arrivals.allSatisfy({ $0.map { before <= $0 && $0 <= after } ?? false }) { return }
+        }
+        Issue.record("not between sending and reading: \(String(describing: latest))")
     }
 
     @Test func `gives an empty datagram as an empty one`() throws {

@@ -8,6 +8,8 @@ struct Remote: ~Copyable {
     struct Datagram: Equatable {
         let bytes: [UInt8]
         let source: TransportAddress
+        /// By the kernel's account, if it was asked.
+        var arrival: MonotonicTime?
     }
 
     let socket: DatagramSocket
@@ -18,8 +20,9 @@ struct Remote: ~Copyable {
     var address: TransportAddress { socket.localAddress }
 
     /// - Parameter coalescing: take runs of datagrams as the kernel glued them, if it does.
-    init(_ ip: IPAddress = .loopback, coalescing: Bool = false) throws {
-        socket = try DatagramSocket(bind: TransportAddress(ip: ip, port: 0), coalescing: coalescing)
+    init(_ ip: IPAddress = .loopback, coalescing: Bool = false, stamping: Bool = false) throws {
+        socket = try DatagramSocket(
+            bind: TransportAddress(ip: ip, port: 0), coalescing: coalescing, stamping: stamping)
         arrivals = ReceiveBatch(coalesces: socket.coalesces)
         sink = SendBatch(socket: socket, hashKey: 1)
     }
@@ -46,8 +49,9 @@ struct Remote: ~Copyable {
         var more = true
         while more {
             more = arrivals.fill(from: socket, counting: &counters)
-            arrivals.forEach(counting: &counters) { span, source in
-                result.append(Datagram(bytes: span.withUnsafeBytes { Array($0) }, source: source))
+            arrivals.forEach(counting: &counters) { span, source, arrival in
+                result.append(
+                    Datagram(bytes: span.withUnsafeBytes { Array($0) }, source: source, arrival: arrival))
             }
         }
         return result

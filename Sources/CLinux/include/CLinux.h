@@ -13,7 +13,7 @@ struct clinux_address {
     uint16_t port;
 };
 
-/// Room for one control message: a segment size outgoing, a segment size incoming.
+/// Room for control messages: a segment size outgoing; a segment size and a time incoming.
 struct clinux_control {
     _Alignas(8) unsigned char bytes[64];
 };
@@ -36,6 +36,9 @@ int clinux_set_receive_buffer(int descriptor, int bytes);
 int clinux_set_send_buffer(int descriptor, int bytes);
 /// Lets the kernel hand over runs of datagrams as one (UDP_GRO, Linux 5.0).
 int clinux_enable_coalescing(int descriptor);
+/// Has the kernel tell when each datagram arrived (SO_TIMESTAMPNS); see `clinux_arrival_time`.
+/// @return 0, or a negative errno.
+int clinux_enable_arrival_times(int descriptor);
 /// Whether the kernel knows UDP_SEGMENT (Linux 4.18).
 int clinux_supports_segmentation(int descriptor);
 /// Datagrams the kernel dropped because the receive buffer was full (SO_MEMINFO, Linux 4.12).
@@ -72,6 +75,8 @@ struct clinux_address clinux_load_address(const struct sockaddr_in6 *storage);
 void clinux_set_segment_size(struct msghdr *header, struct clinux_control *control, uint16_t size);
 /// @return the size of the datagrams the kernel glued together; 0 if it glued none.
 int clinux_segment_size(const struct msghdr *header);
+/// @return when a message arrived, in nanoseconds of CLOCK_REALTIME; 0 if the kernel did not say.
+int64_t clinux_arrival_time(const struct msghdr *header);
 /// @return the number of messages taken, or a negative errno.
 int clinux_send(int descriptor, struct clinux_message *messages, unsigned int count);
 int clinux_receive(int descriptor, struct clinux_message *messages, unsigned int count);
@@ -107,6 +112,7 @@ int clinux_wait_readable(int descriptor, int milliseconds);
 // Threads and the process
 
 int64_t clinux_monotonic_nanoseconds(void);
+int64_t clinux_realtime_nanoseconds(void);
 /// CPU time of the calling thread.
 int64_t clinux_thread_nanoseconds(void);
 /// CPU time of the process.

@@ -11,9 +11,12 @@ package protocol ClientHandler: ~Copyable, SendableMetatype {
 
     /// Takes one datagram that came to the socket of this token.
     ///
-    /// - Parameter now: read after the socket was, and so close to the arrival.
+    /// - Parameters:
+    ///   - arrival: when it reached the socket, by the kernel's account if it gives one; not later than `now`.
+    ///   - now: read after the socket was.
     mutating func receive(
-        _ datagram: inout MutableSpan<UInt8>, token: Int, from source: TransportAddress, at now: MonotonicTime
+        _ datagram: inout MutableSpan<UInt8>, token: Int, from source: TransportAddress,
+        arrival: MonotonicTime, at now: MonotonicTime
     )
 
     /// Comes when `deadline` has passed; must move it.
@@ -169,15 +172,17 @@ private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
     private mutating func read(_ token: Int) {
         guard let socket = sockets[token] else {
             return sockets.readStream(token) { datagram, source in
-                handler.receive(&datagram, token: token, from: source, at: MonotonicClock.now())
+                let now = MonotonicClock.now()
+                handler.receive(&datagram, token: token, from: source, arrival: now, at: now)
             }
         }
         var mayHaveMore = true
         while mayHaveMore {
             mayHaveMore = arrivals.fill(from: socket, counting: &received)
             let now = MonotonicClock.now()
-            arrivals.forEach(counting: &received) { datagram, source in
-                handler.receive(&datagram, token: token, from: source, at: now)
+            arrivals.forEach(counting: &received) { datagram, source, stamped in
+                handler.receive(
+                    &datagram, token: token, from: source, arrival: min(stamped ?? now, now), at: now)
             }
         }
     }

@@ -28,6 +28,8 @@ class Client {
     final var reports: ReportScheduler
     /// When media last came; nil for who gets none.
     final private(set) var lastPacket: MonotonicTime?
+    /// When the datagram that is being received reached the socket, however late this thread read it.
+    final private(set) var arrival = MonotonicTime.zero
     private final var milestones: [Notice] = []
 
     /// - Parameter ssrc: nil for one of its own.
@@ -87,8 +89,10 @@ class Client {
 
     /// - Returns: whether the deadline may have moved.
     final func receive(
-        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, arrival: MonotonicTime,
+        at now: MonotonicTime
     ) -> Bool {
+        self.arrival = arrival
         switch DatagramKind(datagram.span) {
         case .rtp:
             receiveMedia(&datagram, at: now)

@@ -136,10 +136,13 @@ struct ClientHost: ClientHandler {
     // MARK: Datagrams
 
     mutating func receive(
-        _ datagram: inout MutableSpan<UInt8>, token: Int, from source: TransportAddress, at now: MonotonicTime
+        _ datagram: inout MutableSpan<UInt8>, token: Int, from source: TransportAddress,
+        arrival: MonotonicTime, at now: MonotonicTime
     ) {
         guard let entry = entries[token] else { return }
-        if entry.client.receive(&datagram, from: source, at: now) { setDeadline(token, entry) }
+        if entry.client.receive(&datagram, from: source, arrival: arrival, at: now) {
+            setDeadline(token, entry)
+        }
         if entry.client.hasMilestones { notices += entry.client.takeMilestones() }
     }
 

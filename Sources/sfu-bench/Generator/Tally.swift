@@ -22,7 +22,7 @@ struct Tally: Equatable, Sendable {
     /// Failed to decrypt, or are no RTP.
     var unreadable: UInt64 = 0
     var keyFrameRequestsSent: UInt64 = 0
-    /// Publisher to viewer, in nanoseconds, of packets that carry a stamp.
+    /// From the publisher to the viewer's socket, in nanoseconds, of packets that carry a stamp.
     var latency = LogHistogram()
     /// Difference of the latencies of one after another such packet of a viewer, in nanoseconds.
     var jitter = LogHistogram()

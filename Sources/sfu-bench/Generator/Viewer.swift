@@ -101,7 +101,7 @@ final class Viewer: Client {
         box.tally.decrypted &+= 1
         let payload = datagram.span.extracting(header.payloadRange)
         guard !payload.isEmpty else { return }
-        takeStamp(of: payload, index, at: now)
+        takeStamp(of: payload, index)
         guard firstFrame != nil, let codec = streams[index].codec.video else { return }
         let info = try? VideoPayload.describe(codec, payload: payload, marker: marker)
         let isComplete = firstFrame?.receive(
@@ -114,7 +114,7 @@ final class Viewer: Client {
         }
     }
 
-    private func takeStamp(of payload: Span<UInt8>, _ index: Int, at now: MonotonicTime) {
+    private func takeStamp(of payload: Span<UInt8>, _ index: Int) {
         let stamp: MediaStamp?
         switch streams[index].codec {
         case .vp8:
@@ -126,7 +126,7 @@ final class Viewer: Client {
         guard let stamp else { return }
         // A server may begin with pictures of the past; their age says nothing of the way they came.
         guard let firstPacket, stamp.time >= firstPacket else { return }
-        let latency = now.nanoseconds(since: stamp.time)
+        let latency = arrival.nanoseconds(since: stamp.time)
         guard latency >= 0, latency < Self.longestLatency else { return }
         box.tally.latency.add(latency)
         if let last = streams[index].lastLatency { box.tally.jitter.add(abs(latency - last)) }

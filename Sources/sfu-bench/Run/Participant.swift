@@ -229,7 +229,8 @@ final class Entrance: Sendable {
 
     private static func socket(on ip: IPAddress, coalesces: Bool) throws -> DatagramSocket {
         try DatagramSocket(
-            bind: TransportAddress(ip: ip, port: 0), bufferBytes: 1 << 20, coalescing: coalesces)
+            bind: TransportAddress(ip: ip, port: 0), bufferBytes: 1 << 20, coalescing: coalesces,
+            stamping: true)
     }
 
     /// Leaves: closes the connection, and ends the session at the server.
