@@ -2,8 +2,9 @@ import Base
 
 /// What lives on a worker's thread: it is made there, called there, and never leaves.
 ///
-/// Calls come in batches. In each, commands first, then datagrams, then `endOfBatch` once, then `advance` if
-/// `deadline` has come; all with the same `now`. What was written to the sink leaves after that. No call may block.
+/// Calls come in batches. In each, commands first, then datagrams, each after the commands that were posted before it
+/// was sent, then `endOfBatch` once, then `advance` if `deadline` has come; all with the same `now`. What was written to
+/// the sink leaves after that. No call may block.
 package protocol DatagramHandler: ~Copyable, SendableMetatype {
     associatedtype Command: Sendable
 

@@ -67,8 +67,8 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
             streams.begin(at: now)
             if streams.deadline.map({ $0 <= now }) ?? false { tendStreams(at: now) }
             if ready.writable { sink.becameWritable(at: now) }
-            let isOpen = ready.waker ? takeCommands(at: now) : true
-            if ready.readable { takeDatagrams(at: now) }
+            var isOpen = ready.waker ? takeCommands(at: now) : true
+            if ready.readable, !takeDatagrams(at: now) { isOpen = false }
             if ready.streams { takeFrames(at: now) }
             guard isOpen else { break }
             handler.endOfBatch(at: now, into: &sink)
@@ -116,14 +116,21 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
         return isOpen
     }
 
-    private mutating func takeDatagrams(at now: MonotonicTime) {
+    /// What control asked for before a datagram was sent is done before the datagram is looked at: a session whose
+    /// client has its answer is there when its first check comes, however long this thread had to wait for a CPU.
+    ///
+    /// - Returns: false if commands came meanwhile that were the last.
+    private mutating func takeDatagrams(at now: MonotonicTime) -> Bool {
+        var isOpen = true
         for _ in 0..<Self.receivesPerBatch {
             let mayHaveMore = arrivals.fill(from: shared.socket, counting: &received)
+            if shared.waker.isPending, !takeCommands(at: now) { isOpen = false }
             arrivals.forEach(counting: &received) { datagram, source, _ in
                 handler.receive(&datagram, from: source, at: now, into: &sink)
             }
-            guard mayHaveMore else { return }
+            guard mayHaveMore else { break }
         }
+        return isOpen
     }
 
     // MARK: TCP

@@ -86,10 +86,10 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
     /// - Returns: false if the mailbox is full or the worker has been told to stop.
     package func post(_ command: Command, isEssential: Bool = false) -> Bool {
         switch shared.mailbox.post(command, isEssential: isEssential) {
-        case .first:
+        case .first, .queued:
+            // Who was first may not have come so far yet.
             shared.waker.wake()
             return true
-        case .queued: return true
         case .full, .closed: return false
         }
     }

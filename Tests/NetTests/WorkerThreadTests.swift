@@ -1,4 +1,5 @@
 import Base
+import Dispatch
 import Glibc
 import Net
 import Synchronization
@@ -145,6 +146,27 @@ private struct Echo: DatagramHandler {
         worker.stop()
     }
 
+    @Test func `has done what was asked for before a datagram was sent when that comes`() throws {
+        let diary = Diary()
+        let address = TransportAddress(ip: .loopback, port: 0)
+        let worker = try WorkerThread(WorkerConfiguration(address: address)) { _ in diary }
+        var remote = try Remote()
+        // Holds the thread while there is something to read and something to do for its next turn.
+        let (first, second) = (Gate(), Gate())
+        #expect(worker.post(.wait(first)))
+        first.arrival.wait()
+        remote.send([[1]], to: worker.localAddress)
+        #expect(worker.post(.wait(second)))
+        first.opening.signal()
+        // Holds it again in that turn, when it knows that there are datagrams, and has not read them.
+        second.arrival.wait()
+        #expect(worker.post(.note))
+        remote.send([[2]], to: worker.localAddress)
+        second.opening.signal()
+        worker.stop()
+        #expect(diary.lines.withLock(\.self) == ["noted", "received 1", "received 2"])
+    }
+
     @Test func `sends what had to wait as soon as there is room`() throws {
         let worker = try echo { configuration in
             let kernel = BusyKernel(refusals: 1)
@@ -208,6 +230,44 @@ private struct Echo: DatagramHandler {
         }
         return result
     }
+}
+
+/// Where a test holds a worker's thread.
+private struct Gate: Sendable {
+    let arrival = DispatchSemaphore(value: 0)
+    let opening = DispatchSemaphore(value: 0)
+}
+
+/// Writes down what comes, in which order.
+private final class Diary: DatagramHandler, Sendable {
+    enum Command: Sendable {
+        case wait(Gate)
+        case note
+    }
+
+    let lines = Mutex<[String]>([])
+    var deadline: MonotonicTime? { nil }
+
+    func perform(_ command: Command, at now: MonotonicTime, into sink: inout SendBatch) {
+        switch command {
+        case .wait(let gate):
+            gate.arrival.signal()
+            gate.opening.wait()
+        case .note: lines.withLock { $0.append("noted") }
+        }
+    }
+
+    func receive(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout SendBatch
+    ) {
+        let first = datagram[0]
+        lines.withLock { $0.append("received \(first)") }
+    }
+
+    func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch) {}
+    func advance(to now: MonotonicTime, into sink: inout SendBatch) {}
+    func stop(at now: MonotonicTime, into sink: inout SendBatch) {}
 }
 
 /// Says a number of times that the socket's buffer is full.
