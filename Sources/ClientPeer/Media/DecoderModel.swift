@@ -66,12 +66,25 @@ package struct DecoderModel {
         packets[sequenceNumber] = header
         payloads[sequenceNumber] = payload
         newest = max(newest, sequenceNumber)
-        next = last == nil ? min(next ?? sequenceNumber, sequenceNumber) : next
-        if header.timestamp != keyFrame?.timestamp, startsKeyFrame(header, payload) {
+        let startsKeyFrame = startsKeyFrame(header, payload)
+        if last == nil { begin(with: sequenceNumber, isPossible: startsKeyFrame, payload) }
+        if header.timestamp != keyFrame?.timestamp, startsKeyFrame {
             keyFrame = (sequenceNumber, header.timestamp)
         }
         while showNextFrame() {}
         skipIfStuck()
+    }
+
+    /// Nothing was shown yet: all that comes before a key frame is kept, since what it needs may still come.
+    private mutating func begin(with sequenceNumber: Int64, isPossible: Bool, _ payload: [UInt8]) {
+        if isPossible {
+            next = min(next ?? sequenceNumber, sequenceNumber)
+        } else if sequenceNumber == firstSent, !payload.isEmpty {
+            complaints.append(.startsWithoutKeyFrame)
+        }
+        guard next == nil, packets.count > Self.window else { return }
+        packets = packets.filter { $0.key > newest - Self.window / 2 }
+        payloads = payloads.filter { $0.key > newest - Self.window / 2 }
     }
 
     /// A later key frame that is complete is better than an earlier frame that is not; and so is the newest packet,
@@ -151,10 +164,7 @@ package struct DecoderModel {
             return
         }
         // What comes before the first key frame, or after a gap, is of no use: a decoder asks for a key frame.
-        if needsKeyFrame, !info.isKeyFrame || !info.startsFrame {
-            if range.lowerBound == firstSent { complaints.append(.startsWithoutKeyFrame) }
-            return
-        }
+        if needsKeyFrame, !info.isKeyFrame || !info.startsFrame { return }
         if let last {
             if Int32(bitPattern: header.timestamp &- last.timestamp) <= 0 {
                 complaints.append(.timestampBackwards)
