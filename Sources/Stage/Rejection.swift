@@ -95,7 +95,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .notBanned: "This participant is not banned."
         case .unknownParticipant: "There is no such participant in this stream."
         case .targetNotOnStage: "This participant is not on stage."
-        case .invalid(let field): "\(field) is out of its range."
+        case .invalid(let field): "\(field) is missing, of another type, or out of its range."
         }
     }
 }
