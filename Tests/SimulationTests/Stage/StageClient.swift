@@ -56,6 +56,8 @@ final class StageClient {
         /// Whose media came last, and when.
         var source: Int?
         var heard = MonotonicTime.zero
+        /// When a picture was last shown, or one was asked for because there was none.
+        var shown = MonotonicTime.zero
         var mid: String { track.line.mid }
         var kind: MediaKind { track.line.kind }
     }
@@ -160,13 +162,20 @@ final class StageClient {
         connection.sendReports(senders: senders, receptions: blocks, into: &sink)
     }
 
+    /// Chromium and Firefox ask for a key frame when packets come but no picture for so long.
+    private static let patience = Duration.seconds(3)
+
     /// As browsers do while they have nothing to show.
     private func askForKeyFrames(
         at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
     ) {
         nextRequest = now + .milliseconds(500)
-        for slot in slots where slot.kind == .video && slot.decoder.isWaitingForKeyFrame && slot.source != nil
-        {
+        for index in slots.indices where slots[index].kind == .video && slots[index].source != nil {
+            let slot = slots[index]
+            // What was lost before the first packet that came is not known to be missing; nobody asks for it again.
+            let stands = slot.heard + .seconds(1) >= now && slot.shown + Self.patience <= now
+            guard slot.decoder.isWaitingForKeyFrame || stands else { continue }
+            slots[index].shown = now
             let indication = PictureLossIndication(senderSSRC: 1, mediaSSRC: slot.track.source.ssrc)
             connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
         }
@@ -235,8 +244,10 @@ final class StageClient {
         else { return }
         var source: Int?
         if packet.codec.isVideo {
+            let before = slots[index].decoder.framesDecoded
             slots[index].decoder.receive(
                 packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
+            if slots[index].decoder.framesDecoded > before { slots[index].shown = now }
             source = (try? SyntheticMark(reading: packet.payload.span)).map { Int($0.stamp) }
         } else if packet.payload.count > 1 {
             source = Int(packet.payload[1])
