@@ -202,20 +202,39 @@ private struct SievedStream {
         var sent: [Int64] = []
         for index in 0..<12 {
             if index == asked { sieve.target = .max }
-            let layer = UInt8(index % 2)
-            // I P L, not flexible, B and E; TID with U in the lowest layer; TL0PICIDX.
-            let payload: [UInt8] = [
-                0x80 | 0x20 | (index > 0 ? 0x40 : 0) | 0x0C, UInt8(index),
-                layer << 5 | (layer == 0 ? 0x10 : 0), 3,
-                0x82, 0x49, 0x83, 0x42,
-            ]
-            let packet = try SievedStream.packet(
-                payload, Int64(index), index, marker: true, codec: .vp9(profile: 0))
+            let packet = try vp9(index, isSwitchingPoint: index % 2 == 0)
             guard sieve.judge(packet) == .send else { continue }
             sent.append(Int64(index))
             #expect(sieve.omissions(before: Int64(index))?.pictures == 0)
         }
         #expect(sent == (0..<12).filter { $0 % 2 == 0 || $0 >= first })
+    }
+
+    /// The picture that could have been taken in came too late for it, and the next of its layer may need it.
+    @Test func `takes no layer in behind a picture that is missing`() throws {
+        let sieve = FrameSieve(from: 0, after: -1, isSure: false)
+        sieve.target = 0
+        var sent: [Int64] = []
+        for index in 0..<16 where index != 7 {
+            if index == 8 { sieve.target = .max }
+            let verdict = sieve.judge(try vp9(index, isSwitchingPoint: index % 6 == 0))
+            if verdict == .send { sent.append(Int64(index)) }
+        }
+        #expect(sieve.judge(try vp9(7, isSwitchingPoint: false)) == .fill)
+        #expect(sent == (0..<16).filter { $0 % 2 == 0 || $0 > 12 })
+    }
+
+    /// A picture of VP9 in one packet, of two layers in turns.
+    private func vp9(_ index: Int, isSwitchingPoint: Bool) throws -> ForwardedPacket {
+        let layer = UInt8(index % 2)
+        // I P L, not flexible, B and E; TID and U; TL0PICIDX.
+        let payload: [UInt8] = [
+            0x80 | 0x20 | (index > 0 ? 0x40 : 0) | 0x0C, UInt8(index),
+            layer << 5 | (isSwitchingPoint ? 0x10 : 0), 3,
+            0x82, 0x49, 0x83, 0x42,
+        ]
+        return try SievedStream.packet(
+            payload, Int64(index), index, marker: true, codec: .vp9(profile: 0))
     }
 
     /// What is sent can be decoded, whatever the order, and whenever the viewer changes his mind.

@@ -172,6 +172,8 @@ package final class FrameSieve {
     private func closeGap(before packet: ForwardedPacket) {
         let missing = (newest.sequence &+ 1)..<packet.sequenceNumber
         guard !missing.isEmpty else { return }
+        // Later pictures may need one of a higher layer among them, which is left out if it comes.
+        isOpen = false
         if newest.isLeftOut, newest.timestamp == packet.timestamp { return leaveOut(missing, pictures: 0) }
         // VP8 counts pictures, and those of the lowest layer apart.
         let temporal = packet.temporal
