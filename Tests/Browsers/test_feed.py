@@ -238,6 +238,32 @@ def test_the_sound_is_the_storys(browser: Browser, studio: Studio) -> None:
     page.close()
 
 
+#: A browser that wants a gesture before there is sound, and a viewer who had sound the last time.
+REFUSE_SOUND = """() => {
+    localStorage.setItem('rostrum:sound', 'on');
+    const {play} = HTMLMediaElement.prototype;
+    globalThis.refused = 0;
+    HTMLMediaElement.prototype.play = function () {
+        if (this.muted || globalThis.tapped) return play.call(this);
+        refused++;
+        return Promise.reject(new DOMException('not without a gesture', 'NotAllowedError'));
+    };
+}"""
+
+
+def test_sound_that_the_browser_refuses_is_offered(browser: Browser, studio: Studio) -> None:
+    page = browser.open(studio.server.origin, before_load=REFUSE_SOUND)
+    page.wait_for("() => rostrum.feed.current && rostrum.cube.frontSide.isUncovered", seconds=15, what="the picture comes")
+    page.wait_for("() => document.getElementById('unmute').checkVisibility()", what="sound is offered")
+    assert page.evaluate("() => refused > 0")
+    assert place(page)["muted"] == [True, True]
+    page.evaluate("() => { globalThis.tapped = true; }")
+    page.click("#unmute")
+    assert place(page)["muted"] == [False, False]
+    page.evaluate("() => localStorage.clear()")
+    page.close()
+
+
 def test_a_link_leads_to_its_story(chromium: Browser, studio: Studio) -> None:
     page, order = begin(chromium, studio)
     wanted = order[5]

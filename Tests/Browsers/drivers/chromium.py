@@ -32,6 +32,8 @@ FLAGS = [
     "--use-fake-device-for-media-stream=fps=30",
     "--use-fake-ui-for-media-stream",
     "--auto-accept-this-tab-capture",
+    # As in Firefox's preferences here: whether sound may play does not hang on when a test first asked something.
+    "--autoplay-policy=no-user-gesture-required",
     # Candidates with the loopback address instead of mDNS names nobody here resolves.
     "--disable-features=WebRtcHideLocalIpsWithMdns,MediaRouter,OptimizationHints,Translate",
     "--allow-loopback-in-peer-connection",
