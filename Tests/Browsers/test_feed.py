@@ -252,7 +252,8 @@ REFUSE_SOUND = """() => {
 
 
 def test_sound_that_the_browser_refuses_is_offered(browser: Browser, studio: Studio) -> None:
-    page = browser.open(studio.server.origin, before_load=REFUSE_SOUND)
+    shown = next(stream for stream in studio.stories if can_play(browser, studio, stream))
+    page = open_feed(browser, studio.server, path=f"/?stream={shown}", before_load=REFUSE_SOUND)
     page.wait_for("() => rostrum.feed.current && rostrum.cube.frontSide.isUncovered", seconds=15, what="the picture comes")
     page.wait_for("() => document.getElementById('unmute').checkVisibility()", what="sound is offered")
     assert page.evaluate("() => refused > 0")
