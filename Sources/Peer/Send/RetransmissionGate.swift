@@ -65,9 +65,6 @@ package struct RetransmissionGate: Sendable {
         var at: MonotonicTime
     }
 
-    package private(set) var admittedCount: UInt64 = 0
-    package private(set) var refusedCount: UInt64 = 0
-
     package init(limits: Limits = Limits()) {
         self.limits = limits
     }
@@ -100,16 +97,8 @@ package struct RetransmissionGate: Sendable {
     /// Answers for one requested packet; `.admitted` counts as sent.
     /// - Parameters:
     ///   - size: bytes the repeated packet takes.
-    ///   - rtt: smoothed round-trip time of this viewer; nil if not known yet.
+    ///   - rtt: the shortest round-trip time that an answer may have taken to this viewer; nil if not known yet.
     package mutating func admit(
-        _ sequence: Int64, size: Int, rtt: Duration?, at now: MonotonicTime
-    ) -> Verdict {
-        let verdict = judge(sequence, size: size, rtt: rtt, at: now)
-        if verdict == .admitted { admittedCount &+= 1 } else { refusedCount &+= 1 }
-        return verdict
-    }
-
-    private mutating func judge(
         _ sequence: Int64, size: Int, rtt: Duration?, at now: MonotonicTime
     ) -> Verdict {
         guard sequence >= lowest, sequence <= highest else { return .unknown }
