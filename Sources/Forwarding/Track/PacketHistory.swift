@@ -64,15 +64,17 @@ package struct PacketHistory: ~Copyable {
     /// - Parameters:
     ///   - sequenceNumber: extended, as the source counts. A packet far older than the newest is ignored.
     ///   - pictureID: kept with it; see `pictureID(of:)`.
+    /// - Returns: whether it is there now.
+    @discardableResult
     package mutating func store(
         _ packet: Span<UInt8>, _ range: Range<Int>, sequenceNumber: Int64, pictureID: UInt16 = 0,
         at now: MonotonicTime
-    ) {
+    ) -> Bool {
         guard range.lowerBound >= 0, range.upperBound <= packet.count, range.count <= Self.initialCapacity / 2
         else {
-            return
+            return false
         }
-        if let newest, sequenceNumber <= newest &- Int64(entries.count) { return }
+        if let newest, sequenceNumber <= newest &- Int64(entries.count) { return false }
         makeEntry(for: sequenceNumber, at: now)
         let position = claim(range.count + Self.spare, at: now)
         let offset = Int(position % Int64(storage.count))
@@ -83,6 +85,7 @@ package struct PacketHistory: ~Copyable {
             length: Int32(truncatingIfNeeded: range.count), pictureID: pictureID)
         newest = max(newest ?? .min, sequenceNumber)
         oldest = min(oldest, sequenceNumber)
+        return true
     }
 
     /// Forgets everything, as when the source starts its sequence numbers anew.

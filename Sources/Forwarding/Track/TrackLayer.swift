@@ -247,8 +247,7 @@ package final class TrackLayer {
         packet.captured =
             captured ?? clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
         if stream?.takeKeyFrameDemand() == true { demandKeyFrame(isForAll: true, at: now) }
-        note(&packet, bytes, at: now)
-        return packet
+        return note(&packet, bytes, at: now) ? packet : nil
     }
 
     /// Takes a packet in that the server made itself; another SSRC means that its maker started anew.
@@ -272,12 +271,13 @@ package final class TrackLayer {
         else { return nil }
         packet.sequenceNumber = relayed.sequenceNumber
         packet.captured = relayed.captured
-        note(&packet, bytes, at: now)
-        return packet
+        return note(&packet, bytes, at: now) ? packet : nil
     }
 
     /// Remembers what later packets, slots and NACKs need of this one.
-    private func note(_ packet: inout MediaPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) {
+    ///
+    /// - Returns: whether it is in the history, out of which it is sent; not if it comes far too late.
+    private func note(_ packet: inout MediaPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) -> Bool {
         lastArrival = now
         rate.add(bytes.count, at: now)
         extendPictureID(of: &packet)
@@ -289,13 +289,14 @@ package final class TrackLayer {
             // Whoever asks from now on came too late for this one, however soon it is.
             lastDemand = nil
         }
-        history.store(
+        let isStored = history.store(
             bytes, 0..<bytes.count, sequenceNumber: packet.sequenceNumber,
             pictureID: packet.pictures.pictureID ?? 0, at: now)
-        guard isVideo else { return }
+        guard isVideo, isStored else { return isStored }
         let capacity = packet.isEntryPoint ? track?.cacheCapacity(of: self) ?? 0 : 0
         let keyFrameSize = cache.note(packet, size: bytes.count, in: &history, upTo: capacity, at: now)
         if let keyFrameSize { keyFrames.measured(keyFrameSize, ofBitrate: rate.bitrate(at: now)) }
+        return true
     }
 
     private func extendPictureID(of packet: inout MediaPacket) {
