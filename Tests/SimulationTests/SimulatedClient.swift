@@ -156,6 +156,12 @@ final class SimulatedClient {
         connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
     }
 
+    func ask(for lost: [UInt16], into sink: inout CollectingSink) {
+        guard let connection, let track = received.first(where: { $0.line.kind == .video }) else { return }
+        let request = NegativeAcknowledgement(senderSSRC: 1, mediaSSRC: track.source.ssrc, lost: lost)
+        connection.sendFeedback([.nack(request)], into: &sink)
+    }
+
     private func takeEvents(at now: MonotonicTime) {
         for event in connection?.takeEvents() ?? [] {
             events.append(event)

@@ -77,6 +77,13 @@ final class Simulation {
         send(sink.takeAll())
     }
 
+    /// Makes a viewer ask again for packets of its video, by the numbers that it sees.
+    func ask(for lost: [UInt16], by client: SimulatedClient) {
+        var sink = CollectingSink(source: client.outerAddress)
+        client.ask(for: lost, into: &sink)
+        send(sink.takeAll())
+    }
+
     /// Makes a client say goodbye.
     func close(_ client: SimulatedClient) {
         var sink = CollectingSink(source: client.outerAddress)

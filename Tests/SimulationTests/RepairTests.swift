@@ -1,0 +1,92 @@
+import Base
+import ClientPeer
+import Forwarding
+import Peer
+import TestSupport
+import Testing
+import Wire
+
+/// What a viewer may ask for again, shown with packets that the test makes itself.
+@Suite struct `What a viewer lost` {
+    private static let id = InjectionID(number: 7)
+    private static let ssrc: UInt32 = 5
+
+    private let simulation: Simulation
+    private let viewer: SimulatedClient
+    private let tracks: [PublishedTrack]
+    private var sequenceNumber: UInt16 = 65_530
+
+    /// Has a viewer that is connected, and a publisher's track that it does not get yet.
+    private init(seed: UInt64, codec: MediaCodec) throws {
+        simulation = try Simulation(seed: seed, conditions: .init(delay: .milliseconds(5)))
+        let viewer = try simulation.add(.viewer).client
+        self.viewer = viewer
+        #expect(simulation.run(for: .seconds(2)) { viewer.isConnected })
+        let plan = SourcePlan(mid: "v", kind: .video, formats: [MediaFormat(codec: codec, payloadType: 96)])
+        simulation.perform(.openInjection(InjectionOpening(id: Self.id, sources: [plan])))
+        var tracks: [PublishedTrack] = []
+        for case .injected(Self.id, let opened) in simulation.events { tracks = opened }
+        self.tracks = tracks
+    }
+
+    private func watch() {
+        simulation.perform(.setProgramme(Simulation.stream, tracks))
+    }
+
+    private mutating func send(_ payloads: [[UInt8]], timestamp: UInt32, for duration: Duration) throws {
+        var packets = InjectedPackets()
+        for (index, payload) in payloads.enumerated() {
+            var bytes = [UInt8](repeating: 0, count: 12) + payload
+            var span = bytes.mutableSpan
+            _ = try RTPHeaderWriter(
+                marker: index == payloads.count - 1, payloadType: 96, sequenceNumber: sequenceNumber,
+                timestamp: timestamp, ssrc: Self.ssrc, into: &span)
+            sequenceNumber &+= 1
+            packets.append(bytes.span, source: 0, captured: simulation.now)
+        }
+        simulation.perform(.inject(Self.id, packets))
+        simulation.run(for: duration)
+    }
+
+    private var refusals: MediaCounters.Refusals { simulation.workers[0].statistics.media.refusals }
+
+    /// Parameter sets and picture are packets of their own, and a decoder needs all of them.
+    @Test(arguments: 0..<3) static func `of the head of an H.264 key frame comes again`(place: Int) throws {
+        var scene = try Self(seed: 61, codec: .h264(packetizationMode: 1))
+        let keyFrame: [[UInt8]] = [
+            [0x67, 0x42, 0xC0, 0x1F, 0x8C], [0x68, 0xCE, 0x3C, 0x80, 0], [0x65, 0x88, 0x84, 0, 1],
+        ]
+        scene.watch()
+        try scene.send([[0x67, 0x42, 0xC0, 0x1F], [0x65, 0x88, 1]], timestamp: 0, for: .milliseconds(30))
+        try scene.send([[0x41, 0x9A, 0, 1]], timestamp: 3_000, for: .milliseconds(30))
+        try scene.send(keyFrame, timestamp: 6_000, for: .milliseconds(30))
+        let received = scene.viewer.playoutDelays.suffix(keyFrame.count).map(\.sequenceNumber)
+        // Before the viewer, who sees no picture in any of this, asks for a key frame.
+        scene.simulation.ask(for: [UInt16(truncatingIfNeeded: received[place])], by: scene.viewer)
+        scene.simulation.run(for: .milliseconds(30))
+        #expect(scene.viewer.repairs == 1)
+        #expect(scene.refusals == MediaCounters.Refusals())
+    }
+
+    /// The key frame is 3.8 s old when the viewer begins, and older than any that is kept for others when it has
+    /// caught up.
+    @Test static func `of the past that it was just shown comes again, however old that is`() throws {
+        var scene = try Self(seed: 62, codec: .vp8)
+        var settings = SyntheticVideo.Settings()
+        settings.bitrate = 2_000_000
+        var random = SeededGenerator(seed: 62)
+        var video = SyntheticVideo(settings, using: &random)
+        scene.viewer.dropsVideo = { $0 % 100 == 7 }
+        for number in 0..<150 {
+            if number == 114 { scene.watch() }
+            let packets = video.nextFrame()
+            guard let timestamp = packets.first?.timestamp else { continue }
+            try scene.send(packets.map(\.payload), timestamp: timestamp, for: .milliseconds(33))
+        }
+        scene.simulation.run(for: .seconds(2))
+        #expect(scene.viewer.decoder.framesDecoded == 150)
+        #expect(scene.viewer.decoder.complaints.isEmpty)
+        #expect(scene.viewer.repairs > 5)
+        #expect(scene.refusals.notInHistory == 0)
+    }
+}
