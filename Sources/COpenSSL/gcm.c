@@ -9,35 +9,17 @@
 #include "COpenSSL.h"
 
 #if defined(__x86_64__)
-#include <cpuid.h>
-#include <immintrin.h>
+#include "vector_aes.h"
 
-#define FAST __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,vaes,vpclmulqdq,aes,pclmul,sse4.1")))
-
-enum {
-    group_blocks = 16,
-    group_bytes = 256,
-    most_rounds = 14,
-};
+enum { group_blocks = 16 };
 
 struct rostrum_gcm_sealer {
-    __m128i round_keys[most_rounds + 1];
+    vector_aes aes;
     /// H^16 first, H last, where H is the hash key.
     __m128i powers[group_blocks];
-    int rounds;
 };
 
-int rostrum_gcm_sealer_is_usable(void) {
-    unsigned a, b, c, d;
-    // The compiler's own check also asks whether the system saves the registers.
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw")
-        || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")
-        || !__builtin_cpu_supports("aes") || !__builtin_cpu_supports("pclmul"))
-        return 0;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
-    const unsigned vaes = 1u << 9, vpclmulqdq = 1u << 10;
-    return (c & vaes) && (c & vpclmulqdq);
-}
+int rostrum_gcm_sealer_is_usable(void) { return vector_aes_is_usable(); }
 
 // The numbers of GHASH are bit-reflected: the byte order of a block is turned round, and H is shifted by one.
 
@@ -92,74 +74,10 @@ FAST static inline __m128i hashed(
     return reduced(sum_of_lanes(low), sum_of_lanes(middle), sum_of_lanes(high));
 }
 
-/// The first `count` bytes of a group, as four masks of bytes.
-FAST static inline void lanes_below(size_t count, __mmask64 masks[4]) {
-    for (size_t i = 0; i < 4; i++) {
-        const size_t before = 64 * i;
-        masks[i] = count >= before + 64 ? ~0ULL : count > before ? (1ULL << (count - before)) - 1 : 0;
-    }
-}
-
 // MARK: Keys
 
-FAST static inline __m128i spread(__m128i key) {
-    key = _mm_xor_si128(key, _mm_slli_si128(key, 4));
-    key = _mm_xor_si128(key, _mm_slli_si128(key, 4));
-    return _mm_xor_si128(key, _mm_slli_si128(key, 4));
-}
-
-#define EXPAND_128(i, constant)                                                                              \
-    keys[i] = _mm_xor_si128(                                                                                 \
-        spread(keys[i - 1]), _mm_shuffle_epi32(_mm_aeskeygenassist_si128(keys[i - 1], constant), 0xFF))
-#define EXPAND_256_EVEN(i, constant)                                                                         \
-    keys[i] = _mm_xor_si128(                                                                                 \
-        spread(keys[i - 2]), _mm_shuffle_epi32(_mm_aeskeygenassist_si128(keys[i - 1], constant), 0xFF))
-#define EXPAND_256_ODD(i)                                                                                    \
-    keys[i] = _mm_xor_si128(                                                                                 \
-        spread(keys[i - 2]), _mm_shuffle_epi32(_mm_aeskeygenassist_si128(keys[i - 1], 0), 0xAA))
-
-FAST static void expand_128(const uint8_t *key, __m128i *keys) {
-    keys[0] = _mm_loadu_si128((const __m128i *)key);
-    EXPAND_128(1, 0x01);
-    EXPAND_128(2, 0x02);
-    EXPAND_128(3, 0x04);
-    EXPAND_128(4, 0x08);
-    EXPAND_128(5, 0x10);
-    EXPAND_128(6, 0x20);
-    EXPAND_128(7, 0x40);
-    EXPAND_128(8, 0x80);
-    EXPAND_128(9, 0x1B);
-    EXPAND_128(10, 0x36);
-}
-
-FAST static void expand_256(const uint8_t *key, __m128i *keys) {
-    keys[0] = _mm_loadu_si128((const __m128i *)key);
-    keys[1] = _mm_loadu_si128((const __m128i *)(key + 16));
-    EXPAND_256_EVEN(2, 0x01);
-    EXPAND_256_ODD(3);
-    EXPAND_256_EVEN(4, 0x02);
-    EXPAND_256_ODD(5);
-    EXPAND_256_EVEN(6, 0x04);
-    EXPAND_256_ODD(7);
-    EXPAND_256_EVEN(8, 0x08);
-    EXPAND_256_ODD(9);
-    EXPAND_256_EVEN(10, 0x10);
-    EXPAND_256_ODD(11);
-    EXPAND_256_EVEN(12, 0x20);
-    EXPAND_256_ODD(13);
-    EXPAND_256_EVEN(14, 0x40);
-}
-
-FAST static inline __m128i encrypted(const struct rostrum_gcm_sealer *sealer, __m128i block) {
-    block = _mm_xor_si128(block, sealer->round_keys[0]);
-    for (int round = 1; round < sealer->rounds; round++) {
-        block = _mm_aesenc_si128(block, sealer->round_keys[round]);
-    }
-    return _mm_aesenclast_si128(block, sealer->round_keys[sealer->rounds]);
-}
-
 FAST static void derive_powers(struct rostrum_gcm_sealer *sealer) {
-    const __m128i h = reversed(encrypted(sealer, _mm_setzero_si128()));
+    const __m128i h = reversed(encrypted(&sealer->aes, _mm_setzero_si128()));
     uint64_t low = (uint64_t)_mm_extract_epi64(h, 0), high = (uint64_t)_mm_extract_epi64(h, 1);
     const uint64_t carry = 0 - (high >> 63);
     high = (high << 1 | low >> 63) ^ (carry & 0xC200000000000000ULL);
@@ -173,12 +91,7 @@ rostrum_gcm_sealer *rostrum_gcm_sealer_make(const uint8_t *key, size_t length) {
     if ((length != 16 && length != 32) || !rostrum_gcm_sealer_is_usable()) return NULL;
     rostrum_gcm_sealer *sealer = aligned_alloc(64, (sizeof *sealer + 63) & ~(size_t)63);
     if (!sealer) return NULL;
-    sealer->rounds = length == 16 ? 10 : most_rounds;
-    if (length == 16) {
-        expand_128(key, sealer->round_keys);
-    } else {
-        expand_256(key, sealer->round_keys);
-    }
+    vector_aes_set_key(&sealer->aes, key, length);
     derive_powers(sealer);
     return sealer;
 }
@@ -195,25 +108,6 @@ int rostrum_gcm_sealer_takes(size_t header_length, size_t in_place, size_t body_
     return header_length <= group_bytes && (in_place <= 64 || body_length == 0);
 }
 
-/// The key stream of one group, not yet with the data.
-FAST static inline void next_key_stream(
-    const struct rostrum_gcm_sealer *sealer, __m512i *counters, __m512i stream[4]) {
-    const __m512i order = _mm512_broadcast_i32x4(
-        _mm_set_epi8(12, 13, 14, 15, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0));
-    const __m512i four = _mm512_set_epi32(4, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0, 4, 0, 0, 0);
-    __m512i key = _mm512_broadcast_i32x4(sealer->round_keys[0]);
-    for (int i = 0; i < 4; i++) {
-        stream[i] = _mm512_xor_si512(_mm512_shuffle_epi8(*counters, order), key);
-        *counters = _mm512_add_epi32(*counters, four);
-    }
-    for (int round = 1; round < sealer->rounds; round++) {
-        key = _mm512_broadcast_i32x4(sealer->round_keys[round]);
-        for (int i = 0; i < 4; i++) stream[i] = _mm512_aesenc_epi128(stream[i], key);
-    }
-    key = _mm512_broadcast_i32x4(sealer->round_keys[sealer->rounds]);
-    for (int i = 0; i < 4; i++) stream[i] = _mm512_aesenclast_epi128(stream[i], key);
-}
-
 FAST void rostrum_gcm_sealer_seal(
     const rostrum_gcm_sealer *sealer, const uint8_t iv[12], const uint8_t *header, size_t header_length,
     uint8_t *data, size_t in_place, const uint8_t *body, size_t body_length, uint8_t *tag) {
@@ -223,7 +117,7 @@ FAST void rostrum_gcm_sealer_seal(
     __mmask64 masks[4];
     memcpy(first_counter, iv, 12);
     const __m128i start = _mm_loadu_si128((const __m128i *)first_counter);
-    const __m128i tag_mask = encrypted(sealer, start);
+    const __m128i tag_mask = encrypted(&sealer->aes, start);
     // The counter stands in the last word, in our byte order until it is used: 2, 3, 4, 5.
     first_counter[15] = 0;
     __m512i counters = _mm512_add_epi32(
@@ -241,7 +135,7 @@ FAST void rostrum_gcm_sealer_seal(
     for (size_t at = 0; at < length; at += group_bytes) {
         const size_t count = length - at < group_bytes ? length - at : group_bytes;
         lanes_below(count, masks);
-        next_key_stream(sealer, &counters, group);
+        next_key_stream(&sealer->aes, &counters, group);
         // One group behind, so that both units of the processor are busy.
         if (waiting > 0) hash = hashed(sealer, hash, previous, waiting);
         for (int i = 0; i < 4; i++) {
