@@ -64,7 +64,8 @@ let package = Package(
         .target(name: "StoryFeed", dependencies: ["Base"], swiftSettings: pure),
 
         // Edges: threads, sockets, disks, clocks.
-        .target(name: "Net", dependencies: ["Base", "Wire", "Peer", "CLinux"], swiftSettings: common),
+        .target(
+            name: "Net", dependencies: ["Base", "Wire", "Crypto", "Peer", "CLinux"], swiftSettings: common),
         .target(
             name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
             swiftSettings: common),
@@ -161,7 +162,9 @@ let package = Package(
             name: "StoryFeedTests", dependencies: ["Base", "StoryFeed", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "NetTests",
-            dependencies: ["Base", "Wire", "Peer", "Net", "CLinux", "TestSupport", "MallocCounter"],
+            dependencies: [
+                "Base", "Wire", "Crypto", "Peer", "Net", "CLinux", "TestSupport", "MallocCounter",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "NodeTests",

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Peer
 
 /// Where a worker's handler puts datagrams; they leave together when the batch ends.
@@ -91,13 +92,15 @@ package struct SendBatch: ~Copyable, DatagramSink {
     /// Queues datagrams for one destination, looked up once; sends what is queued first if they do not fit.
     package mutating func append(
         _ count: Int, to destination: TransportAddress, capacity: Int,
-        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+        _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
     ) {
         if queue.usedBytes >= Self.sliceBytes || !queue.hasRoom(for: capacity, times: count) {
             flush(at: now)
         }
         guard destination.transport == .udp, queue.hasRoom(for: capacity, times: count) else {
-            for number in 0..<count { append(to: destination, capacity: capacity) { write(number, &$0) } }
+            for number in 0..<count {
+                append(to: destination, capacity: capacity) { write(number, &$0).complete(&$0) }
+            }
             return
         }
         queue.append(count, to: destination, capacity: capacity, write)

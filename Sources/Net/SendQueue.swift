@@ -1,4 +1,5 @@
 import Base
+import Crypto
 
 /// Datagrams that wait to leave, in one arena, chained by destination.
 ///
@@ -45,6 +46,8 @@ struct SendQueue: ~Copyable {
     let capacity: Capacity
     private var memory: MessageMemory
     private(set) var usedBytes = 0
+    /// Of datagrams at the end of the arena.
+    private var tags = TagGroup()
     private var entries: [Entry] = []
     private var destinations: [Destination] = []
     /// Open addressing: index of a destination plus one; 0 is free.
@@ -101,19 +104,27 @@ struct SendQueue: ~Copyable {
         link(length: length, to: destination(for: address))
     }
 
-    /// Appends datagrams that `write` fills in place; it leaves one out by returning 0.
+    /// Appends datagrams that `write` fills in place; it leaves one out by a length of 0.
     ///
     /// The caller has asked `hasRoom`.
     mutating func append(
         _ count: Int, to address: TransportAddress, capacity: Int,
-        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+        _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
     ) {
         let index = destination(for: address)
         for number in 0..<count {
-            let length = memory.withBytes(at: usedBytes, count: capacity) { write(number, &$0) }
-            guard length > 0, length <= capacity else { continue }
-            link(length: length, to: index)
+            let packet = memory.withBytes(at: usedBytes, count: capacity) { write(number, &$0) }
+            guard packet.length > 0, packet.length <= capacity else { continue }
+            if let tag = packet.pendingTag { tags.append(tag, at: usedBytes) }
+            link(length: packet.length, to: index)
+            if tags.isFull { completeTags() }
         }
+    }
+
+    /// Makes the tags that datagrams still lack: of sixteen while they are in the cache, of the last ones before they leave.
+    private mutating func completeTags() {
+        guard !tags.isEmpty else { return }
+        memory.withBytes(at: 0, count: usedBytes) { tags.complete(in: &$0) }
     }
 
     private mutating func link(length: Int, to index: Int) {
@@ -163,6 +174,7 @@ struct SendQueue: ~Copyable {
     /// - Parameter segmenting: let runs of equal size, of which the last may be smaller, leave as one message.
     /// - Returns: false if nothing is left to send.
     mutating func prepareWindow(segmenting: Bool) -> Bool {
+        completeTags()
         window.removeAll(keepingCapacity: true)
         var vector = 0
         for index in cursor..<destinations.count {
@@ -265,6 +277,7 @@ struct SendQueue: ~Copyable {
     mutating func move(
         to other: inout SendQueue, where isWelcome: (borrowing SendQueue, Int) -> Bool
     ) -> (moved: Int, lost: Int) {
+        completeTags()
         var moved = 0
         var lost = 0
         for index in cursor..<destinations.count {

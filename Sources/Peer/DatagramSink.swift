@@ -1,4 +1,5 @@
 import Base
+import Crypto
 
 /// Takes datagrams that want to leave, without saying how they do.
 ///
@@ -18,21 +19,24 @@ package protocol DatagramSink: ~Copyable {
 
     /// Lets `write` fill several datagrams for one destination, which should leave together.
     ///
+    /// The sink makes the tags that are missing.
     /// - Parameters:
     ///   - capacity: of each, at most 1,500 bytes.
-    ///   - write: gets the number of the datagram, and returns its length; 0 leaves it out.
+    ///   - write: gets the number of the datagram; a length of 0 leaves it out.
     mutating func append(
         _ count: Int, to destination: TransportAddress, capacity: Int,
-        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+        _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
     )
 }
 
 extension DatagramSink where Self: ~Copyable {
     package mutating func append(
         _ count: Int, to destination: TransportAddress, capacity: Int,
-        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+        _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
     ) {
-        for number in 0..<count { append(to: destination, capacity: capacity) { write(number, &$0) } }
+        for number in 0..<count {
+            append(to: destination, capacity: capacity) { write(number, &$0).complete(&$0) }
+        }
     }
 
     /// Queues a datagram that is complete already.

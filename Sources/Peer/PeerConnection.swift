@@ -346,24 +346,25 @@ package final class PeerConnection {
         remoteAddress = address
     }
 
-    /// What `protect` reads: of this object, and of the keys once there are any.
+    /// What `encrypt` reads: of this object, and of the keys once there are any.
     package var cacheHints: (connection: CacheHint, keys: CacheHint?) {
         (CacheHint(self, bytes: 384), outbound?.cacheHint)
     }
 
     /// Hot path: encrypts a packet whose header and payload start stand in `destination`, and whose rest is `body`.
-    /// - Parameter index: 48 bits, used once per SSRC (see `SRTPOutbound.protect`).
-    /// - Returns: the length of the SRTP packet.
-    package func protect(
+    ///
+    /// Its tag may be left for later.
+    /// - Parameter index: 48 bits, used once per SSRC (see `SRTPOutbound`).
+    package func encrypt(
         _ destination: inout MutableSpan<UInt8>, headerLength: Int, prefixLength: Int, body: Span<UInt8>,
         index: UInt64
-    ) throws(SRTPError) -> Int {
+    ) throws(SRTPError) -> EncryptedPacket {
         guard
-            let length = try outbound?.protect(
+            let packet = try outbound?.encrypt(
                 &destination, headerLength: headerLength, prefixLength: prefixLength, body: body, index: index
             )
         else { throw .notReady }
-        return length
+        return packet
     }
 
     /// Encrypts and sends an RTCP compound of at most 1,200 bytes; dropped while there are no keys.

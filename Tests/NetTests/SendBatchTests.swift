@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Glibc
 import TestSupport
 import Testing
@@ -95,10 +96,10 @@ import Testing
         for address in [first.address, second.address] {
             batch.append(datagram(9, size: 700), to: address)
             batch.append(5, to: address, capacity: 800) { number, buffer in
-                guard number != 2 else { return 0 }
+                guard number != 2 else { return EncryptedPacket(length: 0) }
                 let bytes = datagram(number, size: 700)
                 for index in bytes.indices { buffer[index] = bytes[index] }
-                return bytes.count
+                return EncryptedPacket(length: bytes.count)
             }
         }
         batch.flush()
@@ -118,7 +119,7 @@ import Testing
             // The second time the arena has no room left for five, the third time it never has for twenty.
             batch.append(round < 2 ? 5 : 20, to: remote.address, capacity: 400) { number, buffer in
                 buffer[0] = UInt8(truncatingIfNeeded: round * 100 + number)
-                return 300
+                return EncryptedPacket(length: 300)
             }
         }
         batch.flush()

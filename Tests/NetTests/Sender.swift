@@ -1,4 +1,5 @@
 import Base
+import Crypto
 
 @testable import Net
 
@@ -30,7 +31,7 @@ final class Sender {
 
     func append(
         _ count: Int, to destination: TransportAddress, capacity: Int,
-        _ write: (Int, inout MutableSpan<UInt8>) -> Int
+        _ write: (Int, inout MutableSpan<UInt8>) -> EncryptedPacket
     ) {
         batch.append(count, to: destination, capacity: capacity, write)
     }

@@ -13,7 +13,9 @@
 #include <openssl/x509.h>
 #include <stdlib.h>
 #include "rostrum_cache.h"
+#include "rostrum_ctr.h"
 #include "rostrum_dtls.h"
 #include "rostrum_gcm.h"
 #include "rostrum_hmac.h"
 #include "rostrum_srtp.h"
+#include "rostrum_tags.h"

@@ -10,8 +10,30 @@ enum { ROSTRUM_HMAC_BLOCK = 64 };
 
 /// The hash states after the padded keys: HMAC without its first two blocks.
 typedef struct {
-    SHA_CTX inner, outer;
+    uint32_t inner[5], outer[5];
 } rostrum_hmac_sha1_key;
+
+/// The state after the one block of the padded key.
+static inline void rostrum_hmac_sha1_pause(const uint8_t pad[ROSTRUM_HMAC_BLOCK], uint32_t state[5]) {
+    SHA_CTX context;
+    SHA1_Init(&context);
+    SHA1_Update(&context, pad, ROSTRUM_HMAC_BLOCK);
+    const uint32_t words[5] = {context.h0, context.h1, context.h2, context.h3, context.h4};
+    memcpy(state, words, sizeof words);
+    OPENSSL_cleanse(&context, sizeof context);
+}
+
+/// Goes on behind the padded key.
+static inline void rostrum_hmac_sha1_resume(SHA_CTX *context, const uint32_t state[5]) {
+    context->h0 = state[0];
+    context->h1 = state[1];
+    context->h2 = state[2];
+    context->h3 = state[3];
+    context->h4 = state[4];
+    context->Nl = 8 * ROSTRUM_HMAC_BLOCK;
+    context->Nh = 0;
+    context->num = 0;
+}
 
 static inline void rostrum_hmac_pad(uint8_t pad[ROSTRUM_HMAC_BLOCK], uint8_t with) {
     for (size_t i = 0; i < ROSTRUM_HMAC_BLOCK; i++) pad[i] ^= with;
@@ -25,11 +47,9 @@ static inline void rostrum_hmac_sha1_init(rostrum_hmac_sha1_key *state, const ui
         memcpy(pad, key, length);
     }
     rostrum_hmac_pad(pad, 0x36);
-    SHA1_Init(&state->inner);
-    SHA1_Update(&state->inner, pad, sizeof pad);
+    rostrum_hmac_sha1_pause(pad, state->inner);
     rostrum_hmac_pad(pad, 0x36 ^ 0x5c);
-    SHA1_Init(&state->outer);
-    SHA1_Update(&state->outer, pad, sizeof pad);
+    rostrum_hmac_sha1_pause(pad, state->outer);
     OPENSSL_cleanse(pad, sizeof pad);
 }
 
@@ -37,11 +57,12 @@ static inline void rostrum_hmac_sha1_init(rostrum_hmac_sha1_key *state, const ui
 static inline void rostrum_hmac_sha1_run(
     const rostrum_hmac_sha1_key *state, const uint8_t *message, size_t length, const uint8_t *suffix,
     size_t suffix_length, uint8_t code[SHA_DIGEST_LENGTH]) {
-    SHA_CTX context = state->inner;
+    SHA_CTX context;
+    rostrum_hmac_sha1_resume(&context, state->inner);
     SHA1_Update(&context, message, length);
     SHA1_Update(&context, suffix, suffix_length);
     SHA1_Final(code, &context);
-    context = state->outer;
+    rostrum_hmac_sha1_resume(&context, state->outer);
     SHA1_Update(&context, code, SHA_DIGEST_LENGTH);
     SHA1_Final(code, &context);
 }

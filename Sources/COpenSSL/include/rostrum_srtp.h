@@ -5,19 +5,21 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "rostrum_ctr.h"
 #include "rostrum_gcm.h"
 #include "rostrum_hmac.h"
+#include "rostrum_tags.h"
 
 enum {
     ROSTRUM_GCM_TAG = 16,
-    /// HMAC-SHA1 cut to 80 bits.
-    ROSTRUM_SHA1_80_TAG = 10,
 };
 
 /// The session keys of one direction of SRTP or of SRTCP.
 typedef struct {
-    /// AES-GCM or AES-CTR; null until keyed. Per packet only the IV changes.
+    /// AES-GCM or AES-CTR; null until keyed, and where `stream` stands for it. Per packet only the IV changes.
     EVP_CIPHER_CTX *cipher;
+    /// AES-CTR; null where the processor cannot.
+    rostrum_ctr *stream;
     /// Seals media with AES-GCM in the cipher's place; null where the processor cannot.
     rostrum_gcm_sealer *sealer;
     /// Not used by AES-GCM.
@@ -81,6 +83,10 @@ static inline int rostrum_srtp_ctr_apply(
     EVP_CIPHER_CTX *cipher = keys->cipher;
     uint8_t iv[16];
     rostrum_srtp_iv(keys, ssrc, index, iv);
+    if (keys->stream) {
+        rostrum_ctr_apply(keys->stream, iv, data, in_place, body, body_length);
+        return 1;
+    }
     if (!EVP_EncryptInit_ex2(cipher, NULL, NULL, iv, NULL)) return 0;
     if (in_place > 0 && EVP_Cipher(cipher, data, data, (unsigned)in_place) < 0) return 0;
     return body_length == 0 || EVP_Cipher(cipher, data + in_place, body, (unsigned)body_length) >= 0;

@@ -33,18 +33,17 @@ import Wire
     /// What encrypting media reads besides this; nil before the first packet.
     package var cacheHint: CacheHint? { media.cacheHint }
 
-    /// Hot path: encrypts an RTP packet.
+    /// Hot path: encrypts an RTP packet; its tag may be left for later.
     ///
     /// - Parameters:
     ///   - destination: holds the header, which stays readable, and after it `prefixLength` bytes of payload.
     ///   - body: the rest of the payload, encrypted from where it is; it must not overlap the destination.
     ///   - index: 48 bits, roll-over counter and sequence number, kept by the caller. libsrtp2 keeps its own and
     ///     needs packets in order, give or take 1,024.
-    /// - Returns: the packet's length.
-    package mutating func protect(
+    package mutating func encrypt(
         _ destination: inout MutableSpan<UInt8>, headerLength: Int, prefixLength: Int, body: Span<UInt8>,
         index: UInt64
-    ) throws(SRTPError) -> Int {
+    ) throws(SRTPError) -> EncryptedPacket {
         guard headerLength >= 12, prefixLength >= 0, headerLength <= Self.maximumLength,
             prefixLength <= Self.maximumLength
         else { throw .truncated }
@@ -52,20 +51,34 @@ import Wire
         guard length <= min(destination.count, Self.maximumLength) else { throw .noRoom }
         guard index >> 48 == 0 else { throw .exhausted }
         if let library {
-            return try library.protect(
-                &destination, prefix: headerLength &+ prefixLength, body: body)
+            let length = try library.protect(&destination, prefix: headerLength &+ prefixLength, body: body)
+            return EncryptedPacket(length: length)
         }
         if !media.isKeyed { try media.key(with: keys, for: .media, isSealing: true) }
         guard let ssrc = try? destination.span.uint32(at: 8) else { throw .truncated }
-        let isSealed = destination.withUnsafeMutableBufferPointer { destination in
+        let packet = destination.withUnsafeMutableBufferPointer { destination in
             body.withUnsafeBufferPointer { body in
-                guard let packet = destination.baseAddress else { return false }
-                return media.sealMedia(
-                    packet, header: headerLength, inPlace: prefixLength, body: body, ssrc: ssrc, index: index)
+                destination.baseAddress.flatMap { packet in
+                    media.sealMedia(
+                        packet, header: headerLength, inPlace: prefixLength, body: body, ssrc: ssrc,
+                        index: index)
+                }
             }
         }
-        guard isSealed else { throw .library(0) }
-        return length
+        guard let packet else { throw .library(0) }
+        return packet
+    }
+
+    /// Encrypts an RTP packet, tag and all.
+    ///
+    /// - Returns: the packet's length.
+    package mutating func protect(
+        _ destination: inout MutableSpan<UInt8>, headerLength: Int, prefixLength: Int, body: Span<UInt8>,
+        index: UInt64
+    ) throws(SRTPError) -> Int {
+        let packet = try encrypt(
+            &destination, headerLength: headerLength, prefixLength: prefixLength, body: body, index: index)
+        return packet.complete(&destination)
     }
 
     /// Encrypts a compound RTCP packet in place.

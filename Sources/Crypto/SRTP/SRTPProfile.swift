@@ -8,7 +8,7 @@ package enum SRTPProfile: UInt16, CaseIterable, Sendable {
     case aeadAES128GCM = 0x0007
     case aeadAES256GCM = 0x0008
 
-    /// The order a server prefers: AES-GCM costs half of what counter mode with HMAC does.
+    /// The order a server prefers: AES-GCM costs less than counter mode with HMAC.
     package static let preference: [SRTPProfile] = [.aeadAES128GCM, .aeadAES256GCM, .aes128CMHMACSHA1_80]
 
     /// Bytes of the master key and of the encryption key.

@@ -15,35 +15,38 @@ enum SRTPPurpose {
 ///
 /// Owns OpenSSL's cipher context, which is made and keyed on first use: a viewer never sends RTP, so that
 /// nothing is kept for it; and where the processor has vector instructions for it, the state of our own AES-GCM,
-/// which seals media in a quarter of the time. Not copyable, because a second owner would free the context twice.
+/// which seals media in a quarter of the time, or of our own counter mode, in place of the context. Not copyable,
+/// because a second owner would free the context twice.
 /// - Source: RFC 3711 §4 (transforms, key derivation), RFC 6188 §3 (derivation with AES-256), RFC 7714 §8, §9, §11.
 @safe struct SRTPTransform: ~Copyable {
     private var keys = rostrum_srtp_keys()
-    private let profile: SRTPProfile
-    private let mayUseSealer: Bool
+    let profile: SRTPProfile
+    private let mayUseVectors: Bool
 
-    /// - Parameter mayUseSealer: false leaves all to OpenSSL, for tests that compare.
-    init(_ profile: SRTPProfile, mayUseSealer: Bool = true) {
+    /// - Parameter mayUseVectors: false leaves all to OpenSSL, for tests that compare.
+    init(_ profile: SRTPProfile, mayUseVectors: Bool = true) {
         self.profile = profile
-        self.mayUseSealer = mayUseSealer
+        self.mayUseVectors = mayUseVectors
     }
 
-    /// Whether media is sealed by our own AES-GCM.
-    var usesSealer: Bool { keys.sealer != nil }
+    /// Whether media is sealed by our own AES-GCM or counter mode.
+    var usesVectors: Bool { keys.sealer != nil || keys.stream != nil }
 
     /// What sealing reads of the key; nil until there is one.
     var cacheHint: CacheHint? {
         if let sealer = keys.sealer { return CacheHint(address: UInt(bitPattern: sealer), bytes: 768) }
+        if let stream = keys.stream { return CacheHint(address: UInt(bitPattern: stream), bytes: 192) }
         return keys.cipher.map { CacheHint(address: UInt(bitPattern: $0), bytes: 192) }
     }
 
     deinit {
         EVP_CIPHER_CTX_free(keys.cipher)
         rostrum_gcm_sealer_free(keys.sealer)
+        rostrum_ctr_free(keys.stream)
     }
 
     var isKeyed: Bool {
-        keys.cipher != nil
+        keys.cipher != nil || keys.stream != nil
     }
 
     private var isAEAD: Bool {
@@ -63,7 +66,7 @@ enum SRTPPurpose {
             authentication: SRTPKeyDerivation.derive(20, label: label + 1, key: key, salt: salt),
             salt: SRTPKeyDerivation.derive(profile.saltLength, label: label + 2, key: key, salt: salt),
             isSealing: isSealing)
-        if isAEAD, isSealing, purpose == .media, mayUseSealer {
+        if isAEAD, isSealing, purpose == .media, mayUseVectors {
             // Null where the processor cannot; then the cipher does it.
             keys.sealer = encryptionKey.withUnsafeBufferPointer {
                 rostrum_gcm_sealer_make($0.baseAddress, $0.count)
@@ -80,6 +83,17 @@ enum SRTPPurpose {
         guard encryption.count == profile.keyLength, salt.count == profile.saltLength, !isKeyed else {
             throw .library(0)
         }
+        // Null where the processor cannot.
+        if !isAEAD, mayUseVectors { keys.stream = rostrum_ctr_make(encryption) }
+        if keys.stream == nil { keys.cipher = try makeCipher(encryption, isSealing: isSealing) }
+        if !isAEAD { rostrum_hmac_sha1_init(&keys.authentication, authentication, authentication.count) }
+        withUnsafeMutableBytes(of: &keys.iv_mask) { mask in
+            for (index, byte) in salt.enumerated() { mask[index] = byte }
+        }
+        keys.iv_offset = isAEAD ? 2 : 4
+    }
+
+    private func makeCipher(_ key: [UInt8], isSealing: Bool) throws(SRTPError) -> OpaquePointer {
         let cipher: OpaquePointer? =
             switch profile {
             case .aes128CMHMACSHA1_80: EVP_aes_128_ctr()
@@ -87,41 +101,44 @@ enum SRTPPurpose {
             case .aeadAES256GCM: EVP_aes_256_gcm()
             }
         guard let context = EVP_CIPHER_CTX_new() else { throw .library(0) }
-        guard EVP_CipherInit_ex2(context, cipher, encryption, nil, isSealing ? 1 : 0, nil) == 1 else {
+        guard EVP_CipherInit_ex2(context, cipher, key, nil, isSealing ? 1 : 0, nil) == 1 else {
             EVP_CIPHER_CTX_free(context)
             throw .library(0)
         }
-        if !isAEAD { rostrum_hmac_sha1_init(&keys.authentication, authentication, authentication.count) }
-        withUnsafeMutableBytes(of: &keys.iv_mask) { mask in
-            for (index, byte) in salt.enumerated() { mask[index] = byte }
-        }
-        keys.iv_offset = isAEAD ? 2 : 4
-        keys.cipher = context
+        return context
     }
 
     // MARK: RTP
 
-    /// Encrypts the payload and appends the tag; the caller has checked that all fits.
+    /// Encrypts the payload and appends the tag, or leaves it for later; the caller has checked that all fits.
     /// - Parameters:
     ///   - packet: header, and `inPlace` bytes of payload.
     ///   - body: the rest of the payload; it lands behind.
     mutating func sealMedia(
         _ packet: UnsafeMutablePointer<UInt8>, header: Int, inPlace: Int, body: UnsafeBufferPointer<UInt8>,
         ssrc: UInt32, index: UInt64
-    ) -> Bool {
+    ) -> EncryptedPacket? {
         let payload = packet + header
         let end = header &+ inPlace &+ body.count
+        let length = end &+ profile.tagLength
         if isAEAD {
-            return rostrum_srtp_gcm_seal(
+            let isSealed = rostrum_srtp_gcm_seal(
                 &keys, ssrc, index, packet, header, nil, 0, payload, inPlace, body.baseAddress, body.count,
-                packet + end) == 1
+                packet + end)
+            return isSealed == 1 ? EncryptedPacket(length: length) : nil
         }
         guard
             rostrum_srtp_ctr_apply(&keys, ssrc, index, payload, inPlace, body.baseAddress, body.count) == 1
-        else { return false }
+        else { return nil }
         let roc = UInt32(truncatingIfNeeded: index >> 16)
+        // The processor that has our counter mode also hashes packets side by side.
+        guard keys.stream == nil else {
+            return EncryptedPacket(
+                length: length, pendingTag: PendingTag(keys.authentication, rollOverCounter: roc, length: end)
+            )
+        }
         rostrum_srtp_sha1_80(&keys, packet, end, 1, roc, packet + end)
-        return true
+        return EncryptedPacket(length: length)
     }
 
     /// Checks the tag, which stands behind `length` bytes, and decrypts the payload in place.

@@ -31,16 +31,17 @@ extension Slot {
         }
         let sieve = timeline.current?.sieve
         var run = SentRun()
+        let nothing = EncryptedPacket(length: 0)
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
             let packet = packets[index]
-            guard packet.sequenceNumber < end else { return 0 }
+            guard packet.sequenceNumber < end else { return nothing }
             guard format.codec == packet.codec else {
                 counters.drops.codecNotNegotiated &+= 1
-                return 0
+                return nothing
             }
             guard packet.sequenceNumber >= mapping.firstSourceSequence else {
                 counters.drops.beforeStart &+= 1
-                return 0
+                return nothing
             }
             let verdict = sieve?.judge(packet) ?? .send
             let omissions =
@@ -48,7 +49,7 @@ extension Slot {
             guard verdict != .leaveOut, let omissions, let place = mapping.outgoing(packet.sequenceNumber)
             else {
                 counters.packetsThinned &+= 1
-                return 0
+                return nothing
             }
             let sequence = place &- omissions.packets
             let form = OutgoingForm(
@@ -58,12 +59,12 @@ extension Slot {
                 playout: mapping.playout(of: sequence),
                 originalSequence: nil, isEmpty: verdict == .fill)
             let bytes = storage.extracting(packet.place)
-            guard let length = try? write(packet, bytes, as: form, into: &buffer) else {
+            guard let sent = try? write(packet, bytes, as: form, into: &buffer) else {
                 counters.drops.oversize &+= 1
-                return 0
+                return nothing
             }
-            run.note(packet, as: form, length: length)
-            return length
+            run.note(packet, as: form, length: sent.length)
+            return sent
         }
         note(run, at: now)
     }
@@ -140,6 +141,7 @@ extension Slot {
             let storage = segment.source.history.storage
             try sink.append(to: address, capacity: Self.maximumDatagram) { buffer throws(SlotError) in
                 try write(packet, storage.span.extracting(packet.place), as: form, into: &buffer)
+                    .complete(&buffer)
             }
             counters.packetsResent &+= 1
         } catch {
@@ -148,15 +150,14 @@ extension Slot {
     }
 
     /// Writes header, rewritten payload start and the shared rest, encrypted, into `buffer`.
-    /// - Returns: the length of the SRTP packet.
     private func write(
         _ packet: ForwardedPacket, _ bytes: Span<UInt8>, as form: OutgoingForm,
         into buffer: inout MutableSpan<UInt8>
-    ) throws(SlotError) -> Int {
+    ) throws(SlotError) -> EncryptedPacket {
         do {
             let headerLength = try writeHeader(packet, bytes, as: form, into: &buffer)
             guard !form.isEmpty else {
-                return try connection.protect(
+                return try connection.encrypt(
                     &buffer, headerLength: headerLength, prefixLength: 0, body: bytes.extracting(0..<0),
                     index: UInt64(bitPattern: form.index))
             }
@@ -175,7 +176,7 @@ extension Slot {
                     packet.pictures.adding(form.offsets), copying: bytes.extracting(payload), into: &buffer,
                     at: &prefixEnd)
             let body = min(payload.lowerBound + replaced, payload.upperBound)..<(payload.upperBound + padding)
-            return try connection.protect(
+            return try connection.encrypt(
                 &buffer, headerLength: headerLength, prefixLength: prefixEnd - headerLength,
                 body: bytes.extracting(body), index: UInt64(bitPattern: form.index))
         } catch {

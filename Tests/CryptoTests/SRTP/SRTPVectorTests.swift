@@ -34,8 +34,9 @@ import Testing
         #expect(try derive(20, 1) == hex("fd9c32d39ed5fbb5a9dc96b30818454d1313dc05"))
     }
 
-    @Test func `the key stream of AES-CM is that of RFC 3711 B2`() throws {
-        var transform = SRTPTransform(.aes128CMHMACSHA1_80)
+    @Test(arguments: [true, false])
+    func `the key stream of AES-CM is that of RFC 3711 B2`(_ mayUseVectors: Bool) throws {
+        var transform = SRTPTransform(.aes128CMHMACSHA1_80, mayUseVectors: mayUseVectors)
         try transform.install(
             encryption: hex("2B7E151628AED2A6ABF7158809CF4F3C"),
             authentication: Array(repeating: 0, count: 20),
@@ -142,14 +143,16 @@ extension SRTPTransform {
         _ header: [UInt8], _ payload: [UInt8], ssrc: UInt32, index: UInt64, tag: Int
     ) throws -> [UInt8] {
         var packet = header + Array(repeating: 0, count: payload.count + tag)
-        let isSealed = packet.withUnsafeMutableBufferPointer { packet in
+        let encrypted = packet.withUnsafeMutableBufferPointer { packet in
             payload.withUnsafeBufferPointer { payload in
-                guard let packet = packet.baseAddress else { return false }
-                return sealMedia(
-                    packet, header: header.count, inPlace: 0, body: payload, ssrc: ssrc, index: index)
+                packet.baseAddress.flatMap {
+                    sealMedia($0, header: header.count, inPlace: 0, body: payload, ssrc: ssrc, index: index)
+                }
             }
         }
-        try #require(isSealed)
+        var span = packet.mutableSpan
+        let length = try #require(encrypted).complete(&span)
+        #expect(length == packet.count)
         return packet
     }
 }

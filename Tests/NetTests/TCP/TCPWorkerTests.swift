@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Net
 import Synchronization
 import Testing
@@ -41,7 +42,7 @@ private struct Speaker: DatagramHandler {
         case .say(let datagrams, let destination):
             sink.append(datagrams.count, to: destination, capacity: 1_500) { number, buffer in
                 for (index, byte) in datagrams[number].enumerated() { buffer[index] = byte }
-                return datagrams[number].count
+                return EncryptedPacket(length: datagrams[number].count)
             }
         }
     }
