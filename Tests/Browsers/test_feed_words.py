@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from drivers import DESKTOP, PHONE, Browser, Chromium, Page
+from drivers import DESKTOP, PHONE, Browser, Chromium, Page, wait_until
 from drivers.page import Viewport
-from feed import STORIES, Studio, open_feed, place, wait_for_story
+from feed import STORIES, Studio, open_feed, picture, place, wait_for_story
 from media import check_no_complaints
 from server import Server
 
@@ -202,3 +202,24 @@ def test_names_are_cut_where_letters_end(chromium: Browser, server: Server) -> N
             }""", ["Ann Lindqvist", "bob", "", "🇫🇮 Aino", "👩‍👩‍👧 e\u0301tienne", HOST])
     assert letters == ["AL", "B", "", "🇫🇮A", "👩‍👩‍👧E\u0301", "מ"]
     assert sentence == "\u2068x\u2069 has ended"
+
+
+def test_words_are_legible_on_a_white_picture(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    wait_for_story(page, order[0])
+    page.evaluate("""() => {
+        for (const {video} of rostrum.cube.sides) video.style.filter = 'brightness(0) invert(1)';
+    }""")
+    seen: list[list[int]] = []
+
+    def is_shaded() -> bool:
+        image = picture(page).convert("L")
+        # Beside the words, which begin further to the right.
+        seen.append([image.getpixel((6, y)) for y in (4, 50, image.height // 2, image.height - 60, image.height - 4)])
+        top, head, middle, foot, bottom = seen[-1]
+        return top < 120 and head < 160 and middle > 240 and foot < 150 and bottom < 90
+
+    try:
+        wait_until(is_shaded, 3, "the shade lies before the picture")
+    except TimeoutError:
+        raise AssertionError(f"brightness from top to bottom is {seen[-1]}") from None
