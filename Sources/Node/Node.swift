@@ -149,6 +149,11 @@ package actor Node {
     /// Where each worker receives.
     package nonisolated var addresses: [TransportAddress] { workers.map(\.address) }
 
+    /// What the candidates of a session say, that of UDP first; workers differ in their ports only.
+    package nonisolated var announced: [TransportAddress] {
+        (workers.first?.advertised ?? []) + (entrance?.advertised ?? [])
+    }
+
     /// Where connections over TCP are taken; nil if they are not.
     package nonisolated var tcpAddress: TransportAddress? { entrance?.address }
 

@@ -33,7 +33,8 @@ struct Option: Sendable {
             "Where to serve HTTP. Default 127.0.0.1:8080; 0.0.0.0:8080 for everyone."),
         Option(
             "udp", .text, "ADDRESS:PORT",
-            "Where to receive media; worker n uses PORT+n. Default 0.0.0.0:7000."),
+            "Where to receive media; worker n uses PORT+n. Default 0.0.0.0:7000. Firefox connects to",
+            "no loopback address: with 127.0.0.1 only Chromium plays."),
         Option(
             "tcp", .text, "ADDRESS:PORT|off",
             "Where to receive media from clients whose network blocks UDP; one port for all",

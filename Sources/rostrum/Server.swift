@@ -46,7 +46,9 @@ struct Server: Sendable {
         do throws(HTTPServerError) {
             let settings = HTTPServerSettings(address: configuration.http, tls: configuration.tls)
             let http = try await HTTPServer.start(settings, handler: handler, counters: counters, log: log)
-            warn(configuration, log)
+            for warning in configuration.warnings(announced: node.announced.map(\.ip)) {
+                log.warning(warning.event, ["why-it-matters": warning.reason])
+            }
             return Server(data: data, node: node, http: http)
         } catch {
             await node.stop()
@@ -117,15 +119,5 @@ struct Server: Sendable {
         settings.previewAddress = PreviewAddress(key: previewKey)
         settings.furtherMetrics = { data.metrics }
         return settings
-    }
-
-    private static func warn(_ configuration: Configuration, _ log: Log) {
-        if configuration.tls == nil, !configuration.http.ip.isLoopback {
-            log.warning(
-                "no-tls", ["why-it-matters": "browsers open cameras only on HTTPS pages, or on localhost"])
-        }
-        if configuration.isDevelopment, !configuration.http.ip.isLoopback {
-            log.warning("development", ["why-it-matters": "anyone on this machine gets any token"])
-        }
     }
 }
