@@ -9,8 +9,10 @@ import Wire
     private let start = MonotonicTime(nanoseconds: 1_000_000_000)
 
     /// - Returns: the track too, which the layer does not own.
-    private func make(_ kind: MediaKind) throws -> (track: Track, layer: TrackLayer) {
-        let formats = [MediaFormat(codec: kind == .audio ? .opus : .vp8, payloadType: 96)]
+    private func make(
+        _ kind: MediaKind, video: MediaCodec = .vp8
+    ) throws -> (track: Track, layer: TrackLayer) {
+        let formats = [MediaFormat(codec: kind == .audio ? .opus : video, payloadType: 96)]
         let track = Track(
             key: TrackKey(worker: 0, track: TrackID(number: 1)),
             plan: SourcePlan(
@@ -22,13 +24,15 @@ import Wire
         return (track, layer)
     }
 
-    /// A packet of sound every 20 ms.
-    private func receive(_ number: Int, by layer: TrackLayer, at now: MonotonicTime) throws -> MediaPacket? {
+    /// A packet every 20 ms, of sound unless it is told otherwise.
+    private func receive(
+        _ number: Int, _ payload: [UInt8] = [0x78, 1, 2, 3], by layer: TrackLayer, at now: MonotonicTime
+    ) throws -> MediaPacket? {
         var bytes: [UInt8] = [0x80, 96]
         bytes.append(bigEndian: UInt16(truncatingIfNeeded: number))
         bytes.append(bigEndian: UInt32(truncatingIfNeeded: number * 960))
         bytes.append(bigEndian: UInt32(7))
-        bytes += [0x78, 1, 2, 3]
+        bytes += payload
         let header = try RTPHeader(parsing: bytes.span)
         return try layer.receive(bytes.span, header, isRepair: false, clock: nil, at: now)
     }
@@ -44,6 +48,23 @@ import Wire
         #expect(try receive(290, by: layer, at: start + .seconds(4)) != nil)
         #expect(try receive(102, by: layer, at: start + .seconds(4)) == nil)
         #expect(layer.history.range(of: 102) == nil)
+    }
+
+    /// The picture alone is of no use; what came before the key frame is needed by nobody any more.
+    @Test func `asks for lost parameter sets also when the picture behind them is there`() throws {
+        let (track, layer) = try make(.video, video: .h264(packetizationMode: 1))
+        defer { withExtendedLifetime(track) {} }
+        let (slice, picture): ([UInt8], [UInt8]) = ([0x41, 0x9A, 1], [0x65, 0x88, 1])
+        #expect(try receive(100, slice, by: layer, at: start) != nil)
+        #expect(try receive(104, slice, by: layer, at: start) != nil)
+        // 105 and 106 are the parameter sets.
+        #expect(try receive(107, picture, by: layer, at: start) != nil)
+        var feedback: [RTCPPacket] = []
+        let deadline = layer.feedbackDeadline
+        layer.appendFeedback(from: 1, rtt: nil, at: deadline, to: &feedback)
+        #expect(
+            feedback == [.nack(NegativeAcknowledgement(senderSSRC: 1, mediaSSRC: 7, lost: [103, 105, 106]))])
+        #expect(try receive(105, [0x67, 0x42, 0xC0, 0x1F], by: layer, at: deadline) != nil)
     }
 
     @Test func `lets sound wait longer than pictures`() throws {

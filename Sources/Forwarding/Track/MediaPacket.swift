@@ -32,6 +32,10 @@ package struct MediaPacket {
     package var isEntryPoint: Bool {
         codec.isVideo ? video?.startsKeyFrame ?? false : !header.payloadRange.isEmpty
     }
+
+    /// How many packets before this entry point a decoder may need too: of H.264 a delimiter, two parameter sets and
+    /// enhancement information, each in a packet of its own.
+    var keyFrameHead: Int64 { video?.mayFollowHead == true ? 4 : 0 }
 }
 
 /// Where a packet holds the header extensions that are passed on; nil where it does not.

@@ -239,7 +239,7 @@ package final class TrackLayer {
         let startsKeyFrame = isVideo && packet.isEntryPoint
         let arrival = stream?.receive(
             sequenceNumber: header.sequenceNumber, timestamp: header.timestamp, size: bytes.count,
-            isRetransmission: isRepair, startsKeyFrame: startsKeyFrame, at: now)
+            isRetransmission: isRepair, startsKeyFrame: startsKeyFrame, head: packet.keyFrameHead, at: now)
         switch arrival {
         case .new(let index), .repaired(let index): packet.sequenceNumber = index
         case .duplicate, .tooOld, nil: return nil

@@ -96,9 +96,10 @@ package struct ReceiveStream: Sendable {
     ///   - size: bytes of the whole packet, for counters and rates only.
     ///   - isRetransmission: it came on the RTX stream; `sequenceNumber` and `timestamp` are the original ones.
     ///   - startsKeyFrame: it is the first packet of a key frame a decoder can start at.
+    ///   - head: how many packets before that one may belong to the key frame too.
     package mutating func receive(
         sequenceNumber: UInt16, timestamp: UInt32, size: Int,
-        isRetransmission: Bool = false, startsKeyFrame: Bool = false, at now: MonotonicTime
+        isRetransmission: Bool = false, startsKeyFrame: Bool = false, head: Int64 = 0, at now: MonotonicTime
     ) -> Arrival {
         let expectedBefore = expected
         let index: Int64
@@ -120,7 +121,7 @@ package struct ReceiveStream: Sendable {
             index = older
             if repair != .none { wasRequested = nacks.arrived(index) }
         }
-        if startsKeyFrame, repair != .none { nacks.keyFrameStarted(at: index) }
+        if startsKeyFrame, repair != .none { nacks.keyFrameStarted(at: index - head) }
         let isRepair = isRetransmission || wasRequested
         count(size: size, timestamp: timestamp, isRepair: isRepair, at: now)
         return isRepair ? .repaired(index) : .new(index)

@@ -73,7 +73,9 @@ enum H264Payload {
             // The first slice begins with macroblock 0, which is coded as a single set bit.
             guard !body.isEmpty, payload[body.lowerBound] & 0x80 != 0 else { return }
             info.startsFrame = true
-            if isKeyFrame { info.startsKeyFrame = true }
+            guard isKeyFrame else { return }
+            if !info.startsKeyFrame { info.mayFollowHead = true }
+            info.startsKeyFrame = true
         case UnitType.sequenceParameters:
             info.isKeyFrame = true
             info.startsKeyFrame = true

@@ -26,6 +26,8 @@ package struct VideoPacketInfo: Equatable, Sendable {
     /// H.264 may say so of several packets at the head of one frame (parameter sets, then the picture): the
     /// first one counts.
     package var startsKeyFrame = false
+    /// Whether what a decoder needs to start here may lie in packets before this one: H.264's parameter sets.
+    package var mayFollowHead = false
     /// Whether a frame, or with spatial layers one layer of it, begins here.
     ///
     /// H.264 may say so of several packets at the head of one frame.

@@ -32,6 +32,19 @@ private func describe(_ payload: [UInt8]) throws -> VideoPacketInfo {
         }
     }
 
+    /// Parameter sets come first, and may be lost.
+    @Test func `of a picture without parameter sets say that it may not be the first packet`() throws {
+        for picture: [UInt8] in [
+            [0x65, 0x88], [0x7C, 0x85, 0x88], [0x78, 0, 2, 0x65, 0x88, 0, 2, 0x65, 0x88],
+        ] {
+            #expect(try describe(picture).mayFollowHead)
+        }
+        let whole = [0x78, 0, UInt8(parameters.count)] + parameters + [0, 2, 0x65, 0x88]
+        for other in [whole, parameters, [0x7C, 0x05, 0x88], [0x65, 0x08], [0x41, 0x9A]] {
+            #expect(try !describe(other).mayFollowHead)
+        }
+    }
+
     @Test func `with an empty aggregated unit are refused`() {
         #expect(throws: WireError.invalid(.h264Aggregation)) { try describe([0x78, 0, 0]) }
     }
