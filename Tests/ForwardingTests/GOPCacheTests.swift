@@ -116,6 +116,21 @@ import Wire
         }
     }
 
+    @Test(arguments: [(Int64(2), Int64(4)), (10, 10), (60, 20)])
+    func `keeps a group for as long as its key frame's cost tells`(cost: Int64, kept: Int64) throws {
+        var layer = Layer()
+        for number in Int64(0)...2_200 {
+            try receive(
+                number, frame: UInt32(number), isKeyFrame: number == 0, size: 500, at: number * 10, in: &layer
+            )
+            if number == 1 { layer.cache.last(for: .seconds(cost)) }
+            #expect((entry(at: number * 10, of: layer) == 0) == (number <= kept * 100), "\(number)")
+            let young = layer.cache.entry(
+                in: layer.history, isRepaired: true, upTo: GOPCache.usualAge, at: time(number * 10))
+            #expect((young == 0) == (number <= 400), "\(number)")
+        }
+    }
+
     @Test func `lets a group go that has nobody to send more`() throws {
         var layer = Layer()
         try receive(1, frame: 1, isKeyFrame: true, at: 0, in: &layer)

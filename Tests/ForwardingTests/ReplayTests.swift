@@ -63,7 +63,8 @@ import Testing
         #expect(replay.rate == 1_000_000)
     }
 
-    @Test func `is not admitted twice in half a second, nor three times from one key frame`() {
+    @Test
+    func `is not admitted twice in half a second, nor from one key frame beyond eight megabits a second`() {
         var gate = ReplayGate()
         let source = Source()
         let id = ObjectIdentifier(source)
@@ -75,8 +76,16 @@ import Testing
         #expect(!admit(2, at: 499))
         #expect(!admit(1, at: 500, rtt: .milliseconds(800)))
         #expect(admit(1, at: 500))
-        #expect(!admit(1, at: 5_000))
-        #expect(admit(2, at: 5_000))
+        gate.spend(1_500_000)
+        gate.spend(500_000)
+        #expect(!admit(1, at: 2_499))
+        #expect(admit(1, at: 2_500))
+        #expect(gate.isInVain)
+        gate.spend(20_000_000)
+        #expect(!admit(1, at: 22_499))
+        #expect(admit(2, at: 3_000))
+        #expect(admit(2, at: 3_500))
+        #expect(!gate.isInVain)
     }
 
     @Test(arguments: UInt64(0)..<50) func `shows time that only goes forward and lands on the live edge`(

@@ -137,7 +137,7 @@ import Wire
         simulation.run(for: .milliseconds(100))
         #expect(viewer.decoder.keyFramesDecoded == before + 1)
         #expect(publisher.keyFrameRequests == 0)
-        // What did not help twice does not help; then the publisher is asked.
+        // What did not help twice will hardly help; then the publisher is asked.
         for _ in 0..<3 {
             simulation.run(for: .milliseconds(510))
             simulation.askForKeyFrame(viewer)
@@ -145,6 +145,45 @@ import Wire
         simulation.run(for: .milliseconds(200))
         #expect(publisher.keyFrameRequests == 1)
         #expect(viewer.decoder.complaints.isEmpty)
+    }
+
+    /// A browser makes key frames only when it is asked, and each takes its bits from the pictures around it.
+    @Test(arguments: [1, 2]) func `all the time costs two percent of the bitrate, and nobody waits`(
+        workers: Int
+    )
+        throws
+    {
+        let (simulation, publisher) = try publishing(seed: 38, workers: workers)
+        var waits: [Duration] = []
+        for number in 0..<90 {
+            let worker = number % workers
+            let (viewer, session) = try simulation.add(.viewer, worker: worker)
+            #expect(simulation.run(for: .seconds(6)) { viewer.decoder.framesDecoded > 3 })
+            #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
+            waits.append(wait(of: viewer))
+            simulation.run(for: .milliseconds(600))
+            simulation.perform(.close(session), worker: worker)
+        }
+        let seconds = Double(simulation.now.nanoseconds) / 1e9
+        // Eight frames' bits are 4/15 of a second's.
+        #expect(Double(publisher.keyFrameRequests) * 4 / 15 <= 0.02 * seconds)
+        #expect(publisher.keyFrameRequests >= 3)
+        waits.sort()
+        #expect(waits[80] <= .milliseconds(30), "\(waits[80])")
+        // Who comes when the publisher may be asked again waits for its answer.
+        #expect(waits[89] <= .milliseconds(200), "\(waits[89])")
+    }
+
+    /// Whether its decoder is broken or it means harm.
+    @Test func `and asking for key frames without end costs no more`() throws {
+        let (simulation, publisher) = try publishing(seed: 39)
+        let (viewer, _) = try simulation.add(.viewer)
+        #expect(simulation.run(for: .seconds(2)) { viewer.firstFrameAt != nil })
+        for _ in 0..<600 {
+            simulation.run(for: .milliseconds(100))
+            simulation.askForKeyFrame(viewer)
+        }
+        #expect((3...4).contains(publisher.keyFrameRequests), "\(publisher.keyFrameRequests)")
     }
 
     @Test func `over a slow link is slowed down, and arrives`() throws {

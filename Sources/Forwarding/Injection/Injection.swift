@@ -70,7 +70,9 @@ final class Injection: KeyFrameSource {
         return track.layer(rid: rids.isEmpty ? nil : rids[index], at: now)
     }
 
-    func keyFrameDemanded(of layer: Int, of track: TrackID, at now: MonotonicTime) {
+    func keyFrameDemanded(
+        of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
+    ) {
         guard let source = tracks.firstIndex(where: { $0.key.track == track }),
             tracks[source].layers.indices.contains(layer)
         else { return }

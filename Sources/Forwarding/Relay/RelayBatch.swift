@@ -19,7 +19,7 @@ package struct RelayBatch: Sendable {
         case subscribe(TrackID, Bool)
         case data(DataTrackItem)
         /// Viewers of the sender need a key frame of this track of the receiver.
-        case demandKeyFrame(TrackID, layer: Int)
+        case demandKeyFrame(TrackID, layer: Int, KeyFrameRequester.Reason)
     }
 
     var items: [Item] = []

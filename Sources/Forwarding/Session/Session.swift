@@ -194,7 +194,9 @@ package final class Session {
 }
 
 extension Session: KeyFrameSource {
-    func keyFrameDemanded(of layer: Int, of track: TrackID, at now: MonotonicTime) {
+    func keyFrameDemanded(
+        of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
+    ) {
         requestWake()
     }
 }

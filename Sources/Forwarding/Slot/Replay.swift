@@ -86,14 +86,23 @@ struct Replay {
 }
 
 /// Decides whether a replay is an answer to a viewer who cannot go on.
+///
+/// On a bad network the next one may help where the last did not. Where none does, because the decoder does not take
+/// the key frame that all begin with, they must not fill the viewer's link.
 struct ReplayGate {
     /// At least between the beginnings of two replays, and a round trip if that is longer.
     static let minimumInterval = Duration.milliseconds(500)
-    /// Replays from one and the same key frame: what did not help twice does not help.
-    static let maximumTries = 2
+    /// What replays from one and the same key frame may take, in bytes a second: 8 Mbit/s.
+    static let repetitionRate = 1_000_000
 
     private var last: (start: Int64, source: ObjectIdentifier, at: MonotonicTime)?
+    /// Bytes sent since the last one began.
+    private var spent = 0
+    /// Replays in a row from the same key frame.
     private var tries = 0
+
+    /// Whether it is likely that a later key frame is needed: what did not help twice will hardly help.
+    var isInVain: Bool { tries > 2 }
 
     /// Whether what was sent last is still on its way to the viewer.
     func isUnderWay(rtt: Duration?, at now: MonotonicTime) -> Bool {
@@ -105,10 +114,20 @@ struct ReplayGate {
     mutating func admit(
         _ start: Int64, of source: ObjectIdentifier, rtt: Duration?, at now: MonotonicTime
     ) -> Bool {
+        guard !isUnderWay(rtt: rtt, at: now) else { return false }
         let isSame = last.map { $0.start == start && $0.source == source } ?? false
-        guard !isUnderWay(rtt: rtt, at: now), !isSame || tries < Self.maximumTries else { return false }
+        if isSame, let last {
+            let pause = Duration.microseconds(spent) * 1_000_000 / Self.repetitionRate
+            guard now >= last.at + pause else { return false }
+        }
         tries = isSame ? tries + 1 : 1
         last = (start, source, now)
+        spent = 0
         return true
+    }
+
+    /// So many bytes of a replay have left.
+    mutating func spend(_ bytes: Int) {
+        spent &+= bytes
     }
 }

@@ -17,7 +17,7 @@ extension Slot {
         if awaited == nil, isReplaying || replayGate.isUnderWay(rtt: session.roundTrip.smoothed, at: now) {
             return
         }
-        guard !layer.replay(to: self, at: now) else { return }
+        guard !layer.replay(to: self, at: now) || replayGate.isInVain else { return }
         layer.demandKeyFrame(at: now)
     }
 
@@ -91,6 +91,7 @@ extension Slot {
             packet.arrival = now
             packets.append(packet)
             replay?.spend(range.count)
+            replayGate.spend(range.count)
             replay?.isBetweenFrames = packet.marker
         }
         return .goesOn

@@ -39,20 +39,20 @@ final class TrackTap {
         case .keyFrame(_, let mayAsk):
             guard current !== layer else { return }
             current = layer
-            if !takeKeyFrame(of: layer, at: now), mayAsk { layer.demandKeyFrame(at: now) }
+            if !takeKeyFrame(of: layer, at: now), mayAsk { layer.demandKeyFrame(.beginning, at: now) }
         case .whole:
             guard current !== layer else { return awaited = nil }
             guard awaited !== layer else { return }
             guard layer.isVideo else { return current = layer }
             if takeCache(of: layer, at: now) { return }
             awaited = layer
-            layer.demandKeyFrame(at: now)
+            layer.demandKeyFrame(.beginning, at: now)
         }
     }
 
     /// The tap cannot go on without a key frame.
     func demandKeyFrame(at now: MonotonicTime) {
-        (awaited ?? current)?.demandKeyFrame(at: now)
+        (awaited ?? current)?.demandKeyFrame(.beginning, at: now)
     }
 
     // MARK: Packets
@@ -128,10 +128,11 @@ extension TrackLayer {
         UInt32(truncatingIfNeeded: epoch) &* UInt32(Track.layerLimit) &+ UInt32(truncatingIfNeeded: index)
     }
 
-    /// The packets that the cache holds, for somebody who begins now.
+    /// The packets that the cache holds, for somebody who begins now and would rather wait than decode a long past.
     func cachedGroup(at now: MonotonicTime) -> ClosedRange<Int64>? {
         guard let edge = cache.edge,
-            let start = cache.entry(in: history, isRepaired: true, at: now), start <= edge.sequenceNumber
+            let start = cache.entry(in: history, isRepaired: true, upTo: GOPCache.usualAge, at: now),
+            start <= edge.sequenceNumber
         else { return nil }
         return start...edge.sequenceNumber
     }

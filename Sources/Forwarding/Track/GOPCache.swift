@@ -6,7 +6,8 @@ import Wire
 ///
 /// Holds no packets. It says from where on the layer's `PacketHistory` keeps them, and whether a decoder could begin
 /// there now: who joins is sent the group at once, and nobody has to ask the publisher for a key frame. A group that
-/// gets too long or too large is let go, because what it takes to catch up with it is worse than one more key frame.
+/// gets too long or too large is let go, because what it takes to catch up with it is worse than one more key frame,
+/// as soon as the publisher may be asked for one.
 struct GOPCache {
     /// The newest packet: what a replay has to arrive at.
     struct Edge: Equatable {
@@ -17,8 +18,10 @@ struct GOPCache {
         var arrival: MonotonicTime
     }
 
-    /// A group that lasts longer is not replayed.
-    static let maximumAge = Duration.seconds(4)
+    /// A group that lasts longer is not replayed, unless the publisher may not be asked yet.
+    static let usualAge = Duration.seconds(4)
+    /// However long that is: what takes a viewer a second or more to catch up with.
+    static let maximumAge = Duration.seconds(20)
     /// Bytes that all layers of a track may keep, beyond what retransmission needs.
     static let maximumBytes = 4 << 20
     /// So long a viewer who was shown the past may ask for what it misses of it: as often as Chromium and Firefox do.
@@ -26,6 +29,11 @@ struct GOPCache {
     /// What is missing for longer is not expected any more.
     private static let repairTime = Duration.milliseconds(300)
 
+    /// How long a group may last.
+    ///
+    /// One that is cached longer than usual spares the publisher a key frame that would cost more of its bitrate than
+    /// viewers may take; see `KeyFrameRequester`.
+    private var longest = Self.usualAge
     /// The first packet of the key frame; nil while there is nothing to begin with.
     private(set) var start: Int64?
     private(set) var edge: Edge?
@@ -59,7 +67,7 @@ struct GOPCache {
         if let start, sequence > start { stored += 1 }
         if start != nil,
             !history.isKeeping || codec != packet.codec
-                || now > began + Self.maximumAge && now > neededUntil
+                || now > began + longest && now > neededUntil
         {
             flush(&history, at: now)
         }
@@ -78,9 +86,14 @@ struct GOPCache {
 
     /// Where a decoder can begin now, and reach the live edge from.
     ///
-    /// - Parameter isRepaired: whether what is missing may still come.
-    func entry(in history: borrowing PacketHistory, isRepaired: Bool, at now: MonotonicTime) -> Int64? {
-        guard let start, let edge, history.isKeeping, now <= began + Self.maximumAge else { return nil }
+    /// - Parameters:
+    ///   - isRepaired: whether what is missing may still come.
+    ///   - age: the group is of no use when it began longer ago; nil if any that may be replayed is.
+    func entry(
+        in history: borrowing PacketHistory, isRepaired: Bool, upTo age: Duration? = nil,
+        at now: MonotonicTime
+    ) -> Int64? {
+        guard let start, let edge, history.isKeeping, now <= began + (age ?? longest) else { return nil }
         if Int64(stored) > edge.sequenceNumber &- start { return start }
         guard isRepaired else { return nil }
         guard let found = history.firstGapFound(from: start) else { return start }
@@ -90,7 +103,12 @@ struct GOPCache {
     /// A viewer has just been sent some of the group, or is about to be.
     mutating func noteReplay(at now: MonotonicTime) {
         // However slow viewers are: the group does not stay for twice as long.
-        neededUntil = min(now + Self.farewell, began + Self.maximumAge + Self.maximumAge)
+        neededUntil = min(now + Self.farewell, began + longest + longest)
+    }
+
+    /// Another key frame for viewers' sake may be asked for so long after the latest one: until then the group will do.
+    mutating func last(for costInterval: Duration) {
+        longest = min(max(costInterval, Self.usualAge), Self.maximumAge)
     }
 
     /// Lets the group go; who wants to begin waits for the next key frame.

@@ -4,7 +4,8 @@ import Wire
 
 /// Whoever can ask a track's publisher for a key frame.
 protocol KeyFrameSource: AnyObject {
-    func keyFrameDemanded(of layer: Int, of track: TrackID, at now: MonotonicTime)
+    func keyFrameDemanded(
+        of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime)
 }
 
 /// One published audio or video source, and who watches it on this worker.
@@ -92,8 +93,8 @@ package final class Track {
         layers.removeAll()
     }
 
-    func keyFrameDemanded(of layer: Int, at now: MonotonicTime) {
-        owner?.keyFrameDemanded(of: layer, of: key.track, at: now)
+    func keyFrameDemanded(of layer: Int, for reason: KeyFrameRequester.Reason, at now: MonotonicTime) {
+        owner?.keyFrameDemanded(of: layer, of: key.track, for: reason, at: now)
     }
 
     // MARK: Slots
@@ -284,7 +285,9 @@ final class RemoteKeyFrameSource: KeyFrameSource {
         self.links = links
     }
 
-    func keyFrameDemanded(of layer: Int, of track: TrackID, at now: MonotonicTime) {
-        links.tell(.demandKeyFrame(track, layer: layer), to: worker)
+    func keyFrameDemanded(
+        of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
+    ) {
+        links.tell(.demandKeyFrame(track, layer: layer, reason), to: worker)
     }
 }

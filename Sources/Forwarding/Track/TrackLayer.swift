@@ -27,8 +27,10 @@ package final class TrackLayer {
     /// When a packet last told where temporal layers may be taken in.
     private var lastSwitchingPoint: MonotonicTime?
     private var rate = RateMeter()
-    /// Demands go on to another worker at most this often; nil before the first.
-    private var lastDemand: MonotonicTime?
+    /// The latest key frame's size, and when its last packet came; nil once it has been measured.
+    private var keyFrameCost: (bytes: Int, end: MonotonicTime)?
+    /// What last went on to who can ask for it, so that the same does not go on too often; nil before the first.
+    private var lastDemand: (reason: KeyFrameRequester.Reason, at: MonotonicTime)?
     /// Whether the sender has told how its time stamps relate to its clock.
     private(set) var hasSenderReport = false
     /// From the latest key frame with a dependency descriptor.
@@ -55,6 +57,8 @@ package final class TrackLayer {
     private var isUrgent = false
     private let fanOut: FanOut
 
+    /// Between two demands for the same reason, in nanoseconds.
+    private static let demandInterval: Int64 = 50_000_000
     /// What may wait: small enough for any history to hold it.
     private static let waitingLimit = 32 * 1_024
 
@@ -115,13 +119,14 @@ package final class TrackLayer {
         hasSenderReport = false
         epoch &+= 1
         startAnew()
-        if !awaiting.isEmpty { demandKeyFrame(at: now) }
+        if !awaiting.isEmpty { demandKeyFrame(.beginning, at: now) }
     }
 
     private func startAnew() {
         history.removeAll()
         waiting.removeAll(keepingCapacity: true)
         cache.reset()
+        keyFrameCost = nil
         lastSwitchingPoint = nil
         for slot in slots { letWait(slot) }
         slots.removeAll()
@@ -134,7 +139,7 @@ package final class TrackLayer {
         guard !replaying.isEmpty else { return }
         slots.removeAll { $0.isReplaying }
         for slot in replaying { letWait(slot) }
-        demandKeyFrame(at: now)
+        demandKeyFrame(.beginning, at: now)
     }
 
     /// Has `slot`, which this layer was being sent to, go on with its next entry point, unless it waits for another's.
@@ -152,7 +157,7 @@ package final class TrackLayer {
     func await(_ slot: Slot, at now: MonotonicTime) {
         guard !awaiting.contains(where: { $0 === slot }), !replay(to: slot, at: now) else { return }
         awaiting.append(slot)
-        demandKeyFrame(at: now)
+        demandKeyFrame(.beginning, at: now)
     }
 
     /// Begins to send `slot` what the cache holds, if that is of use to it.
@@ -176,7 +181,7 @@ package final class TrackLayer {
     func abandonReplay(to slot: Slot, at now: MonotonicTime) {
         remove(slot)
         letWait(slot)
-        demandKeyFrame(at: now)
+        demandKeyFrame(.beginning, at: now)
     }
 
     /// The packets that a viewer would begin with now, and how many bytes that is; nil if there is no such group.
@@ -208,13 +213,22 @@ package final class TrackLayer {
     /// The first packet of the group of pictures that the cache holds.
     var cachedStart: Int64? { cache.start }
 
-    /// - Parameter isForAll: packets were lost between publisher and server.
-    func demandKeyFrame(isForAll: Bool = false, at now: MonotonicTime) {
+    /// A viewer asks whom the cache does not answer, or not any more.
+    func demandKeyFrame(at now: MonotonicTime) {
+        let isCached = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now) != nil
+        demandKeyFrame(isCached ? .repetition : .beginning, at: now)
+    }
+
+    func demandKeyFrame(_ reason: KeyFrameRequester.Reason, at now: MonotonicTime) {
         guard isVideo else { return }
-        keyFrames.demand(isForAll: isForAll, at: now)
-        if let lastDemand, now.nanoseconds(since: lastDemand) < 50_000_000 { return }
-        lastDemand = now
-        track?.keyFrameDemanded(of: index, at: now)
+        keyFrames.demand(reason, at: now)
+        if let lastDemand, reason <= lastDemand.reason,
+            now.nanoseconds(since: lastDemand.at) < Self.demandInterval
+        {
+            return
+        }
+        lastDemand = (reason, now)
+        track?.keyFrameDemanded(of: index, for: reason, at: now)
     }
 
     func stopAwaiting(_ slot: Slot) {
@@ -246,7 +260,7 @@ package final class TrackLayer {
         }
         packet.captured =
             captured ?? clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
-        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(isForAll: true, at: now) }
+        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(.loss, at: now) }
         return note(&packet, bytes, at: now) ? packet : nil
     }
 
@@ -295,8 +309,19 @@ package final class TrackLayer {
         guard isVideo, isStored else { return isStored }
         let capacity = packet.isEntryPoint ? track?.cacheCapacity(of: self) ?? 0 : 0
         let keyFrameSize = cache.note(packet, size: bytes.count, in: &history, upTo: capacity, at: now)
-        if let keyFrameSize { keyFrames.measured(keyFrameSize, ofBitrate: rate.bitrate(at: now)) }
+        if let keyFrameSize { keyFrameCost = (keyFrameSize, now) }
+        measureKeyFrame(hasEnded: keyFrameSize != nil, at: now)
         return true
+    }
+
+    /// Learns what the latest key frame cost: at once, and again when it does not count as bitrate itself any more.
+    private func measureKeyFrame(hasEnded: Bool, at now: MonotonicTime) {
+        guard let cost = keyFrameCost else { return }
+        let isAlone = now > cost.end + RateMeter.window
+        guard hasEnded || isAlone else { return }
+        keyFrames.measured(cost.bytes, ofBitrate: rate.bitrate(at: now))
+        cache.last(for: keyFrames.costInterval)
+        if isAlone { keyFrameCost = nil }
     }
 
     private func extendPictureID(of packet: inout MediaPacket) {
@@ -489,7 +514,7 @@ package final class TrackLayer {
             packets.append(
                 .nack(NegativeAcknowledgement(senderSSRC: sender, mediaSSRC: ssrc, lost: lost)))
         }
-        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(isForAll: true, at: now) }
+        if stream?.takeKeyFrameDemand() == true { demandKeyFrame(.loss, at: now) }
         if let request = keyFrames.requestDue(at: now, rtt: rtt) {
             packets.append(request.packet(senderSSRC: sender, mediaSSRC: ssrc))
         }

@@ -132,9 +132,9 @@ extension Worker {
             programme.loseSource()
             forget(source.tracks, at: now)
             forgetIfEmpty(stream)
-        case .demandKeyFrame(let id, let layer):
+        case .demandKeyFrame(let id, let layer, let reason):
             guard let track = published[id], track.layers.indices.contains(layer) else { return }
-            track.layers[layer].demandKeyFrame(at: now)
+            track.layers[layer].demandKeyFrame(reason, at: now)
         case .subscribe(let id, let isSubscribed):
             guard let track = published[id] else { return }
             let isNew = isSubscribed && !track.isRelayed(to: sender)

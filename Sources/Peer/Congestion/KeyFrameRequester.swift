@@ -7,7 +7,7 @@ import Wire
 /// that arrives satisfies every demand made so far: a thousand joins cost the publisher no more than one. While
 /// demands keep coming faster than that, requests move further apart, because key frames take their bits from the
 /// pictures between them: one a second for an hour makes a picture visibly worse. For the same reason what viewers
-/// cause is bounded by what key frames of this source cost, as far as nobody has to wait for long.
+/// cause is bounded by what key frames of this source cost, as far as nobody has to wait for long who sees nothing.
 /// - Source: RFC 4585 §6.3.1 (PLI), RFC 5104 §4.3.1 (FIR; §4.3.1.2 for its sequence number).
 package struct KeyFrameRequester: Sendable {
     /// What to send to the publisher.
@@ -27,6 +27,16 @@ package struct KeyFrameRequester: Sendable {
         }
     }
 
+    /// Why somebody wants a key frame; the greatest reason decides how long it may take.
+    package enum Reason: Comparable, Sendable {
+        /// A viewer asks who could have, or has just been sent, all packets from the latest key frame on.
+        case repetition
+        /// Somebody has nothing to begin with.
+        case beginning
+        /// Packets were lost on the way here: everybody waits.
+        case loss
+    }
+
     package struct Limits: Equatable, Sendable {
         /// Between any two requests, whatever is demanded.
         package var minimumInterval = Duration.seconds(1)
@@ -39,8 +49,10 @@ package struct KeyFrameRequester: Sendable {
 
         /// Percent of the source's bitrate that key frames may take which viewers asked for.
         package var viewersShare = 2
-        /// No viewer waits longer than this for the sake of `viewersShare`.
-        package var maximumWait = Duration.seconds(4)
+        /// Nobody who has nothing to begin with waits longer than this for the sake of `viewersShare`.
+        package var maximumWait = Duration.seconds(2)
+        /// Nobody at all waits longer than this for its sake: of a screen that rests key frames are all there is.
+        package var maximumCostInterval = Duration.seconds(20)
 
         package init() {}
     }
@@ -50,14 +62,12 @@ package struct KeyFrameRequester: Sendable {
 
     private let kind: Kind
     private let limits: Limits
-    /// Somebody waits for a key frame.
-    private var isWanted = false
+    /// Why somebody waits for a key frame; nil while nobody does.
+    private var reason: Reason?
     /// The demand came before another request was allowed.
     private var isDeferred = false
-    /// It is not for a viewer's sake: packets were lost on the way here, and everybody waits.
-    private var isForAll = false
-    /// Between two key frames for viewers, by what the latest one cost.
-    private var costInterval = Duration.zero
+    /// How far apart key frames for viewers should be, by what the latest one cost.
+    package private(set) var costInterval = Duration.zero
     private var interval: Duration
     /// Requests sent since the last key frame.
     private var unanswered = 0
@@ -79,12 +89,14 @@ package struct KeyFrameRequester: Sendable {
     }
 
     /// A viewer, or the server itself, cannot go on without a key frame.
-    /// - Parameter isForAll: packets were lost on the way here; then the bound by cost is not for it.
-    package mutating func demand(isForAll: Bool = false, at now: MonotonicTime) {
+    package mutating func demand(_ reason: Reason, at now: MonotonicTime) {
         demandCount &+= 1
-        if isForAll { self.isForAll = true }
-        guard kind != .none, !isWanted else { return }
-        isWanted = true
+        guard kind != .none else { return }
+        if let known = self.reason {
+            self.reason = max(known, reason)
+            return
+        }
+        self.reason = reason
         isDeferred = now < notBefore ?? now
         if notBefore == nil { notBefore = now }
     }
@@ -92,8 +104,7 @@ package struct KeyFrameRequester: Sendable {
     /// Satisfies every demand made so far, also one that still waited for its request.
     package mutating func keyFrameArrived(at now: MonotonicTime) {
         keyFrameCount &+= 1
-        isWanted = false
-        isForAll = false
+        reason = nil
         if let lastRequest { notBefore = lastRequest + interval }
         unanswered = 0
     }
@@ -106,20 +117,23 @@ package struct KeyFrameRequester: Sendable {
         let bits = Int64(min(max(size, 0), 1 << 30)) * 8
         let allowed = Int64(min(max(bitrate, 1), 1 << 40)) * Int64(limits.viewersShare) / 100
         let milliseconds = bits * 1_000 / max(allowed, 1)
-        costInterval = min(.milliseconds(milliseconds), limits.maximumWait)
+        costInterval = min(.milliseconds(milliseconds), limits.maximumCostInterval)
     }
 
     /// Nobody waits any longer: the last viewer left.
     package mutating func cancel() {
-        isWanted = false
-        isForAll = false
+        reason = nil
     }
 
     /// When `requestDue` has to be called next; nil while nobody waits.
     package var deadline: MonotonicTime? {
-        guard isWanted, let notBefore else { return nil }
-        guard !isForAll, unanswered == 0, let lastRequest else { return notBefore }
-        return max(notBefore, lastRequest + costInterval)
+        guard let reason, let notBefore else { return nil }
+        guard unanswered == 0, let lastRequest else { return notBefore }
+        return switch reason {
+        case .loss: notBefore
+        case .beginning: max(notBefore, lastRequest + min(costInterval, limits.maximumWait))
+        case .repetition: max(notBefore, lastRequest + costInterval)
+        }
     }
 
     /// The request to send now, if one is due; once returned it counts as sent.

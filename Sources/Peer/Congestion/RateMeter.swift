@@ -7,6 +7,8 @@ package struct RateMeter: Sendable {
     /// A bucket is 2^26 ns long, so that finding one takes a shift.
     private static let bucketShift: Int64 = 26
     private static let bucketCount: Int64 = 16
+    /// What passed longer ago counts no more.
+    package static let window = Duration.nanoseconds(bucketCount << bucketShift)
 
     private var buckets = InlineArray<16, UInt32>(repeating: 0)
     /// Number of the bucket being filled; nil before the first packet.

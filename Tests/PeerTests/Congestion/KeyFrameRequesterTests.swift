@@ -18,7 +18,7 @@ import Wire
 
     @Test func `asks at once when the first viewer does`() {
         #expect(requester.deadline == nil)
-        requester.demand(at: at(10))
+        requester.demand(.beginning, at: at(10))
         #expect(requester.deadline == at(10))
         #expect(request(at: 9) == nil)
         #expect(request(at: 10) == .pictureLossIndication)
@@ -27,7 +27,7 @@ import Wire
 
     @Test func `asks once for a thousand viewers`() {
         for time in Int64(0)..<1_000 {
-            requester.demand(at: at(time))
+            requester.demand(.beginning, at: at(time))
             _ = request(at: time)
             if time == 120 { requester.keyFrameArrived(at: at(time)) }
         }
@@ -38,7 +38,7 @@ import Wire
     @Test func `asks less and less often while demands never end, however fast key frames come`() {
         var asked: [Int64] = []
         for time in Int64(0)...10_000 {
-            requester.demand(at: at(time))
+            requester.demand(.beginning, at: at(time))
             if request(at: time) != nil { asked.append(time) }
             if time % 100 == 50 { requester.keyFrameArrived(at: at(time)) }
         }
@@ -47,14 +47,14 @@ import Wire
 
     @Test func `asks at once again when demands have become rare`() {
         for time in Int64(0)...5_000 {
-            requester.demand(at: at(time))
+            requester.demand(.beginning, at: at(time))
             _ = request(at: time)
             if time % 100 == 50 { requester.keyFrameArrived(at: at(time)) }
         }
         requester.keyFrameArrived(at: at(5_001))
         var asked: [Int64] = []
         for time in stride(from: Int64(8_000), to: 20_000, by: 1_100) {
-            requester.demand(at: at(time))
+            requester.demand(.beginning, at: at(time))
             if request(at: time) != nil { asked.append(time) }
             requester.keyFrameArrived(at: at(time + 50))
         }
@@ -62,10 +62,10 @@ import Wire
     }
 
     @Test func `forgets a waiting demand when a key frame comes`() {
-        requester.demand(at: at(0))
+        requester.demand(.beginning, at: at(0))
         _ = request(at: 0)
         requester.keyFrameArrived(at: at(100))
-        requester.demand(at: at(200))
+        requester.demand(.beginning, at: at(200))
         #expect(requester.deadline == at(1_000))
         requester.keyFrameArrived(at: at(900))
         #expect(requester.deadline == nil)
@@ -74,46 +74,46 @@ import Wire
     }
 
     @Test func `repeats an unanswered request, less and less often`() {
-        requester.demand(at: at(0))
+        requester.demand(.beginning, at: at(0))
         #expect(requests(from: 0, to: 25_000) == [0, 1_000, 2_000, 4_000, 8_000, 16_000, 24_000])
     }
 
     @Test func `waits two round trips if they are long`() {
-        requester.demand(at: at(0))
+        requester.demand(.beginning, at: at(0))
         #expect(requests(from: 0, to: 10_000, rtt: .milliseconds(1_500)) == [0, 3_000, 9_000])
     }
 
     @Test func `begins with short waits again after a key frame`() {
-        requester.demand(at: at(0))
+        requester.demand(.beginning, at: at(0))
         _ = requests(from: 0, to: 10_000)
         requester.keyFrameArrived(at: at(10_000))
-        requester.demand(at: at(10_500))
+        requester.demand(.beginning, at: at(10_500))
         #expect(requests(from: 10_500, to: 13_000) == [10_500, 11_500, 12_500])
     }
 
     @Test func `stops when nobody waits any longer`() {
-        requester.demand(at: at(0))
+        requester.demand(.beginning, at: at(0))
         _ = request(at: 0)
         requester.cancel()
         #expect(requester.deadline == nil)
         #expect(requests(from: 0, to: 5_000) == [])
-        requester.demand(at: at(5_001))
+        requester.demand(.beginning, at: at(5_001))
         #expect(request(at: 5_001) != nil)
     }
 
     @Test func `uses FIR where there is no PLI, with one number for each wish`() {
         requester = KeyFrameRequester(pictureLossIndication: false, fullIntraRequest: true)
-        requester.demand(at: at(0))
+        requester.demand(.beginning, at: at(0))
         #expect(request(at: 0) == .fullIntraRequest(sequenceNumber: 1))
         #expect(request(at: 1_000) == .fullIntraRequest(sequenceNumber: 1))
         requester.keyFrameArrived(at: at(1_100))
-        requester.demand(at: at(5_000))
+        requester.demand(.beginning, at: at(5_000))
         #expect(request(at: 5_000) == .fullIntraRequest(sequenceNumber: 2))
     }
 
     @Test func `asks for nothing that was not negotiated`() {
         requester = KeyFrameRequester(pictureLossIndication: false, fullIntraRequest: false)
-        requester.demand(at: at(0))
+        requester.demand(.beginning, at: at(0))
         #expect(requester.deadline == nil)
         #expect(request(at: 10_000) == nil)
         #expect(requester.demandCount == 1)
@@ -121,10 +121,12 @@ import Wire
     }
 
     /// Demands without end, each answered 50 ms later.
-    private func requestsUnderDemand(for duration: Int64, isForAll: Bool = false) -> [Int64] {
+    private func requestsUnderDemand(for duration: Int64, _ reason: KeyFrameRequester.Reason = .beginning)
+        -> [Int64]
+    {
         var asked: [Int64] = []
         for time in Int64(0)...duration {
-            requester.demand(isForAll: isForAll, at: at(time))
+            requester.demand(reason, at: at(time))
             if request(at: time) != nil { asked.append(time) }
             if time - (asked.last ?? -1_000) == 50 { requester.keyFrameArrived(at: at(time)) }
         }
@@ -134,31 +136,55 @@ import Wire
     @Test func `lets viewers cost no more than two percent of the bitrate`() {
         // 9,375 bytes are 5 percent of a second at 1.5 Mbit/s.
         requester.measured(9_375, ofBitrate: 1_500_000)
-        let asked = requestsUnderDemand(for: 20_000)
+        let asked = requestsUnderDemand(for: 20_000, .repetition)
         for (earlier, later) in zip(asked, asked.dropFirst()) { #expect(later - earlier >= 2_500) }
         #expect(asked.count == 9)
     }
 
     @Test func `lets no viewer wait for long, whatever a key frame costs`() {
         requester.measured(.max, ofBitrate: 0)
-        #expect(requestsUnderDemand(for: 12_500) == [0, 4_000, 8_000, 12_000])
+        #expect(requestsUnderDemand(for: 6_500) == [0, 2_000, 4_000, 6_000])
         requester.measured(-5, ofBitrate: .max)
         requester.measured(0, ofBitrate: -1)
     }
 
+    @Test func `lets viewers who have the latest one wait for as long as it cost, and that is bounded, too`()
+    {
+        // A fifth of a second at 1.5 Mbit/s.
+        requester.measured(37_500, ofBitrate: 1_500_000)
+        #expect(requestsUnderDemand(for: 35_000, .repetition) == [0, 10_000, 20_000, 30_000])
+        requester = KeyFrameRequester(pictureLossIndication: true, fullIntraRequest: true)
+        requester.measured(.max, ofBitrate: 0)
+        #expect(requestsUnderDemand(for: 45_000, .repetition) == [0, 20_000, 40_000])
+    }
+
+    @Test func `goes by the one who can wait least`() {
+        requester.measured(37_500, ofBitrate: 1_500_000)
+        requester.demand(.repetition, at: at(0))
+        #expect(request(at: 0) != nil)
+        requester.keyFrameArrived(at: at(50))
+        requester.demand(.repetition, at: at(100))
+        #expect(requester.deadline == at(10_000))
+        requester.demand(.beginning, at: at(200))
+        requester.demand(.repetition, at: at(300))
+        #expect(requester.deadline == at(2_000))
+        requester.demand(.loss, at: at(400))
+        #expect(requester.deadline == at(1_000))
+    }
+
     @Test func `does not count the cost where everybody waits`() {
         requester.measured(100_000, ofBitrate: 1_500_000)
-        #expect(requestsUnderDemand(for: 4_000, isForAll: true) == [0, 1_000, 2_250, 3_813])
+        #expect(requestsUnderDemand(for: 4_000, .loss) == [0, 1_000, 2_250, 3_813])
         requester.keyFrameArrived(at: at(4_001))
-        requester.demand(at: at(4_100))
-        #expect(requester.deadline == at(7_813))
-        requester.demand(isForAll: true, at: at(4_200))
+        requester.demand(.beginning, at: at(4_100))
+        #expect(requester.deadline == at(5_813))
+        requester.demand(.loss, at: at(4_200))
         #expect(requester.deadline.map { $0 < at(6_000) } == true)
     }
 
     @Test func `repeats an unanswered request without regard to cost`() {
         requester.measured(100_000, ofBitrate: 1_500_000)
-        requester.demand(at: at(0))
+        requester.demand(.beginning, at: at(0))
         #expect(requests(from: 0, to: 3_000) == [0, 1_000, 2_000])
     }
 
@@ -181,7 +207,7 @@ import Wire
             now += Int64.random(in: 0...400, using: &random)
             switch Int.random(in: 0..<10, using: &random) {
             case 0..<5:
-                requester.demand(at: at(now))
+                requester.demand(.beginning, at: at(now))
                 isOwed = true
             case 5:
                 requester.keyFrameArrived(at: at(now))
