@@ -298,6 +298,45 @@ def test_a_story_that_was_left_without_a_connection_is_returned_to(page) -> None
     assert page.evaluate("() => feed.current.id") == "s3"
 
 
+def test_a_new_order_is_read_and_counts_for_what_lies_ahead(page) -> None:
+    page.evaluate("() => { Math.random = () => 0; }")
+    begin(page)
+    page.evaluate("""() => {
+        sockets[0].dispatchEvent(new Event('open'));
+        sockets[0].say({type: 'snapshot', version: 1, count: 4, items: []});
+        peers[0].open();
+        peers[0].slots(['s1', 'full'], ['s2', 'preview']);
+    }""")
+    page.wait_for("() => requests.filter(request => request.startsWith('GET /v1/feed?')).length === 2")
+    order = "() => feed.stories.map(({id}) => id).join(' ')"
+    assert page.evaluate(order) == "s1 s2 s3 s4"
+    page.evaluate("""() => {
+        live = ['s4', 's3', 's6', 's2', 's1', 's5'];
+        requests.length = 0;
+        for (const version of [2, 3, 4]) sockets[0].say({type: 'change', version, reordered: true});
+    }""")
+    page.wait_for(f"() => ({order})() === 's1 s2 s4 s3 s6 s5'", what="what lies ahead is in the new order")
+    # Once for three messages, and no more than there is to arrange.
+    assert page.evaluate("() => requests") == ["GET /v1/feed?limit=100"]
+    assert page.evaluate("() => [feed.current.id, turns, peers[0].control.said]") == ["s1", [" s1 forward jump"], []]
+    watched = page.evaluate("() => sockets[0].sent.flatMap(({streams = []}) => streams)")
+    assert {"s5", "s6"} <= set(watched)
+
+
+def test_no_order_is_read_by_a_feed_that_was_stopped(page) -> None:
+    begin(page)
+    assert page.evaluate("""async () => {
+        const timers = [], set = setTimeout;
+        globalThis.setTimeout = (action, time) => (timers.push(time), set(action, time));
+        sockets[0].say({type: 'change', version: 2, reordered: true});
+        const spread = timers.at(-1);
+        feed.stop();
+        requests.length = 0;
+        await new Promise(resolve => set(resolve, spread + 50));
+        return [spread >= 0 && spread <= 3000, requests];
+    }""") == [True, []]
+
+
 def test_another_place_takes_over_and_gives_back(page) -> None:
     begin(page)
     page.evaluate("""() => {

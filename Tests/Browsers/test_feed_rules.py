@@ -148,6 +148,48 @@ def test_what_is_in_view_does_not_move(chromium: Browser, server: Server) -> Non
     ]
 
 
+def test_a_new_order_counts_for_what_lies_ahead(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz") as page:
+        answers = page.evaluate(LIST, [
+            ["append", stories("a b c d e f")], ["arrange", stories("f e d c b a")], ["?"],
+            # Passed, in view, and next: d and c and b stay.
+            ["current", "e"], ["arrange", stories("a b c d e f n1")], ["?"],
+            # What was not read goes on behind what was.
+            ["current", "f"], ["arrange", stories("n2 c e b")], ["?"],
+            ["current", "a"], ["arrange", stories("e a")], ["?"], ["arrange", []], ["?"],
+        ])
+    assert answers == [
+        "f e d c b a", "f e d a b c n1", "f e n2 c b d a n1", "f e n2 c b d a n1", "f e n2 c b d a n1",
+    ]
+
+
+def test_any_order_keeps_every_story_once(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz") as page:
+        broken = page.evaluate(
+            """async () => {
+                const {StoryList} = await import('/assets/feed/list.js');
+                let seed = 7;
+                const below = count => (seed = (seed * 48271) % 2147483647) % count;
+                for (let round = 0; round < 300; round++) {
+                    const list = new StoryList(), count = 1 + below(40);
+                    list.append(Array.from({length: count}, (_, n) => ({id: `s${n}`})));
+                    if (below(4)) list.current = `s${below(count)}`;
+                    const before = list.stories.map(({id}) => id), fixed = list.index < 0 ? 0 : list.index + 2;
+                    const order = Array.from({length: below(60)}, () => ({id: `s${below(60)}`}));
+                    list.arrange(order);
+                    const after = list.stories.map(({id}) => id);
+                    const names = new Set([...before, ...order.map(({id}) => id)]);
+                    const wanted = [...new Set(order.map(({id}) => id))].filter(id => !before.slice(0, fixed).includes(id));
+                    const isRight = after.length === names.size && new Set(after).size === names.size
+                        && before.slice(0, fixed).every((id, n) => after[n] === id)
+                        && wanted.every((id, n) => after[Math.min(fixed, before.length) + n] === id);
+                    if (!isRight) return [round, before, list.current, order.map(({id}) => id), after];
+                }
+                return null;
+            }""")
+    assert broken is None
+
+
 def test_the_list_is_bounded(chromium: Browser, server: Server) -> None:
     with chromium.open(server.origin + "/healthz") as page:
         length, has_current, first = page.evaluate(

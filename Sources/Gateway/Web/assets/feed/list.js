@@ -124,6 +124,21 @@ export class StoryList {
     this.#order.splice(this.#placeBehind(after), 0, id);
   }
 
+  /**
+   * The server's order is another one. What lies ahead is put in it; what it does not name follows, as it stood.
+   * @param {Story[]} stories
+   */
+  arrange(stories) {
+    const order = new Set(this.#order.slice(0, this.#firstFree()));
+    for (const story of stories) {
+      if (!this.#update(story)) this.#stories.set(story.id, pick(story));
+      order.add(story.id);
+    }
+    for (const id of this.#order) order.add(id);
+    this.#order = [...order];
+    this.#trim();
+  }
+
   /** The first place that may change: behind the story that comes next. */
   #firstFree() {
     return this.index < 0 ? 0 : Math.min(this.index + 2, this.#order.length);

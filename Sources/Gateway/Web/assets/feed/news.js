@@ -4,12 +4,14 @@
 
 import { FeedFollower } from "./follower.js";
 import { StoryList } from "./list.js";
-import { FeedReader } from "./reader.js";
+import { BEYOND, FeedReader } from "./reader.js";
 
 /** Stories read ahead of where the viewer is. */
 const READ_AHEAD = 6;
 /** A page of the list that could not be had is asked for again after this time, in milliseconds. */
 const RETRY_MS = 2000;
+/** A new order is read within this time, in milliseconds: not by all viewers at once. */
+const SPREAD_MS = 3000;
 
 /** @typedef {import("./list.js").Story} Story */
 
@@ -23,6 +25,8 @@ export class FeedNews extends EventTarget {
   #isOn = false;
   /** @type {number | undefined} */
   #retry;
+  /** @type {number | undefined} */
+  #reordering;
 
   /**
    * @param {string} origin
@@ -54,6 +58,8 @@ export class FeedNews extends EventTarget {
     this.#isOn = false;
     clearTimeout(this.#retry);
     this.#retry = undefined;
+    clearTimeout(this.#reordering);
+    this.#reordering = undefined;
     this.follower.stop();
   }
 
@@ -115,11 +121,8 @@ export class FeedNews extends EventTarget {
     this.#changed();
   }
 
-  /**
-   * A change without names, `reordered`, is none for us: who reads on does so in the order that was there when they began.
-   * @param {any} change
-   */
-  #take({ added = [], ended = [], moved = [], viewers = {}, edited = [], previews = {} }) {
+  /** @param {any} change */
+  #take({ added = [], ended = [], moved = [], viewers = {}, edited = [], previews = {}, reordered = false }) {
     const { list, reader } = this;
     for (const { item, after } of added) {
       // What stands behind a story that was not read yet comes with its page.
@@ -132,6 +135,25 @@ export class FeedNews extends EventTarget {
     for (const item of edited) list.edit(item.id, item);
     for (const [id, preview] of Object.entries(previews)) list.edit(id, { preview });
     reader.count = Math.max(0, reader.count + added.length - ended.length);
+    if (reordered) this.#expectOrder();
+  }
+
+  /** More moved at once than is named: the order is read, once for all that is told meanwhile. */
+  #expectOrder() {
+    this.#reordering ??= setTimeout(async () => {
+      this.#reordering = undefined;
+      // The first page has not come yet, or a page is on its way that continues the order of before.
+      if (!this.reader.hasRead || this.reader.isBusy) return this.#isOn && this.#expectOrder();
+      const stories = await this.reader.readAnew(this.list.length);
+      if (stories && this.#isOn) this.#arrange(stories);
+    }, Math.random() * SPREAD_MS);
+  }
+
+  /** @param {Story[]} stories */
+  #arrange(stories) {
+    this.list.arrange(stories);
+    this.follower.watch(stories.map(({ id }) => id));
+    this.#changed();
   }
 
   /** @param {string} id */
@@ -140,15 +162,13 @@ export class FeedNews extends EventTarget {
     else this.forget(id);
   }
 
-  /** After news were missed: what is not live any more goes, what is new comes. */
+  /** After news were missed: what is not live any more goes, what is new comes, and all is in its order. */
   async verify() {
     const known = this.list.stories.map(({ id }) => id);
-    const live = await this.reader.readAnew(known.length);
+    const live = await this.reader.readAnew(known.length + BEYOND);
     if (!live || !this.#isOn) return;
     const ids = new Set(live.map(({ id }) => id));
     if (this.reader.reachesBeyond(known.length)) for (const id of known) if (!ids.has(id)) this.#end(id);
-    this.list.append(live);
-    this.follower.watch([...ids]);
-    this.#changed();
+    this.#arrange(live);
   }
 }

@@ -8,6 +8,8 @@ import { SignallingError } from "../session.js";
 const PAGE = 20;
 /** The most that a page may have. */
 const LARGEST_PAGE = 100;
+/** Stories read beyond those that are known, to tell what has ended from what has moved. */
+export const BEYOND = LARGEST_PAGE;
 /** Pages read at once to find out what is still live. */
 const PAGES_ANEW = 5;
 
@@ -57,7 +59,7 @@ export class FeedReader {
   }
 
   /**
-   * The list's head as it is now, at least so many if there are so many.
+   * The list's head as it is now, at least so many if there are so many. What is read next follows on it.
    * @param {number} count
    * @returns {Promise<Story[] | null>}
    */
@@ -72,7 +74,7 @@ export class FeedReader {
         items.push(...answer.items);
         cursor = answer.next;
         this.isWhole = answer.last;
-        if (answer.last || items.length >= count + LARGEST_PAGE) break;
+        if (answer.last || items.length >= count) break;
       }
     } catch {
       return null;
@@ -87,7 +89,7 @@ export class FeedReader {
    * @param {number} count
    */
   reachesBeyond(count) {
-    return this.isWhole || this.#readAnew >= count + LARGEST_PAGE;
+    return this.isWhole || this.#readAnew >= count + BEYOND;
   }
 
   /**
