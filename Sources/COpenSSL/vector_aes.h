@@ -1,6 +1,5 @@
 // AES by AVX-512 and VAES, four blocks in a register: what counter mode and GCM share. For C files of this target only.
 #pragma once
-#include <cpuid.h>
 #include <immintrin.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -12,22 +11,14 @@ enum {
     most_rounds = 14,
 };
 
+/// First what is read: with a key of 16 bytes, the first 192.
 typedef struct {
-    __m128i round_keys[most_rounds + 1];
     int rounds;
+    __m128i round_keys[most_rounds + 1];
 } vector_aes;
 
-static inline int vector_aes_is_usable(void) {
-    unsigned a, b, c, d;
-    // The compiler's own check also asks whether the system saves the registers.
-    if (!__builtin_cpu_supports("avx512f") || !__builtin_cpu_supports("avx512bw")
-        || !__builtin_cpu_supports("avx512vl") || !__builtin_cpu_supports("avx512dq")
-        || !__builtin_cpu_supports("aes") || !__builtin_cpu_supports("pclmul"))
-        return 0;
-    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d)) return 0;
-    const unsigned vaes = 1u << 9, vpclmulqdq = 1u << 10;
-    return (c & vaes) && (c & vpclmulqdq);
-}
+/// Whether the processor has all that `FAST` names.
+int vector_aes_is_usable(void);
 
 // MARK: Keys
 

@@ -51,6 +51,8 @@ package struct PendingTag {
 
 /// Packets in one stretch of memory whose tags are made together.
 package struct TagGroup: ~Copyable {
+    private static let capacity = 16
+
     private var jobs: InlineArray<16, rostrum_sha1_tag> = .init(repeating: rostrum_sha1_tag())
     private var count = 0
     /// Where the last of the packets ends.
@@ -59,13 +61,14 @@ package struct TagGroup: ~Copyable {
     package init() {}
 
     package var isEmpty: Bool { count == 0 }
-    package var isFull: Bool { count == jobs.count }
+    package var isFull: Bool { count == Self.capacity }
 
     /// - Parameter offset: where the packet stands.
     package mutating func append(_ tag: PendingTag, at offset: Int) {
         guard !isFull else { return assertionFailure("a full group of tags was not completed") }
-        jobs[count] = tag.job
-        jobs[count].offset = UInt32(truncatingIfNeeded: offset)
+        var job = tag.job
+        job.offset = UInt32(truncatingIfNeeded: offset)
+        jobs[count] = job
         count &+= 1
         end = max(end, offset &+ Int(tag.job.length) &+ Int(ROSTRUM_SHA1_80_TAG))
     }

@@ -34,7 +34,7 @@ enum SRTPPurpose {
 
     /// What sealing reads of the key; nil until there is one.
     var cacheHint: CacheHint? {
-        if let sealer = keys.sealer { return CacheHint(address: UInt(bitPattern: sealer), bytes: 768) }
+        if let sealer = keys.sealer { return CacheHint(address: UInt(bitPattern: sealer), bytes: 512) }
         if let stream = keys.stream { return CacheHint(address: UInt(bitPattern: stream), bytes: 192) }
         return keys.cipher.map { CacheHint(address: UInt(bitPattern: $0), bytes: 192) }
     }
