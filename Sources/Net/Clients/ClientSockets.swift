@@ -5,13 +5,16 @@ import CLinux
 /// clients apart by address.
 ///
 /// Belongs to one thread. Sockets are known by tokens of the owner's choice; each one's buffer in the kernel is its
-/// own, so that none overflows because of another.
+/// own, so that none overflows because of another. Datagram sockets are watched, or looked at in turns.
 package final class ClientSockets {
     private let poll: Int32
     private var sockets: [Int: DatagramSocket] = [:]
     private var streams: [Int: TCPConnection] = [:]
     private var input = [UInt8](repeating: 0, count: 64 << 10)
     private var tokens = [UInt32](repeating: 0, count: 128)
+    /// The datagram sockets while they are looked at; nil while they are watched.
+    private var round: SocketRound?
+    private var ready: [UInt32] = []
 
     init(waker: Waker) throws(NetError) {
         poll = clinux_poll_open()
@@ -40,7 +43,11 @@ package final class ClientSockets {
         else { return false }
         switch socket {
         case .datagram(let socket):
-            guard clinux_poll_watch_edges(poll, socket.descriptor, number) == 0 else { return false }
+            if isWatching {
+                guard clinux_poll_watch_edges(poll, socket.descriptor, number) == 0 else { return false }
+            } else {
+                round?.append(socket.descriptor, token: number)
+            }
             sockets[token] = socket
         case .stream(let socket):
             guard clinux_poll_watch_edges(poll, socket.connection.descriptor, number) == 0 else {
@@ -68,7 +75,11 @@ package final class ClientSockets {
             return 0
         }
         guard let socket = sockets.removeValue(forKey: token) else { return 0 }
-        _ = clinux_poll_forget(poll, socket.descriptor)
+        if isWatching {
+            _ = clinux_poll_forget(poll, socket.descriptor)
+        } else {
+            round?.remove(token: UInt32(token))
+        }
         return socket.droppedByKernel
     }
 
@@ -92,6 +103,44 @@ package final class ClientSockets {
             // What is closed stays silent, as a network that is down; ICE notices.
             guard count > 0, stream.take(input[..<count], { visit(&$0, stream.address) }) else { return }
         }
+    }
+
+    /// Whether `wait` tells of datagram sockets; else `look` does.
+    var isWatching: Bool { round == nil }
+
+    /// Lets datagram sockets be looked at from now on.
+    func stopWatching() {
+        guard isWatching else { return }
+        var round = SocketRound()
+        for (token, socket) in sockets {
+            _ = clinux_poll_forget(poll, socket.descriptor)
+            round.append(socket.descriptor, token: UInt32(token))
+        }
+        self.round = round
+    }
+
+    /// Lets `wait` tell of datagram sockets again, also of what came before and was not read.
+    ///
+    /// If the kernel refuses one of them, all are looked at as before.
+    func startWatching() {
+        guard !isWatching else { return }
+        let isWatched = sockets.allSatisfy { token, socket in
+            clinux_poll_watch_edges(poll, socket.descriptor, UInt32(token)) == 0
+        }
+        if isWatched {
+            round = nil
+        } else {
+            for socket in sockets.values { _ = clinux_poll_forget(poll, socket.descriptor) }
+        }
+    }
+
+    /// Looks at some of the datagram sockets, the next ones each time.
+    /// - Parameter visit: called with the token of each that has something to read.
+    /// - Returns: whether that was the end of a round over all of them.
+    func look(_ visit: (Int) -> Void) -> Bool {
+        guard let isOver = round?.look(into: &ready) else { return true }
+        for token in ready { visit(Int(token)) }
+        return isOver
     }
 
     /// Waits for something to read.

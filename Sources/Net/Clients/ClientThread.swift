@@ -48,8 +48,17 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
     ///   - name: of the thread; at most 15 bytes are kept.
     ///   - cpu: the only CPU it may run on; nil for any.
     ///   - coalesces: whether its sockets will have UDP_GRO on.
-    package init(
+    package convenience init(
         name: String, cpu: Int?, coalesces: Bool,
+        makeHandler: @escaping @Sendable (ClientStart) -> Handler
+    ) throws(NetError) {
+        try self.init(
+            name: name, cpu: cpu, coalesces: coalesces, limits: LoadGauge.Limits(), makeHandler: makeHandler)
+    }
+
+    /// - Parameter limits: what is load.
+    init(
+        name: String, cpu: Int?, coalesces: Bool, limits: LoadGauge.Limits,
         makeHandler: @escaping @Sendable (ClientStart) -> Handler
     ) throws(NetError) {
         let waker = try Waker()
@@ -60,7 +69,7 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
             // Without an epoll instance there is nothing to wait with; commands then find a full mailbox.
             guard let sockets = try? ClientSockets(waker: waker) else { return mailbox.close() }
             var loop = ClientLoop<Handler>(
-                waker: waker, mailbox: mailbox, sockets: sockets, coalesces: coalesces,
+                waker: waker, mailbox: mailbox, sockets: sockets, coalesces: coalesces, limits: limits,
                 makeHandler: makeHandler)
             loop.run()
         }
@@ -98,11 +107,8 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
 private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
     /// How long to wait when a handler does not move a deadline that has passed.
     private static var stalledDeadline: Int64 { 1_000_000 }
-    /// Longest rest between two rounds under load, in nanoseconds; see `rest`.
-    private static var longestRest: Int64 { 500_000 }
-    /// From so many datagrams a second on a thread rests.
-    private static var restingRate: Int64 { 20_000 }
-    private static var rateWindow: Int64 { 50_000_000 }
+    /// Between two rounds over all sockets under load, in nanoseconds: so late may an answer be.
+    private static var pause: Int64 { 1_000_000 }
 
     private let waker: Waker
     private let mailbox: Mailbox<Handler.Command>
@@ -111,56 +117,53 @@ private struct ClientLoop<Handler: ClientHandler & ~Copyable>: ~Copyable {
     private var received = TrafficCounters()
     private var handler: Handler
     private var commands: [Handler.Command] = []
-    private var windowStart = MonotonicClock.now()
-    private var windowDatagrams: UInt64 = 0
-    private var isUnderLoad = false
+    private var gauge: LoadGauge
+    /// When sockets that are not watched are looked at next.
+    private var nextLook = MonotonicTime.zero
 
     init(
         waker: Waker, mailbox: Mailbox<Handler.Command>, sockets: ClientSockets, coalesces: Bool,
-        makeHandler: @Sendable (ClientStart) -> Handler
+        limits: LoadGauge.Limits, makeHandler: @Sendable (ClientStart) -> Handler
     ) {
         self.waker = waker
         self.mailbox = mailbox
         self.sockets = sockets
         arrivals = ReceiveBatch(coalesces: coalesces)
-        handler = makeHandler(
-            ClientStart(sockets: sockets, buffer: DirectSinkBuffer(), now: MonotonicClock.now()))
+        let now = MonotonicClock.now()
+        gauge = LoadGauge(limits, at: now)
+        handler = makeHandler(ClientStart(sockets: sockets, buffer: DirectSinkBuffer(), now: now))
     }
 
     mutating func run() {
         var isOpen = true
         while isOpen {
-            let isAwake = sockets.wait(nanoseconds: patience(at: MonotonicClock.now())) { token in
-                read(token)
-            }
+            let limit = sockets.isWatching ? patience(at: MonotonicClock.now()) : 0
+            let isAwake = sockets.wait(nanoseconds: limit) { token in read(token) }
+            if !sockets.isWatching { look() }
             if isAwake { isOpen = takeCommands() }
             let now = MonotonicClock.now()
             if let deadline = handler.deadline, deadline <= now { handler.advance(to: now) }
             noteLoad(at: now)
-            if isUnderLoad, isOpen { rest() }
+            if !sockets.isWatching, isOpen { rest() }
         }
         handler.stop(at: MonotonicClock.now())
     }
 
+    /// Under load nobody is called for each datagram; see `SocketRound`.
     private mutating func noteLoad(at now: MonotonicTime) {
-        let elapsed = now.nanoseconds(since: windowStart)
-        guard elapsed >= Self.rateWindow else { return }
-        let datagrams = Int64(clamping: received.datagramsIn &- windowDatagrams)
-        isUnderLoad = datagrams > elapsed / 1_000_000 * Self.restingRate / 1_000
-        windowStart = now
-        windowDatagrams = received.datagramsIn
+        gauge.note(datagrams: received.datagramsIn, at: now)
+        if gauge.isUnderLoad { sockets.stopWatching() } else { sockets.startWatching() }
     }
 
-    /// Lets more datagrams come before the next round.
-    ///
-    /// Who waits on sockets is woken for each datagram, and on one machine the sender pays for that: half a
-    /// microsecond and more of a server's time for each message, which no client elsewhere costs it.
+    private mutating func look() {
+        guard nextLook <= MonotonicClock.now(), sockets.look({ token in read(token) }) else { return }
+        nextLook = MonotonicClock.now().advanced(byNanoseconds: Self.pause)
+    }
+
+    /// Lets more datagrams come before the next round; latency is told by the kernel's stamps, and does not suffer.
     private func rest() {
-        var nanoseconds = Self.longestRest
-        if let deadline = handler.deadline {
-            nanoseconds = min(nanoseconds, deadline.nanoseconds(since: MonotonicClock.now()))
-        }
-        MonotonicClock.sleep(nanoseconds: nanoseconds)
+        let end = min(nextLook, handler.deadline ?? .distantFuture)
+        MonotonicClock.sleep(nanoseconds: end.nanoseconds(since: MonotonicClock.now()))
     }
 
     private func patience(at now: MonotonicTime) -> Int64? {
