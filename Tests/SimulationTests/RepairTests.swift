@@ -74,6 +74,8 @@ import Wire
         var scene = try Self(seed: 62, codec: .vp8)
         var settings = SyntheticVideo.Settings()
         settings.bitrate = 2_000_000
+        // Cheap, so that the group need not last longer than usual to spare the publisher another one.
+        settings.keyFrameRatio = 1
         var random = SeededGenerator(seed: 62)
         var video = SyntheticVideo(settings, using: &random)
         scene.viewer.dropsVideo = { $0 % 100 == 7 }
