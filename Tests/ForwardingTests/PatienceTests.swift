@@ -38,13 +38,6 @@ import Testing
         #expect(patience.longestWait(at: now) == Patience.longest)
     }
 
-    @Test
-    func `of sound is longer than that of pictures, and below 8 ms unless the worker is near its limit`() {
-        #expect(Patience.ofSound(0) == 0)
-        #expect(Patience.ofSound(Patience.usual) > Patience.burstInterval + FrameSpan.gap)
-        #expect(Patience.ofSound(Patience.usual) < 8_000_000)
-    }
-
     @Test mutating func `ends with the load`() {
         send(100_000)
         now = now.advanced(byNanoseconds: 150_000_000)

@@ -390,7 +390,7 @@ package final class TrackLayer {
     func dueTime(after longestWait: Int64) -> MonotonicTime {
         isVideo
             ? span.dueTime(since: waitingSince, longestWait: longestWait)
-            : waitingSince.advanced(byNanoseconds: Patience.ofSound(longestWait))
+            : waitingSince.advanced(byNanoseconds: longestWait)
     }
 
     /// Sends what waits to every slot, without company.

@@ -44,14 +44,6 @@ struct Patience {
         Int64(min(max(rate - low, 0), high - low) * 1_000 / (high - low))
     }
 
-    /// How long sound waits where pictures wait so many nanoseconds.
-    ///
-    /// A quarter longer, because alone it is a message of its own. Sound that waits for longer than that finds few more
-    /// pictures to go along with, and is the latest of all packets.
-    static func ofSound(_ longestWait: Int64) -> Int64 {
-        longestWait + longestWait / 4
-    }
-
     private mutating func advance(to now: MonotonicTime) {
         let current = now.nanoseconds >> Self.windowShift
         guard current != window else { return }
