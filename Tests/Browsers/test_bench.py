@@ -144,7 +144,7 @@ def test_publish_and_play_apart(server: Server, stream: str) -> None:
         assert publisher.stderr is not None
         assert "1 publishing to" in publisher.stderr.readline()
         # The second three join a group of pictures older than the server keeps, and so have to ask.
-        for duration in ("5s", "2s"):
+        for duration in ("16s", "2s"):
             report = measure("play", server.origin, stream, "--viewers", "3", "--nack", "--duration", duration)
             check_viewers(report, 3)
             assert report.get("publishing") is None
