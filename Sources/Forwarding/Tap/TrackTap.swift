@@ -127,15 +127,6 @@ extension TrackLayer {
     var tapEpoch: UInt32 {
         UInt32(truncatingIfNeeded: epoch) &* UInt32(Track.layerLimit) &+ UInt32(truncatingIfNeeded: index)
     }
-
-    /// The packets that the cache holds, for somebody who begins now and would rather wait than decode a long past.
-    func cachedGroup(at now: MonotonicTime) -> ClosedRange<Int64>? {
-        guard let edge = cache.edge,
-            let start = cache.entry(in: history, isRepaired: true, upTo: GOPCache.usualAge, at: now),
-            start <= edge.sequenceNumber
-        else { return nil }
-        return start...edge.sequenceNumber
-    }
 }
 
 extension Worker {

@@ -11,8 +11,8 @@ package final class TrackLayer {
     /// The RID of a simulcast layer; nil where there is only one, and on workers that the track is relayed to.
     package let rid: String?
     package let reader: PacketReader
-    private let plan: SourcePlan
-    private weak var track: Track?
+    let plan: SourcePlan
+    private(set) weak var track: Track?
     /// Counts how often the source started anew.
     private(set) var epoch = 0
     /// Reception state; nil until the first packet, and on workers that the track is relayed to.
@@ -183,35 +183,6 @@ package final class TrackLayer {
         letWait(slot)
         demandKeyFrame(.beginning, at: now)
     }
-
-    /// The packets that a viewer would begin with now, and how many bytes that is; nil if there is no such group.
-    func group(at now: MonotonicTime) -> (range: ClosedRange<Int64>, bytes: Int)? {
-        guard isVideo, let newest = history.newest,
-            let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now), start <= newest
-        else { return nil }
-        var bytes = 0
-        for number in start...newest { bytes += history.range(of: number)?.count ?? 0 }
-        return (start...newest, bytes)
-    }
-
-    /// Sends packets that came before to a worker that has a copy from now on.
-    func relayPast(_ range: ClosedRange<Int64>, isLast: Bool, to worker: Int, over links: WorkerLinks) {
-        guard let track else { return }
-        let storage = history.storage
-        for number in range {
-            guard let place = history.range(of: number), let arrival = history.arrival(of: number) else {
-                continue
-            }
-            var packet = RelayedPacket(
-                track: track.key.track, layer: index, epoch: epoch, sequenceNumber: number,
-                captured: number == cache.edge?.sequenceNumber ? cache.edge?.captured : nil)
-            packet.past = RelayedPacket.Past(arrival: arrival, isLast: isLast && number == range.upperBound)
-            links.relay(packet, storage.span.extracting(place), to: worker)
-        }
-    }
-
-    /// The first packet of the group of pictures that the cache holds.
-    var cachedStart: Int64? { cache.start }
 
     /// A viewer asks whom the cache does not answer, or not any more.
     func demandKeyFrame(at now: MonotonicTime) {

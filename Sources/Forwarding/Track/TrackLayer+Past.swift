@@ -1,0 +1,44 @@
+import Base
+import Peer
+import Wire
+
+/// What a layer has of its past, for those who come now: viewers, taps and other workers.
+extension TrackLayer {
+    /// The packets that a viewer would begin with now, and how many bytes that is; nil if there is no such group.
+    func group(at now: MonotonicTime) -> (range: ClosedRange<Int64>, bytes: Int)? {
+        guard isVideo, let newest = history.newest,
+            let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now), start <= newest
+        else { return nil }
+        var bytes = 0
+        for number in start...newest { bytes += history.range(of: number)?.count ?? 0 }
+        return (start...newest, bytes)
+    }
+
+    /// Sends packets that came before to a worker that has a copy from now on.
+    func relayPast(_ range: ClosedRange<Int64>, isLast: Bool, to worker: Int, over links: WorkerLinks) {
+        guard let track else { return }
+        let storage = history.storage
+        for number in range {
+            guard let place = history.range(of: number), let arrival = history.arrival(of: number) else {
+                continue
+            }
+            var packet = RelayedPacket(
+                track: track.key.track, layer: index, epoch: epoch, sequenceNumber: number,
+                captured: number == cache.edge?.sequenceNumber ? cache.edge?.captured : nil)
+            packet.past = RelayedPacket.Past(arrival: arrival, isLast: isLast && number == range.upperBound)
+            links.relay(packet, storage.span.extracting(place), to: worker)
+        }
+    }
+
+    /// The first packet of the group of pictures that the cache holds.
+    var cachedStart: Int64? { cache.start }
+
+    /// The packets that the cache holds, for somebody who begins now and would rather wait than decode a long past.
+    func cachedGroup(at now: MonotonicTime) -> ClosedRange<Int64>? {
+        guard let edge = cache.edge,
+            let start = cache.entry(in: history, isRepaired: true, upTo: GOPCache.usualAge, at: now),
+            start <= edge.sequenceNumber
+        else { return nil }
+        return start...edge.sequenceNumber
+    }
+}
