@@ -21,7 +21,7 @@ struct GOPCache {
     /// A group that lasts longer is not replayed, unless the publisher may not be asked yet.
     static let usualAge = Duration.seconds(4)
     /// However long that is: what takes a viewer a second or more to catch up with.
-    static let maximumAge = Duration.seconds(20)
+    static let maximumAge = KeyFrameRequester.Limits().maximumCostInterval
     /// Bytes that all layers of a track may keep, beyond what retransmission needs.
     static let maximumBytes = 4 << 20
     /// So long a viewer who was shown the past may ask for what it misses of it: as often as Chromium and Firefox do.
