@@ -44,10 +44,10 @@ def slow(start: tuple[int, int], end: tuple[int, int], lift: bool = True) -> lis
     return [*steps, ["m", 1300, *end], *([["l", 1300, *end]] if lift else [])]
 
 
-def test_a_swipe_goes_where_more_of_the_screen_is(chromium: Browser, server: Server) -> None:
+def test_a_third_of_the_screen_turns_to_the_other_story(chromium: Browser, server: Server) -> None:
     further, less, back, up = play(
         chromium, server, (slow((380, 400), (100, 400)),), (slow((380, 400), (250, 400)),),
-        (slow((20, 400), (300, 400)),), (slow((200, 700), (200, 100)),))
+        (slow((20, 400), (172, 400)),), (slow((200, 700), (200, 420)),))
     assert further["said"] == ["peek forward", "commit forward"]
     assert less["said"] == ["peek forward", "cancel"]
     assert back["said"] == ["peek backward", "commit backward"]
@@ -59,10 +59,13 @@ def test_a_swipe_goes_where_more_of_the_screen_is(chromium: Browser, server: Ser
 
 def test_a_flick_decides_by_its_speed(chromium: Browser, server: Server) -> None:
     flick = [["p", 0, 300, 400], ["m", 16, 280, 400], ["m", 32, 255, 400], ["m", 48, 230, 400], ["l", 50, 230, 400]]
+    # Slower, as a thumb does it from below: half a screen's height in a second.
+    thumb = [["p", 0, 200, 700], *(["m", 16 * n, 200, 700 - 9 * n] for n in range(1, 13)), ["l", 194, 200, 592]]
     # Far out, and flung back.
     flung = [*slow((380, 400), (120, 400), lift=False), ["m", 1316, 150, 400], ["m", 1332, 190, 400], ["l", 1334, 190, 400]]
-    forth, back = play(chromium, server, (flick,), (flung,))
+    forth, up, back = play(chromium, server, (flick,), (thumb,), (flung,))
     assert forth["said"] == ["peek forward", "commit forward"]
+    assert up["said"] == ["peek forward", "commit forward"]
     assert back["said"] == ["peek forward", "cancel"]
 
 

@@ -83,6 +83,37 @@ def test_a_swipe_may_begin_on_a_button(browser: Browser, studio: Studio) -> None
     page.close()
 
 
+@pytest.mark.parametrize("button", ["#unmute", "#share", "#menu-button", "#sound"])
+def test_a_swipe_may_begin_on_what_lies_over_the_picture(browser: Browser, studio: Studio, button: str) -> None:
+    page, order = begin(browser, studio)
+    wait_for_story(page, order[0])
+    page.wait_for("selector => document.querySelector(selector).checkVisibility()", button, what=f"{button} is there")
+    muted, start = place(page)["muted"], middle(page, button)
+    page.drag(start, (start[0], start[1] - 400))
+    wait_for_story(page, order[1])
+    # Half-heartedly: it comes back.
+    page.drag(start, (start[0], start[1] - 100), seconds=0.8)
+    page.wait_for("() => rostrum.swipe.state === 'resting'")
+    assert place(page)["current"] == order[1] and not place(page)["isAtEnd"]
+    assert not page.evaluate("() => document.getElementById('menu').open"), "nothing was pressed"
+    assert place(page)["muted"] == muted and page.text("#toast") == "", "nothing was pressed"
+    page.close()
+
+
+def test_buttons_that_swipes_may_begin_on_are_still_pressed(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    wait_for_story(page, order[0])
+    page.tap(*middle(page, "#unmute"))
+    page.wait_for("() => rostrum.cube.sides.every(({video}) => !video.muted)", what="the sound is on")
+    page.tap(*middle(page, "#sound"))
+    page.wait_for("() => rostrum.cube.sides.every(({video}) => video.muted)", what="the sound is off")
+    page.tap(*middle(page, "#menu-button"))
+    page.wait_for("() => document.getElementById('menu').open", what="the menu is open")
+    assert place(page)["current"] == order[0]
+    page.evaluate("() => localStorage.clear()")
+    page.close()
+
+
 def test_the_wheel_turns_over_a_button_too(chromium: Browser, studio: Studio) -> None:
     page, order = begin(chromium, studio, viewport=DESKTOP)
     wait_for_story(page, order[0])

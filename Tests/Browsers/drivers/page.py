@@ -81,6 +81,10 @@ class Page(ABC):
     def lift(self) -> None:
         """Takes the finger away that a drag has left."""
 
+    def tap(self, x: float, y: float) -> None:
+        """Touches the screen for a moment."""
+        self.drag((x, y), (x, y), seconds=0.02)
+
     @abstractmethod
     def turn_wheel(self, x: float, y: float, at: tuple[float, float] | None = None) -> None:
         """Turns the mouse's wheel, in pixels to the right and down; in the middle of the page, unless elsewhere."""

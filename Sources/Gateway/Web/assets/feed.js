@@ -51,7 +51,7 @@ const swipe = new Swipe({
   },
 });
 
-const gestures = new Gestures(stage, swipe, {
+const gestures = new Gestures(stage, $("overlay"), swipe, {
   way: () => ({ forward: feed.mayGo("forward"), backward: feed.mayGo("backward") }),
   draw(progress, axis) {
     const sign = Math.sign(progress);

@@ -35,18 +35,21 @@ export class Gestures {
 
   /**
    * @param {HTMLElement} stage
+   * @param {HTMLElement} overlay what lies over the stage: swipes may begin on its buttons, too
    * @param {import("./swipe.js").Swipe} swipe
    * @param {Handlers} handlers
    */
-  constructor(stage, swipe, handlers) {
+  constructor(stage, overlay, swipe, handlers) {
     this.stage = stage;
     this.swipe = swipe;
     this.handlers = handlers;
-    stage.addEventListener("pointerdown", (event) => this.#down(event));
-    stage.addEventListener("pointermove", (event) => this.#move(event));
-    stage.addEventListener("pointerup", (event) => this.#up(event));
-    for (const name of ["pointercancel", "lostpointercapture"]) {
-      stage.addEventListener(name, (event) => this.#lost(/** @type {PointerEvent} */ (event)));
+    for (const surface of [stage, overlay]) {
+      surface.addEventListener("pointerdown", (event) => this.#down(event));
+      surface.addEventListener("pointermove", (event) => this.#move(event));
+      surface.addEventListener("pointerup", (event) => this.#up(event));
+      for (const name of ["pointercancel", "lostpointercapture"]) {
+        surface.addEventListener(name, (event) => this.#lost(/** @type {PointerEvent} */ (event)));
+      }
     }
     // Over the buttons beside the picture, too.
     addEventListener("wheel", (event) => this.#turned(event), { passive: false });

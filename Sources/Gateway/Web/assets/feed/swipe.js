@@ -14,7 +14,9 @@ const SLOP = 8;
 /** A touch that is shorter and moves less is a tap, in milliseconds. */
 const TAP_MS = 350;
 /** Speed that decides by itself, in screens a second. */
-const FLICK = 0.8;
+const FLICK = 0.5;
+/** What a slow finger has to move for the other story to stay, as a share of the screen. */
+const TURN = 1 / 3;
 /** Movement that counts for the speed, in milliseconds. */
 const MEMORY_MS = 90;
 /** How fast the picture runs out: a critically damped spring's frequency, in 1/s. */
@@ -157,7 +159,7 @@ export class Swipe {
   }
 
   /**
-   * The finger leaves: the story that fills more of the screen stays, or the one it was flung to.
+   * The finger leaves: a third of the screen decides, or which way it was flung.
    * @param {{ x: number, y: number, at: number }} point
    */
   lift(point) {
@@ -172,7 +174,7 @@ export class Swipe {
     const isFlung = Math.abs(speed) >= FLICK;
     const sign = isFlung ? Math.sign(speed) : Math.sign(this.#wish);
     // Flung back to where it came from is no way to somewhere else.
-    const isFar = isFlung ? Math.sign(this.#wish) === sign || this.#base !== 0 : Math.abs(this.#wish) > 0.5;
+    const isFar = isFlung ? Math.sign(this.#wish) === sign || this.#base !== 0 : this.#isBeyond;
     const direction = directionOf(sign);
     if (sign !== 0 && isFar && this.#way[direction] && this.#isAhead(sign)) {
       this.#commit(direction, speed, point.at);
@@ -188,7 +190,12 @@ export class Swipe {
    * @param {number} sign
    */
   #isAhead(sign) {
-    return Math.sign(this.#wish - this.#base) === sign || Math.abs(this.#wish) > 0.5;
+    return Math.sign(this.#wish - this.#base) === sign || this.#isBeyond;
+  }
+
+  /** Whether the finger has moved the picture far enough for the other story to stay. */
+  get #isBeyond() {
+    return Math.abs(this.#wish) > TURN;
   }
 
   /**
