@@ -15,6 +15,7 @@ from aiortc import (
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame, VideoFrame
 
+from drivers.patience import patient
 from server import Server
 
 T = TypeVar("T")
@@ -83,7 +84,7 @@ class Aiortc:
         self._peers: list[Peer] = []
 
     def run(self, work: Coroutine[Any, Any, T], seconds: float = 20) -> T:
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=seconds)
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=patient(seconds))
 
     def publish(self, server: Server, stream: str, codec: str | None = None) -> Peer:
         return self._open(server, f"/whip/{stream}", server.token(stream), codec, sends=True)

@@ -12,9 +12,11 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import evidence  # noqa: E402
 from drivers import Browser, Chromium, Firefox  # noqa: E402
 from server import ROOT, Server, binary  # noqa: E402
 
+LOG_MARKS = pytest.StashKey[dict[Path, int]]()
 LOGS = Path(os.environ.get("ROSTRUM_TEST_LOGS", ROOT / ".build" / "browser-tests"))
 
 
@@ -66,26 +68,29 @@ def firefox(logs: Path) -> Iterator[Browser]:
 
 
 @pytest.fixture(autouse=True)
-def close_pages(request: pytest.FixtureRequest) -> Iterator[None]:
-    """No test inherits windows; those of a failed one are photographed first."""
+def close_pages() -> Iterator[None]:
+    """No test inherits windows."""
     yield
-    failed = getattr(request.node, "has_failed", False)
     for browser in running:
-        for number, page in enumerate(browser.pages if failed else []):
-            path = LOGS / f"{request.node.name}-{browser.name}-{number}.png"
-            try:
-                page.screenshot(path)
-                path.with_suffix(".txt").write_text("\n".join(page.console))
-            except Exception as error:  # A dead page must not hide why the test failed.
-                print(f"no picture of {browser.name} {number}: {error}")
         browser.close_pages()
 
 
-@pytest.hookimpl(hookwrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
-    outcome = yield
-    if outcome.get_result().failed:
-        item.has_failed = True
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_setup(item: pytest.Item) -> Iterator[None]:
+    item.stash[LOG_MARKS] = evidence.marks()
+    yield
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
+    """A failure tells what there was to see: its windows are still open."""
+    report = yield
+    if report.failed:
+        name = re.sub(r"[^\w.,=-]+", "-", item.name)
+        report.sections += evidence.of_pages(Browser.all, LOGS, name)
+        report.sections += evidence.of_servers(item.stash.get(LOG_MARKS, {}))
+        report.sections.append(("machine", evidence.of_machine()))
+    return report
 
 
 @pytest.fixture

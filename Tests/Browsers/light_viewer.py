@@ -23,6 +23,7 @@ from OpenSSL import SSL
 from pylibsrtp import Error as SRTPError
 from pylibsrtp import Policy, Session
 
+from drivers.patience import patient
 from hostile import binding_request, stun_message
 
 PROFILES = [SRTP_AEAD_AES_128_GCM, SRTP_AES128_CM_SHA1_80]
@@ -84,7 +85,7 @@ class LightViewer:
     """One session; `join` blocks until the first video packet, `pump` keeps it alive afterwards."""
 
     def __init__(self, http_port: int, path: str, token: str | None = None) -> None:
-        self._http = http.client.HTTPConnection("127.0.0.1", http_port, timeout=10)
+        self._http = http.client.HTTPConnection("127.0.0.1", http_port, timeout=patient(10))
         self._path = path
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._chance = random.Random(secrets.randbits(64))
@@ -104,7 +105,7 @@ class LightViewer:
     def join(self, seconds: float = 10, wants_media: bool = True) -> None:
         self._started = time.monotonic()
         self.post()
-        deadline = self._started + seconds
+        deadline = self._started + patient(seconds)
         while not self.is_connected or (wants_media and self.first_video_after is None):
             if time.monotonic() > deadline:
                 raise TimeoutError(f"connected {self.is_connected}, packets {self.packets}")

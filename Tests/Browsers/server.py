@@ -14,6 +14,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
+from drivers.patience import patient
 from drivers.process import Process
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -54,10 +55,14 @@ def free_port(width: int = 1) -> int:
 
 
 class Server:
-    """One server on ports of its own; `restart` keeps them, so clients find it again."""
+    """One server on ports of its own; `start` after `stop` keeps them, so clients find it again."""
+
+    #: Of this run, for what a failed test tells.
+    all: list[Server] = []
 
     def __init__(self, log: Path, *arguments: str) -> None:
-        self._log = log
+        self.log = log
+        Server.all.append(self)
         self._arguments = arguments
         # One for HTTP, and one for each worker by UDP; ICE over TCP takes the first worker's number.
         self.http_port = free_port(width=1 + max(4, os.cpu_count() or 1))
@@ -73,7 +78,7 @@ class Server:
                 "--http", f"127.0.0.1:{self.http_port}", "--udp", f"0.0.0.0:{self.udp_port}",
                 *self._arguments,
             ],
-            self._log, r"^ready http=", 15)
+            self.log, r"^ready http=", 15)
 
     def stop(self) -> int:
         """Exit status of a polite end."""
@@ -114,7 +119,7 @@ class Server:
         """Status, headers with lower-case names, and body."""
         request = urllib.request.Request(self.origin + path, body, headers or {}, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=patient(10)) as answer:
                 return answer.status, {k.lower(): v for k, v in answer.headers.items()}, answer.read()
         except urllib.error.HTTPError as error:
             return error.code, {k.lower(): v for k, v in error.headers.items()}, error.read()

@@ -25,6 +25,7 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from drivers.patience import patient
 from server import ROOT, Server
 
 EXAMPLES = int(os.environ.get("ROSTRUM_API_EXAMPLES", "12"))
@@ -101,11 +102,11 @@ def test_the_server_answers_as_its_document_says(case: schemathesis.Case, api: t
     token = server.token("*", "admin", "ann")
     if has_control_characters([case.path_parameters, case.query]):
         # Malformed before any operation is asked, which then cannot have documented it.
-        answer = case.call(base_url=server.origin, headers={"Authorization": f"Bearer {token}"}, timeout=10)
+        answer = case.call(base_url=server.origin, headers={"Authorization": f"Bearer {token}"}, timeout=patient(10))
         assert answer.status_code < 500
         return
     case.call_and_validate(
-        base_url=server.origin, headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=10)
+        base_url=server.origin, headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=patient(10))
 
 
 @pytest.mark.parametrize("path", [
@@ -113,7 +114,7 @@ def test_the_server_answers_as_its_document_says(case: schemathesis.Case, api: t
     "/v1/streams?host=%00", "/v1/streams/a%01b", "/whep/a%00b", "/watch/%00x", "/v1/streams/%zz", "/v1/streams?host=%z",
 ])
 def test_odd_addresses_get_an_answer(api: tuple[Server, Streams], path: str) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", api[0].http_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", api[0].http_port, timeout=patient(10))
     # Kept alive, so that the second is not the first of its connection.
     for target in ("/healthz", path):
         connection.request("GET", target)

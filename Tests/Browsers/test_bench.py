@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from drivers import wait_until
+from drivers.patience import patient
 from other_server import OtherServer
 from server import Server, binary
 
@@ -24,7 +25,7 @@ PHASES = ["http", "ice", "dtls", "firstPacket", "firstFrame"]
 
 def run(*arguments: str, seconds: float = 40) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [str(binary().with_name("sfu-bench")), *arguments], capture_output=True, text=True, timeout=seconds,
+        [str(binary().with_name("sfu-bench")), *arguments], capture_output=True, text=True, timeout=patient(seconds),
         stdin=subprocess.DEVNULL)
 
 
@@ -151,7 +152,7 @@ def test_publish_and_play_apart(server: Server, stream: str) -> None:
     finally:
         # Interrupted, it reports what it measured until then.
         publisher.send_signal(2)
-        output, _ = publisher.communicate(timeout=15)
+        output, _ = publisher.communicate(timeout=patient(15))
     published = json.loads(output[output.index("{"):])
     assert published["publishing"]["packets"] > 0 and published["publishing"]["keyFrameRequests"] >= 1
 

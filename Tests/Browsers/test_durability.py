@@ -19,6 +19,7 @@ from typing import Any
 
 import pytest
 from drivers import Browser
+from drivers.patience import patient
 from media import go_live, wait_for_frames, wait_for_state, watch
 from server import Server, binary
 
@@ -55,7 +56,7 @@ class Client:
         self.answered = 0
 
     def ask(self, who: str, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection("127.0.0.1", self.server.http_port, timeout=10)
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.http_port, timeout=patient(10))
         headers = {"Authorization": f"Bearer {self.tokens[who]}", **headers}
         if body is not None:
             headers["Content-Type"] = "application/json"
@@ -182,7 +183,7 @@ def test_kill(logs: Path, tmp_path: Path, seed: int) -> None:
                 time.sleep(chance.random() / 100)
             os.kill(server.pid, signal.SIGKILL)
             for thread in threads:
-                thread.join(20)
+                thread.join(patient(20))
                 assert not thread.is_alive()
             server.stop()
             server.start()
@@ -293,7 +294,7 @@ def refusal(data: Path) -> str:
     ended = subprocess.run(
         [str(binary()), "serve", "--dev", "--http", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--tcp", "off",
          "--data", str(data)],
-        capture_output=True, text=True, timeout=20)
+        capture_output=True, text=True, timeout=patient(20))
     assert ended.returncode == 1, ended
     return ended.stderr
 

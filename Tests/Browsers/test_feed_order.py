@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from drivers import wait_until
+from drivers.patience import patient
 from server import Server
 from websockets.sync.client import ClientConnection, connect
 
@@ -49,16 +50,13 @@ def order(server: Server) -> list[str]:
 
 def wait_for_order(server: Server, wanted: list[str]) -> None:
     """The feed hears of streams a moment after they are told of."""
-    deadline = time.monotonic() + 20
-    while order(server) != wanted and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert order(server) == wanted
+    wait_until(lambda: order(server) == wanted, 20, f"the order is {wanted}")
 
 
 def next_change(socket: ClientConnection) -> dict[str, Any]:
     """What followers are told next."""
     while True:
-        message = json.loads(socket.recv(timeout=20))
+        message = json.loads(socket.recv(timeout=patient(20)))
         if message["type"] != "heartbeat":
             return message
 

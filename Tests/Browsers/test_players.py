@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from drivers import Browser
+from drivers.patience import patient
 from media import go_live
 from server import Server
 
@@ -19,7 +20,7 @@ GO_PACKAGES = "/usr/share/gocode"
 
 
 def run(command: list[str], seconds: float = 40, **options) -> dict:
-    result = subprocess.run(command, capture_output=True, text=True, timeout=seconds, **options)
+    result = subprocess.run(command, capture_output=True, text=True, timeout=patient(seconds), **options)
     assert result.returncode == 0, f"{command}: {result.returncode}\n{result.stdout}\n{result.stderr[-3000:]}"
     return json.loads(result.stdout.splitlines()[-1])
 
@@ -32,7 +33,7 @@ def system_python() -> str:
         "import gi; gi.require_version('GstWebRTC', '1.0'); from gi.repository import Gst, GstWebRTC; Gst.init(None);"
         "missing = [n for n in ('webrtcbin', 'nicesrc', 'vp8dec', 'opusdec', 'rtpvp8depay')"
         " if not Gst.ElementFactory.find(n)]; assert not missing, missing")
-    result = subprocess.run([python, "-c", probe], capture_output=True, text=True, timeout=30)
+    result = subprocess.run([python, "-c", probe], capture_output=True, text=True, timeout=patient(30))
     if result.returncode != 0:
         pytest.skip(f"GStreamer's webrtcbin or its Python is missing: {result.stderr.strip().splitlines()[-1]}")
     return python
@@ -50,7 +51,7 @@ def pion_player(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copy(HERE / "pion" / "main.go", package)
     (package / "go.mod").write_text("module player\n")
     built = subprocess.run(
-        ["go", "build", "-o", "player", "."], capture_output=True, text=True, timeout=300, cwd=package,
+        ["go", "build", "-o", "player", "."], capture_output=True, text=True, timeout=patient(300), cwd=package,
         env={**os.environ, "GO111MODULE": "off", "GOPATH": f"{workspace}:{GO_PACKAGES}", "GOFLAGS": "-p=2"})
     assert built.returncode == 0, built.stderr
     return package / "player"

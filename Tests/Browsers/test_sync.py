@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+from drivers.patience import patient
 from server import ROOT, Server, binary
 
 #: Measured; or void, which a busy machine may cause and which says nothing against the tool.
@@ -16,7 +17,7 @@ def follow(server: Server, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [str(binary().with_name("sfu-bench")), "sync", server.origin, "--quiet", "--json", "-", "--warm-up", "200ms",
          *arguments],
-        capture_output=True, text=True, timeout=90)
+        capture_output=True, text=True, timeout=patient(90))
 
 
 def test_every_follower_sees_every_change(server: Server) -> None:
@@ -51,7 +52,7 @@ def test_lost_followers_fail_the_run(logs) -> None:
         if line.startswith("holding"):
             break
     server.stop()
-    out, _ = run.communicate(timeout=60)
+    out, _ = run.communicate(timeout=patient(60))
     assert run.returncode == 1
     report = json.loads(out)
     assert report["lost"] == 5 and report["verdict"]["failures"] == ["5 were lost"]
@@ -60,6 +61,6 @@ def test_lost_followers_fail_the_run(logs) -> None:
 def test_every_command_is_answered(server: Server) -> None:
     done = subprocess.run(
         [sys.executable, str(ROOT / "Tools" / "sync-bench"), "--senders", "8", "--seconds", "1", server.origin],
-        capture_output=True, text=True, timeout=60)
+        capture_output=True, text=True, timeout=patient(60))
     assert done.returncode == 0, done.stdout + done.stderr
     assert json.loads(done.stdout)["commands_a_second"] > 20

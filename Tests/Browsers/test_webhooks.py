@@ -15,6 +15,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+from drivers import wait_until
+from drivers.patience import patient
 from server import Server, free_port
 
 SECRET = "a secret that outlives a restart, of course"
@@ -54,7 +56,7 @@ class Receiver:
         threading.Thread(target=self.http.serve_forever, daemon=True).start()
 
     def take(self, count: int, seconds: float = 20) -> list[dict[str, Any]]:
-        deadline = time.monotonic() + seconds
+        deadline = time.monotonic() + patient(seconds)
         events = [self.events.get(timeout=max(0.01, deadline - time.monotonic())) for _ in range(count)]
         assert all(event["signed"] and event["age"] < 60 for event in events), events
         return events
@@ -65,7 +67,7 @@ class Receiver:
 
 
 def ask(server: Server, token: str, method: str, path: str, body: Any = None) -> Any:
-    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", server.http_port, timeout=patient(10))
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     connection.request(method, path, None if body is None else json.dumps(body), headers)
     answer = connection.getresponse()
@@ -110,16 +112,12 @@ def test_story(logs: Path, tmp_path: Path) -> None:
         # An answer that is no yes is asked again.
         receiver.status = 503
         ask(server, ann, "POST", "/v1/streams/story/end")
-        deadline = time.monotonic() + 10
-        while server.metrics()['rostrum_webhook_attempts_total{outcome="failed"}'] == 0:
-            assert time.monotonic() < deadline
-            time.sleep(0.02)
+        wait_until(
+            lambda: server.metrics()['rostrum_webhook_attempts_total{outcome="failed"}'] > 0, 10, "it was tried in vain")
         receiver.status = 200
         event = receiver.take(1)[0]
         assert (event["type"], event["data"]["stream"]["endReason"]) == ("stream.ended", "ended")
-        while server.metrics()["rostrum_webhooks_waiting"] > 0:
-            assert time.monotonic() < deadline + 10
-            time.sleep(0.02)
+        wait_until(lambda: server.metrics()["rostrum_webhooks_waiting"] == 0, 20, "everything is told")
     finally:
         server.stop()
         receiver.stop()

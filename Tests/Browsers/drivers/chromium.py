@@ -12,6 +12,7 @@ from typing import Any
 
 from .connection import CommandError, Connection
 from .page import Browser, EvaluationError, Page, Viewport
+from .patience import patient
 from .process import Process
 
 FLAGS = [
@@ -77,6 +78,7 @@ class Chromium(Browser):
             page.on_event(event["method"], event["params"])
 
     def close(self) -> None:
+        Browser.all.remove(self)
         self._connection.close()
         self._process.stop()
         shutil.rmtree(self._profile, ignore_errors=True)
@@ -117,8 +119,8 @@ class ChromiumPage(Page):
         answer = self._command("Page.navigate", url=url)
         if "errorText" in answer:
             raise ConnectionError(f"{url}: {answer['errorText']}")
-        if not self._loaded.wait(20):
-            raise TimeoutError(f"not loaded within 20 s: {url}")
+        if not self._loaded.wait(patient(20)):
+            raise TimeoutError(f"not loaded within {patient(20):g} s: {url}")
 
     def _evaluate(self, expression: str, seconds: float) -> str | None:
         try:

@@ -13,6 +13,8 @@ from typing import Any
 from websockets.exceptions import ConnectionClosed
 from websockets.sync.client import connect
 
+from .patience import patient
+
 
 class CommandError(Exception):
     """The browser refused a command."""
@@ -24,7 +26,7 @@ class Connection:
     def __init__(self, url: str, on_event: Callable[[dict[str, Any]], None]) -> None:
         self._stack = ExitStack()
         self._socket = self._stack.enter_context(
-            connect(url, max_size=None, compression=None, proxy=None, open_timeout=20))
+            connect(url, max_size=None, compression=None, proxy=None, open_timeout=patient(20)))
         self._on_event = on_event
         self._ids = itertools.count(1)
         self._waiting: dict[int, Future[dict[str, Any]]] = {}
@@ -42,9 +44,9 @@ class Connection:
             self._socket.send(
                 json.dumps({"id": identifier, "method": method, "params": parameters, **envelope}))
         try:
-            answer = future.result(timeout=seconds)
+            answer = future.result(timeout=patient(seconds))
         except TimeoutError:
-            raise TimeoutError(f"the browser did not answer {method} within {seconds:g} s") from None
+            raise TimeoutError(f"the browser did not answer {method} within {patient(seconds):g} s") from None
         finally:
             self._waiting.pop(identifier, None)
         # DevTools puts an object under "error", BiDi a code there and the words under "message".

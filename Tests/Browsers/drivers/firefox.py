@@ -106,6 +106,7 @@ class Firefox(Browser):
             page._note(entry["level"], entry.get("text") or "")
 
     def close(self) -> None:
+        Browser.all.remove(self)
         self._connection.close()
         self._process.stop()
         shutil.rmtree(self._profile, ignore_errors=True)

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from .patience import patient
+
 T = TypeVar("T")
 
 POLL_SECONDS = 0.05
@@ -29,7 +31,11 @@ class EvaluationError(Exception):
 
 
 def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
-    """Asks until the answer is true, and returns it; fails with `what` when the time is over."""
+    """Asks until the answer is true, and returns it; fails with `what` when the time is over.
+
+    `seconds` are those of a machine with nothing else to do.
+    """
+    seconds = patient(seconds)
     deadline = time.monotonic() + seconds
     while True:
         answer = condition()
@@ -186,8 +192,11 @@ class Browser(ABC):
     """One browser process with a fresh profile, fake camera and microphone, and no questions asked."""
 
     name: str
+    #: Those that were started, for what a failed test tells.
+    all: list[Browser] = []
 
     def __init__(self) -> None:
+        Browser.all.append(self)
         self._pages: list[Page] = []
 
     @property

@@ -11,6 +11,8 @@ import threading
 import time
 from pathlib import Path
 
+from .patience import patient
+
 
 class Process:
     """A program in its own process group, its output in a file and searched for one line."""
@@ -47,6 +49,7 @@ class Process:
         self._lines.put(None)
 
     def _await(self, pattern: re.Pattern[str], seconds: float) -> re.Match[str]:
+        seconds = patient(seconds)
         deadline = time.monotonic() + seconds
         while True:
             try:
