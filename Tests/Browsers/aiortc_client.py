@@ -1,16 +1,17 @@
-"""aiortc as a WHIP encoder and a WHEP player, run on a thread of its own so that tests stay plain functions."""
+"""aiortc as a WHIP encoder, a WHEP player and a speaker, run on a thread of its own so that tests stay plain functions."""
 
 from __future__ import annotations
 
 import asyncio
 import fractions
+import json
 import threading
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 import numpy
 from aiortc import (
-    MediaStreamTrack, RTCConfiguration, RTCPeerConnection, RTCRtpSender, RTCSessionDescription,
+    MediaStreamTrack, RTCBundlePolicy, RTCConfiguration, RTCPeerConnection, RTCRtpSender, RTCSessionDescription,
 )
 from aiortc.mediastreams import MediaStreamError
 from av import AudioFrame, VideoFrame
@@ -87,15 +88,22 @@ class Aiortc:
         return asyncio.run_coroutine_threadsafe(work, self._loop).result(timeout=patient(seconds))
 
     def publish(self, server: Server, stream: str, codec: str | None = None) -> Peer:
-        return self._open(server, f"/whip/{stream}", server.token(stream), codec, sends=True)
+        return self._open(server, f"/whip/{stream}", server.token(stream), codec=codec, sends=True)
 
     def play(self, server: Server, stream: str, token: str | None = None) -> Peer:
-        return self._open(server, f"/whep/{stream}?wait=20", token, None, sends=False)
+        return self._open(server, f"/whep/{stream}?wait=20", token, receives=True)
 
-    def _open(self, server: Server, path: str, token: str | None, codec: str | None, sends: bool) -> Peer:
+    def speak(self, server: Server, stream: str, role: str, name: str, **offer: Any) -> Peer:
+        """On the stage, with microphone, camera and a slot for each of somebody else's."""
+        path, token = f"/v1/streams/{stream}/sessions", server.token(stream, role, name)
+        # Without max-bundle aiortc leaves the last of four m-lines on a transport of its own, which never connects.
+        return self._open(
+            server, path, token, sends=True, receives=True, bundle=RTCBundlePolicy.MAX_BUNDLE, **offer)
+
+    def _open(self, server: Server, path: str, token: str | None, **offer: Any) -> Peer:
         peer = Peer(self, server, token)
         self._peers.append(peer)
-        self.run(peer.open(path, codec, sends))
+        self.run(peer.open(path, **offer))
         return peer
 
     def close(self) -> None:
@@ -120,15 +128,18 @@ class Peer:
         self.sizes: set[tuple[int, int]] = set()
         #: Sum of squared samples, full scale being 1.
         self.energy = 0.0
+        #: What came on the control channel, if there is one.
+        self.control: list[dict[str, Any]] = []
 
     @property
     def state(self) -> str:
         return self._connection.connectionState if self._connection else "closed"
 
-    async def open(self, path: str, codec: str | None, sends: bool) -> None:
-        # Not max-bundle: aiortc would then look for candidates in the answer's last section, while they stand in
-        # the first, the tagged one (RFC 9143 §7.3).
-        connection = self._connection = RTCPeerConnection(RTCConfiguration(iceServers=[]))
+    async def open(
+        self, path: str, *, codec: str | None = None, sends: bool = False, receives: bool = False, channel: bool = False,
+        bundle: RTCBundlePolicy = RTCBundlePolicy.BALANCED,
+    ) -> None:
+        connection = self._connection = RTCPeerConnection(RTCConfiguration(iceServers=[], bundlePolicy=bundle))
         if sends:
             connection.addTransceiver(Tone(), "sendonly")
             video = connection.addTransceiver(Picture(), "sendonly")
@@ -136,10 +147,13 @@ class Peer:
                 known = RTCRtpSender.getCapabilities("video").codecs
                 video.setCodecPreferences(
                     [each for each in known if each.mimeType.lower() in (f"video/{codec}", "video/rtx")])
-        else:
+        if receives:
             connection.addTransceiver("audio", "recvonly")
             connection.addTransceiver("video", "recvonly")
             connection.on("track", lambda track: self._tasks.append(asyncio.ensure_future(self._consume(track))))
+        if channel:
+            control = connection.createDataChannel("control", negotiated=True, id=0)
+            control.on("message", lambda text: self.control.append(json.loads(text)))
         await connection.setLocalDescription(await connection.createOffer())
         # urllib blocks, and the loop must go on answering.
         status, headers, body = await asyncio.to_thread(

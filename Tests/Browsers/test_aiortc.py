@@ -42,6 +42,18 @@ def test_plays_a_browser(aiortc: Aiortc, browsers: dict[str, Browser], server: S
     wait_until(lambda: player.energy > 0.01, 15, "sound is heard")
 
 
+@pytest.mark.parametrize("channel", [True, False], ids=["with-channel", "without-channel"])
+def test_speaks_on_the_stage_with_one_offer(aiortc: Aiortc, server: Server, stream: str, channel: bool) -> None:
+    ann = aiortc.speak(server, stream, "host", "Ann", channel=channel)
+    bob = aiortc.speak(server, stream, "speaker", "Bob", channel=channel)
+    wait_until(lambda: ann.state == bob.state == "connected", 15, "both are connected")
+    wait_until(lambda: ann.frames >= 20 and bob.frames >= 20, 30, "both see each other")
+    wait_until(lambda: ann.energy > 10 and bob.energy > 10, 15, "both hear each other")
+    wait_until(
+        lambda: not channel or any(slot.get("participant") == "bob" for message in ann.control for slot in message.get("slots", [])),
+        5, "the host is told who is in her slots")
+
+
 def test_deleting_the_session_ends_the_stream(aiortc: Aiortc, chromium: Browser, server: Server, stream: str) -> None:
     publisher = aiortc.publish(server, stream)
     viewer = watch(chromium, server, stream)

@@ -7,7 +7,7 @@ struct AnswerWriter {
     private let offer: SessionOffer
     private let transport: LocalTransport
     private let policy: NegotiationPolicy
-    /// mids of accepted m-lines; the first one's carries the candidates (RFC 9143 §7.3.1).
+    /// mids of accepted m-lines.
     private let bundle: [String]
     private var media: [MediaDescription] = []
 
@@ -37,7 +37,7 @@ struct AnswerWriter {
             media: line.offered.description.media, port: 9, transport: line.offered.description.transport,
             formats: formats)
         section.fields = [.noAddress] + (line.publishes && line.kind == .video ? policy.bandwidthFields : [])
-        appendTransport(to: &section, mid: line.offered.mid)
+        appendTransport(to: &section)
         section.append(.mid, line.offered.mid)
         for map in line.extensions {
             let answered = ExtensionMap(id: map.id, direction: map.direction?.reversed, uri: map.uri)
@@ -60,7 +60,7 @@ struct AnswerWriter {
     /// - Source: RFC 8841 §10.3.
     mutating func appendDataChannels(_ offered: OfferedMedia) {
         var section = DataChannelPlan.section(answering: offered.description)
-        appendTransport(to: &section, mid: offered.mid)
+        appendTransport(to: &section)
         section.append(.mid, offered.mid)
         DataChannelPlan.appendLimits(to: &section)
         media.append(section)
@@ -68,11 +68,13 @@ struct AnswerWriter {
 
     private static let roundTripTimes = "rcvr-rtt=all"
 
-    private func appendTransport(to section: inout MediaDescription, mid: String) {
-        if mid == bundle.first {
-            for candidate in transport.candidates { section.append(.candidate, candidate.text) }
-            section.append(.endOfCandidates)
-        }
+    /// The same in every m-line, candidates too.
+    ///
+    /// Deviates from RFC 9143 §7.3.1, which has candidates in the first m-line of a BUNDLE alone, because aiortc takes
+    /// those of the last one; who goes by the RFC ignores the copies.
+    private func appendTransport(to section: inout MediaDescription) {
+        for candidate in transport.candidates { section.append(.candidate, candidate.text) }
+        section.append(.endOfCandidates)
         section.append(transport.credentials)
         section.append(.fingerprint, transport.fingerprint.text)
         section.append(.setup, SetupRole.passive.rawValue)

@@ -38,7 +38,7 @@ extension SDPFragment {
 
     /// Our reply to an ICE restart: new credentials and the same candidates.
     ///
-    /// - Parameter plan: what the session agreed on; its first m-line carries everything, as in the answer.
+    /// - Parameter plan: what the session agreed on; its first m-line carries everything.
     package init(restarting plan: SessionPlan, as transport: LocalTransport) {
         self.init()
         append(.iceLite)

@@ -30,6 +30,9 @@ import Wire
         let (_, answer) = try NegotiationFixture.negotiate("obs-publish")
         let digits = (0..<32).map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }
         let transport = """
+            a=candidate:udp0 1 udp 2130706431 192.0.2.1 7000 typ host\r
+            a=candidate:udp1 1 udp 2130706175 2001:db8::1 7000 typ host\r
+            a=end-of-candidates\r
             a=ice-ufrag:rostrum1\r
             a=ice-pwd:0123456789abcdefghijklmn\r
             a=fingerprint:sha-256 \(digits.joined(separator: ":"))\r
@@ -49,9 +52,6 @@ import Wire
                 a=ice-options:ice2 trickle\r
                 m=audio 9 UDP/TLS/RTP/SAVPF 111\r
                 c=IN IP4 0.0.0.0\r
-                a=candidate:udp0 1 udp 2130706431 192.0.2.1 7000 typ host\r
-                a=candidate:udp1 1 udp 2130706175 2001:db8::1 7000 typ host\r
-                a=end-of-candidates\r
                 \(transport)\
                 a=mid:0\r
                 a=recvonly\r

@@ -44,9 +44,13 @@ struct JSEPChecker {
         expect(
             Set(answered) == Set(accepted.map { $0.mid ?? "" }),
             "BUNDLE holds what is accepted, and only that")
+        // Deviates from RFC 9143 §7.3.1 for the sake of aiortc.
         let carriers = answer.media.filter { !$0.candidates.isEmpty || $0.isEndOfCandidates }
-        expect(carriers.map(\.mid) == [answered.first], "candidates stand in the first m-line of the BUNDLE")
+        expect(carriers.map(\.mid) == answered, "candidates stand in every m-line of the BUNDLE")
         expect(carriers.allSatisfy(\.isEndOfCandidates), "the candidates are complete")
+        expect(
+            carriers.allSatisfy { $0.candidates == carriers.first?.candidates },
+            "all m-lines have the same candidates")
         expect(
             carriers.flatMap(\.candidates).allSatisfy { $0.component == 1 && $0.transportAddress != nil },
             "candidates are addresses for component 1")

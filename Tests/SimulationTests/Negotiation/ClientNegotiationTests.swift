@@ -123,7 +123,9 @@ private struct Negotiation {
         expect(.rejected) { answer in
             for index in answer.media.indices { answer.media[index].port = 0 }
         }
-        expect(.noTransport) { $0.media[0].removeAll(.candidate) }
+        expect(.noTransport) { answer in
+            for index in answer.media.indices { answer.media[index].removeAll(.candidate) }
+        }
         expect(.noTransport) { $0.media[0].removeAll(.icePassword) }
         expect(.noTransport) { $0.media[0].removeAll(.fingerprint) }
         expect(.noRole) { $0.media[0].removeAll(.setup) }
