@@ -166,6 +166,13 @@ extension Node {
         try await madeHost(of: stream).look(as: sender)
     }
 
+    /// Which of a stream's links lead nowhere any more; none of a stream that nobody made.
+    package func linkRevocations(
+        of stream: StreamID
+    ) async throws(StageRefusal) -> StageRecord.LinkRevocations {
+        await (try host(of: stream)).committed?.linkRevocations ?? StageRecord.LinkRevocations()
+    }
+
     /// Who is kept out of a stream.
     package func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
         try await madeHost(of: stream).bans(as: sender)

@@ -5,6 +5,10 @@ extension Stage {
     package enum Command: Equatable, Sendable {
         case edit(StageEdit)
         case place(StagePlacement.Edit)
+        /// Make a link by which others come in; what it says is for those who read links.
+        case makeLink
+        /// Let no link count that was made until now.
+        case revokeLinks(speakers: Bool, viewers: Bool)
         case goLive
         case end
         /// Come in; a speaker's token leads onto the stage.
@@ -69,6 +73,12 @@ extension Stage {
             let placement = try edit.applied(to: record.placement ?? StagePlacement())
             guard placement != record.placement ?? StagePlacement() else { return }
             outcome.changes.append(.placed(placement))
+        case .makeLink: try requireModerator(sender)
+        case .revokeLinks(let speakers, let viewers):
+            try requireModerator(sender)
+            var revocations = record.linkRevocations ?? StageRecord.LinkRevocations()
+            revocations.revoke(speakers: speakers, viewers: viewers, at: now.wall)
+            outcome.changes.append(.linksRevoked(revocations))
         case .goLive: try decideGoLive(sender, now, &outcome)
         case .end:
             try requireModerator(sender)

@@ -24,6 +24,7 @@ package enum StageChange: Equatable, Sendable, Codable {
     case created(Creation)
     case edited(StageDetails)
     case placed(StagePlacement)
+    case linksRevoked(StageRecord.LinkRevocations)
     case wentLive(WallTime)
     case ended(WallTime, StageRecord.EndReason)
     case handRaised(ParticipantID, StageRecord.Entry)
@@ -46,7 +47,7 @@ package enum StageChange: Equatable, Sendable, Codable {
     /// Whom it concerns; nil for changes of the stream itself.
     package var subject: ParticipantID? {
         switch self {
-        case .created, .edited, .placed, .wentLive, .ended: nil
+        case .created, .edited, .placed, .linksRevoked, .wentLive, .ended: nil
         case .handRaised(let id, _), .handLowered(let id), .invited(let id, _), .invitationEnded(let id),
             .promoted(let id, _), .demoted(let id, _), .left(let id), .removed(let id), .banned(let id, _),
             .unbanned(let id), .muted(let id, _, _), .paused(let id, _), .hostReplaced(let id, _):

@@ -20,7 +20,7 @@ extension StageRecord {
     }
 
     /// Whether a token alone opens the stage.
-    func mayStepUp(_ sender: Stage.Sender) -> Bool {
+    package func mayStepUp(_ sender: Stage.Sender) -> Bool {
         switch sender.authority {
         case .speaker, .host: sender.id != host && !demoted.contains(sender.id)
         case .admin, .viewer: false

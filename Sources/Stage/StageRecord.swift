@@ -53,6 +53,25 @@ package struct StageRecord: Equatable, Sendable, Codable {
         }
     }
 
+    /// Until when links were made that lead nowhere any more, for those that make speakers and viewers.
+    package struct LinkRevocations: Equatable, Sendable, Codable {
+        package var speakers: WallTime?
+        package var viewers: WallTime?
+
+        package init() {}
+
+        mutating func revoke(speakers: Bool, viewers: Bool, at now: WallTime) {
+            if speakers { self.speakers = Self.later(self.speakers, now) }
+            if viewers { self.viewers = Self.later(self.viewers, now) }
+        }
+
+        /// Links say in whole seconds when they were made, and one made after a revocation says a later second.
+        private static func later(_ earlier: WallTime?, _ now: WallTime) -> WallTime {
+            guard let earlier else { return now }
+            return max(now, earlier.advanced(bySeconds: 1))
+        }
+    }
+
     package let id: StreamID
     package let origin: Origin
     package let createdAt: WallTime
@@ -60,6 +79,8 @@ package struct StageRecord: Equatable, Sendable, Codable {
     package internal(set) var details: StageDetails
     /// Nil, as for most streams, where no operator has decided anything.
     package internal(set) var placement: StagePlacement?
+    /// Nil, as for most streams, where all links count.
+    package internal(set) var linkRevocations: LinkRevocations?
     /// There is always exactly one.
     package internal(set) var host: ParticipantID
     package internal(set) var hostMember: Member
@@ -116,6 +137,7 @@ extension StageRecord {
         case .created(let creation): self = StageRecord(creation)
         case .edited(let details): self.details = details
         case .placed(let placement): self.placement = placement
+        case .linksRevoked(let revocations): linkRevocations = revocations
         case .wentLive(let time):
             phase = .live
             startedAt = time

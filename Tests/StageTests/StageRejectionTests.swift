@@ -22,7 +22,8 @@ import Testing
     }
 
     private static let moderation: [Stage.Command] = [
-        .edit(StageEdit()), .goLive, .end, .lowerHand(StageRig.id("cid")), .invite(StageRig.id("cid")),
+        .edit(StageEdit()), .makeLink, .revokeLinks(speakers: true, viewers: true), .goLive, .end,
+        .lowerHand(StageRig.id("cid")), .invite(StageRig.id("cid")),
         .withdrawInvitation(StageRig.id("cid")), .moveToViewers(StageRig.id("cid")),
         .remove(StageRig.id("cid")), .ban(StageRig.id("cid")), .unban(StageRig.id("cid")),
         .requestMute(StageRig.id("cid"), .audio),

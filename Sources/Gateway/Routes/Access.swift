@@ -10,23 +10,38 @@ struct Access: Sendable {
 
     /// The token a request carries, checked; nil when it carries none.
     func token(of request: HTTPRequest, acceptsExpired: Bool = false) throws(Problem) -> Token? {
-        let text: String
-        if let field = request.headers["authorization"] {
-            let parts = field.trimmed.split(separator: " ", maxSplits: 1)
-            guard parts.count == 2, parts[0].lowercased() == "bearer" else {
-                throw Self.unauthorized("Only the scheme Bearer is known here.", error: "invalid_request")
-            }
-            text = parts[1].trimmed
-        } else if let item = request.query("access_token") {
-            text = item
-        } else {
-            return nil
-        }
+        guard let text = try Self.bearer(of: request) else { return nil }
         do throws(TokenRefusal) {
             return try authority.verify(text, now: now(), acceptsExpired: acceptsExpired)
         } catch {
-            throw Self.unauthorized(error.description, error: "invalid_token")
+            throw Self.problem(error)
         }
+    }
+
+    /// The token or invitation a request carries, checked; nil when it carries neither.
+    func credential(of request: HTTPRequest) throws(Problem) -> Credential? {
+        guard let text = try Self.bearer(of: request) else { return nil }
+        do throws(TokenRefusal) {
+            return try authority.verifyCredential(text, now: now())
+        } catch {
+            throw Self.problem(error)
+        }
+    }
+
+    private static func bearer(of request: HTTPRequest) throws(Problem) -> String? {
+        guard let field = request.headers["authorization"] else { return request.query("access_token") }
+        let parts = field.trimmed.split(separator: " ", maxSplits: 1)
+        guard parts.count == 2, parts[0].lowercased() == "bearer" else {
+            throw Self.unauthorized("Only the scheme Bearer is known here.", error: "invalid_request")
+        }
+        return parts[1].trimmed
+    }
+
+    private static func problem(_ refusal: TokenRefusal) -> Problem {
+        guard refusal == .invitation else {
+            return unauthorized(refusal.description, error: "invalid_token")
+        }
+        return forbidden(refusal.description, rule: "invitation")
     }
 
     /// - Returns: the token of somebody who may be the stream's source.
@@ -98,10 +113,13 @@ struct Access: Sendable {
         return Problem(401, nil, detail, headers: ["WWW-Authenticate": challenge])
     }
 
-    static func forbidden(_ detail: String) -> Problem {
-        Problem(
-            403, nil, detail,
+    /// - Parameter rule: for programs to compare.
+    static func forbidden(_ detail: String, rule: String? = nil) -> Problem {
+        var problem = Problem(
+            403, rule, detail,
             headers: ["WWW-Authenticate": "Bearer realm=\"rostrum\", error=\"insufficient_scope\""])
+        if let rule { problem.members["rule"] = .string(rule) }
+        return problem
     }
 }
 

@@ -11,6 +11,7 @@ package struct GatewayHandler: HTTPHandler {
     let pages: WebPages
     let counters: HTTPCounters
     let answerTimes = AnswerTimes()
+    let guests: GuestAllowance
 
     /// - Parameter now: seconds since 1970.
     package init(
@@ -21,6 +22,7 @@ package struct GatewayHandler: HTTPHandler {
         self.settings = settings
         self.pages = pages
         self.counters = counters
+        guests = GuestAllowance()
         access = Access(authority: authority, settings: settings, now: now)
     }
 
@@ -99,6 +101,7 @@ package struct GatewayHandler: HTTPHandler {
                 426, nil, "This is a WebSocket.", headers: ["Upgrade": "websocket", "Connection": "Upgrade"])
         case .previewWebP: try await showPreview(.webP, request, parameters)
         case .previewJPEG: try await showPreview(.jpeg, request, parameters)
+        case .describeServer: settings.description
         case .health: .text(200, "ok")
         case .readiness: await readiness()
         case .metrics: await showMetrics()
@@ -126,7 +129,9 @@ package struct GatewayHandler: HTTPHandler {
         case .removeParticipant: try await removeParticipant(request, parameters)
         case .showBans: try await showBans(request, parameters)
         case .ban: try await ban(request, parameters)
-        case .renewToken: try await renewToken(request, parameters)
+        case .renewToken: try await giveToken(request, parameters)
+        case .makeLink: try await makeLink(request, parameters)
+        case .revokeLinks: try await revokeLinks(request, parameters)
         case .invite: try await invite(request, parameters)
         case .endInvitation: try await endInvitation(request, parameters)
         case .acceptInvitation: try await acceptInvitation(request, parameters)

@@ -30,6 +30,12 @@ package struct GatewaySettings: Sendable {
     }
 
     package var viewers = Viewers.token
+    /// Of the program, for clients.
+    package var version = ""
+    /// Whether anything is decoded: pictures, compositions and recordings.
+    package var transcodes = true
+    /// Whether there is a disk for recordings.
+    package var records = true
     /// Hand out tokens to anyone on this machine.
     package var isDevelopment = false
     package var iceServers: [ICEServer] = []
@@ -44,6 +50,19 @@ package struct GatewaySettings: Sendable {
     package var furtherMetrics: (@Sendable () -> [Metric])?
 
     package init() {}
+
+    /// `GET /v1/server`: what clients choose by, such as which link to share.
+    var description: HTTPResponse {
+        var response = HTTPResponse.json(
+            200,
+            .object([
+                "viewers": .string(viewers.rawValue), "transcoder": .bool(transcodes),
+                "recordings": .bool(transcodes && records), "development": .bool(isDevelopment),
+                "version": .string(version),
+            ]))
+        response.headers.set("Cache-Control", "public, max-age=60")
+        return response
+    }
 
     /// The `Link` fields of a new session.
     var linkHeaders: [String] { iceServers.map(\.link) }

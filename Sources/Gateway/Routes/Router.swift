@@ -11,10 +11,11 @@ enum Operation: String, CaseIterable, Sendable {
     case showPlacement, placeStream
     case showParticipants, enter, removeParticipant, showBans, ban, unban, renewToken
     case raiseHand, lowerHand, invite, endInvitation, acceptInvitation
+    case makeLink, revokeLinks
     case leaveStage, describeSpeaker, requestMute
     case previewWebP, previewJPEG, choosePausePicture, dropPausePicture
     case startRecording, stopRecording, listRecordings, showRecording, removeRecording
-    case health, readiness, metrics, openAPI
+    case describeServer, health, readiness, metrics, openAPI
     case feedPage, livePage, watchPage, asset
 }
 
@@ -117,6 +118,8 @@ enum Router {
         Route(.delete, "/v1/streams/{stream}/speakers/{participant}", .leaveStage),
         Route(.post, "/v1/streams/{stream}/speakers/{participant}/mute", .requestMute),
         Route(.post, "/v1/streams/{stream}/tokens", .renewToken),
+        Route(.post, "/v1/streams/{stream}/links", .makeLink),
+        Route(.delete, "/v1/streams/{stream}/links", .revokeLinks),
         Route(.get, "/v1/streams/{stream}/sync", .followStream),
         Route(.post, "/v1/streams/{stream}/sessions", .join),
         Route(.get, "/v1/streams/{stream}/sessions/{session}", .joinSession),
@@ -140,6 +143,7 @@ enum Router {
         Route(.get, "/v1/streams/{stream}/recordings", .listRecordings),
         Route(.get, "/v1/streams/{stream}/recordings/{recording}", .showRecording),
         Route(.delete, "/v1/streams/{stream}/recordings/{recording}", .removeRecording),
+        Route(.get, "/v1/server", .describeServer),
         Route(.get, "/healthz", .health),
         Route(.get, "/readyz", .readiness),
         Route(.get, "/metrics", .metrics),

@@ -25,6 +25,8 @@ package protocol SessionService: Sendable {
     ) async throws(StageRefusal) -> StageAnswer
     /// What somebody is in a stream now.
     func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer
+    /// Which of a stream's links lead nowhere any more.
+    func linkRevocations(of stream: StreamID) async throws(StageRefusal) -> StageRecord.LinkRevocations
     /// Who is kept out, for those who may change it.
     func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON
     /// All that followers know.

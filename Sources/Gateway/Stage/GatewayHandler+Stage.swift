@@ -51,43 +51,16 @@ extension GatewayHandler {
     }
 
     /// - Parameter renews: whether the answer holds a token for what its bearer is now.
-    private func answer(
+    func answer(
         _ result: (answer: StageAnswer, token: Token), renews: Bool = false
     ) throws(Problem) -> HTTPResponse {
         let (answer, token) = result
         var members: [String: JSON] = ["version": .integer(answer.version), "you": answer.you.json]
         if renews {
-            let (text, expires) = try renewed(token, as: answer.you.standing, in: answer.stream.id)
-            members["token"] = .string(text)
-            members["expiresAt"] = .string(Timestamp.text(Double(expires)))
+            members.merge(try access.renewed(token, for: answer).json) { _, new in new }
         }
         return Self.fresh(.object(members))
     }
-
-    /// A token for what somebody is in a stream now; it lasts an hour, or as long as the one that was shown, but never
-    /// longer than what was issued from outside allows, however often it is renewed.
-    private func renewed(
-        _ token: Token, as standing: Stage.Standing, in stream: StreamID
-    ) throws(Problem) -> (text: String, expires: Int) {
-        let role: Role =
-            switch standing {
-            case .host: .host
-            case .speaker: .speaker
-            // What a token gives by itself it goes on giving: the stage knows whom it does not count for.
-            case .viewer: .viewer
-            }
-        let now = access.now()
-        let expires = max(token.expires, min(now + Self.tokenLifetime, token.renewableUntil))
-        let minted = access.authority.mint(
-            subject: token.subject, name: token.name, scope: .one(stream), role: role,
-            capabilities: token.capabilities, issuedAt: now, expires: expires,
-            renewableUntil: token.renewableUntil)
-        guard let minted else { throw Problem(503, nil, "This server has no key to sign with.") }
-        return (minted.exposed, expires)
-    }
-
-    /// In seconds.
-    private static let tokenLifetime = 3_600
 
     // MARK: Participants
 
@@ -145,20 +118,6 @@ extension GatewayHandler {
     ) async throws(Problem) -> HTTPResponse {
         try answer(
             try await perform(request, parameters) { _ throws(Problem) in .ban(try Self.named(request)) })
-    }
-
-    /// `POST .../tokens`.
-    func renewToken(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
-        let (stream, token, sender) = try participant(request, parameters)
-        let seen: StageAnswer
-        do throws(StageRefusal) {
-            seen = try await service.look(at: stream, as: sender)
-        } catch {
-            throw Problem(error)
-        }
-        return try answer((seen, token), renews: true)
     }
 
     // MARK: Hands, invitations, speakers

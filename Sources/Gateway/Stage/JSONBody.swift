@@ -52,6 +52,13 @@ struct JSONBody {
         return id
     }
 
+    /// What somebody wants to be called: what blanks surround.
+    func personName(_ name: String) throws(Problem) -> String? {
+        guard let text = try string(name)?.trimmed else { return nil }
+        guard ParticipantID(text) != nil, !text.allSatisfy(\.isWhitespace) else { throw Self.invalid(name) }
+        return text
+    }
+
     func bool(_ name: String) throws(Problem) -> Bool? {
         switch members[name] {
         case nil: return nil

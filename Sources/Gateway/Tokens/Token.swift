@@ -87,6 +87,8 @@ package enum TokenRefusal: Error, Equatable, Sendable, CustomStringConvertible {
     case badSignature
     case expired
     case notYetValid
+    /// Good, but to be exchanged for a token.
+    case invitation
     case badClaim(String)
 
     package var description: String {
@@ -97,6 +99,8 @@ package enum TokenRefusal: Error, Equatable, Sendable, CustomStringConvertible {
         case .badSignature: "The token's signature does not match."
         case .expired: "The token has expired."
         case .notYetValid: "The token is not valid yet."
+        case .invitation:
+            "This is an invitation, for many people: exchange it for a token of one's own by POST …/tokens."
         case .badClaim(let name): "The token's claim \(name) is missing or malformed."
         }
     }

@@ -42,11 +42,13 @@ package struct TokenAuthority: Sendable {
         var nbf: Double?
         var exp: Double?
         var iat: Double?
+        /// Private to this server: what it can be used for, where that is one thing only.
+        var use: String?
         /// Private to this server: see `Token.renewableUntil`.
         var renewableUntil: Double?
 
         enum CodingKeys: String, CodingKey {
-            case iss, sub, name, stream, role, capabilities, nbf, exp, iat
+            case iss, sub, name, stream, role, capabilities, nbf, exp, iat, use
             case renewableUntil = "renewable_until"
         }
     }
@@ -57,6 +59,26 @@ package struct TokenAuthority: Sendable {
     ///   - acceptsExpired: where a session was granted already and the token only says who asks.
     package func verify(_ text: String, now: Int, acceptsExpired: Bool = false) throws(TokenRefusal) -> Token
     {
+        let claims = try claims(of: text)
+        switch claims.use {
+        case nil: return try Self.token(claims, now: now, acceptsExpired: acceptsExpired)
+        case Invitation.use: throw .invitation
+        default: throw .badClaim("use")
+        }
+    }
+
+    /// Checks what is shown where an invitation may stand in for a token.
+    package func verifyCredential(_ text: String, now: Int) throws(TokenRefusal) -> Credential {
+        let claims = try claims(of: text)
+        switch claims.use {
+        case nil: return .token(try Self.token(claims, now: now, acceptsExpired: false))
+        case Invitation.use: return .invitation(try Self.invitation(claims, now: now))
+        default: throw .badClaim("use")
+        }
+    }
+
+    /// What a text says whose signature is good.
+    private func claims(of text: String) throws(TokenRefusal) -> Claims {
         guard text.utf8.count <= Self.maximumLength else { throw .malformed }
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let header = Base64URL.decode(parts[0]),
@@ -72,19 +94,22 @@ package struct TokenAuthority: Sendable {
         let signed = Array(text.utf8.prefix(parts[0].count + 1 + parts[1].count))
         let expected = HMAC.sha256(key: key.secret.exposed.span, signed.span)
         guard ConstantTime.areEqual(expected.span, signature.span) else { throw .badSignature }
-        return try Self.token(claims, now: now, acceptsExpired: acceptsExpired)
+        return claims
+    }
+
+    private static func invitation(_ claims: Claims, now: Int) throws(TokenRefusal) -> Invitation {
+        let (expires, _) = try validity(claims, now: now, acceptsExpired: false)
+        guard let issued = seconds(claims.iat) else { throw .badClaim("iat") }
+        guard let role = claims.role.flatMap({ Invitation.Role(rawValue: $0) }) else {
+            throw .badClaim("role")
+        }
+        guard let stream = claims.stream.flatMap({ StreamID($0) }) else { throw .badClaim("stream") }
+        return Invitation(stream: stream, role: role, issued: issued, expires: expires)
     }
 
     private static func token(_ claims: Claims, now: Int, acceptsExpired: Bool) throws(TokenRefusal) -> Token
     {
-        guard let expires = seconds(claims.exp) else { throw .badClaim("exp") }
-        guard acceptsExpired || now - leeway < expires else { throw .expired }
-        var notBefore: Int?
-        if let value = claims.nbf {
-            guard let seconds = seconds(value) else { throw .badClaim("nbf") }
-            guard seconds <= now + leeway else { throw .notYetValid }
-            notBefore = seconds
-        }
+        let (expires, notBefore) = try validity(claims, now: now, acceptsExpired: acceptsExpired)
         guard let subject = claims.sub.flatMap({ ParticipantID($0) }) else { throw .badClaim("sub") }
         guard let role = claims.role.flatMap({ Role(rawValue: $0) }) else { throw .badClaim("role") }
         guard let scope = Token.Scope(claims.stream, for: role) else { throw .badClaim("stream") }
@@ -95,6 +120,18 @@ package struct TokenAuthority: Sendable {
             keyID: claims.iss, subject: subject, name: claims.name, scope: scope, role: role,
             capabilities: Set((claims.capabilities ?? []).compactMap { Capability(rawValue: $0) }),
             notBefore: notBefore, expires: expires, renewableUntil: seconds(claims.renewableUntil))
+    }
+
+    /// From when on until when it is good for anything.
+    private static func validity(
+        _ claims: Claims, now: Int, acceptsExpired: Bool
+    ) throws(TokenRefusal) -> (expires: Int, notBefore: Int?) {
+        guard let expires = seconds(claims.exp) else { throw .badClaim("exp") }
+        guard acceptsExpired || now - leeway < expires else { throw .expired }
+        guard let value = claims.nbf else { return (expires, nil) }
+        guard let notBefore = seconds(value) else { throw .badClaim("nbf") }
+        guard notBefore <= now + leeway else { throw .notYetValid }
+        return (expires, notBefore)
     }
 
     /// A NumericDate within some thousand years of now.
@@ -123,6 +160,23 @@ package struct TokenAuthority: Sendable {
         claims.iat = Double(now)
         claims.exp = Double(expires)
         claims.renewableUntil = renewableUntil.map(Double.init)
+        return Self.sign(claims, with: key)
+    }
+
+    /// Signs an invitation with the first key.
+    /// - Returns: nil without any key.
+    package func mint(_ invitation: Invitation) -> Secret<String>? {
+        guard let key = keys.first else { return nil }
+        var claims = Claims(iss: key.id)
+        claims.use = Invitation.use
+        claims.stream = invitation.stream.description
+        claims.role = invitation.role.rawValue
+        claims.iat = Double(invitation.issued)
+        claims.exp = Double(invitation.expires)
+        return Self.sign(claims, with: key)
+    }
+
+    private static func sign(_ claims: Claims, with key: Key) -> Secret<String>? {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         guard let payload = try? encoder.encode(claims) else { return nil }

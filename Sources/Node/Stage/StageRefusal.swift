@@ -22,4 +22,7 @@ package struct StageAnswer: Sendable {
     package let version: UInt64
     package let you: SyncYou
     package let stream: StreamSnapshot
+    /// Whether the token that was shown still opens the stage to its bearer, who is not there.
+    package let mayStepUp: Bool
+    package let linkRevocations: StageRecord.LinkRevocations
 }

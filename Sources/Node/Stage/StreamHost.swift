@@ -177,7 +177,9 @@ package actor StreamHost {
     func answer(for sender: Stage.Sender) -> StageAnswer {
         StageAnswer(
             version: sync.version,
-            you: SyncYou(sender, in: committed, areDoorsOpen: stage?.areDoorsOpen ?? false), stream: snapshot)
+            you: SyncYou(sender, in: committed, areDoorsOpen: stage?.areDoorsOpen ?? false), stream: snapshot,
+            mayStepUp: committed?.mayStepUp(sender) ?? false,
+            linkRevocations: committed?.linkRevocations ?? StageRecord.LinkRevocations())
     }
 
     /// What is known of somebody, without their asking for anything.

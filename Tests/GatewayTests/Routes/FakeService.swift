@@ -80,6 +80,10 @@ final class FakeService: SessionService {
         throw .unknownStream
     }
 
+    func linkRevocations(of stream: StreamID) async throws(StageRefusal) -> StageRecord.LinkRevocations {
+        StageRecord.LinkRevocations()
+    }
+
     func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
         throw .unknownStream
     }

@@ -102,6 +102,10 @@ import Testing
             .delete, "/v1/streams/S/speakers/sam",
             "401 403 403 403/403/409 403/403/409 200/200/409 200/200/409 200/200/409"),
         Row(.post, "/v1/streams/S/speakers/sam/mute", hostOnly),
+        Row(
+            .post, "/v1/streams/S/links", body: #"{"role":"viewer"}"#,
+            "401 403 403 403/403/409 403/403/409 403/403/409 201/201/409 201/201/409"),
+        Row(.delete, "/v1/streams/S/links", hostOnly),
         Row(.post, "/v1/streams/S/tokens", "401 403 403 200 200 200 200 200"),
         Row(
             .post, "/whep/S?wait=30", body: "chrome-play",
@@ -196,7 +200,7 @@ import Testing
             })
         let apart: Set<Gateway.Operation> = [
             // Everybody, or by tests of their own.
-            .listStreams, .followStream, .makeToken, .health, .readiness, .metrics, .openAPI,
+            .listStreams, .followStream, .makeToken, .describeServer, .health, .readiness, .metrics, .openAPI,
             .publishPreview, .playPreview,
             // Of sessions, whose names cannot be guessed.
             .publishSession, .publishTrickle, .publishEnd, .playSession, .playTrickle, .playEnd, .joinSession,

@@ -62,6 +62,31 @@ import Testing
         }
     }
 
+    @Test func `are no tokens where they say what they are for`() throws {
+        let claims = #""iss":"k1","stream":"s1","role":"viewer","iat":1799999990,"exp":1800000010"#
+        let invitation = token("{\(claims),\"use\":\"invitation\"}")
+        #expect(refusal(invitation) == .invitation)
+        #expect(refusal(token("{\(claims),\"use\":\"invitation\",\"sub\":\"ann\"}")) == .invitation)
+        #expect(refusal(token("{\(claims),\"use\":\"other\",\"sub\":\"ann\"}")) == .badClaim("use"))
+        let stream = try #require(StreamID("s1"))
+        #expect(
+            try authority.verifyCredential(invitation, now: Self.now)
+                == .invitation(
+                    Invitation(stream: stream, role: .viewer, issued: 1_799_999_990, expires: 1_800_000_010)))
+        for (wrong, claim) in [
+            (claims.replacing("viewer", with: "host"), "role"), (claims.replacing("s1", with: "*"), "stream"),
+            (claims.replacing("iat", with: "jat"), "iat"), (claims.replacing("exp", with: "fxp"), "exp"),
+        ] {
+            #expect(throws: TokenRefusal.badClaim(claim)) {
+                try authority.verifyCredential(token("{\(wrong),\"use\":\"invitation\"}"), now: Self.now)
+            }
+        }
+        let ours = try #require(
+            authority.mint(
+                Invitation(stream: stream, role: .speaker, issued: Self.now, expires: Self.now + 1)))
+        #expect(refusal(ours.exposed) == .invitation)
+    }
+
     /// RFC 7515 appendix A.1: a JWS whose key and signature are given.
     @Test func `are signed as the RFC's example is`() throws {
         let key = try #require(

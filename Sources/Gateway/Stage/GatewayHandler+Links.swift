@@ -1,0 +1,136 @@
+import Base
+import Node
+import Stage
+
+/// Links that a host gives to others, and the tokens of their own that those get for them.
+extension GatewayHandler {
+    /// In seconds: a day, and thirty.
+    private static let usualLinkLifetime = 86_400
+    private static let longestLinkLifetime = 2_592_000
+
+    /// `POST .../links`: an invitation in a link.
+    func makeLink(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let (stream, token, sender) = try participant(request, parameters)
+        let body = try JSONBody(request)
+        guard let role = try body.string("role").flatMap({ Invitation.Role(rawValue: $0) }) else {
+            throw JSONBody.invalid("role")
+        }
+        let lifetime = try body.integer("ttl") ?? Self.usualLinkLifetime
+        guard (1...Self.longestLinkLifetime).contains(lifetime) else { throw JSONBody.invalid("ttl") }
+        var revocations = StageRecord.LinkRevocations()
+        do throws(StageRefusal) {
+            revocations = try await service.perform(.makeLink, in: stream, from: sender).linkRevocations
+        } catch .unknownStream {
+            // Whoever is about to make it may invite before.
+            guard token.role == .host || token.role == .admin else {
+                throw Problem(StageRefusal.rejected(.notHost))
+            }
+        } catch {
+            throw Problem(error)
+        }
+        let (invitation, text) = try access.invitation(
+            to: stream, as: role, lifetime: lifetime, after: revocations)
+        let path = invitation.path(text)
+        return Self.fresh(
+            .object([
+                "role": .string(role.rawValue), "path": .string(path),
+                "url": .text(request.origin.map { $0 + path }), "token": .string(text.exposed),
+                "expiresAt": .string(Timestamp.text(Double(invitation.expires))),
+            ]), status: 201)
+    }
+
+    /// `DELETE .../links`: what was made so far leads nowhere any more.
+    func revokeLinks(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        var role: Invitation.Role?
+        if let text = request.query("role") {
+            guard let named = Invitation.Role(rawValue: text) else { throw JSONBody.invalid("role") }
+            role = named
+        }
+        return try answer(
+            try await perform(request, parameters) { _ throws(Problem) in
+                .revokeLinks(speakers: role != .viewer, viewers: role != .speaker)
+            })
+    }
+
+    /// `POST .../tokens`: a fresh one for a token, one of one's own for an invitation, and a viewer's where viewers
+    /// need none; perhaps with another name.
+    func giveToken(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        switch try access.credential(of: request) {
+        case .token: return try await renewToken(request, parameters)
+        case .invitation(let invitation):
+            let stream = try Self.stream(parameters)
+            guard invitation.stream == stream else {
+                throw Access.forbidden("This invitation is not for this stream.")
+            }
+            let name = try JSONBody(request, isOptional: true).personName("name")
+            let revocations: StageRecord.LinkRevocations
+            do throws(StageRefusal) {
+                revocations = try await service.linkRevocations(of: stream)
+            } catch {
+                throw Problem(error)
+            }
+            guard revocations.allows(invitation) else {
+                throw Access.forbidden("The host has revoked this link.", rule: "link-revoked")
+            }
+            let issued = try access.welcome(to: stream, by: invitation, name: name)
+            return Self.fresh(issued.introduction, status: 201)
+        case nil:
+            let stream = try Self.stream(parameters)
+            guard settings.viewers == .everyone else { throw Access.unauthorized("This takes a token.") }
+            let name = try JSONBody(request, isOptional: true).personName("name")
+            if let wait = guests.take(request.remoteAddress.ip, at: access.now()) {
+                throw Problem(
+                    429, "too-many-guests", "Your address has taken many names; try again later.",
+                    headers: ["Retry-After": "\(wait)"])
+            }
+            let issued = try access.welcome(to: stream, by: nil, name: name)
+            return Self.fresh(issued.introduction, status: 201)
+        }
+    }
+
+    private func renewToken(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws(Problem) -> HTTPResponse {
+        let (stream, token, sender) = try participant(request, parameters)
+        let name = try JSONBody(request, isOptional: true).personName("name")
+        let seen: StageAnswer?
+        do throws(StageRefusal) {
+            seen = try await service.look(at: stream, as: sender)
+        } catch .unknownStream {
+            // A host says who they are before they make it.
+            seen = nil
+        } catch {
+            throw Problem(error)
+        }
+        var members = try access.renewed(token, for: seen, in: stream, name: name).json
+        if let seen {
+            members["version"] = .integer(seen.version)
+            members["you"] = seen.you.json
+        }
+        return Self.fresh(.object(members))
+    }
+}
+
+extension HTTPRequest {
+    /// What the client calls this server, such as `https://example.org`; nil where it does not say.
+    var origin: String? {
+        guard let host = headers["host"], (1...255).contains(host.utf8.count),
+            host.utf8.allSatisfy({ byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"),
+                    UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"):
+                    true
+                default: false
+                }
+            })
+        else { return nil }
+        return "\(isSecure ? "https" : "http")://\(host)"
+    }
+}
