@@ -54,7 +54,7 @@ struct Configuration: Sendable {
         isDevelopment = try values.toggle("dev") ?? false
         viewers = try values.choice("viewers") ?? (isDevelopment ? .everyone : .token)
         workers = try values.number("workers", 1...256) ?? min(max(processors, 1), 256)
-        key = try Self.key(values, isDevelopment: isDevelopment)
+        key = try Self.signingKey(values)
         if let address = try values.address("http") { http = address }
         if let address = try values.address("udp") { udp = address }
         guard udp.port == 0 || Int(udp.port) + workers - 1 <= 65_535 else {
@@ -81,9 +81,9 @@ struct Configuration: Sendable {
         if let format: LogFormat = try values.choice("log-format") { logFormat = format }
     }
 
-    private static func key(_ values: OptionValues, isDevelopment: Bool) throws(ConfigurationError)
-        -> SigningKey
-    {
+    /// What signs tokens, for the server and for `rostrum token`.
+    static func signingKey(_ values: OptionValues) throws(ConfigurationError) -> SigningKey {
+        let isDevelopment = try values.toggle("dev") ?? false
         let id = values["key-id"]?.texts.first
         let secret = values["secret"]?.texts.first
         switch (id, secret) {
@@ -209,7 +209,7 @@ extension OptionValues {
         return number
     }
 
-    fileprivate func choice<Choice: RawRepresentable<String> & CaseIterable>(
+    func choice<Choice: RawRepresentable<String> & CaseIterable>(
         _ name: String
     ) throws(ConfigurationError) -> Choice? {
         guard let value = self[name], let text = value.texts.first else { return nil }

@@ -44,9 +44,10 @@ struct OptionValues: Sendable, Equatable {
     // MARK: Sources
 
     /// Flags: `--name value`, `--name=value`, `--toggle`.
+    /// - Parameter options: that there are.
     /// - Returns: the options, and what is not theirs.
     static func parse(
-        arguments: [String]
+        arguments: [String], options: [Option] = Option.all
     ) throws(ConfigurationError) -> (values: OptionValues, requests: Set<String>) {
         var result = OptionValues()
         var requests: Set<String> = []
@@ -61,7 +62,7 @@ struct OptionValues: Sendable, Equatable {
             }
             let parts = argument.dropFirst(2).split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard let name = parts.first, let option = Option.named(name) else {
+            guard let name = parts.first, let option = options.first(where: { $0.name == name }) else {
                 throw ConfigurationError("there is no option \(argument); rostrum --help lists them all")
             }
             if parts.count == 2 {

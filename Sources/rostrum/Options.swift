@@ -109,6 +109,8 @@ enum Help {
     static let usage = """
         usage: rostrum serve [OPTION...]      run the server
                rostrum serve --check-config   say what would be run, without running it
+               rostrum token --role ROLE --stream NAME [OPTION...]
+                                              sign a token, or make a link that holds one
                rostrum --help                 explain all options
                rostrum --version
         """
@@ -121,17 +123,14 @@ enum Help {
 
             A start for trying out:  rostrum serve --dev
             and in a browser:        http://localhost:8080
+            A start for others:      rostrum serve … with ROSTRUM_KEY_ID and ROSTRUM_SECRET, and with the same two
+                                     rostrum token --role host --stream talk --link https://example.org
 
             Each option is a flag, an environment variable, and a line in the file that --config names. Flags win
             over the environment, and that over the file. In the file, # begins a comment.
 
             """
-        for option in Option.all {
-            let flag = "--\(option.name)" + (option.placeholder.isEmpty ? "" : " \(option.placeholder)")
-            text += "\n  \(flag)\n"
-            for line in option.help { text += "        \(line)\n" }
-            text += "        Environment: \(option.variable)\n"
-        }
+        for option in Option.all { text += option.explanation + "        Environment: \(option.variable)\n" }
         return text
             + """
 
@@ -140,9 +139,40 @@ enum Help {
             status 0. A start that cannot work ends with status 2 when what it was told makes no sense, and
             with 1 for other reasons.
 
+            `rostrum token` has options of its own: rostrum token --help.
+
             `rostrum transcoder` is the process that decodes and encodes pictures and sound. The server starts it
             when it has something to do, and again when it dies; nobody else can use it.
 
             """
+    }
+
+    static var token: String {
+        var text = """
+            usage: rostrum token --role ROLE --stream NAME [OPTION...]
+
+            Prints a token, signed with the key that the server knows: --key-id and --secret, or what the environment
+            or the file that --config names says of them. With --link it prints the link of a page instead:
+
+            rostrum token --role host --stream talk --name Ann --link https://example.org
+
+            """
+        for option in TokenCommand.options { text += option.explanation }
+        return text + """
+
+              --key-id ID, --secret SECRET, --config FILE
+                    The key that signs, as for rostrum serve.
+
+            Status 2 says that it was told what makes no sense, with the reason on standard error.
+
+            """
+    }
+}
+
+extension Option {
+    /// Its flag, and what it is for.
+    fileprivate var explanation: String {
+        let flag = "--\(name)" + (placeholder.isEmpty ? "" : " \(placeholder)")
+        return "\n  \(flag)\n" + help.map { "        \($0)\n" }.joined()
     }
 }

@@ -19,6 +19,9 @@ import Transcoder
         case "serve":
             arguments.removeFirst()
             exit(await serve(arguments))
+        case "token":
+            arguments.removeFirst()
+            exit(token(arguments))
         case "transcoder":
             // Started by `serve` and by nobody else.
             exit(TranscoderProcess.run(Array(arguments.dropFirst())))
@@ -72,17 +75,42 @@ import Transcoder
         }
     }
 
-    private static func configuration(_ flags: OptionValues) throws(ConfigurationError) -> Configuration {
-        let environment = try OptionValues.parse(environment: ProcessInfo.processInfo.environment)
-        var values = environment.overridden(by: flags)
-        if let path = values["config"]?.texts.first {
-            guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-                throw ConfigurationError(
-                    "cannot read the file \(path) that \(values["config"]?.origin ?? "") names")
+    /// - Returns: the exit status.
+    private static func token(_ arguments: [String]) -> CInt {
+        do {
+            let (flags, requests) = try OptionValues.parse(arguments: arguments, options: TokenCommand.flags)
+            if requests.contains("--help") {
+                print(Help.token, terminator: "")
+                return 0
             }
-            values = try OptionValues.parse(file: text, name: path).overridden(by: values)
+            print(
+                try TokenCommand(flags, server: try values(flags)).make(
+                    now: Int(Date().timeIntervalSince1970)))
+            return 0
+        } catch let error as ConfigurationError {
+            complain(error.description)
+            return 2
+        } catch {
+            complain("\(error)")
+            return 1
         }
-        return try Configuration(values, processors: ProcessInfo.processInfo.activeProcessorCount)
+    }
+
+    private static func configuration(_ flags: OptionValues) throws(ConfigurationError) -> Configuration {
+        try Configuration(
+            try values(flags), processors: ProcessInfo.processInfo.activeProcessorCount)
+    }
+
+    /// Flags over the environment, and that over the file.
+    private static func values(_ flags: OptionValues) throws(ConfigurationError) -> OptionValues {
+        let environment = try OptionValues.parse(environment: ProcessInfo.processInfo.environment)
+        let values = environment.overridden(by: flags)
+        guard let path = values["config"]?.texts.first else { return values }
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw ConfigurationError(
+                "cannot read the file \(path) that \(values["config"]?.origin ?? "") names")
+        }
+        return try OptionValues.parse(file: text, name: path).overridden(by: values)
     }
 
     /// Looks at what can be looked at without starting.

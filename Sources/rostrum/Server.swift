@@ -49,6 +49,9 @@ struct Server: Sendable {
             for warning in configuration.warnings(announced: node.announced.map(\.ip)) {
                 log.warning(warning.event, ["why-it-matters": warning.reason])
             }
+            if let command = configuration.firstLink {
+                log.info("links", ["a-host-comes-in-by-what-this-prints": command])
+            }
             return Server(data: data, node: node, http: http)
         } catch {
             await node.stop()
@@ -115,6 +118,9 @@ struct Server: Sendable {
         var settings = GatewaySettings()
         settings.viewers = configuration.viewers
         settings.isDevelopment = configuration.isDevelopment
+        settings.version = Rostrum.version
+        settings.transcodes = configuration.transcoding == .on
+        settings.records = configuration.dataDirectory != nil
         settings.iceServers = configuration.iceServers
         settings.previewAddress = PreviewAddress(key: previewKey)
         settings.furtherMetrics = { data.metrics }

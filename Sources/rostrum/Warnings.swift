@@ -27,6 +27,13 @@ extension Configuration {
         return warnings
     }
 
+    /// How people come in, where no tokens are handed out.
+    var firstLink: String? {
+        guard !isDevelopment else { return nil }
+        let host = http.ip.isUnspecified || http.ip.isLoopback ? "HOST" : http.description
+        return "rostrum token --role host --stream NAME --link https://\(host)"
+    }
+
     /// Firefox neither makes a loopback candidate, unless `media.peerconnection.ice.loopback` is set, nor pairs any other
     /// one of its own with a loopback address: with no pair to check its ICE fails without a single packet.
     private var onlyLoopback: String {

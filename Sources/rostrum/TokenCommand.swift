@@ -1,0 +1,169 @@
+import Base
+import Crypto
+import Foundation
+import Gateway
+
+/// `rostrum token`: signs a token, or makes the link that holds one, with the key that the server knows.
+struct TokenCommand: Sendable {
+    private let role: Role
+    private let scope: Token.Scope
+    private let subject: ParticipantID?
+    private let name: String?
+    /// In seconds.
+    private let lifetime: Int
+    private let capabilities: Set<Capability>
+    /// Scheme, host and perhaps a port, without a slash at the end; nil for the token alone.
+    private let origin: String?
+    private let key: TokenAuthority.Key
+
+    /// Beside those that say which key signs.
+    static let options: [Option] = [
+        Option("role", .text, "host|speaker|viewer|admin", "What its bearer may do. Must be given."),
+        Option(
+            "stream", .text, "NAME|*", "Where: 1 to 64 of A-Z a-z 0-9 _ -, or * for everywhere. An admin's",
+            "is for everywhere unless it is given."),
+        Option(
+            "sub", .text, "ID",
+            "Who its bearer is. Default: somebody nobody else is."),
+        Option("name", .text, "NAME", "What others see. Default: none; pages ask for one."),
+        Option("ttl", .text, "1d|12h|30m|SECONDS", "For how long it is good. Default 1d; at most 366d."),
+        Option(
+            "capability", .list, "join-backstage", "Lets its bearer in before the doors open."),
+        Option(
+            "link", .text, "https://HOST",
+            "Print the link of the page that it opens. A speaker's or viewer's link is",
+            "an invitation, which many may open, each under their own name, unless",
+            "--sub says whose it is."),
+    ]
+
+    /// Which of the server's options it takes as flags too.
+    private static let keyOptions = ["key-id", "secret", "config", "dev"]
+
+    /// All that stand in `rostrum token --…`.
+    static let flags = options + Option.all.filter { keyOptions.contains($0.name) }
+
+    /// The longest time that is no typing error, in seconds.
+    private static let longestLifetime = 366 * 86_400
+
+    /// - Parameters:
+    ///   - values: of flags that say what to make.
+    ///   - server: the server's configuration, which says what signs it.
+    init(_ values: OptionValues, server: OptionValues) throws(ConfigurationError) {
+        guard let role: Role = try values.choice("role") else {
+            throw ConfigurationError("say what its bearer may do: --role host, speaker, viewer or admin")
+        }
+        self.role = role
+        let stream = values["stream"]?.texts.first
+        guard stream != nil || role == .admin else {
+            throw ConfigurationError("say for which stream: --stream NAME, or --stream '*' for all of them")
+        }
+        guard let scope = Token.Scope(stream, for: role) else {
+            throw ConfigurationError("--stream must be * or 1 to 64 of A-Z a-z 0-9 _ -, not \(stream ?? "")")
+        }
+        self.scope = scope
+        subject = try Self.printable(values, "sub")
+        name = try Self.printable(values, "name")?.description
+        lifetime = try values["ttl"]?.texts.first.map(Self.seconds) ?? 86_400
+        var capabilities: Set<Capability> = []
+        for text in values["capability"]?.texts ?? [] {
+            guard let capability = Capability(rawValue: text) else {
+                throw ConfigurationError("--capability must be join-backstage, not \(text)")
+            }
+            capabilities.insert(capability)
+        }
+        self.capabilities = capabilities
+        origin = try values["link"]?.texts.first.map(Self.origin)
+        if origin != nil { try Self.checkLink(role, scope) }
+        key = try Self.key(server)
+    }
+
+    private static func checkLink(_ role: Role, _ scope: Token.Scope) throws(ConfigurationError) {
+        switch (role, scope) {
+        case (.admin, _):
+            throw ConfigurationError("no page is an admin's: --link goes with host, speaker or viewer")
+        case (.host, .all), (.speaker, .all):
+            throw ConfigurationError(
+                "a \(role.rawValue)'s link leads to one stream: give its name as --stream")
+        default: return
+        }
+    }
+
+    private static func printable(
+        _ values: OptionValues, _ name: String
+    ) throws(ConfigurationError) -> ParticipantID? {
+        guard let text = values[name]?.texts.first else { return nil }
+        guard let id = ParticipantID(text) else {
+            throw ConfigurationError("--\(name) must be 1 to 128 printable characters")
+        }
+        return id
+    }
+
+    /// `1d`, `12h`, `30m`, `45s` or `45`.
+    static func seconds(_ text: String) throws(ConfigurationError) -> Int {
+        let units: [Character: Int] = ["d": 86_400, "h": 3_600, "m": 60, "s": 1]
+        let unit = text.last.flatMap { units[$0] }
+        let digits = unit == nil ? Substring(text) : text.dropLast()
+        guard digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let count = Int(digits),
+            count <= longestLifetime, (1...longestLifetime).contains(count * (unit ?? 1))
+        else {
+            throw ConfigurationError(
+                "--ttl must be a time such as 1d, 12h, 30m or 3600, up to 366d, not \(text)")
+        }
+        return count * (unit ?? 1)
+    }
+
+    private static func origin(_ text: String) throws(ConfigurationError) -> String {
+        var origin = text
+        while origin.hasSuffix("/") { origin.removeLast() }
+        guard let url = URL(string: origin), url.scheme == "https" || url.scheme == "http",
+            let host = url.host, !host.isEmpty, url.path.isEmpty, url.query == nil, url.fragment == nil,
+            url.user == nil
+        else {
+            throw ConfigurationError(
+                "--link must be where people reach the server, such as https://example.org, not \(text)")
+        }
+        return origin
+    }
+
+    private static func key(_ server: OptionValues) throws(ConfigurationError) -> TokenAuthority.Key {
+        let key = try Configuration.signingKey(server)
+        guard let secret = key.secret else {
+            throw ConfigurationError(
+                "a server with --dev makes its own key, and tokens for this machine at POST /v1/tokens; "
+                    + "give both the same --secret to sign here")
+        }
+        return TokenAuthority.Key(id: key.id, secret: Secret(Array(secret.exposed.utf8)))
+    }
+
+    /// The token or the link.
+    /// - Parameter now: seconds since 1970.
+    func make(now: Int) throws -> String {
+        let authority = TokenAuthority(keys: [key])
+        if let origin, subject == nil, case .one(let stream) = scope,
+            let role = Invitation.Role(rawValue: role.rawValue)
+        {
+            let invitation = Invitation(stream: stream, role: role, issued: now, expires: now + lifetime)
+            guard let text = authority.mint(invitation) else { throw ConfigurationError("there is no key") }
+            return origin + invitation.path(text)
+        }
+        let subject = try self.subject ?? Self.somebody(as: role)
+        let minted = authority.mint(
+            subject: subject, name: name, scope: scope, role: role, capabilities: capabilities,
+            issuedAt: now, expires: now + lifetime)
+        guard let minted else { throw ConfigurationError("there is no key") }
+        guard let origin else { return minted.exposed }
+        return origin + PageLink.path(to: scope, isOnStage: role != .viewer, token: minted)
+    }
+
+    /// Made up: 72 random bits.
+    private static func somebody(as role: Role) throws -> ParticipantID {
+        let digits = try RandomBytes.make(9).map { byte in
+            let text = String(byte, radix: 16)
+            return byte < 16 ? "0" + text : text
+        }
+        guard let id = ParticipantID("\(role.rawValue)-\(digits.joined())") else {
+            throw ConfigurationError("there is nobody")
+        }
+        return id
+    }
+}
