@@ -69,7 +69,7 @@ class Process:
         if self.is_running:
             self._process.send_signal(how)
         try:
-            status = self._process.wait(timeout=seconds)
+            status = self._process.wait(timeout=patient(seconds))
         except subprocess.TimeoutExpired:
             status = None
         try:
