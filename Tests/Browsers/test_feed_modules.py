@@ -125,6 +125,86 @@ def test_a_swipe_is_peek_then_focus_with_what_comes_next(page) -> None:
     ]
 
 
+def test_a_story_that_is_missing_is_told_and_nothing_else_is_shown(page) -> None:
+    # The server fills the connection with somebody else before it says what became of the story.
+    page.evaluate("""() => {
+        const go = fetch;
+        globalThis.answer = null;
+        globalThis.fetch = (address, how) => String(address).endsWith('/v1/streams/s9')
+            ? new Promise(resolve => { answer = body => resolve(new Response(JSON.stringify(body))); }) : go(address, how);
+    }""")
+    page.evaluate(BEGIN, {"stream": "s9"})
+    page.wait_for("() => peers[0]?.remoteDescription && answer !== null")
+    page.wait_for("() => feed.stories.length === 4", what="the list is read")
+    assert page.evaluate("""() => {
+        peers[0].open();
+        peers[0].slots(['s1', 'full'], null);
+        return [feed.state, feed.current, turns];
+    }""") == ["playing", None, []]
+    page.evaluate("() => answer({state: 'ended', title: 'Friday kitchen', hostName: 'Ann'})")
+    page.wait_for("() => feed.state === 'missing'", what="it is told")
+    assert page.evaluate("() => [feed.missing.why, feed.missing.title, feed.slots, turns, requests.at(-1)]") == [
+        "ended", "Friday kitchen", [], [], "DELETE /v1/feed/sessions/x"]
+    # It goes live again: it is what one came for.
+    page.evaluate("() => sockets[0].say({type: 'change', version: 2, added: [{item: {id: 's9'}, after: null}]})")
+    page.wait_for("() => peers[1]?.remoteDescription", what="a connection for it")
+    assert page.evaluate("() => [feed.current.id, feed.missing, turns]") == ["s9", None, [" s9 forward jump"]]
+    assert page.evaluate("() => requests.filter(request => request.startsWith('POST')).at(-1)") == (
+        "POST /v1/feed/sessions?stream=s9&preload=eager")
+
+
+@pytest.mark.parametrize("way", ["feed.seeOthers()", "feed.go('s3')"])
+def test_who_came_for_what_is_missing_may_see_others(page, way: str) -> None:
+    page.evaluate(BEGIN, {"stream": "no such name!"})
+    page.wait_for("() => feed.state === 'missing' && feed.stories.length === 4")
+    assert page.evaluate("() => [feed.missing.why, feed.mayGo('forward'), requests.some(each => each.includes('no'))]")[:2] == [
+        "unknown", False]
+    page.evaluate(f"() => {{ {way}; }}")
+    wanted = "s3" if "s3" in way else "s1"
+    assert page.evaluate("() => [feed.current.id, feed.missing, feed.state]") == [wanted, None, "connecting"]
+    page.wait_for("() => peers.at(-1)?.remoteDescription && !requests.at(-1).startsWith('DELETE')", what="it connects")
+    assert page.evaluate("() => requests.filter(request => request.startsWith('POST')).at(-1)") == (
+        f"POST /v1/feed/sessions?stream={wanted}&preload=eager")
+
+
+def test_the_story_that_a_link_names_comes_before_what_the_server_began_with(page) -> None:
+    page.evaluate("""() => {
+        const go = fetch;
+        globalThis.answer = null;
+        globalThis.fetch = (address, how) => String(address).endsWith('/v1/streams/s9')
+            ? new Promise(resolve => { answer = () => resolve(new Response('{"state":"live"}')); }) : go(address, how);
+    }""")
+    page.evaluate(BEGIN, {"stream": "s9"})
+    page.wait_for("() => peers[0]?.remoteDescription && answer !== null")
+    page.evaluate("() => { peers[0].open(); peers[0].slots(['s1', 'full'], null); answer(); }")
+    page.wait_for("() => feed.current !== null", what="a story is there")
+    assert page.evaluate("() => [feed.current.id, turns, peers[0].control.said.at(-1)?.stream]") == [
+        "s9", [" s9 forward jump"], "s9"]
+
+
+def test_who_may_not_watch_asks_no_more(page) -> None:
+    # Minutes pass in a second.
+    page.evaluate("""() => {
+        const set = setTimeout;
+        globalThis.setTimeout = (action, time, ...given) => set(action, (time ?? 0) / 100, ...given);
+        globalThis.asked = [];
+        globalThis.fetch = async (address, how) => {
+            asked.push(String(address));
+            const problem = {status: 401, title: 'Unauthorized', detail: 'To watch takes a token.'};
+            return new Response(JSON.stringify(problem), {status: 401, headers: {'Content-Type': 'application/problem+json'}});
+        };
+        const Socket = WebSocket;
+        globalThis.WebSocket = class extends Socket {
+            constructor(address) { super(address); asked.push(address); set(() => this.close(), 5); }
+        };
+    }""")
+    page.evaluate(BEGIN, {"stream": "s3"})
+    page.wait_for("() => feed.state === 'failed'")
+    before = page.evaluate("async () => { const {length} = asked; await new Promise(done => setTimeout(done, 150_000)); return length; }")
+    assert page.evaluate("() => feed.error.status") == 401
+    assert page.evaluate("before => asked.slice(before)", before) == []
+
+
 def test_what_was_shown_first_stays_when_the_server_began_elsewhere(page) -> None:
     begin(page)
     assert page.evaluate("""() => {

@@ -167,7 +167,7 @@ function setSound(isOn) {
 }
 
 function applySound() {
-  for (const side of cube.sides) side.muted = isMuted || feed.isAtEnd;
+  for (const side of cube.sides) side.muted = isMuted || feed.isAtEnd || !feed.current;
   $("sound").setAttribute("aria-pressed", String(!isMuted));
   $("unmute").hidden = !isMuted || wasChosen || feed.isAtEnd || feed.state !== "playing" || !feed.current;
 }

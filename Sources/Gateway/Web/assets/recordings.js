@@ -30,7 +30,7 @@ export class Recordings extends EventTarget {
   /** @type {number | undefined} */
   #timer;
 
-  /** @param {import("./room.js").Room} room */
+  /** @param {Pick<import("./room.js").Room, "stream" | "tokenRole" | "info" | "api">} room */
   constructor(room) {
     super();
     this.room = room;

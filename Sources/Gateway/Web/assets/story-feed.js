@@ -34,9 +34,11 @@
  * What may be called apart from it: `Swipe` (a gesture as a state machine) and `decodeBlurHash`.
  */
 
+import { Asking } from "./feed/asking.js";
 import { FeedNews } from "./feed/news.js";
 import { FeedPlace } from "./feed/place.js";
 import { openFeedSession } from "./feed/session.js";
+import { Wish } from "./feed/wish.js";
 import { Persistent } from "./persistent.js";
 import { withToken, knownToken } from "./tokens.js";
 
@@ -48,9 +50,10 @@ export { Swipe } from "./feed/swipe.js";
  * @typedef {import("./feed/session.js").Slot} Slot
  * @typedef {import("./feed/swipe.js").Direction} Direction
  *
- * @typedef {"idle" | "connecting" | "playing" | "reconnecting" | "empty" | "replaced" | "failed"} FeedState
- * `empty`: nobody is live, and who goes live will be shown. `replaced`: the same viewer watches elsewhere; `play()`
- * brings it back here. `failed`: the server said no for good, `error` tells why.
+ * @typedef {"idle" | "connecting" | "playing" | "reconnecting" | "empty" | "missing" | "replaced" | "failed"} FeedState
+ * `empty`: nobody is live, and who goes live will be shown. `missing`: the story to begin with is not live, `missing`
+ * tells why; it begins here by itself when it goes live, and `seeOthers()` gives it up. `replaced`: the same viewer
+ * watches elsewhere; `play()` brings it back here. `failed`: the server said no for good, `error` tells why.
  *
  * @typedef {object} Turn
  * @property {string | null} from
@@ -67,8 +70,6 @@ export { Swipe } from "./feed/swipe.js";
  *   token; by default with the one in the page's address, if there is one
  */
 
-/** A focus that the server has not followed is repeated after this time, in milliseconds. */
-const REPEAT_MS = 1500;
 /** An ended story without a word of the server about what comes next is left after this time, in milliseconds. */
 const PATIENCE_MS = 2500;
 
@@ -94,13 +95,6 @@ export class StoryFeed extends FeedPlace {
   #hasSwiped = false;
   #hasConnected = false;
   #connections = 0;
-  /**
-   * What was asked for instead of what the server preloaded.
-   * @type {string | null}
-   */
-  #corrected = null;
-  /** @type {number | undefined} */
-  #repeat;
   /** @type {number | undefined} */
   #patience;
   /** @type {import("./feed/session.js").FeedSession | null} */
@@ -112,10 +106,17 @@ export class StoryFeed extends FeedPlace {
     const withViewerToken = act ?? ((action) => withToken("*", "viewer", action));
     super(new FeedNews(origin, withViewerToken, () => knownToken("*", "viewer")));
     this.preload = preload;
-    this.#wish = stream;
+    this.#asking = new Asking(this, () => this.#session);
+    this.#wish = new Wish(stream, this.news);
+    this.#wish.addEventListener("change", () => {
+      // Not somebody else's stream instead.
+      if (this.missing) this.#disconnect();
+      this.#choose();
+      this.#update();
+    });
     /** The connection, kept up. */
     this.connection = new Persistent((signal) => withViewerToken(async (token) => {
-      const stream = this.list.current ?? this.#wish;
+      const stream = this.list.current ?? this.#wish.id;
       this.#hasSwiped = false;
       const session = await openFeedSession({ origin, stream, preload: this.preload, token, signal });
       this.#adopt(session);
@@ -141,13 +142,20 @@ export class StoryFeed extends FeedPlace {
     });
   }
 
-  /** @type {string | null} */
+  /** @type {Asking} */
+  #asking;
+  /** Where to begin. @type {Wish} */
   #wish;
 
   // What there is to see.
 
   get state() {
     return this.#state;
+  }
+
+  /** The story to begin with, when that is not live; null when it is, or when there was none. */
+  get missing() {
+    return this.#wish.missing;
   }
 
   /**
@@ -174,9 +182,9 @@ export class StoryFeed extends FeedPlace {
     this.#isPlaying = true;
     this.#isReplaced = false;
     this.error = null;
-    this.connection.start();
     this.news.start();
-    if (this.#wish !== null) this.#begin(this.#wish);
+    this.#wish.look();
+    if (!this.missing) this.connection.start();
     this.#update();
   }
 
@@ -184,14 +192,32 @@ export class StoryFeed extends FeedPlace {
   stop() {
     if (!this.#isPlaying) return;
     this.#isPlaying = false;
-    clearTimeout(this.#repeat);
+    this.#asking.rest();
     clearTimeout(this.#patience);
     this.#peeked = null;
     this.news.stop();
+    this.#wish.rest();
+    this.#disconnect();
+    this.#update();
+  }
+
+  #disconnect() {
     this.connection.close();
     this.#session = null;
     this.#hasConnected = false;
     this.dispatchEvent(new Event("slots"));
+  }
+
+  /** There was no connection as long as the story to begin with was missing. */
+  #reconnect() {
+    if (this.#isPlaying && this.connection.state === "closed") this.connection.start();
+  }
+
+  /** Gives up the story that is missing, and begins with the first there is. */
+  seeOthers() {
+    this.#wish.drop();
+    this.#choose();
+    this.#reconnect();
     this.#update();
   }
 
@@ -255,39 +281,22 @@ export class StoryFeed extends FeedPlace {
 
   /** @param {string} id */
   #arrive(id) {
+    this.#wish.drop();
     this.#peeked = null;
     this.isAtEnd = false;
     this.#hasSwiped = true;
     this.lost = null;
     this.list.current = id;
+    this.#reconnect();
     this.#focus();
   }
 
   // What the server does.
 
   #focus() {
-    const { current } = this.list;
-    if (current === null) return;
+    if (this.list.current === null) return;
     clearTimeout(this.#patience);
-    this.#corrected = null;
-    const ahead = this.ahead?.id;
-    this.#session?.say({ type: "focus", stream: current, ...(ahead ? { ahead } : {}) });
-    // A message that was lost or refused for its number leaves the server behind.
-    clearTimeout(this.#repeat);
-    this.#repeat = setTimeout(() => {
-      const session = this.#session;
-      if (session?.isTold && session.focus !== this.list.current) this.#focus();
-    }, REPEAT_MS);
-  }
-
-  /** The server may know another order by now, and preload what does not come next here. */
-  #correct() {
-    const ahead = this.ahead;
-    const loaded = this.slots.find(({ quality }) => quality === "preview")?.stream ?? null;
-    if (!ahead || loaded === null || loaded === ahead.id || this.#peeked || this.#corrected === ahead.id) return;
-    if (this.#session?.focus !== this.list.current) return;
-    this.#corrected = ahead.id;
-    this.#session?.say({ type: "peek", stream: ahead.id, direction: this.direction });
+    this.#asking.focus();
   }
 
   /** @param {import("./feed/session.js").FeedSession} session */
@@ -313,8 +322,10 @@ export class StoryFeed extends FeedPlace {
     const { current } = this.list;
     if (focus !== null) {
       this.#isEmpty = false;
-      if (current === null) this.#show(focus, "jump");
-      else if (isFirst && focus !== current) {
+      if (current === null) {
+        // What was wished for is looked for first.
+        if (this.#wish.id === null || this.#wish.id === focus) this.#show(focus, "jump");
+      } else if (isFirst && focus !== current) {
         // A story that was asked for and that the server did not begin with is none any more. Otherwise what is shown
         // counts: where the viewer went meanwhile, or what was first when the list was read.
         if (!this.#hasSwiped && this.#session?.asked === current) {
@@ -325,7 +336,7 @@ export class StoryFeed extends FeedPlace {
         }
       }
     }
-    this.#correct();
+    if (!this.#peeked) this.#asking.correct();
     this.dispatchEvent(new Event("slots"));
     this.#update();
   }
@@ -341,7 +352,6 @@ export class StoryFeed extends FeedPlace {
         this.#isEmpty = true;
         this.isAtEnd = false;
         this.#peeked = null;
-        this.#wish = null;
         this.lookForLost();
         return this.#update();
       case "refused":
@@ -396,7 +406,7 @@ export class StoryFeed extends FeedPlace {
       this.news.describe(to);
     }
     this.list.current = to;
-    this.#wish = null;
+    this.#wish.drop();
     this.#peeked = null;
     if (this.isAtEnd) return this.#update();
     this.#turned({ from, to, direction, reason });
@@ -435,40 +445,28 @@ export class StoryFeed extends FeedPlace {
 
   /** The first story, until somebody swipes. */
   #choose() {
-    if (this.list.current !== null || this.#isEmpty) return;
+    const wish = this.#wish;
+    if (this.list.current !== null || this.#isEmpty && wish.id === null) return;
+    if (wish.id !== null && !wish.isThere) return;
     const told = this.#session?.isTold ? this.#session.focus : null;
-    const wanted = told ?? this.#wish;
-    if (wanted !== null && !this.list.get(wanted)) return;
-    const first = wanted ?? this.list.stories[0]?.id ?? null;
-    if (first === null) return;
+    const first = wish.id ?? told ?? this.list.stories[0]?.id ?? null;
+    if (first === null || !this.list.get(first)) return;
+    wish.drop();
+    this.#isEmpty = false;
     this.list.current = first;
-    this.#wish = null;
-    this.#session?.guess(this.list.current);
+    this.#reconnect();
+    this.#session?.guess(first);
+    if (told !== null && told !== first) this.#focus();
     this.#turned({ from: null, to: first, direction: "forward", reason: "jump" });
-  }
-
-  /**
-   * With a story that may stand on a page that was not read yet; it is then the first here.
-   * @param {string} id
-   */
-  async #begin(id) {
-    const story = await this.news.describe(id);
-    if (id !== this.#wish) return;
-    if (story) {
-      if (this.list.get(id) === null) this.list.begin(story);
-    } else {
-      this.#wish = null;
-    }
-    this.#choose();
-    this.#update();
   }
 
   // State.
 
   #connectionChanged() {
     const { state, error } = this.connection;
-    if (state === "failed") this.error = error;
-    if (state === "retrying") this.error = error;
+    if (state === "failed" || state === "retrying") this.error = error;
+    // Whom the server does not let watch it does not tell who is live, either.
+    if (state === "failed") this.news.stop();
     if (state === "connected") this.error = null;
     this.#update();
   }
@@ -477,6 +475,7 @@ export class StoryFeed extends FeedPlace {
   #judge() {
     if (this.#isReplaced) return "replaced";
     if (!this.#isPlaying) return "idle";
+    if (this.missing) return "missing";
     const { state } = this.connection;
     if (state === "failed") return "failed";
     if (state !== "connected") return this.#hasConnected || this.error ? "reconnecting" : "connecting";

@@ -15,6 +15,7 @@ import { SignallingError } from "./session.js";
  * @property {string} sub
  * @property {string} [name]
  * @property {string} role
+ * @property {string} [stream] a stream's name, or `*`
  */
 
 /** Renewed this long before it ends, in milliseconds. */

@@ -91,7 +91,7 @@ export class Gestures {
   /** @param {PointerEvent} event */
   #down(event) {
     if (!event.isPrimary || event.button !== 0 || this.#pointer !== -1) return;
-    this.#isOnControl = event.target instanceof Element && event.target.closest("a, button") !== null;
+    this.#isOnControl = event.target instanceof Element && event.target.closest("a, button, form") !== null;
     this.#pointer = event.pointerId;
     this.swipe.press(pointOf(event), { width: innerWidth, height: innerHeight });
     cancelAnimationFrame(this.#frame);

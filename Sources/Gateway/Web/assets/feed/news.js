@@ -70,6 +70,7 @@ export class FeedNews extends EventTarget {
     if (reader.hasRead && (reader.isWhole || list.length - list.index > READ_AHEAD)) return;
     const items = await reader.read();
     if (!this.#isOn) return;
+    if (reader.isRefused) return this.follower.stop();
     if (!items) {
       this.#retry = setTimeout(() => {
         this.#retry = undefined;
@@ -91,6 +92,17 @@ export class FeedNews extends EventTarget {
     if (story) this.follower.watch([id]);
     if (story && this.list.edit(id, story)) this.#changed();
     return story;
+  }
+
+  /**
+   * What the server says of a stream, live or not; null if there is none.
+   * @param {string} id
+   * @throws {SignallingError} when it does not say
+   */
+  async ask(id) {
+    const stream = await this.reader.ask(id);
+    if (stream?.state === "live") this.follower.watch([id]);
+    return stream;
   }
 
   /** @param {string} id */
@@ -166,6 +178,7 @@ export class FeedNews extends EventTarget {
   async verify() {
     const known = this.list.stories.map(({ id }) => id);
     const live = await this.reader.readAnew(known.length + BEYOND);
+    if (this.reader.isRefused) this.follower.stop();
     if (!live || !this.#isOn) return;
     const ids = new Set(live.map(({ id }) => id));
     if (this.reader.reachesBeyond(known.length)) for (const id of known) if (!ids.has(id)) this.#end(id);

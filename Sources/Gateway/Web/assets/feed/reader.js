@@ -22,6 +22,8 @@ export class FeedReader {
   isBusy = false;
   /** Whether the last page that there is now was read. */
   isWhole = false;
+  /** The server does not let us read, and would not if it were asked again. */
+  isRefused = false;
 
   /** @type {string | null} */
   #cursor = null;
@@ -98,11 +100,22 @@ export class FeedReader {
    * @returns {Promise<Story | null>}
    */
   async describe(id) {
+    const stream = await this.ask(id).catch(() => null);
+    return stream?.state === "live" ? stream : null;
+  }
+
+  /**
+   * What the server says of one stream, live or not; null if there is none of that name.
+   * @param {string} id
+   * @returns {Promise<(Story & { state: string, startsAt?: string | null }) | null>}
+   * @throws {SignallingError} when it does not say
+   */
+  async ask(id) {
     try {
-      const stream = await this.#get(`/v1/streams/${encodeURIComponent(id)}`);
-      return stream.state === "live" ? { ...stream, id } : null;
-    } catch {
-      return null;
+      return { ...await this.#get(`/v1/streams/${encodeURIComponent(id)}`), id };
+    } catch (error) {
+      if (error instanceof SignallingError && error.status === 404) return null;
+      throw error;
     }
   }
 
@@ -124,6 +137,7 @@ export class FeedReader {
     return this.withToken(async (token) => {
       const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
       const response = await fetch(new URL(path, this.origin), { headers });
+      this.isRefused = response.status === 401;
       if (!response.ok) throw await SignallingError.from(response);
       return response.json();
     });

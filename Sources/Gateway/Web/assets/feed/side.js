@@ -243,6 +243,13 @@ function isOf({ id, since, at, slot }, { receiveTime, rtpTimestamp }, now) {
   return (receiveTime ?? (now - at > TRUST_MS ? Infinity : -Infinity)) >= since;
 }
 
+/** The address of a stream's own page, which we may see as we may see the feed. @param {string} id */
+export function pageOf(id) {
+  const token = new URLSearchParams(location.search).get("access_token");
+  const query = token ? `?access_token=${encodeURIComponent(token)}` : "";
+  return `/watch/${encodeURIComponent(id)}${query}${location.hash}`;
+}
+
 /** @param {Story} story */
 export function titleOf(story) {
   return story.title || (story.hostName ? `${story.hostName} is live` : story.id);
@@ -294,9 +301,7 @@ function words() {
       viewers.hidden = story.viewers === undefined;
       setText(count, String(story.viewers ?? 0));
       viewers.setAttribute("aria-label", formatViewers(story.viewers ?? 0));
-      const token = new URLSearchParams(location.search).get("access_token");
-      const query = token ? `?access_token=${encodeURIComponent(token)}` : "";
-      const address = `/watch/${encodeURIComponent(story.id)}${query}${location.hash}`;
+      const address = pageOf(story.id);
       if (join.getAttribute("href") !== address) join.setAttribute("href", address);
       this.tick();
     },

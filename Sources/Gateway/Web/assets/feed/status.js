@@ -3,7 +3,10 @@
 /** What is said when there is no story to see, and what comes after the last one. */
 
 import { $, h, icon, setText } from "../dom.js";
+import { SignallingError } from "../session.js";
 import { studio } from "./menu.js";
+import { MissingCard } from "./missing.js";
+import { uninvitedForm, wordsForUninvited } from "./uninvited.js";
 
 /** @typedef {import("../story-feed.js").StoryFeed} StoryFeed */
 
@@ -16,6 +19,7 @@ const WORDS = {
   connecting: ["Looking who is live…", ""],
   reconnecting: ["Reconnecting…", "The connection was interrupted. You need not do anything."],
   empty: ["Nobody is live right now.", "Be the first. Whoever goes live appears here by itself."],
+  missing: ["", ""],
   replaced: ["You are watching somewhere else.", "The feed plays in one place at a time."],
   failed: ["This feed cannot be shown.", ""],
 };
@@ -28,6 +32,7 @@ const PATIENCE_S = 5;
 /** @param {StoryFeed} feed */
 export function makeStatus(feed) {
   let shown = "";
+  const missing = new MissingCard(feed, { title: $("state"), hint: $("hint"), actions: $("actions") });
   /** Which story has been without a picture for how many seconds. */
   let blank = { id: "", seconds: 0 };
   const update = () => {
@@ -35,17 +40,20 @@ export function makeStatus(feed) {
     // A story is shown as soon as it is known, long before its video comes.
     const isShown = current && (state === "connecting" || state === "idle");
     document.body.dataset.state = isShown ? "playing" : state === "playing" && !current ? "connecting" : state;
-    const [title, hint] = WORDS[state] ?? WORDS.connecting;
     // With a picture there is only a word at its edge.
     const isBlank = current !== null && current.id === blank.id && blank.seconds >= PATIENCE_S && !feed.isAtEnd;
     setText($("pill"), current === null ? "" : state === "reconnecting" ? "Reconnecting…" : isBlank ? "No picture yet" : "");
     $("status").hidden = Boolean(current) && state !== "replaced" && state !== "failed";
+    missing.show(feed.missing);
     if (shown === state) return;
     shown = state;
+    if (state === "missing") return;
+    const isUninvited = state === "failed" && feed.error instanceof SignallingError && feed.error.status === 401;
+    const [title, hint] = isUninvited ? wordsForUninvited() : WORDS[state] ?? WORDS.connecting;
     setText($("state"), title);
-    setText($("hint"), state === "failed" ? feed.error?.message ?? "" : hint);
+    setText($("hint"), state === "failed" && !isUninvited ? feed.error?.message ?? "" : hint);
     $("actions").replaceChildren(...(
-      state === "empty" ? [goLive()]
+      isUninvited ? uninvitedForm() : state === "empty" ? [goLive()]
         : state === "replaced" ? [h("button.button.primary.large", { type: "button", onclick: () => feed.play() }, "Watch here")]
           : state === "failed" ? [h("button.button.large", { type: "button", onclick: () => location.reload() }, "Try again")]
             : []));

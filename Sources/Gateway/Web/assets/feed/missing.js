@@ -1,0 +1,77 @@
+// @ts-check
+
+/** What is said of a story that a link names and that is not live: it has ended, has not begun, or never was. */
+
+import { h, isolate, setText } from "../dom.js";
+import { Recordings } from "../recordings.js";
+import { StageAPI } from "../stage-api.js";
+import { pageOf } from "./side.js";
+
+/** @typedef {import("./wish.js").Missing} Missing */
+
+/** @param {Missing} missing @returns {[title: string, hint: string]} */
+function wordsFor({ id, why, title, hostName, startsAt }) {
+  const name = isolate(title || (hostName ? `${hostName}’s stream` : id));
+  switch (why) {
+    case "ended": return [`${name} has ended.`, title && hostName ? `It was live with ${isolate(hostName)}.` : ""];
+    case "backstage": return [`${name} has not begun yet.`, `${startsAt ? `It begins ${timeOf(startsAt)}. ` : ""}It starts here by itself.`];
+    case "forbidden": return ["Your invitation is for another stream.", `Ask the host of ${name} for one.`];
+    default: return [`Nobody is live as ${name}.`, "Look whether the link is complete. If it goes live, it starts here by itself."];
+  }
+}
+
+/** @param {string} instant ISO 8601 */
+function timeOf(instant) {
+  const date = new Date(instant);
+  return `on ${date.toLocaleString(undefined, { weekday: "long", day: "numeric", month: "long", hour: "2-digit", minute: "2-digit" })}`;
+}
+
+/** The card of a story that is missing, and the ways on from it. */
+export class MissingCard {
+  /** @type {Recordings | null} */
+  #recordings = null;
+  #shown = "";
+
+  /**
+   * @param {import("../story-feed.js").StoryFeed} feed
+   * @param {{ title: HTMLElement, hint: HTMLElement, actions: HTMLElement }} places
+   */
+  constructor(feed, places) {
+    this.feed = feed;
+    this.places = places;
+  }
+
+  /** @param {Missing | null} missing null takes the card away */
+  show(missing) {
+    const key = missing ? JSON.stringify(missing) : "";
+    if (key === this.#shown) return;
+    this.#shown = key;
+    this.#recordings?.close();
+    this.#recordings = null;
+    if (!missing) return;
+    const [title, hint] = wordsFor(missing);
+    setText(this.places.title, title);
+    setText(this.places.hint, hint);
+    this.#offer(missing, false);
+    if (missing.why === "ended") this.#lookForRecordings(missing);
+  }
+
+  /** @param {Missing} missing @param {boolean} isRecorded */
+  #offer({ id, why }, isRecorded) {
+    const others = h("button.button.large", { type: "button", onclick: () => this.feed.seeOthers() }, "See who is live");
+    const first = isRecorded ? h("a.button.primary.large", { href: pageOf(id) }, "Watch the recording")
+      : why === "backstage" ? h("a.button.primary.large", { href: pageOf(id) }, "Wait for it there") : null;
+    if (!first) others.classList.add("primary");
+    this.places.actions.replaceChildren(...first ? [first, others] : [others]);
+  }
+
+  /** @param {Missing} missing */
+  #lookForRecordings(missing) {
+    const api = new StageAPI(missing.id, "viewer");
+    const recordings = this.#recordings = new Recordings({
+      stream: missing.id, tokenRole: "viewer", info: { state: "ended" }, api,
+    });
+    recordings.addEventListener("change", () => this.#offer(missing, recordings.list.length > 0));
+    recordings.update();
+  }
+}

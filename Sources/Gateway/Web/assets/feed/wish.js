@@ -1,0 +1,100 @@
+// @ts-check
+
+/** The story that a visit begins with, because a link or a reload names it; and what became of it if it is not live. */
+
+import { SignallingError } from "../session.js";
+
+/** A server that does not answer is asked again after this time, in milliseconds. */
+const AGAIN_MS = 2000;
+/** What streams can be called. */
+const NAME = /^[A-Za-z0-9_-]{1,64}$/;
+
+/**
+ * @typedef {import("./list.js").Story} Story
+ *
+ * @typedef {object} Missing a story that was wished for and is not live
+ * @property {string} id
+ * @property {"ended" | "backstage" | "unknown" | "forbidden"} why `unknown`: nobody has made it; `forbidden`: our token
+ *   is for another stream
+ * @property {string | null} [title]
+ * @property {string | null} [hostName]
+ * @property {string | null} [startsAt] ISO 8601
+ */
+
+/** Fires `change` when the story was found, or is known not to be live. */
+export class Wish extends EventTarget {
+  /** Null when there is none, or none any more. @type {string | null} */
+  id;
+  /** Known once it was asked for. @type {Missing | null} */
+  missing = null;
+
+  #isFound = false;
+  /** @type {number | undefined} */
+  #timer;
+
+  /**
+   * @param {string | null} id
+   * @param {import("./news.js").FeedNews} news
+   */
+  constructor(id, news) {
+    super();
+    this.id = id || null;
+    this.news = news;
+  }
+
+  /** Looks whether the story is live; it may stand on a page of the list that was not read. */
+  async look() {
+    const { id } = this;
+    clearTimeout(this.#timer);
+    if (id === null) return;
+    if (!NAME.test(id)) return this.#lacks({ id, why: "unknown" });
+    try {
+      const stream = await this.news.ask(id);
+      if (id !== this.id) return;
+      if (stream?.state === "live") return this.#found(stream);
+      const { title = null, hostName = null, startsAt = null, state } = stream ?? {};
+      const why = state === "ended" ? "ended" : state === "backstage" ? "backstage" : "unknown";
+      this.#lacks({ id, why, title, hostName, startsAt });
+    } catch (error) {
+      if (id !== this.id) return;
+      const status = error instanceof SignallingError ? error.status : 0;
+      if (status === 403) this.#lacks({ id, why: "forbidden" });
+      // The connection is told the same, and that is said.
+      else if (status === 401) this.rest();
+      else this.#timer = setTimeout(() => this.look(), AGAIN_MS);
+    }
+  }
+
+  /** Whether the story is live: it was asked for, or the list has it by now. */
+  get isThere() {
+    return this.#isFound || this.news.list.get(this.id) !== null;
+  }
+
+  /** Nothing is wished for any more. */
+  drop() {
+    this.rest();
+    this.id = null;
+  }
+
+  /** Asks no more for now. */
+  rest() {
+    clearTimeout(this.#timer);
+    this.missing = null;
+    this.#isFound = false;
+  }
+
+  /** @param {Story} story */
+  #found(story) {
+    this.#isFound = true;
+    this.missing = null;
+    this.news.list.begin(story);
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {Missing} missing */
+  #lacks(missing) {
+    if (this.isThere) return;
+    this.missing = missing;
+    this.dispatchEvent(new Event("change"));
+  }
+}
