@@ -94,8 +94,13 @@ package struct Stage: Equatable, Sendable {
     }
 
     private mutating func awaitMembers(at now: Moment) {
-        let members = Array(record.speakers.mapValues(\.name)) + Array(record.hands.mapValues(\.name))
-        for (id, name) in members + Array(record.invitations.mapValues(\.name)) {
+        // They are listed in the order in which they are entered here, which hashing must not decide.
+        let members =
+            record.speakers.map { (id: $0.key, name: $0.value.name, since: $0.value.since) }
+            + record.hands.map { (id: $0.key, name: $0.value.name, since: $0.value.since) }
+            + record.invitations.map { (id: $0.key, name: $0.value.name, since: $0.value.since) }
+        let inOrder = members.sorted { ($0.since, $0.id.description) < ($1.since, $1.id.description) }
+        for (id, name, _) in inOrder {
             presence.touch(id, name: name, until: now.elapsed + Self.presenceGrace)
         }
     }

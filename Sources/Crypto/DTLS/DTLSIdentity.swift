@@ -14,6 +14,16 @@ package struct DTLSIdentity: Sendable {
     /// SHA-256 of the certificate, for the SDP answer.
     package let fingerprint: CertificateFingerprint
 
+    /// An identity that was made before.
+    package init(certificate: [UInt8], privateKey: Secret<[UInt8]>) throws(CryptoError) {
+        guard let fingerprint = CertificateFingerprint(of: certificate, algorithm: .sha256) else {
+            throw CryptoError("EVP_Digest")
+        }
+        self.certificate = certificate
+        self.privateKey = privateKey
+        self.fingerprint = fingerprint
+    }
+
     /// Makes a new ECDSA P-256 key and a certificate for it.
     ///
     /// The certificate is valid from yesterday, since clocks differ, for ten years; browsers do not look.

@@ -95,10 +95,11 @@ extension StageRoom {
                     && !layout.isScreen(.init(session: session, mid: track.plan.mid))
             }
             let camera = cameras.min { $0.plan.mid < $1.plan.mid }
+            let microphones = member.tracks.values.filter { $0.plan.kind == .audio }
             let isSending = active.contains { $0.mid == camera?.plan.mid }
             let person = ComposedSpeaker(
                 id: .init(session: session, screen: nil), participant: participant, video: camera,
-                audio: member.tracks.values.first { $0.plan.kind == .audio },
+                audio: microphones.min { $0.plan.mid < $1.plan.mid },
                 hasPicture: isSending && !mute(of: participant).video,
                 isSpeaking: ranking.isSpeaking(session), arrival: arrival)
             return [person]

@@ -45,7 +45,9 @@ extension Worker {
 
     /// Says goodbye to everybody; called once, before the thread ends.
     package func closeAll(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
-        for session in Array(sessions.values) { close(session, because: .ended, at: now, into: &sink) }
+        for session in sessions.values.sorted(by: { $0.order < $1.order }) {
+            close(session, because: .ended, at: now, into: &sink)
+        }
     }
 
     private func open(_ opening: SessionOpening, at now: MonotonicTime) {

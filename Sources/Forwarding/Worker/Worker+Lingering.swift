@@ -34,12 +34,15 @@ extension Worker {
             now.nanoseconds(since: lingering.looked) >= 1_000_000_000
         else { return }
         lingering.looked = now
-        for (stream, end) in lingering.programmes where end <= now {
+        // In an order that hashing has no part in.
+        let programmesOver = lingering.programmes.filter { $0.value <= now }.keys
+        for stream in programmesOver.sorted(by: { $0.description < $1.description }) {
             lingering.programmes[stream] = nil
             links?.tellAll(.want(stream, false))
             programmes[stream]?.source?.tracks.forEach { flushIfIdle($0.key, at: now) }
         }
-        for (key, end) in lingering.tracks where end <= now {
+        let tracksOver = lingering.tracks.filter { $0.value <= now }.keys
+        for key in tracksOver.sorted(by: { ($0.worker, $0.track.number) < ($1.worker, $1.track.number) }) {
             lingering.tracks[key] = nil
             links?.tell(.subscribe(key.track, false), to: key.worker)
             flushIfIdle(key, at: now)

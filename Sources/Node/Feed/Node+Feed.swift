@@ -162,7 +162,8 @@ extension Node {
             return FeedFences.Place(worker: record.worker, viewer: viewer, others: Set(others))
         }
         carryOut(steps)
-        for id in Set(directives.map(\.session)) {
+        var looked: Set<SessionID> = []
+        for id in directives.map(\.session) where looked.insert(id).inserted {
             updatePresence(of: id, in: feedDesk.audience.session(id)?.focusedStream)
         }
         scheduleFeed()
