@@ -107,7 +107,11 @@ let package = Package(
         // Tests.
         .target(name: "MallocCounter", path: "Tests/MallocCounter"),
         .target(
+            name: "SimulatedLibraries", path: "Tests/SimulatedLibraries",
+            linkerSettings: [.linkedLibrary("crypto")]),
+        .target(
             name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
+        .target(name: "TestTraits", path: "Tests/Traits", swiftSettings: common),
         .target(
             name: "FuzzEntries",
             dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "Transcoder", "Node", "TestSupport"],
@@ -138,7 +142,8 @@ let package = Package(
             dependencies: ["Base", "Wire", "Crypto", "COpenSSL", "TestSupport", "MallocCounter"],
             swiftSettings: common),
         .testTarget(
-            name: "SCTPTests", dependencies: ["Base", "Wire", "SCTP", "TestSupport"], swiftSettings: common),
+            name: "SCTPTests", dependencies: ["Base", "Wire", "SCTP", "TestSupport", "TestTraits"],
+            swiftSettings: common),
         .testTarget(
             name: "CodecsTests", dependencies: ["Base", "Wire", "Codecs", "TestSupport"],
             swiftSettings: common),
@@ -150,7 +155,8 @@ let package = Package(
             ],
             swiftSettings: common),
         .testTarget(
-            name: "PeerTests", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "TestSupport"],
+            name: "PeerTests",
+            dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "TestSupport", "TestTraits"],
             swiftSettings: common),
         .testTarget(
             name: "ForwardingTests",
@@ -195,7 +201,7 @@ let package = Package(
             name: "SimulationTests",
             dependencies: [
                 "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "Stage", "StoryFeed", "Net", "Node",
-                "ClientPeer", "TestSupport", "MallocCounter",
+                "ClientPeer", "TestSupport", "TestTraits", "MallocCounter", "SimulatedLibraries",
             ],
             swiftSettings: common),
     ]

@@ -1,11 +1,12 @@
 import Base
 import SCTP
 import TestSupport
+import TestTraits
 import Testing
 import Wire
 
 /// Somebody who has a DTLS connection may send any packet, with a right checksum.
-@Suite struct HostilePeers {
+@Suite(.sctpTurn) struct HostilePeers {
     /// CRC32c over the packet with a checksum of zero, in the byte order of SCTP (RFC 9260 appendix A).
     private func sealed(_ packet: [UInt8]) -> [UInt8] {
         guard packet.count >= 12 else { return packet }

@@ -1,9 +1,10 @@
 import Base
 import SCTP
+import TestTraits
 import Testing
 import Wire
 
-@Suite struct SCTPAssociations {
+@Suite(.sctpTurn) struct SCTPAssociations {
     private func message(_ stream: UInt16, _ count: Int, seed: UInt8 = 1, payload: UInt32 = 53) -> SCTPMessage
     {
         SCTPMessage(

@@ -2,11 +2,12 @@ import Base
 import Dispatch
 import SCTP
 import Synchronization
+import TestTraits
 import Testing
 import Wire
 
 /// What the threads of a server do: each owns associations, all of one stack, on the system's clock.
-@Suite struct AssociationsOnSeveralThreads {
+@Suite(.sctpTurn) struct AssociationsOnSeveralThreads {
     /// Packets on their way to a thread.
     private final class Mailbox: Sendable {
         private let packets = Mutex<[[UInt8]]>([])

@@ -4,7 +4,7 @@ import Forwarding
 import Peer
 import Testing
 
-@Suite struct Audience {
+@Suite(.simulated) struct Audience {
     @Test func `of a hundred joining within ten seconds costs the publisher few key frames`() throws {
         let simulation = try Simulation(seed: 21)
         let (publisher, _) = try simulation.add(.publisher)

@@ -5,7 +5,7 @@ import Peer
 import TestSupport
 import Testing
 
-@Suite struct BadNetwork {
+@Suite(.simulated) struct BadNetwork {
     /// Loss, delay, jitter that reorders, and duplicates, all drawn from the seed.
     private func conditions(_ seed: UInt64) -> SimulatedNetwork.Conditions {
         var random = SeededGenerator(seed: seed)

@@ -4,7 +4,7 @@ import Forwarding
 import Peer
 import Testing
 
-@Suite struct Changes {
+@Suite(.simulated) struct Changes {
     /// A publisher and a viewer who has a picture.
     private func watching(seed: UInt64, workers: Int = 1) throws -> (
         simulation: Simulation, publisher: SimulatedClient, viewer: SimulatedClient

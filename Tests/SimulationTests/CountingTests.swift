@@ -3,7 +3,7 @@ import ClientPeer
 import Forwarding
 import Testing
 
-@Suite struct `A worker's counters` {
+@Suite(.simulated) struct `A worker's counters` {
     @Test func `tell when each client reached each phase of joining`() throws {
         let simulation = try Simulation(seed: 51, conditions: .init(delay: .milliseconds(10)))
         let (publisher, _) = try simulation.add(.publisher)

@@ -20,7 +20,7 @@ private struct Bin: DatagramSink {
     }
 }
 
-@Suite struct `Fan-out` {
+@Suite(.simulated) struct `Fan-out` {
     /// A publisher and viewers who have been playing for a while, and nothing of it on the way.
     private func playing(viewers count: Int) throws -> (Simulation, SimulatedClient, [SimulatedClient]) {
         let simulation = try Simulation(seed: 31)

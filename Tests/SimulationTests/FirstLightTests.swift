@@ -4,7 +4,7 @@ import Forwarding
 import Peer
 import Testing
 
-@Suite struct FirstLight {
+@Suite(.simulated) struct FirstLight {
     @Test func `a publisher's pictures and sound reach a viewer`() throws {
         let simulation = try Simulation(seed: 1)
         let (publisher, _) = try simulation.add(.publisher)

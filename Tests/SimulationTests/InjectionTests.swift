@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 import Wire
 
-@Suite struct Injections {
+@Suite(.simulated) struct Injections {
     private static let id = InjectionID(number: 7)
 
     /// Makes VP8 packets as the transcoder would, and hands them to the server frame by frame.

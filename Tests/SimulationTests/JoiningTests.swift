@@ -6,7 +6,7 @@ import Testing
 import Wire
 
 /// What the cache of pictures gives to those who come, and saves those who publish.
-@Suite struct Joining {
+@Suite(.simulated) struct Joining {
     /// From the moment a client knows that it is connected to its first complete picture.
     private func wait(of viewer: SimulatedClient) -> Duration {
         guard let connected = viewer.connectedAt, let frame = viewer.firstFrameAt else {

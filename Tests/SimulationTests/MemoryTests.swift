@@ -5,7 +5,7 @@ import Peer
 import Testing
 
 /// Slots, tracks and sessions refer to each other in circles, which somebody has to cut.
-@Suite struct Sessions {
+@Suite(.simulated) struct Sessions {
     /// Watches objects without keeping them.
     private struct Watch {
         weak var session: Session?

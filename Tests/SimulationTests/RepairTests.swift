@@ -7,7 +7,7 @@ import Testing
 import Wire
 
 /// What a viewer may ask for again, shown with packets that the test makes itself.
-@Suite struct `What a viewer lost` {
+@Suite(.simulated) struct `What a viewer lost` {
     private static let id = InjectionID(number: 7)
     private static let ssrc: UInt32 = 5
 

@@ -35,8 +35,10 @@ struct SimulatedNetwork {
     private var inFlight: [InFlight] = []
     private var count: UInt64 = 0
     private(set) var lost = 0
+    private let digest: RunDigest
 
-    init(conditions: Conditions, random: any RandomNumberGenerator) {
+    init(conditions: Conditions, random: any RandomNumberGenerator, digest: RunDigest) {
+        self.digest = digest
         self.conditions = conditions
         self.random = random
     }
@@ -45,6 +47,7 @@ struct SimulatedNetwork {
     var next: MonotonicTime? { inFlight.last?.arrival }
 
     mutating func send(_ datagram: Datagram, at now: MonotonicTime) {
+        digest.note(datagram, at: now)
         if chance(conditions.loss) {
             lost += 1
             return

@@ -14,14 +14,20 @@ import Wire
 final class SimulatedServer {
     struct NotPossible: Error {}
 
-    /// Making certificates costs more than a whole simulation; all of them share two.
-    private static let identities: (server: DTLSIdentity, client: DTLSIdentity)? = {
-        guard let server = try? DTLSIdentity(), let client = try? DTLSIdentity() else { return nil }
-        return (server, client)
+    /// The server's and the clients' keys, the same in every run: the lengths of signatures depend on them.
+    private static let identities: [DTLSIdentity] = {
+        let lines = (try? Fixtures.text("DTLS/identities.hex"))?.split(separator: "\n") ?? []
+        return lines.filter { !$0.hasPrefix("#") }.compactMap { line in
+            let parts = line.split(separator: " ").map { hexBytes(String($0)) }
+            guard parts.count == 2 else { return nil }
+            return try? DTLSIdentity(certificate: parts[0], privateKey: Secret(parts[1]))
+        }
     }()
 
     let clientIdentity: DTLSIdentity
     let timeline = SCTPTimeline()
+    let world: SimulatedWorld
+    let digest: RunDigest
     private(set) var workers: [Worker] = []
     var network: SimulatedNetwork
     var random: SeededGenerator
@@ -29,16 +35,23 @@ final class SimulatedServer {
     private var sinks: [CollectingSink] = []
 
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions, workers count: Int) throws {
-        guard let identities = Self.identities else { throw NotPossible() }
-        (identity, clientIdentity) = identities
+        guard Self.identities.count == 2 else { throw NotPossible() }
+        (identity, clientIdentity) = (Self.identities[0], Self.identities[1])
+        let seed = ChosenSeed.or(seed)
+        world = SimulatedWorld(seed: ~seed)
+        digest = RunDigest(seed: seed)
         random = SeededGenerator(seed: seed)
-        network = SimulatedNetwork(conditions: conditions, random: SeededGenerator(seed: seed ^ 0xABCD))
+        network = SimulatedNetwork(
+            conditions: conditions, random: SeededGenerator(seed: seed ^ 0xABCD), digest: digest)
+        let dtls = try (0..<count).map { [identity, world] _ in
+            try world.run(at: .zero) { try DTLSContext(identity: identity) }
+        }
         let exchange = count > 1 ? RelayExchange(workers: count) : nil
         for index in 0..<count {
             let environment = WorkerEnvironment(
                 clock: WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero),
                 random: SeededGenerator(seed: seed &+ UInt64(index)),
-                connection: .init(dtls: try DTLSContext(identity: identity), timeline: timeline))
+                connection: .init(dtls: dtls[index], timeline: timeline))
             workers.append(Worker(environment: environment, index: index, exchange: exchange))
             sinks.append(CollectingSink(source: Self.address(ofWorker: index)))
         }
@@ -54,6 +67,13 @@ final class SimulatedServer {
     }
 
     // MARK: Sessions
+
+    /// Calls something of a client.
+    func run<Result, Failure: Error>(
+        at now: MonotonicTime, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        try world.run(at: now, body)
+    }
 
     /// Answers an offer, and opens its session.
     /// - Parameter opening: what the session is, beyond its name, what was agreed on and its credentials.
@@ -76,7 +96,8 @@ final class SimulatedServer {
 
     /// Sends a command to a worker, as control would.
     func perform(_ command: WorkerCommand, on worker: Int, at now: MonotonicTime) {
-        workers[worker].perform(command, at: now, into: &sinks[worker])
+        digest.note(command, of: worker, at: now)
+        world.run(at: now) { workers[worker].perform(command, at: now, into: &sinks[worker]) }
     }
 
     // MARK: Time
@@ -85,16 +106,18 @@ final class SimulatedServer {
     func receive(_ datagram: SimulatedNetwork.Datagram, at now: MonotonicTime) -> Int? {
         let index = workers.indices.first { Self.address(ofWorker: $0) == datagram.destination }
         guard let index else { return nil }
-        var bytes = datagram.bytes
-        var span = bytes.mutableSpan
-        workers[index].receive(&span, from: datagram.source, at: now, into: &sinks[index])
+        world.run(at: now) {
+            var bytes = datagram.bytes
+            var span = bytes.mutableSpan
+            workers[index].receive(&span, from: datagram.source, at: now, into: &sinks[index])
+        }
         return index
     }
 
     /// Does what is due on a worker.
     func advance(_ index: Int, to now: MonotonicTime) {
         guard let due = workers[index].deadline, due <= now else { return }
-        workers[index].advance(to: now, into: &sinks[index])
+        world.run(at: now) { workers[index].advance(to: now, into: &sinks[index]) }
     }
 
     /// Ends a batch of a worker, and sends what it has to say.
@@ -107,8 +130,11 @@ final class SimulatedServer {
     func finish(
         _ index: Int, at now: MonotonicTime, _ take: (WorkerEvent) -> Void
     ) -> [SimulatedNetwork.Datagram] {
-        workers[index].endOfBatch(at: now, into: &sinks[index])
-        for event in workers[index].takeEvents() { take(event) }
+        world.run(at: now) { workers[index].endOfBatch(at: now, into: &sinks[index]) }
+        for event in workers[index].takeEvents() {
+            digest.note(event, of: index, at: now)
+            take(event)
+        }
         return sinks[index].takeAll()
     }
 }

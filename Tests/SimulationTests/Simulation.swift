@@ -25,6 +25,7 @@ final class Simulation {
 
     var workers: [Worker] { server.workers }
     var network: SimulatedNetwork { server.network }
+    var digest: RunDigest { server.digest }
 
     var conditions: SimulatedNetwork.Conditions {
         get { server.network.conditions }
@@ -38,9 +39,12 @@ final class Simulation {
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true
     ) throws -> (client: SimulatedClient, session: SessionID) {
         count += 1
-        let client = try SimulatedClient(
-            role: role, address: SimulatedServer.address(ofClient: count), identity: server.clientIdentity,
-            seed: server.random.next(), rids: rids)
+        let seed = server.random.next()
+        let client = try server.run(at: now) {
+            try SimulatedClient(
+                role: role, address: SimulatedServer.address(ofClient: count),
+                identity: server.clientIdentity, seed: seed, rids: rids)
+        }
         let text = client.offer.description.text
         let (id, _, answer) = try server.open(
             hasRTX ? text : Self.withoutRTX(text), for: role == .publisher ? .publish : .play, on: worker,
@@ -51,7 +55,7 @@ final class Simulation {
                 publishes: role == .publisher ? Self.stream : nil,
                 follows: role == .viewer ? Self.stream : nil, order: UInt64(count))
         }
-        try client.start(answer, at: now)
+        try server.run(at: now) { try client.start(answer, at: now) }
         let slots = workers[worker].sessions[id]?.slots ?? []
         client.decoder.firstSent = slots.first { $0.plan.kind == .video }?.nextSequence
         clients.append(client)
@@ -72,22 +76,22 @@ final class Simulation {
 
     /// Makes a viewer say that its decoder cannot go on.
     func askForKeyFrame(_ client: SimulatedClient) {
-        var sink = CollectingSink(source: client.outerAddress)
-        client.askForKeyFrame(into: &sink)
-        send(sink.takeAll())
+        with(client) { $0.askForKeyFrame(into: &$1) }
     }
 
     /// Makes a viewer ask again for packets of its video, by the numbers that it sees.
     func ask(for lost: [UInt16], by client: SimulatedClient) {
-        var sink = CollectingSink(source: client.outerAddress)
-        client.ask(for: lost, into: &sink)
-        send(sink.takeAll())
+        with(client) { $0.ask(for: lost, into: &$1) }
     }
 
     /// Makes a client say goodbye.
     func close(_ client: SimulatedClient) {
+        with(client) { $0.close(into: &$1) }
+    }
+
+    private func with(_ client: SimulatedClient, _ body: (SimulatedClient, inout CollectingSink) -> Void) {
         var sink = CollectingSink(source: client.outerAddress)
-        client.close(into: &sink)
+        server.run(at: now) { body(client, &sink) }
         send(sink.takeAll())
     }
 
@@ -124,26 +128,22 @@ final class Simulation {
 
     private func step() {
         while let datagram = server.network.receive(at: now) { deliver(datagram) }
-        for reader in readers.values {
-            for datagram in reader.read(at: now) { deliver(datagram) }
+        for client in clients {
+            for datagram in readers[client.outerAddress]?.read(at: now) ?? [] { deliver(datagram) }
         }
         for index in workers.indices {
             server.advance(index, to: now)
             settle(index)
         }
         for client in clients where client.deadline <= now {
-            var sink = CollectingSink(source: client.outerAddress)
-            client.advance(to: now, into: &sink)
-            send(sink.takeAll())
+            with(client) { $0.advance(to: now, into: &$1) }
         }
     }
 
     private func deliver(_ datagram: SimulatedNetwork.Datagram) {
         if let index = server.receive(datagram, at: now) { return settle(index) }
         for client in clients where client.outerAddress == datagram.destination {
-            var sink = CollectingSink(source: client.outerAddress)
-            client.receive(datagram.bytes, from: datagram.source, at: now, into: &sink)
-            send(sink.takeAll())
+            with(client) { $0.receive(datagram.bytes, from: datagram.source, at: now, into: &$1) }
         }
     }
 

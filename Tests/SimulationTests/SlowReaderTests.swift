@@ -5,7 +5,7 @@ import Testing
 
 @testable import Net
 
-@Suite struct `A viewer over TCP` {
+@Suite(.simulated) struct `A viewer over TCP` {
     private func watching(
         rate: Int, seed: UInt64
     ) throws -> (simulation: Simulation, viewer: SimulatedClient, session: SessionID, reader: SlowReader) {

@@ -38,7 +38,7 @@ private final class CollectingTap: TapSink {
     }
 }
 
-@Suite struct Taps {
+@Suite(.simulated) struct Taps {
     private static let id = TapID(number: 1)
 
     private func open(

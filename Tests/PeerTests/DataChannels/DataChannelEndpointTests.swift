@@ -3,6 +3,7 @@ import Crypto
 import Peer
 import SCTP
 import TestSupport
+import TestTraits
 import Testing
 import Wire
 
@@ -60,7 +61,7 @@ private final class EndpointPair {
     }
 }
 
-@Suite struct DataChannelEndpoints {
+@Suite(.sctpTurn) struct DataChannelEndpoints {
     private let chat = DataChannelOpen(label: "data:chat", subprotocol: "ann")
 
     private func message(_ count: Int) -> DataChannelMessage {

@@ -2,12 +2,13 @@ import Base
 import ClientPeer
 import StoryFeed
 import TestSupport
+import TestTraits
 import Testing
 import Wire
 
 @testable import Node
 
-@Suite struct BeginningsInTheFeed {
+@Suite(.simulated, .sctpTurn) struct BeginningsInTheFeed {
     /// What a client needs in order to show a story's first frame, and none of the story before.
     @Test(arguments: 1...2) func `are told with the time stamp of the first packet, each once`(
         workers: Int

@@ -5,6 +5,7 @@ import Peer
 import Stage
 import StoryFeed
 import TestSupport
+import TestTraits
 import Wire
 
 @testable import Node
@@ -34,6 +35,7 @@ final class FeedSimulation {
     }
 
     private struct Publisher {
+        let stream: StreamID
         let session: SessionID
         let worker: Int
         let client: StageClient
@@ -46,18 +48,22 @@ final class FeedSimulation {
     private(set) var order: [SessionID] = []
     /// What should not have been.
     private(set) var faults: [String] = []
-    private var publishers: [StreamID: Publisher] = [:]
+    /// In the order in which they came.
+    private var publishers: [Publisher] = []
     private var streamsByNumber: [Int: StreamID] = [:]
     private let server: SimulatedServer
     private var clientsByAddress: [TransportAddress: StageClient] = [:]
     private var count = 0
 
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 2) throws {
+        // usrsctp has one clock for the process.
+        guard SCTPTurn.isTaken else { throw SimulatedServer.NotPossible() }
         desk = FeedDesk(directory: directory, sessionLimit: 10_000, tag: 1)
         server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
     }
 
     var workers: [Worker] { server.workers }
+    var digest: RunDigest { server.digest }
 
     var conditions: SimulatedNetwork.Conditions {
         get { server.network.conditions }
@@ -76,7 +82,7 @@ final class FeedSimulation {
         let (client, session, worker) = try open(
             .publish, on: worker, audio: 0, video: 0, publishes: stream, change)
         client.keyFrameInterval = keyFrameInterval
-        publishers[stream] = Publisher(session: session, worker: worker, client: client)
+        publishers.append(Publisher(stream: stream, session: session, worker: worker, client: client))
         streamsByNumber[client.number] = stream
         var snapshot = StreamSnapshot(waitingFor: stream)
         snapshot.state = .live
@@ -88,7 +94,8 @@ final class FeedSimulation {
     }
 
     func end(_ stream: StreamID) {
-        guard let publisher = publishers.removeValue(forKey: stream) else { return }
+        guard let index = publishers.firstIndex(where: { $0.stream == stream }) else { return }
+        let publisher = publishers.remove(at: index)
         with(publisher.client) { $0.close(into: &$1) }
         directory.remove(stream)
         takeNews()
@@ -111,7 +118,9 @@ final class FeedSimulation {
     }
 
     /// The time of the latest frame's capture, as good as the steps are.
-    func keyFrameRequests(of stream: StreamID) -> Int { publishers[stream]?.client.keyFrameRequests ?? 0 }
+    func keyFrameRequests(of stream: StreamID) -> Int { publisher(of: stream)?.client.keyFrameRequests ?? 0 }
+
+    private func publisher(of stream: StreamID) -> Publisher? { publishers.first { $0.stream == stream } }
 
     // MARK: Viewers
 
@@ -142,14 +151,17 @@ final class FeedSimulation {
         let number = count
         count += 1
         guard let name = ParticipantID("p\(number)") else { throw SimulatedServer.NotPossible() }
-        let client = try StageClient(
-            number: number, name: name, address: SimulatedServer.address(ofClient: number),
-            identity: server.clientIdentity, seed: server.random.next(), audio: audio, video: video,
-            publishes: publishes != nil, hasChannels: publishes == nil
-        ) { settings in
-            settings.framesPerSecond = 30
-            settings.bitrate = 120_000
-            change(&settings)
+        let seed = server.random.next()
+        let client = try server.run(at: now) {
+            try StageClient(
+                number: number, name: name, address: SimulatedServer.address(ofClient: number),
+                identity: server.clientIdentity, seed: seed, audio: audio, video: video,
+                publishes: publishes != nil, hasChannels: publishes == nil
+            ) { settings in
+                settings.framesPerSecond = 30
+                settings.bitrate = 120_000
+                change(&settings)
+            }
         }
         let worker = worker ?? number % workers.count
         let (id, _, answer) = try server.open(
@@ -159,7 +171,7 @@ final class FeedSimulation {
                 id: id, plan: plan, localCredentials: credentials, publishes: publishes,
                 isFeed: publishes == nil, participant: name, order: UInt64(number + 1))
         }
-        try client.start(answer, timeline: server.timeline, at: now)
+        try server.run(at: now) { try client.start(answer, timeline: server.timeline, at: now) }
         clientsByAddress[client.address] = client
         return (client, id, worker)
     }
@@ -186,7 +198,7 @@ final class FeedSimulation {
 
     private func with(_ client: StageClient, _ body: (StageClient, inout CollectingSink) -> Void) {
         var sink = CollectingSink(source: client.address)
-        body(client, &sink)
+        server.run(at: now) { body(client, &sink) }
         for datagram in sink.takeAll() { server.network.send(datagram, at: now) }
     }
 
@@ -247,7 +259,7 @@ final class FeedSimulation {
             settle(index)
         }
         if let due = desk.deadline, due <= now { carryOut(desk.advance(to: now).directives) }
-        for publisher in publishers.values { advance(publisher.client) }
+        for publisher in publishers { advance(publisher.client) }
         for id in order {
             guard let viewer = viewers[id] else { continue }
             advance(viewer.client)

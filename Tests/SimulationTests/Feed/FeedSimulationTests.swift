@@ -2,11 +2,12 @@ import Base
 import ClientPeer
 import StoryFeed
 import TestSupport
+import TestTraits
 import Testing
 
 @testable import Node
 
-@Suite struct InTheFeed {
+@Suite(.simulated, .sctpTurn) struct InTheFeed {
     private let bad = SimulatedNetwork.Conditions(
         loss: 0.02, duplication: 0.01, delay: .milliseconds(20), jitter: .milliseconds(10))
 

@@ -43,6 +43,7 @@ final class FeedSwarm {
         seed: UInt64, viewers: Int, streams: Int, workers: Int, isApart: Bool = false,
         change: (FeedSimulation) -> Void = { _ in }
     ) throws {
+        let seed = ChosenSeed.or(seed)
         simulation = try FeedSimulation(seed: seed, workers: workers)
         random = SeededGenerator(seed: seed ^ 0x5EED)
         count = viewers

@@ -1,13 +1,16 @@
 import Base
 import TestSupport
+import TestTraits
 import Testing
 
 /// A thousand viewers over all seeds, who swipe without rest over bad links; one seed after the other, because tests that
 /// talk over real sockets run at the same time.
-@Suite(.serialized, .timeLimit(.minutes(10))) struct `A swarm of viewers` {
+@Suite(.simulated, .sctpTurn, .serialized) struct `A swarm of viewers` {
     private static let viewers = 25
 
-    @Test(arguments: 1...40) func `gets every switch whole over lossy links`(seed: UInt64) throws {
+    @Test(arguments: ChosenSeed.or(1...40)) func `gets every switch whole over lossy links`(seed: UInt64)
+        throws
+    {
         let swarm = try FeedSwarm(
             seed: seed, viewers: Self.viewers, streams: 5, workers: 1 + Int(seed % 2)
         ) { simulation in

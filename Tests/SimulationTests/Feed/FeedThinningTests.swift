@@ -3,13 +3,14 @@ import ClientPeer
 import Forwarding
 import StoryFeed
 import TestSupport
+import TestTraits
 import Testing
 import Wire
 
 @testable import Node
 
 /// A neighbour whose source has no smaller picture, but pictures that can be left out.
-@Suite struct `A neighbour with temporal layers` {
+@Suite(.simulated, .sctpTurn) struct `A neighbour with temporal layers` {
     /// Frames of a stream that came in any slot, by their time stamps.
     private final class Frames {
         var stamps: [MonotonicTime: Set<UInt32>] = [:]
@@ -73,7 +74,7 @@ import Wire
     ///
     /// Where packets overtake each other all the time, the beginning of a picture with which a layer could be taken in
     /// again seldom comes in its turn, and it takes longer.
-    @Test(arguments: UInt64(1)...8, [Duration.zero, .milliseconds(25)])
+    @Test(arguments: ChosenSeed.or(1...8), [Duration.zero, .milliseconds(25)])
     func `is decodable over lossy links`(seed: UInt64, jitter: Duration) throws {
         let simulation = try FeedSimulation(seed: seed, workers: 1)
         let here = try simulation.publish("here")

@@ -35,8 +35,10 @@ struct ICESimulation {
         seed: UInt64, nomination: ICEControllingAgent.Nomination, network: SimulatedNetwork.Conditions,
         sockets: Int = 2
     ) {
+        let seed = ChosenSeed.or(seed)
         random = SeededGenerator(seed: seed)
-        self.network = SimulatedNetwork(conditions: network, random: SeededGenerator(seed: ~seed))
+        self.network = SimulatedNetwork(
+            conditions: network, random: SeededGenerator(seed: ~seed), digest: RunDigest(seed: seed))
         let serverCredentials = ICECredentials(using: &random)
         var configuration = ICEControllingAgent.Configuration()
         configuration.nomination = nomination

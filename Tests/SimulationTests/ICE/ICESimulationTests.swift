@@ -3,7 +3,7 @@ import ClientPeer
 import Peer
 import Testing
 
-@Suite struct ICEBetweenClientAndServer {
+@Suite(.simulated) struct ICEBetweenClientAndServer {
     private static let bad = SimulatedNetwork.Conditions(
         loss: 0.2, duplication: 0.05, delay: .milliseconds(10), jitter: .milliseconds(140))
     private static let good = SimulatedNetwork.Conditions(delay: .milliseconds(10), jitter: .milliseconds(20))

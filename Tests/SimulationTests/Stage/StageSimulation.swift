@@ -3,6 +3,7 @@ import ClientPeer
 import Forwarding
 import Peer
 import TestSupport
+import TestTraits
 import Wire
 
 /// A stage with its workers, its speakers and a bad network, in virtual time and from one seed.
@@ -29,12 +30,14 @@ final class StageSimulation {
     private var count = 0
 
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 2) throws {
-        guard let stream = StreamID("show") else { throw SimulatedServer.NotPossible() }
+        // usrsctp has one clock for the process.
+        guard SCTPTurn.isTaken, let stream = StreamID("show") else { throw SimulatedServer.NotPossible() }
         self.stream = stream
         server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
     }
 
     var workers: [Worker] { server.workers }
+    var digest: RunDigest { server.digest }
 
     var conditions: SimulatedNetwork.Conditions {
         get { server.network.conditions }
@@ -57,10 +60,13 @@ final class StageSimulation {
         let number = count
         count += 1
         guard let name = ParticipantID("p\(number)") else { throw SimulatedServer.NotPossible() }
-        let client = try StageClient(
-            number: number, name: name, address: SimulatedServer.address(ofClient: number),
-            identity: server.clientIdentity, seed: server.random.next(), audio: audio, video: video,
-            publishes: publishes)
+        let seed = server.random.next()
+        let client = try server.run(at: now) {
+            try StageClient(
+                number: number, name: name, address: SimulatedServer.address(ofClient: number),
+                identity: server.clientIdentity, seed: seed, audio: audio, video: video,
+                publishes: publishes)
+        }
         let worker = number % workers.count
         let (id, plan, answer) = try server.open(
             client.offer.description.text, for: publishes ? .stage : .play, on: worker, at: now
@@ -71,7 +77,7 @@ final class StageSimulation {
                 order: UInt64(number + 1))
         }
         if publishes { room.join(id, of: name, on: worker, with: plan, isHost: isHost) }
-        try client.start(answer, timeline: server.timeline, at: now)
+        try server.run(at: now) { try client.start(answer, timeline: server.timeline, at: now) }
         clients[id] = client
         order.append(id)
         sessionsByAddress[client.address] = id
@@ -85,13 +91,13 @@ final class StageSimulation {
         order.removeAll { $0 == id }
     }
 
-    func with<Result>(_ id: SessionID, _ body: (StageClient, inout CollectingSink) throws -> Result) rethrows
-        -> Result?
-    {
+    func with<Result, Failure: Error>(
+        _ id: SessionID, _ body: (StageClient, inout CollectingSink) throws(Failure) -> Result
+    ) throws(Failure) -> Result? {
         guard let client = clients[id] else { return nil }
         var sink = CollectingSink(source: client.address)
         defer { for datagram in sink.takeAll() { server.network.send(datagram, at: now) } }
-        return try body(client, &sink)
+        return try server.run(at: now) { () throws(Failure) in try body(client, &sink) }
     }
 
     func change(_ body: (inout StageRoom) -> [StageRoom.Effect]) {

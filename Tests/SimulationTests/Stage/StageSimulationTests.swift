@@ -3,10 +3,11 @@ import ClientPeer
 import Forwarding
 import Peer
 import TestSupport
+import TestTraits
 import Testing
 import Wire
 
-@Suite struct OnStage {
+@Suite(.simulated, .sctpTurn) struct OnStage {
     private let bad = SimulatedNetwork.Conditions(
         loss: 0.02, duplication: 0.01, delay: .milliseconds(20), jitter: .milliseconds(10))
 
