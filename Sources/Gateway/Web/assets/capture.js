@@ -1,11 +1,11 @@
 // @ts-check
 
-/** Camera, screen or test picture as one `MediaStream`, and words for what can go wrong. */
+/** Camera, microphone alone, screen or test picture as one `MediaStream`, and words for what can go wrong. */
 
 import { makeTestPicture } from "./testpicture.js";
 
 /**
- * @typedef {"camera" | "screen" | "test"} SourceKind
+ * @typedef {"camera" | "sound" | "screen" | "test"} SourceKind
  *
  * @typedef {object} Source
  * @property {SourceKind} kind
@@ -49,7 +49,11 @@ export async function openSource(kind, wishes) {
       "Open this page by https://, or on the same machine as http://localhost.");
   }
   try {
-    return kind === "screen" ? await openScreen(wishes) : await openCamera(wishes);
+    switch (kind) {
+      case "screen": return await openScreen(wishes);
+      case "sound": return await openMicrophone(wishes);
+      default: return await openCamera(wishes);
+    }
   } catch (error) {
     throw explain(kind, /** @type {DOMException} */ (error));
   }
@@ -68,10 +72,16 @@ async function openCamera(wishes) {
     return source("camera", await navigator.mediaDevices.getUserMedia({ video, audio }), null);
   } catch (error) {
     if (/** @type {DOMException} */ (error).name !== "NotFoundError") throw error;
-    // One of the two is missing. A picture without sound is a stream; sound alone is not, yet.
+    // One of the two is missing. Whoever has no camera may choose to be heard alone.
     const media = await navigator.mediaDevices.getUserMedia({ video });
     return source("camera", media, "No microphone was found: the stream has no sound.");
   }
+}
+
+/** @param {Wishes} wishes */
+async function openMicrophone(wishes) {
+  const audio = wishes.microphone ? { deviceId: { exact: wishes.microphone } } : true;
+  return source("sound", await navigator.mediaDevices.getUserMedia({ audio }), null);
 }
 
 /** @param {Wishes} wishes */
@@ -107,18 +117,18 @@ function source(kind, media, notice) {
  * @param {DOMException} error
  */
 function explain(kind, error) {
-  const thing = kind === "screen" ? "screen" : "camera";
+  const thing = kind === "screen" ? "screen" : kind === "sound" ? "microphone" : "camera";
   switch (error.name) {
     case "NotAllowedError":
     case "SecurityError":
       return kind === "screen"
         ? new CaptureError("Nothing was shared", "Choose a screen, a window or a tab to share, or another source.")
         : new CaptureError(
-          "This page may not use your camera",
-          "Allow camera and microphone beside the address of this page, then try again.");
+          `This page may not use your ${thing}`,
+          `Allow ${kind === "sound" ? "the microphone" : "camera and microphone"} beside the address of this page, then try again.`);
     case "NotFoundError":
     case "OverconstrainedError":
-      return new CaptureError(`No ${thing} was found`, `Connect a ${thing}, or go live with the test picture.`);
+      return new CaptureError(`No ${thing} was found`, `Connect a ${thing}, or go on with ${kind === "camera" ? "sound only, or with " : ""}the test picture.`);
     case "NotReadableError":
     case "AbortError":
       return new CaptureError(
@@ -137,10 +147,10 @@ export async function devices(kind) {
   return all.filter((device) => device.kind === kind && device.deviceId && device.label);
 }
 
-/** Whether the camera opens without a question. */
-export async function cameraIsAllowed() {
+/** Whether the camera, or the microphone, opens without a question. @param {"camera" | "microphone"} [device] */
+export async function isAllowed(device = "camera") {
   try {
-    const status = await navigator.permissions.query({ name: /** @type {PermissionName} */ ("camera") });
+    const status = await navigator.permissions.query({ name: /** @type {PermissionName} */ (device) });
     return status.state === "granted";
   } catch {
     return false;

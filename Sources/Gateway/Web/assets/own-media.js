@@ -1,14 +1,14 @@
 // @ts-check
 
-/** What this person sends: camera, screen or test picture, and whether sound and picture are off. */
+/** What this person sends: camera, microphone alone, screen or test picture, and whether sound and picture are off. */
 
-import { cameraIsAllowed, CaptureError, openSource } from "./capture.js";
+import { CaptureError, isAllowed, openSource } from "./capture.js";
 
 /** Heights of the picture one can choose, with the bitrate of the largest layer, in bit/s. */
 export const BITRATES = new Map([[1080, 4_500_000], [720, 2_500_000], [480, 1_000_000]]);
 
 /**
- * @typedef {{ title: string, text: string, canRetry: boolean, offersTest: boolean }} Problem
+ * @typedef {{ title: string, text: string, canRetry: boolean, offersTest: boolean, offersSound?: boolean }} Problem
  */
 
 /** Fires `change`, `source` when other tracks are to be sent, and `muted` when sound or picture went off or on. */
@@ -28,11 +28,11 @@ export class OwnMedia extends EventTarget {
 
   #hasNewChoice = false;
 
-  /** @param {URLSearchParams} query `?source=camera|screen|test`, `?quality=1080|720|480`, `?simulcast=1` */
+  /** @param {URLSearchParams} query `?source=camera|sound|screen|test`, `?quality=1080|720|480`, `?simulcast=1` */
   constructor(query) {
     super();
     const wanted = query.get("source");
-    if (wanted === "camera" || wanted === "screen" || wanted === "test") this.kind = wanted;
+    if (wanted === "camera" || wanted === "sound" || wanted === "screen" || wanted === "test") this.kind = wanted;
     if (BITRATES.has(Number(query.get("quality")))) this.height = Number(query.get("quality"));
     this.simulcast = query.get("simulcast") === "1";
   }
@@ -46,10 +46,17 @@ export class OwnMedia extends EventTarget {
     return this.source?.kind === "camera" && this.source.media.getVideoTracks()[0]?.muted === true;
   }
 
+  /** Whether there is a picture, and it is on. */
+  get hasPicture() {
+    return !this.muted.video && (this.source?.media.getVideoTracks().length ?? 0) > 0;
+  }
+
   /** Opens what can be opened without a question. */
   async openIfAllowed() {
     if (this.source) return;
-    if (this.kind === "test" || this.kind === "camera" && await cameraIsAllowed()) await this.open();
+    const isReady = this.kind === "test" || this.kind === "camera" && await isAllowed()
+      || this.kind === "sound" && await isAllowed("microphone");
+    if (isReady) await this.open();
   }
 
   /** @param {Partial<Pick<OwnMedia, "kind" | "height" | "camera" | "microphone">>} wish */
@@ -94,7 +101,7 @@ export class OwnMedia extends EventTarget {
       if (this.#hasNewChoice) return;
       const { title, message } = error instanceof CaptureError
         ? error : { title: "The picture did not start", message: String(error) };
-      this.setProblem({ title, text: message, canRetry: true, offersTest: kind !== "test" });
+      this.setProblem({ title, text: message, canRetry: true, offersTest: kind !== "test", offersSound: kind === "camera" });
       // What was on air stays on air; the choice goes back to it.
       if (before) this.kind = before.kind;
     }

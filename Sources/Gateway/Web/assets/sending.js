@@ -41,13 +41,13 @@ export async function replaceMedia(session, media, kept = null) {
 }
 
 /**
- * Adds an m-line that sends a track.
+ * Adds an m-line that sends a track, or that can send one of this kind later.
  * @param {RTCPeerConnection} peer
- * @param {MediaStreamTrack} track
+ * @param {MediaStreamTrack | "audio" | "video"} track
  * @param {SendingOptions} options
  */
 export function addTrack(peer, track, options) {
-  if (track.kind === "audio") {
+  if ((typeof track === "string" ? track : track.kind) === "audio") {
     peer.addTransceiver(track, { direction: "sendonly", streams: [options.media] });
     return;
   }
@@ -61,7 +61,7 @@ export function addTrack(peer, track, options) {
 
 /**
  * @param {RTCPeerConnection} peer
- * @param {MediaStreamTrack} track
+ * @param {MediaStreamTrack | "audio" | "video"} track
  * @param {MediaStream} media
  * @param {(RTCRtpEncodingParameters & { scalabilityMode?: string })[]} sendEncodings
  */

@@ -164,13 +164,15 @@ export async function joinStage(options) {
   const peer = new RTCPeerConnection({ bundlePolicy: "max-bundle" });
   const session = new StageSession(peer, options);
   try {
-    for (const track of options.media.getTracks()) addTrack(peer, track, options);
-    // Silent until a screen is shared; nothing is negotiated later. The second picture is a screen to the server.
-    if (options.media.getVideoTracks().length) {
-      session.screenSender = peer.addTransceiver("video", {
-        direction: "sendonly", sendEncodings: [{ maxBitrate: SCREEN_BITRATE }],
-      }).sender;
+    for (const kind of /** @type {const} */ (["audio", "video"])) {
+      const track = options.media.getTracks().find((each) => each.kind === kind);
+      // Nothing is negotiated later: who has no camera now may have one in a minute.
+      addTrack(peer, track ?? kind, options);
     }
+    // Silent until a screen is shared. The second picture is a screen to the server.
+    session.screenSender = peer.addTransceiver("video", {
+      direction: "sendonly", sendEncodings: [{ maxBitrate: SCREEN_BITRATE }],
+    }).sender;
     for (let index = 0; index < VOICES; index++) peer.addTransceiver("audio", { direction: "recvonly" });
     for (let index = 0; index < PICTURES; index++) peer.addTransceiver("video", { direction: "recvonly" });
   } catch (error) {

@@ -25,8 +25,14 @@ export const problem = {
         own.open();
       },
     }, "Use the test picture");
+    const sound = h("button.button#error-sound", {
+      type: "button", onclick: () => {
+        own.kind = "sound";
+        own.open();
+      },
+    }, "Sound only");
     const root = h("div.card.alert#error", { role: "alert", hidden: true },
-      title, text, h("p.actions", {}, retry, test));
+      title, text, h("p.actions", {}, retry, sound, test));
     layer.append(root);
     const unfollow = follow(own, () => {
       const { problem } = own;
@@ -35,6 +41,7 @@ export const problem = {
       setText(text, problem?.text ?? "");
       retry.hidden = !problem?.canRetry;
       test.hidden = !problem?.offersTest;
+      sound.hidden = !problem?.offersSound;
     });
     return () => {
       unfollow();

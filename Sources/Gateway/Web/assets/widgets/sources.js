@@ -2,29 +2,41 @@
 
 import { follow, h, icon } from "../dom.js";
 
-const SOURCES = /** @type {const} */ ([
-  ["camera", "camera", "Camera"], ["screen", "screen", "Screen"], ["test", "test", "Test picture"],
-]);
+/** @type {[import("../capture.js").SourceKind, string, string][]} */
+const SOURCES = [
+  ["camera", "camera", "Camera"], ["sound", "microphone", "Sound only"], ["screen", "screen", "Screen"],
+  ["test", "test", "Test picture"],
+];
 
-/** What one sends: camera, a shared screen, or the test picture; changes while live. */
+/**
+ * The choice between kinds of sources.
+ * @param {import("../own-media.js").OwnMedia} own
+ * @param {import("../capture.js").SourceKind[]} [kinds]
+ */
+export function sourceSegments(own, kinds = SOURCES.map(([kind]) => kind)) {
+  const offered = SOURCES.filter(([kind]) => kinds.includes(kind));
+  const radios = offered.map(([kind]) => h("input", {
+    type: "radio", name: "source", value: kind, onchange: () => own.choose({ kind }),
+  }));
+  const element = h("fieldset.segments#sources", { "data-count": String(offered.length) }, h("legend", {}, "Source"),
+    ...offered.map(([, symbol, label], index) => h("label", {}, radios[index], h("span", {}, icon(symbol), label))));
+  const stop = follow(own, () => {
+    for (const radio of radios) radio.checked = radio.value === own.kind;
+  });
+  return { element, stop };
+}
+
+/** What one sends: camera, sound alone, a shared screen, or the test picture; changes while live. */
 export const sources = {
   name: "sources",
   layer: /** @type {const} */ ("float"),
   /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
   mount(room, layer) {
-    const { own } = room;
-    const radios = SOURCES.map(([kind]) => h("input", {
-      type: "radio", name: "source", value: kind, onchange: () => own.choose({ kind }),
-    }));
-    const root = h("fieldset.segments#sources", {}, h("legend", {}, "Source"), ...SOURCES.map(
-      ([, symbol, label], index) => h("label", {}, radios[index], h("span", {}, icon(symbol), label))));
-    layer.append(root);
-    const unfollow = follow(own, () => {
-      for (const radio of radios) radio.checked = radio.value === own.kind;
-    });
+    const { element, stop } = sourceSegments(room.own);
+    layer.append(element);
     return () => {
-      unfollow();
-      root.remove();
+      stop();
+      element.remove();
     };
   },
 };
