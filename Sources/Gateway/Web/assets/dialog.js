@@ -15,8 +15,9 @@ import { h } from "./dom.js";
  * @property {string} title
  * @property {string} [text]
  * @property {Node[]} [body] more than text
- * @property {Choice[]} choices the first one has the focus, unless there is a body
+ * @property {Choice[]} choices the first one has the focus, unless there is a body; Enter in a field of text means it
  * @property {boolean} [isUrgent] is read out at once
+ * @property {boolean} [isReady] the first choice has the focus although there is a body
  * @property {AbortSignal} [signal] takes the question back
  */
 
@@ -25,7 +26,7 @@ import { h } from "./dom.js";
  * @returns {Promise<string | null>} null when it was closed without a choice
  */
 export function ask(question) {
-  const { name, title, text, body = [], choices, isUrgent = false, signal } = question;
+  const { name, title, text, body = [], choices, isUrgent = false, isReady = body.length === 0, signal } = question;
   if (signal?.aborted) return Promise.resolve(null);
   const id = `dialog-${name}`;
   const dialog = h("dialog.dialog", {
@@ -56,9 +57,15 @@ export function ask(question) {
     });
     // A press beside it means no.
     dialog.addEventListener("click", (/** @type {Event} */ event) => event.target === dialog && dialog.close());
+    dialog.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
+      const isText = event.target instanceof HTMLInputElement && event.target.type === "text";
+      if (event.key !== "Enter" || !isText || event.isComposing) return;
+      event.preventDefault();
+      buttons[0]?.click();
+    });
     document.body.append(dialog);
     dialog.showModal();
-    if (!body.length) buttons[0]?.focus();
+    if (isReady) buttons[0]?.focus();
   });
 }
 

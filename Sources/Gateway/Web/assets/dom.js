@@ -131,6 +131,15 @@ export function reconcile(list, entries, make) {
   for (const child of old.values()) child.remove();
 }
 
+/**
+ * What to call somebody: whoever came by a link, or from the audience, may have no name and an identity that was made up.
+ * @param {string} id
+ * @param {string | null | undefined} name
+ */
+export function callName(id, name) {
+  return name || (id.startsWith("guest-") ? "Guest" : id);
+}
+
 /** A name's first letters, for people without a picture. @param {string} name */
 export function initials(name) {
   const words = name.trim().split(/\s+/).filter(Boolean);

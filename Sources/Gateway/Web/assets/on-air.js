@@ -121,7 +121,7 @@ export class OnAir extends EventTarget {
       // What will not change by itself need not be tried again.
       if (error.rule === "ended") throw new Error("This stream is over. Begin another one from the front page.");
       if (error.rule !== "unknown-stream" || !room.isHost) throw error;
-      await room.api.create({});
+      await room.create();
       return this.#join(media, signal);
     });
     session.addEventListener("slots", () => this.#changed());
@@ -138,7 +138,7 @@ export class OnAir extends EventTarget {
       endpoint: `/v1/streams/${encodeURIComponent(stream)}/sessions`,
       token,
       media,
-      // Others on stage see speakers in small tiles; the host's picture is what the audience gets.
+      // Others on stage, and viewers of a composition, see guests in small tiles; alone, the host's picture is what viewers get.
       simulcast: own.simulcast || this.room.isOpen && !this.room.isHost,
       codec: query.get("codec"),
       maxBitrate: own.maxBitrate,
@@ -159,7 +159,7 @@ export class OnAir extends EventTarget {
   async #isTaken(signal) {
     const { room } = this;
     if (!this.#previous || !this.#endedSuddenly || await this.#previous.exists()) return false;
-    const stream = await askForStream(room.stream, signal);
+    const stream = await askForStream(room.stream, { token: await room.token(), signal });
     const isServerTheSame = room.sync.interruptions === this.#interruptions;
     return isServerTheSame && (stream?.state === "live" || stream?.state === "backstage");
   }

@@ -144,9 +144,18 @@ export class StageAPI {
     return this.#ask("POST", named("/speakers", participant, "/mute"), { kind });
   }
 
-  /** A token for what one is now. */
-  renewToken() {
-    return this.#ask("POST", "/tokens");
+  /**
+   * An invitation as a link: many may use it, each as a person of their own.
+   * @param {"speaker" | "viewer"} role
+   * @returns {Promise<{ path: string, expiresAt: string }>}
+   */
+  makeLink(role) {
+    return this.#ask("POST", "/links", { role });
+  }
+
+  /** A token for what one is now. @param {string} [name] another than one has */
+  renewToken(name) {
+    return this.#ask("POST", "/tokens", name === undefined ? undefined : { name });
   }
 
   /** @param {string} method @param {string} path @param {object} [body] */
@@ -176,7 +185,8 @@ export class StageAPI {
       if (!response.ok) throw await SignallingError.from(response);
       return response.status === 204 ? {} : response.json();
     });
-    if (answer.token) keepToken(this.stream, this.role, answer);
+    // That of a link is for others.
+    if (answer.token && !answer.path) keepToken(this.stream, this.role, answer);
     return answer;
   }
 }

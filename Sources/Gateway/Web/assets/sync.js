@@ -6,6 +6,8 @@
  * not work, it asks now and then.
  */
 
+import { SignallingError } from "./session.js";
+
 /** First and longest pause before the socket is tried again, in milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 10_000;
@@ -29,6 +31,7 @@ const CLOSED_EXPIRED = 4401;
  * @property {string | null} [startsAt] ISO 8601
  * @property {number} [joinAheadSeconds]
  * @property {string | null} [startedAt] ISO 8601
+ * @property {string | null} [endedAt] ISO 8601
  * @property {string | null} [endReason]
  * @property {boolean} [final] it has ended, and nothing makes it live again
  * @property {boolean} [doorsOpen]
@@ -226,15 +229,15 @@ export class StreamSync extends EventTarget {
   #lost(event) {
     this.#drop();
     this.interruptions++;
-    if (event.code === CLOSED_REMOVED) return this.#refuse(event.reason === "banned" ? "banned" : "removed");
+    if (event.code === CLOSED_REMOVED) return this.refuse(event.reason === "banned" ? "banned" : "removed");
     if (this.#shown && (event.code === CLOSED_EXPIRED || !this.#wasTaken)) this.#doubt(this.#shown);
     this.#ask();
     this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));
     this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
   }
 
-  /** @param {"removed" | "banned" | "expired"} refusal */
-  #refuse(refusal) {
+  /** Stays away for good, until `reconnect`. @param {"removed" | "banned" | "expired"} refusal */
+  refuse(refusal) {
     this.#drop();
     this.#isClosed = true;
     this.you = null;
@@ -253,7 +256,7 @@ export class StreamSync extends EventTarget {
     }).catch(() => null);
     if (response?.status !== 401) return;
     const another = await this.another(token).catch(() => undefined);
-    if (another === null && !this.#isClosed && token === this.#shown) this.#refuse("expired");
+    if (another === null && !this.#isClosed && token === this.#shown) this.refuse("expired");
   }
 
   /**
@@ -286,7 +289,11 @@ export class StreamSync extends EventTarget {
 
   /** The stream itself tells the most needful without a socket. */
   async #ask() {
-    const stream = await askForStream(this.id).catch(() => undefined);
+    const stream = await askForStream(this.id, { token: this.#shown }).catch((error) => {
+      // Whoever needs a token and has none is not let in for asking again.
+      if (error instanceof SignallingError && error.status === 401 && !this.#shown) this.close();
+      return undefined;
+    });
     if (stream === undefined || this.#socket?.readyState === WebSocket.OPEN) return;
     const state = stream ?? (this.stream?.state === "live" ? { state: "ended" } : null);
     if (!state) return;
@@ -297,12 +304,13 @@ export class StreamSync extends EventTarget {
 
 /**
  * @param {string} id
- * @param {AbortSignal} [signal]
+ * @param {{ token?: string | null, signal?: AbortSignal }} [options]
  * @returns {Promise<StreamInfo | null>} null if there is none of that name
  */
-export async function askForStream(id, signal) {
-  const response = await fetch(`/v1/streams/${encodeURIComponent(id)}`, { signal });
+export async function askForStream(id, { token, signal } = {}) {
+  const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
+  const response = await fetch(`/v1/streams/${encodeURIComponent(id)}`, { headers, signal });
   if (response.status === 404) return null;
-  if (!response.ok) throw new Error(`status ${response.status}`);
+  if (!response.ok) throw await SignallingError.from(response);
   return response.json();
 }

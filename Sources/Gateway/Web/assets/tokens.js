@@ -2,10 +2,13 @@
 
 /**
  * Finds the token a page acts with: from the address (`#token=…`, which never leaves the browser, or
- * `?access_token=…`), else from a development server, which hands them out to anyone on the same machine. What the
- * server gives in exchange, on the way to the stage and back, takes its place.
+ * `?access_token=…`), else from a server that hands them out: a development server to anyone on the same machine, one
+ * that lets anybody watch to viewers. What the server gives in exchange, on the way to the stage and back, takes its
+ * place. An invitation, which many people may have, is good for nothing but a token of one's own.
  */
 
+import { ownName } from "./person.js";
+import { aboutServer } from "./server.js";
 import { SignallingError } from "./session.js";
 
 /**
@@ -16,6 +19,7 @@ import { SignallingError } from "./session.js";
  * @property {string} [name]
  * @property {string} role
  * @property {string} [stream] a stream's name, or `*`
+ * @property {string} [use] `invitation`: only to be exchanged
  */
 
 /** Renewed this long before it ends, in milliseconds. */
@@ -33,7 +37,7 @@ const MARGIN_MS = 60_000;
  * @returns {Promise<T>}
  */
 export async function withToken(stream, role, action) {
-  const token = knownToken(stream, role) ?? (role === "viewer" ? null : await fetchToken(stream, role));
+  const token = await usualToken(stream, role);
   try {
     return await action(token);
   } catch (error) {
@@ -45,6 +49,15 @@ export async function withToken(stream, role, action) {
 }
 
 /**
+ * What to try first: viewers go without a token unless they have one, because most servers let anyone watch.
+ * @param {string} stream
+ * @param {Role} role
+ */
+export async function usualToken(stream, role) {
+  return role === "viewer" && !isInvited() ? knownToken(stream, role) : ensureToken(stream, role);
+}
+
+/**
  * Another token than one that the server refused: the link's, or a new one; null if there is none.
  * @param {string} stream
  * @param {Role} role
@@ -52,7 +65,7 @@ export async function withToken(stream, role, action) {
  */
 export async function replaceToken(stream, role, refused) {
   sessionStorage.removeItem(key(stream, role));
-  const fresh = givenToken() ?? await fetchToken(stream, role);
+  const fresh = await ensureToken(stream, role);
   return fresh === refused ? null : fresh;
 }
 
@@ -67,7 +80,29 @@ export function knownToken(stream, role) {
   const kept = JSON.parse(sessionStorage.getItem(key(stream, role)) ?? "null");
   // What came in exchange for another link's token is not for this one.
   if (kept && kept.given === given && Date.parse(kept.expiresAt) - MARGIN_MS > Date.now()) return kept.token;
-  return given;
+  return isInvited() ? null : given;
+}
+
+/**
+ * What the token that would be used says, or the invitation that it would come from.
+ * @param {string} stream
+ * @param {Role} role
+ */
+export function knownClaims(stream, role) {
+  return claimsOf(knownToken(stream, role) ?? givenToken());
+}
+
+/** Whether the server took the invitation back, or its time is over. */
+let isDead = false;
+
+/** Whether this page came with an invitation that is no longer valid. */
+export function isLinkDead() {
+  return isDead;
+}
+
+/** Whether this page was opened with an invitation. */
+function isInvited() {
+  return claimsOf(givenToken())?.use === "invitation";
 }
 
 /**
@@ -80,13 +115,33 @@ export function expiryOf(stream, role) {
   return typeof exp === "number" ? exp * 1000 : Infinity;
 }
 
+/** Requests under way: two of one page must not become two people. @type {Map<string, Promise<string | null>>} */
+const asked = new Map();
+
 /**
  * A token for somebody who so far went without, if the server gives one.
  * @param {string} stream
  * @param {Role} role
+ * @returns {Promise<string | null>}
  */
 export async function ensureToken(stream, role) {
-  return knownToken(stream, role) ?? await fetchToken(stream, role);
+  const known = knownToken(stream, role);
+  if (known) return known;
+  const id = key(stream, role);
+  const request = asked.get(id) ?? fetchToken(stream, role).finally(() => asked.delete(id));
+  asked.set(id, request);
+  return request;
+}
+
+/**
+ * A token with another name, for a development server's guest; others have theirs renewed by the stream.
+ * @param {string} stream
+ * @param {Role} role
+ * @returns {Promise<boolean>} whether there is one
+ */
+export async function renameGuest(stream, role) {
+  if (givenToken() || !(await aboutServer()).development) return false;
+  return await fetchToken(stream, role) !== null;
 }
 
 /**
@@ -126,13 +181,38 @@ function givenToken() {
  * @returns {Promise<string | null>} null when this server hands out none; then the request goes without
  */
 async function fetchToken(stream, role) {
-  const sub = identity();
-  const name = `${role === "viewer" ? "Viewer" : "Host"} ${sub.slice(-3)}`;
-  const response = await fetch("/v1/tokens", {
+  const ownPath = `/v1/streams/${encodeURIComponent(stream)}/tokens`;
+  const name = ownName() || undefined;
+  if (isInvited()) {
+    const response = await post(ownPath, { name }, givenToken());
+    isDead = response.status === 401 || response.status === 403;
+    return take(stream, role, response);
+  }
+  const { development, viewers } = await aboutServer();
+  if (development) {
+    const wanted = { sub: identity(), name: name ?? (role === "viewer" ? "Guest" : "Host"), role, stream, ttl: 3600 };
+    const token = await take(stream, role, await post("/v1/tokens", wanted));
+    if (token) return token;
+  }
+  if (role !== "viewer" || viewers !== "public") return null;
+  return take(stream, role, await post(ownPath, { name }));
+}
+
+/**
+ * @param {string} path
+ * @param {object} body
+ * @param {string | null} [token]
+ */
+function post(path, body, token = null) {
+  return fetch(path, {
     method: "POST",
-    headers: { "Content-Type": "application/json" },
-    body: JSON.stringify({ sub, name, role, stream, ttl: 3600 }),
+    headers: { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) },
+    body: JSON.stringify(body),
   });
+}
+
+/** @param {string} stream @param {Role} role @param {Response} response @returns {Promise<string | null>} */
+async function take(stream, role, response) {
   if (response.status !== 201) return null;
   const fresh = await response.json();
   keepToken(stream, role, fresh);

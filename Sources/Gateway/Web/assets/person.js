@@ -1,0 +1,61 @@
+// @ts-check
+
+/** What the person in front of this browser wants to be called. */
+
+import { ask } from "./dialog.js";
+import { h } from "./dom.js";
+
+const KEY = "rostrum:name";
+/** As long as the server takes, in characters. */
+export const NAME_LENGTH = 60;
+
+/** The name that was given last, in this browser; empty when none was. */
+export function ownName() {
+  try {
+    return localStorage.getItem(KEY) ?? "";
+  } catch {
+    // Storage may be switched off.
+    return given;
+  }
+}
+
+/** For browsers that keep nothing. */
+let given = "";
+
+/** @param {string} name */
+export function keepName(name) {
+  given = name.trim();
+  try {
+    if (given) localStorage.setItem(KEY, given);
+    else localStorage.removeItem(KEY);
+  } catch {
+    // It is remembered as long as the page.
+  }
+}
+
+/**
+ * A field for one's name.
+ * @param {string} [value]
+ * @returns {HTMLInputElement}
+ */
+export function nameField(value = ownName()) {
+  return h("input#your-name", {
+    name: "name", dir: "auto", maxLength: NAME_LENGTH, autocomplete: "nickname", value, placeholder: "What others call you",
+  });
+}
+
+/**
+ * Asks for the name of somebody who is to be seen by others and has none yet, and remembers it.
+ * @param {{ title: string, text: string, yes: string }} words
+ * @returns {Promise<string | null>} null when they would rather not go on
+ */
+export async function askName({ title, text, yes }) {
+  const field = nameField();
+  const answer = await ask({
+    name: "name", title, text, body: [h("div.fields", {}, h("label", {}, "Your name", field))],
+    choices: [{ value: "yes", label: yes, look: "primary" }, { value: "no", label: "Cancel" }],
+  });
+  if (answer !== "yes") return null;
+  keepName(field.value);
+  return ownName();
+}
