@@ -5,13 +5,20 @@
 import { Persistent } from "./persistent.js";
 import { SignallingError } from "./session.js";
 import { StatsReader } from "./stats.js";
-import { knownToken, withToken } from "./tokens.js";
+import { isLinkDead, knownToken, withToken } from "./tokens.js";
 import { play } from "./whep.js";
 
 /** A session for a stream that has not begun is asked to wait this long, in seconds. */
 const WAIT_SECONDS = 60;
 /** Media that stays away this long while the stream is live means the session is broken, in milliseconds. */
 const STALL_MS = 6000;
+/** Each session that brought nothing doubles that time, up to so many times. */
+const MOST_DOUBLINGS = 4;
+/** A connection that takes longer than this to come about, or to bring media, is worth a word, in milliseconds. */
+const SLOW_MS = 8000;
+const LATE_MS = 4000;
+/** Fewer bytes than this are no media, only reports. */
+const FEW_BYTES = 20_000;
 /** Sound without a picture counts as a live stream after this time, in milliseconds. */
 const SOUND_ONLY_MS = 3000;
 /** An ended stream's session is given up after this time, in milliseconds. */
@@ -20,6 +27,12 @@ const LINGER_MS = 20_000;
 /**
  * @typedef {"connecting" | "waiting" | "backstage" | "live" | "paused" | "reconnecting" | "ended" | "removed"
  *   | "expired" | "failed"} ViewingState
+ */
+
+/**
+ * Why nothing is seen although it should be: the server does not answer, or takes nobody in; nothing gets through to
+ * it but requests; connected, nothing comes, or too little for a picture.
+ * @typedef {"server" | "busy" | "blocked" | "nothing" | "weak"} Trouble
  */
 
 /** Fires `change`, and `picture` when a new picture was seen. */
@@ -35,6 +48,8 @@ export class Viewing extends EventTarget {
   numbers = null;
   lost = 0;
 
+  /** Everything that the current session brings. @type {MediaStream | null} */
+  #media = null;
   /** Totals of the current session when they last grew. */
   #bytes = 0;
   #frames = 0;
@@ -42,6 +57,12 @@ export class Viewing extends EventTarget {
   #mediaAt = 0;
   /** Since when the current session has been without media. */
   #quietSince = 0;
+  /** When the current session was answered; 0 while there is none. */
+  #answeredAt = 0;
+  /** How many sessions one after the other brought no media. */
+  #fruitless = 0;
+  /** Whether media could come over the current session, or the one before it. */
+  #hasConnected = false;
   /** What the server last said of the stream. @type {string | undefined} */
   #told;
   /** @type {number | undefined} */
@@ -86,6 +107,7 @@ export class Viewing extends EventTarget {
   get state() {
     const { connection, room } = this;
     if (room.sync.refusal) return room.sync.refusal === "expired" ? "expired" : "removed";
+    if (isLinkDead()) return "expired";
     if (connection.state === "failed") return this.#isLinkRefused ? "expired" : "failed";
     if (this.#told === "ended") return "ended";
     const isLate = this.#told === "waiting" || this.#told === "backstage";
@@ -104,6 +126,24 @@ export class Viewing extends EventTarget {
     return isLate ? "waiting" : "connecting";
   }
 
+  /** @returns {Trouble | null} */
+  get trouble() {
+    const { connection, room, state } = this;
+    if (state !== "connecting" && state !== "reconnecting") return null;
+    const { error } = connection;
+    const now = performance.now();
+    if (connection.state === "connected") {
+      if (this.#told !== "live" || now - this.#quietSince < LATE_MS) return null;
+      return this.#bytes > FEW_BYTES ? "weak" : "nothing";
+    }
+    if (connection.state === "retrying" && error) {
+      if (!(error instanceof SignallingError)) return "server";
+      if (error.status === 429 || error.status >= 500) return "busy";
+    }
+    const isSlow = this.#answeredAt > 0 && now - this.#answeredAt > SLOW_MS;
+    return isSlow || this.#fruitless > 0 && room.sync.isOpen && !this.#hasConnected ? "blocked" : null;
+  }
+
   /** The server does not take the token that we came with. */
   get #isLinkRefused() {
     const { error } = this.connection;
@@ -113,8 +153,8 @@ export class Viewing extends EventTarget {
 
   /** @param {AbortSignal} signal */
   async #open(signal) {
-    const media = new MediaStream();
-    this.#bytes = this.#frames = this.#mediaAt = 0;
+    const media = this.#media = new MediaStream();
+    this.#bytes = this.#frames = this.#mediaAt = this.#answeredAt = 0;
     const session = await withToken(this.room.stream, this.room.tokenRole, (token) => play({
       endpoint: `/whep/${encodeURIComponent(this.room.stream)}?wait=${WAIT_SECONDS}`,
       token,
@@ -126,6 +166,8 @@ export class Viewing extends EventTarget {
       },
     }));
     this.stats = new StatsReader(session.peer, "inbound-rtp");
+    this.#answeredAt = performance.now();
+    this.#hasConnected = false;
     return session;
   }
 
@@ -162,6 +204,7 @@ export class Viewing extends EventTarget {
   }
 
   retry() {
+    this.#fruitless = 0;
     if (this.connection.state === "failed") this.connection.start();
     else this.connection.retryNow();
   }
@@ -177,21 +220,38 @@ export class Viewing extends EventTarget {
     this.#bytes = numbers.bytes;
     this.numbers = numbers;
     this.lost += numbers.lost;
-    if (isSeen || (isHeard && !numbers.frames)) {
+    // With a track without pictures browsers wait for the first one, and play no sound until then.
+    const isSoundAlone = isHeard && !numbers.frames;
+    if (isSoundAlone && this.video?.srcObject === this.#media) this.#show(new MediaStream(this.#media?.getAudioTracks()));
+    else if (isSeen && this.#media && this.video?.srcObject !== this.#media) this.#show(this.#media);
+    if (isSeen || isSoundAlone) {
       this.#mediaAt = this.#quietSince = now;
+      this.#fruitless = 0;
       this.dispatchEvent(new Event("picture"));
-    } else if (this.#told === "live" && !this.room.isProgrammeSilent && now - this.#quietSince > STALL_MS) {
+    } else if (this.#told === "live" && !this.room.isProgrammeSilent && now - this.#quietSince > this.#patience) {
       this.#mediaAt = 0;
       this.connection.renew();
     }
     this.#changed();
   }
 
+  /** What is weak or blocked is not mended by new sessions, which only cost more. */
+  get #patience() {
+    return STALL_MS * 2 ** Math.min(this.#fruitless, MOST_DOUBLINGS);
+  }
+
   #stateChanged() {
     const { connection } = this;
+    if (connection.state === "retrying" && this.#answeredAt) {
+      if (!this.#mediaAt) this.#fruitless += 1;
+      this.#answeredAt = 0;
+    }
     // After the end nobody needs a session; the sync socket tells when to come back.
     if (connection.state === "retrying" && this.#told === "ended") connection.close();
-    if (connection.state === "connected") this.#quietSince = performance.now();
+    if (connection.state === "connected") {
+      this.#quietSince = performance.now();
+      this.#hasConnected = true;
+    }
     this.#changed();
   }
 

@@ -1,8 +1,8 @@
 // @ts-check
 
-import { h } from "../dom.js";
+import { follow, h, initials, setText } from "../dom.js";
 
-/** The stream's programme, as large as it can be. */
+/** The stream's programme, as large as it can be; where it is sound alone, whose it is. */
 export const programme = {
   name: "programme",
   layer: /** @type {const} */ ("player"),
@@ -12,8 +12,21 @@ export const programme = {
     layer.append(video);
     const changed = () => room.changed();
     video.addEventListener("volumechange", changed);
+    const face = h("span.face", { "aria-hidden": "true" });
+    const who = h("p", { dir: "auto" });
+    const card = h("div.sound-only#sound-only", { hidden: true }, face, who);
+    layer.append(card);
+    const unfollow = follow(room, () => {
+      card.hidden = room.viewing.state !== "live" || video.videoWidth > 0;
+      const name = room.info?.hostName || room.title;
+      setText(face, initials(name));
+      setText(who, name);
+    });
+    video.addEventListener("resize", changed);
     room.viewing.attach(video);
     return () => {
+      unfollow();
+      card.remove();
       room.viewing.detach();
       video.srcObject = null;
       video.remove();

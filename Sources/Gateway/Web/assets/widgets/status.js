@@ -17,6 +17,25 @@ const WORDS = {
   failed: ["This stream cannot be played", ""],
 };
 
+/** A stream of which nothing is known is waited for with these words after a while, in milliseconds. */
+const PATIENCE_MS = 10_000;
+const UNKNOWN = "So far there is no stream of this name. Should it begin, it starts here by itself; check the link if it should be there.";
+
+/** @type {Record<import("../viewing.js").Trouble, [string, string]>} */
+const TROUBLE = {
+  server: ["The server cannot be reached", "Check your connection. It goes on here by itself."],
+  busy: ["The server is busy", "It takes nobody in for the moment. It is asked again here by itself."],
+  blocked: [
+    "No media comes through",
+    "The server answers, but your network seems to block video calls (UDP). Try another network; it is tried again here by itself.",
+  ],
+  nothing: ["Nothing arrives", "You are connected, but neither picture nor sound comes. It is tried again here by itself."],
+  weak: [
+    "Your connection is too slow",
+    "The picture does not come through whole. Try another network, or close what else uses this one.",
+  ],
+};
+
 /** Says in the middle of the picture what is going on, while there is nothing to see. */
 export const status = {
   name: "status",
@@ -42,22 +61,30 @@ export const status = {
       countdown.hidden = room.state !== "backstage" || left <= 0;
       if (!countdown.hidden) setText(countdown, formatDuration(left + 999));
     };
-    const unfollow = follow(room, () => {
-      const state = room.viewing.state;
-      setText(words, WORDS[state][0]);
-      setText(hint, state === "failed" ? explain(room.viewing.connection.error) : WORDS[state][1]);
+    /** Since when we have waited for something of which nothing is known. */
+    let waitingSince = 0;
+    const show = () => {
+      const { state, trouble } = room.viewing;
+      const isUnknown = state === "waiting" && !room.info?.startsAt;
+      if (!isUnknown) waitingSince = 0;
+      else waitingSince ||= performance.now();
+      const isLate = isUnknown && performance.now() - waitingSince >= PATIENCE_MS;
+      const [title, text] = trouble ? TROUBLE[trouble] : WORDS[state];
+      setText(words, title);
+      setText(hint, state === "failed" ? explain(room.viewing.connection.error) : isLate ? UNKNOWN : text);
       const count = room.sync.known?.counts.waiting ?? 0;
       waiting.hidden = state !== "backstage" || count === 0;
       setText(waiting, count === 1 ? "1 person is waiting" : `${count} people are waiting`);
-      retry.hidden = state !== "failed" && state !== "reconnecting";
+      retry.hidden = state !== "failed" && state !== "reconnecting" && !trouble;
       setText(retry, state === "failed" ? "Try again" : "Try now");
-      home.hidden = state !== "ended" && !["failed", "removed", "expired"].includes(state);
+      home.hidden = !isLate && !trouble && !["ended", "failed", "removed", "expired"].includes(state);
       showCountdown();
-    });
-    room.addEventListener("second", showCountdown);
+    };
+    const unfollow = follow(room, show);
+    room.addEventListener("second", show);
     return () => {
       unfollow();
-      room.removeEventListener("second", showCountdown);
+      room.removeEventListener("second", show);
       root.remove();
     };
   },
