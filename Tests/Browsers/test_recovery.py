@@ -76,7 +76,8 @@ def test_a_link_whose_time_ends_while_one_watches_says_so(
             wait_for_state(viewer, "live")
             wait_for_state(viewer, "expired", seconds=45)
             assert EXPIRED in viewer.text("#state")
-            assert viewer.evaluate("() => rostrum.connection.state") == "closed"
+            # It is not tried again, whoever noticed first.
+            assert viewer.evaluate("() => rostrum.connection.state") in ("closed", "failed")
 
 
 def test_a_stopped_stream_ends_for_its_viewers_and_may_come_back(
@@ -101,8 +102,11 @@ def test_a_publisher_who_reloads_takes_the_viewers_along(
         wait_for_state(viewer, "live")
         wait_for_frames(viewer)
         mark(viewer)
-        studio.goto(studio.evaluate("() => location.href"))
-        press_go_live(studio)
+        studio.evaluate("() => { location.reload(); }")
+        # The camera opens without a question, so nobody has to press anything.
+        studio.wait_for(
+            "() => document.body.dataset.state === 'live' && performance.getEntriesByType('navigation')[0].type === 'reload'",
+            seconds=15, what="the host is back on the air")
         wait_for_state(viewer, "live")
         wait_for_frames(viewer)
         wait_for_sound(viewer)

@@ -4,11 +4,12 @@
  * A page of one stream: the studio for those on stage, the programme for the audience. Both are lists of widgets on
  * the same layers, so that somebody can go from one to the other without loading a page.
  *
- * The address may say `?source=camera|screen|test`, `?quality=1080|720|480`, `?simulcast=1` and
+ * The address may say `?source=camera|sound|screen|test`, `?quality=1080|720|480`, `?simulcast=1` and
  * `?codec=vp8|vp9|h264|av1`.
  */
 
 import { LAYERS, WidgetHost } from "./layers.js";
+import { resume } from "./resume.js";
 import { Room } from "./room.js";
 import { audienceControls } from "./widgets/audience-controls.js";
 import { desk } from "./widgets/desk.js";
@@ -16,6 +17,7 @@ import { devices } from "./widgets/devices.js";
 import { grid } from "./widgets/grid.js";
 import { hand } from "./widgets/hand.js";
 import { invitation } from "./widgets/invitation.js";
+import { lobby } from "./widgets/lobby.js";
 import { lastPicture } from "./widgets/last-picture.js";
 import { messages } from "./widgets/messages.js";
 import { numbers } from "./widgets/numbers.js";
@@ -29,6 +31,7 @@ import { share } from "./widgets/share.js";
 import { sources } from "./widgets/sources.js";
 import { status } from "./widgets/status.js";
 import { studioNumbers } from "./widgets/studio-numbers.js";
+import { summary } from "./widgets/summary.js";
 import { title } from "./widgets/title.js";
 import { voices } from "./widgets/voices.js";
 import { warning } from "./widgets/warning.js";
@@ -39,9 +42,11 @@ const WIDGETS = {
     title, lastPicture, programme, playback, status, warning, numbers, audienceControls, hand, invitation, messages,
   ],
   studio: [
-    title, grid, voices, warning, problem, schedule, recorder, kept, people, sources, share, studioNumbers, devices,
+    title, grid, voices, warning, problem, lobby, sources, summary, schedule, recorder, kept, people, share, studioNumbers, devices,
     desk, invitation, messages, recordingNews,
   ],
+  // For whoever was sent away, or has a link that is no longer valid: nothing that looks as if it worked.
+  outside: [title, desk, messages],
 };
 
 /** @param {import("./room.js").View} intent what the page was opened for */
@@ -57,7 +62,7 @@ export async function openPage(intent) {
     document.body.classList.toggle("studio", view === "studio");
     document.body.classList.toggle("player", view === "audience");
     // The setting is about what viewers see; nobody on stage can lose the means to act.
-    host.show(WIDGETS[view], view === "studio" ? LAYERS : room.info?.layers ?? LAYERS);
+    host.show(view === "studio" && room.isOut ? WIDGETS.outside : WIDGETS[view], view === "studio" ? LAYERS : room.info?.layers ?? LAYERS);
     document.body.dataset.state = room.state;
     // What had the focus is gone with the other view.
     if (shown && shown !== view) {
@@ -83,5 +88,5 @@ export async function openPage(intent) {
       },
     },
   });
-  if (intent === "studio") await room.own.openIfAllowed();
+  if (intent === "studio") await resume(room);
 }

@@ -6,12 +6,15 @@
  */
 
 import { streamFromAddress } from "./dom.js";
+import { Naming } from "./naming.js";
 import { OnAir } from "./on-air.js";
 import { OwnMedia } from "./own-media.js";
+import { keepOnAir } from "./resume.js";
+import { aboutServer } from "./server.js";
 import { SignallingError } from "./session.js";
 import { StageAPI } from "./stage-api.js";
 import { StreamSync } from "./sync.js";
-import { claimsOf, ensureToken, expiryOf, knownToken, replaceToken } from "./tokens.js";
+import { ensureToken, expiryOf, isLinkDead, knownClaims, replaceToken, usualToken } from "./tokens.js";
 import { Viewing } from "./viewing.js";
 
 /**
@@ -43,6 +46,17 @@ export class Room extends EventTarget {
   bans = {};
   /** Whose tile is large: an identity, with SCREEN behind it for a shared screen. @type {string | null} */
   pinned = null;
+  /**
+   * What a stream that we make shall be like: everybody on stage is seen and heard, in one picture, or one after the
+   * other where the server composes none.
+   * @type {import("./stage-api.js").Details & { programme: string }}
+   */
+  wishes = { title: null, programme: "composed" };
+  /** Whether the stream exists because we wanted it, and not by a command that gave its details. */
+  #isOurs = false;
+  #isDescribing = false;
+  /** How many watched at once at most, as far as this page saw it. @type {number | null} */
+  mostViewers = null;
 
   /** @param {View} intent what the page was opened for */
   constructor(intent) {
@@ -51,8 +65,9 @@ export class Room extends EventTarget {
     /** What this page's token is kept as. @type {import("./tokens.js").Role} */
     this.tokenRole = intent === "studio" ? "host" : "viewer";
     this.sync = new StreamSync(
-      this.stream, async () => this.token(), (refused) => replaceToken(this.stream, this.tokenRole, refused));
+      this.stream, () => this.#tokenForSync(), (refused) => replaceToken(this.stream, this.tokenRole, refused));
     this.api = new StageAPI(this.stream, this.tokenRole);
+    this.naming = new Naming(this);
     this.own = new OwnMedia(this.query);
     this.onAir = new OnAir(this);
     this.viewing = new Viewing(this);
@@ -61,17 +76,35 @@ export class Room extends EventTarget {
     }
     this.sync.addEventListener("change", () => this.#youChanged());
     this.sync.addEventListener("mute", (event) => this.#muteAsked(/** @type {CustomEvent} */ (event).detail));
-    this.sync.addEventListener("refused", () => this.#leave());
-    this.own.addEventListener("muted", () => this.#tellMutes());
-    this.onAir.addEventListener("change", () => this.#goLiveIfReady());
+    this.sync.addEventListener("refused", () => {
+      this.#leave();
+      this.own.stop();
+    });
+    for (const event of ["muted", "source"]) this.own.addEventListener(event, () => this.#tellMutes());
+    this.onAir.addEventListener("change", () => {
+      if (this.onAir.isOn && this.own.source) keepOnAir(this.stream, this.own.source.kind);
+      // Somebody else has our place, or the server does not take us: a reload must not try again by itself.
+      else if (this.onAir.connection.state === "failed") keepOnAir(this.stream, null);
+      this.#goLiveIfReady();
+      this.#describeOurs();
+    });
     this.addEventListener("second", () => this.#renewInTime());
     setInterval(() => this.dispatchEvent(new Event("second")), 1000);
+    aboutServer().then(({ transcoder }) => {
+      if (!transcoder && this.wishes.programme === "composed") this.wishes.programme = "active-speaker";
+    });
   }
 
   /** Hosts and speakers come with a token, or get one; viewers need none until they want something. */
   token() {
-    return this.intent === "studio"
-      ? ensureToken(this.stream, this.tokenRole) : knownToken(this.stream, this.tokenRole);
+    return usualToken(this.stream, this.tokenRole);
+  }
+
+  /** A link that is dead is no reason to follow the stream without one. */
+  async #tokenForSync() {
+    const token = await this.token();
+    if (isLinkDead()) this.sync.refuse("expired");
+    return token;
   }
 
   /** Sync ends with the token it was opened with. */
@@ -106,8 +139,14 @@ export class Room extends EventTarget {
     return this.sync.you;
   }
 
+  /** What our token says. */
+  get ownClaims() {
+    return knownClaims(this.stream, this.tokenRole);
+  }
+
+  /** The same words as in the feed. */
   get title() {
-    return this.info?.title || this.stream;
+    return this.info?.title || (this.info?.hostName ? `${this.info.hostName} is live` : this.stream);
   }
 
   get isOnStage() {
@@ -127,14 +166,15 @@ export class Room extends EventTarget {
   /** Who may do what a host does; before the stream is made, who may make it. */
   get isHost() {
     if (this.isOpen && this.you) return this.you.isModerator;
-    const role = claimsOf(knownToken(this.stream, this.tokenRole))?.role;
+    const role = this.ownClaims?.role;
     return role === "host" || role === "admin" || role === undefined && this.intent === "studio";
   }
 
-  /** The host was there, and for the moment is not. */
+  /** The host was there, and for the moment is not; nor is anybody else whom viewers would see instead. */
   get isHostAway() {
-    const known = this.sync.known;
-    return known !== null && Object.values(known.speakers).some(({ role, present }) => role === "host" && !present);
+    const speakers = Object.values(this.sync.known?.speakers ?? {});
+    const isAway = speakers.some(({ role, present }) => role === "host" && !present);
+    return isAway && (this.info?.programme === "host" || !speakers.some(({ present }) => present));
   }
 
   /** Whether what viewers get is being recorded. */
@@ -162,6 +202,7 @@ export class Room extends EventTarget {
   get #studioState() {
     const { isOn, hasConnected, connection } = this.onAir;
     if (this.sync.refusal) return this.sync.refusal === "expired" ? "expired" : "removed";
+    if (isLinkDead()) return "expired";
     if (!isOn) {
       if (this.info?.state === "ended") return "ended";
       if (this.info?.state === "backstage" && this.isOnStage) return "backstage";
@@ -179,6 +220,16 @@ export class Room extends EventTarget {
   /** The others on stage, as they are heard and seen. */
   get stage() {
     return this.onAir.session;
+  }
+
+  /** The server has sent us away, or does not take our link. */
+  get isOut() {
+    return this.state === "removed" || this.state === "expired";
+  }
+
+  /** The stream is live and we belong on its stage, but nothing comes from us. */
+  get isOffAir() {
+    return this.info?.state === "live" && this.isOnStage && !this.onAir.isOn;
   }
 
   /** It is over, and going live would be refused. */
@@ -221,7 +272,10 @@ export class Room extends EventTarget {
     if (this.isOver) return;
     if (this.own.isOpening || !this.own.source && !(await this.own.open())) return;
     this.#wantsLive = true;
+    if (!this.isOpen) this.#isOurs = true;
     this.own.setProblem(null);
+    if (!this.isOpen) this.wishes.title ||= this.naming.usualTitle;
+    if (!this.onAir.isOn) await this.naming.use();
     if (this.onAir.isOn) this.#goLiveIfReady();
     else await this.onAir.start();
   }
@@ -233,9 +287,34 @@ export class Room extends EventTarget {
     if (this.isHost) await this.attempt(() => this.api.goLive());
   }
 
+  /** Makes the stream by a command. @param {import("./stage-api.js").Details} [details] beside what we wish for */
+  async create(details = {}) {
+    await this.api.create({ ...this.wishes, ...details });
+    this.#isOurs = false;
+  }
+
+  /**
+   * A stream that came to be by publishing knows nothing of our wishes, nor does one that a server has forgotten and
+   * got to know anew.
+   */
+  #describeOurs() {
+    const { info, wishes } = this;
+    if (!this.#isOurs || !info || info.state === "ended" || !this.you?.isModerator || this.onAir.connection.state !== "connected") return;
+    if (info.title || info.programme !== "host" || this.#isDescribing) return;
+    this.#isDescribing = true;
+    this.api.edit(wishes).catch(() => {}).finally(() => (this.#isDescribing = false));
+  }
+
+  /** Changes the stream's details. @param {import("./stage-api.js").Details} details */
+  async edit(details) {
+    if (!await this.attempt(() => this.api.edit(details))) return;
+    this.wishes = { ...this.wishes, ...details };
+  }
+
   /** Takes the stage without going live. */
   async enterStage() {
     if (this.onAir.isOn || !this.own.source && !(await this.own.open())) return;
+    await this.naming.use();
     await this.onAir.start();
   }
 
@@ -261,12 +340,14 @@ export class Room extends EventTarget {
 
   #leave() {
     this.#wantsLive = false;
+    keepOnAir(this.stream, null);
     if (this.onAir.isOn) this.onAir.stop();
   }
 
   /** Somebody who watched without a name gets one as soon as they want to be heard. */
   async raiseHand() {
-    if (!this.you) {
+    if (this.you) await this.naming.use();
+    else {
       await ensureToken(this.stream, this.tokenRole);
       const watching = this.viewing.connection.session?.resource;
       if (watching) this.sync.claim(watching);
@@ -277,10 +358,9 @@ export class Room extends EventTarget {
 
   /** From the audience to the stage, on this page. @param {string} me */
   async accept(me) {
-    // The camera opens while the server is asked: both want the same press.
-    const opened = this.own.source ? Promise.resolve(true) : this.own.open();
+    await this.naming.use();
     if (!(await this.attempt(() => this.api.accept(me)))) return this.own.stop();
-    if (await opened) await this.onAir.start();
+    if (this.own.source || await this.own.open()) await this.onAir.start();
   }
 
   // What happens to us.
@@ -301,6 +381,10 @@ export class Room extends EventTarget {
     if (role === "host" && this.#role !== "host") this.askForBans();
     if (role) this.#role = role;
     this.#goLiveIfReady();
+    this.#describeOurs();
+    if (this.info?.state === "live") {
+      this.mostViewers = Math.max(this.mostViewers ?? 0, this.sync.known?.counts.viewers ?? 0);
+    }
     const { state } = this.info ?? {};
     // A server that was started again knows nothing of the stream until we are back.
     if (state === "ended" && this.#state !== "ended" && this.sync.isOpen) this.#leave();
@@ -318,7 +402,8 @@ export class Room extends EventTarget {
   async #tellMutes() {
     const { you } = this;
     if (!you || !this.isOnStage) return;
-    const { muted: { audio, video }, isPaused } = this.own;
+    const { muted: { audio }, isPaused } = this.own;
+    const video = this.own.source !== null && !this.own.hasPicture;
     if (you.audioMuted === audio && you.videoMuted === video && you.paused === isPaused) return;
     await this.api.describe(you.id, { audioMuted: audio, videoMuted: video, paused: isPaused }).catch(() => {});
   }

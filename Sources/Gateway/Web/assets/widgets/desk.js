@@ -38,8 +38,8 @@ export const desk = {
       icon("stop"), stopWords);
     const next = h("a.button.large#next", { href: "/", hidden: true }, "All live streams");
     const state = h("p.visually-hidden#state", { role: "status", "aria-live": "polite" });
-    const controls = h("div.controls", {}, go, mute, dark, share, stop, next);
-    layer.append(notice, controls, state, shareWords);
+    const controls = h("div.controls", {}, notice, go, mute, dark, share, stop, next);
+    layer.append(controls, state, shareWords);
 
     const unfollow = follow(room, () => {
       const now = /** @type {import("../room.js").StudioState} */ (room.state);
@@ -47,7 +47,7 @@ export const desk = {
       setText(state, WORDS[now]);
       const isOut = now === "removed" || now === "expired";
       const isNews = now === "reconnecting" || now === "starting" || now === "ended" || isOut;
-      setText(notice, isNews ? WORDS[now] : own.source?.notice ?? "");
+      setText(notice, isNews ? WORDS[now] : room.isOffAir ? offAirWords(room) : own.source?.notice ?? "");
       const { isOn } = room.onAir;
       share.hidden = !room.onAir.canShareScreen;
       share.setAttribute("aria-pressed", String(room.onAir.screen !== null));
@@ -60,12 +60,12 @@ export const desk = {
       next.hidden = !isOut && now !== "ended";
       mute.hidden = !own.source?.media.getAudioTracks().length;
       mute.setAttribute("aria-pressed", String(own.muted.audio));
-      dark.hidden = !own.source;
+      dark.hidden = !own.source?.media.getVideoTracks().length;
       dark.setAttribute("aria-pressed", String(own.muted.video));
     });
     return () => {
       unfollow();
-      for (const element of [notice, controls, state, shareWords]) element.remove();
+      for (const element of [controls, state, shareWords]) element.remove();
     };
   },
 };
@@ -75,6 +75,13 @@ function goLabel(room) {
   if (!room.isHost) return "Join the stage";
   if (room.info?.state === "live" && room.isOnStage) return "Back on air";
   return "Go live";
+}
+
+/** What it means to others that nothing comes from us. @param {Room} room */
+function offAirWords(room) {
+  if (!room.isHost) return "You are off the air: nobody sees or hears you.";
+  return room.isProgrammeSilent || room.info?.programme === "host"
+    ? "You are off the air: viewers see a paused picture." : "You are off the air: viewers see the others on stage.";
 }
 
 /** @param {Room} room */

@@ -1,6 +1,6 @@
 // @ts-check
 
-import { follow, h, icon, initials, isolate, reconcile, setText } from "../dom.js";
+import { callName, follow, h, icon, initials, isolate, reconcile, setText } from "../dom.js";
 import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../sync.js").Member} Member */
@@ -16,6 +16,13 @@ export const grid = {
   mount(room, layer) {
     const list = h("ul.grid", { "aria-label": "On stage" });
     layer.append(list);
+    const fit = () => {
+      const { tile, large } = fitTiles(list.clientWidth, list.clientHeight, list.children.length, list.classList.contains("has-pin"));
+      list.style.setProperty("--tile", `${tile}px`);
+      list.style.setProperty("--large", `${large}px`);
+    };
+    const observer = new ResizeObserver(fit);
+    observer.observe(list);
     const me = "\u0000me";
     const unfollow = follow(room, () => {
       const mine = room.isOnStage ? room.you?.id : undefined;
@@ -34,15 +41,45 @@ export const grid = {
       room.stage?.pin(pinned ? pinned[0].split("\u0000")[0] : null);
       const focused = /** @type {HTMLElement | null} */ (document.activeElement);
       reconcile(list, entries, (key) => key === me ? ownTile(room) : tile(room, key));
+      fit();
       // What moves loses the focus.
       if (focused !== document.activeElement && list.contains(focused)) focused?.focus({ preventScroll: true });
     });
     return () => {
       unfollow();
+      observer.disconnect();
       list.remove();
     };
   },
 };
+
+/** Between tiles, in pixels; as in the style sheet. */
+const GAP = 12;
+/** Width over height of a tile. */
+const SHAPE = 16 / 9;
+
+/**
+ * How wide tiles can be so that all of them fit into a space, in pixels.
+ * @param {number} width
+ * @param {number} height
+ * @param {number} count of all tiles
+ * @param {boolean} hasLarge one of them stands above the others, which then get a quarter of the height
+ */
+export function fitTiles(width, height, count, hasLarge = false) {
+  if (hasLarge && count > 1) {
+    const strip = Math.round(height / 4);
+    const { tile } = fitTiles(width, strip, count - 1);
+    return { tile, large: Math.floor(Math.min(width, (height - strip - GAP) * SHAPE)) };
+  }
+  let tile = 0;
+  for (let columns = 1; columns <= count; columns++) {
+    const rows = Math.ceil(count / columns);
+    const wide = (width - GAP * (columns - 1)) / columns;
+    const high = (height - GAP * (rows - 1)) / rows;
+    tile = Math.max(tile, Math.floor(Math.min(wide, high * SHAPE)));
+  }
+  return { tile, large: tile };
+}
 
 /** @param {Room} room @param {string} key an identity, or that of a shared screen */
 function tile(room, key) {
@@ -62,7 +99,7 @@ function tile(room, key) {
     h("p.plate", {}, audio, name, raised, state), pin, more);
   root.classList.toggle("screen", isScreen);
   root.update = (/** @type {Member} */ member) => {
-    const who = member.name || id;
+    const who = callName(id, member.name);
     const shown = isScreen ? `${isolate(who)}’s screen` : who;
     const media = member.videoMuted && !isScreen ? null : room.stage?.pictureOf(id, isScreen) ?? null;
     if (video.srcObject !== media) {
@@ -109,9 +146,9 @@ function ownTile(room) {
     const media = own.source?.media ?? null;
     if (video.srcObject !== media) video.srcObject = media;
     video.classList.toggle("mirrored", own.source?.kind === "camera");
-    const isDark = own.muted.video && media !== null;
+    const isDark = media !== null && !own.hasPicture;
     placeholder.hidden = media !== null && !isDark;
-    setText(words, isDark ? "Your picture is off"
+    setText(words, isDark ? own.muted.video ? "Your picture is off" : "Others hear you, and see your name"
       : own.isOpening ? "Starting…" : room.onAir.isOn ? "No picture" : "Your picture shows here");
     show.hidden = own.isOpening || isDark || own.problem !== null || room.state === "ended";
     setText(name, room.isOnStage ? "You" : "");

@@ -1,6 +1,7 @@
 // @ts-check
 
 import { follow, h, icon, setText } from "../dom.js";
+import { askName } from "../person.js";
 
 /** Raises and lowers one's own hand. */
 export const hand = {
@@ -17,7 +18,9 @@ export const hand = {
         const { you } = room;
         isAsking = true;
         if (you?.handRaised) await room.attempt(() => room.api.lowerHand(you.id));
-        else await room.raiseHand();
+        else if (await room.naming.isKnown(() => askName({
+          title: "Raise your hand", text: "The host sees your name, and may invite you to the stage.", yes: "Raise hand",
+        }))) await room.raiseHand();
         isAsking = false;
       },
     }, icon("hand"), words);

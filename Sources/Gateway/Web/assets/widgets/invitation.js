@@ -1,7 +1,8 @@
 // @ts-check
 
 import { ask } from "../dialog.js";
-import { follow } from "../dom.js";
+import { follow, isolate } from "../dom.js";
+import { preview } from "./lobby.js";
 
 /** Asks whether one wants to come on stage when the host invites; the question goes when the invitation does. */
 export const invitation = {
@@ -34,7 +35,7 @@ async function put(room, signal) {
   const answer = await ask({
     name: "invitation",
     title: "Come on stage?",
-    text: `${host} invites you to speak. Everybody will see and hear you; you can mute yourself and leave at any time.`,
+    text: `${isolate(host)} invites you to speak. ${audienceOf(room)} You can mute yourself and leave at any time.`,
     choices: [
       { value: "accept", label: "Join the stage", look: "primary" },
       { value: "decline", label: "Not now" },
@@ -42,8 +43,18 @@ async function put(room, signal) {
     isUrgent: true,
     signal,
   });
+  const isComing = answer === "accept" && !signal.aborted && await preview(room, signal);
   const { you } = room;
-  if (signal.aborted || !you) return;
-  if (answer === "accept") await room.accept(you.id);
-  else await room.attempt(() => room.api.endInvitation(you.id));
+  if (isComing && you) return room.accept(you.id);
+  if (!room.isOnStage) room.own.stop();
+  if (!signal.aborted && you) await room.attempt(() => room.api.endInvitation(you.id));
+}
+
+/** Who gets to see and hear a guest. @param {import("../room.js").Room} room */
+function audienceOf(room) {
+  switch (room.info?.programme) {
+    case "composed": return "Everybody will see and hear you.";
+    case "active-speaker": return "Everybody will see and hear you while you speak.";
+    default: return "The others on stage will see and hear you; viewers see and hear the host alone.";
+  }
 }

@@ -1,7 +1,7 @@
 // @ts-check
 
 import { ask, confirm } from "../dialog.js";
-import { isolate } from "../dom.js";
+import { callName, isolate } from "../dom.js";
 
 /**
  * What a host can do about somebody, in a dialog.
@@ -11,7 +11,7 @@ import { isolate } from "../dom.js";
 export async function manage(room, id) {
   const { known } = room.sync;
   const member = known?.speakers[id];
-  const name = member?.name || known?.viewers[id]?.name || known?.raisedHands[id]?.name || id;
+  const name = callName(id, member?.name || known?.viewers[id]?.name || known?.raisedHands[id]?.name);
   const choices = member
     ? [
       ...(member.audioMuted ? [] : [{ value: "mute-audio", label: "Mute microphone" }]),

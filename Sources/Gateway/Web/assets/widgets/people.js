@@ -1,11 +1,11 @@
 // @ts-check
 
-import { follow, h, icon, isolate, reconcile, setText } from "../dom.js";
+import { callName, follow, h, icon, isolate, reconcile, setText } from "../dom.js";
 import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** Who wants to speak, who is invited, who watches. Hosts act on it; speakers see it. */
+/** Who wants to speak and who is invited, for hosts to act upon; who watches, for all on stage. */
 export const people = {
   name: "people",
   layer: /** @type {const} */ ("float"),
@@ -13,36 +13,49 @@ export const people = {
   mount(room, layer) {
     const hands = section("Raised hands", "hands", "Nobody wants to speak.");
     const invited = section("Invited", "invitations", "");
-    const viewers = section("Watching", "viewer-list", "Nobody with a name watches.");
+    const viewers = section("Watching", "viewer-list", "Nobody watches yet.");
     const banned = section("Kept out", "bans", "");
+    // Guests are brought to be seen; a host would not notice that they are not.
+    const alone = h("div.group.alone#alone", { hidden: true },
+      h("p", { role: "status" }, "Viewers see and hear you alone, whoever else is on stage."),
+      h("p.actions", {}, h("button.button.small#show-everybody", {
+        type: "button", onclick: () => room.edit({ programme: "composed" }),
+      }, "Show everybody on stage")));
     const root = h("section.card.people#people", { "aria-label": "People", hidden: true },
-      hands.root, invited.root, viewers.root, banned.root);
+      alone, hands.root, invited.root, viewers.root, banned.root);
     layer.append(root);
     let count = 0;
     const unfollow = follow(room, () => {
       const { known } = room.sync;
       root.hidden = !known || !room.isOpen || !room.isOnStage;
       if (root.hidden || !known) return;
+      alone.hidden = !room.isHost || room.info?.programme !== "host"
+        || Object.keys(known.speakers).length < 2 && !Object.keys(known.invitations).length;
       const bySince = (/** @type {[string, any]} */ [, a], /** @type {[string, any]} */ [, b]) =>
         a.since.localeCompare(b.since);
       // A hand stays up until its owner has answered; here they show as invited.
       const raised = Object.entries(known.raisedHands).filter(([id]) => !(id in known.invitations)).sort(bySince);
-      hands.show(raised, (id) => row(room, id, [
+      hands.show(room.isHost ? raised : [], (id) => row(room, id, [
         ["Invite", "invite", () => room.api.invite(id)], ["Lower", "lower", () => room.api.lowerHand(id)],
       ]));
+      // What only the host can act upon.
+      hands.root.hidden = !room.isHost;
       // The last hand that went up is news; that one went down is not.
       if (raised.length > count && room.isHost) {
         const [id, entry] = raised[raised.length - 1];
-        room.say(`${isolate(entry.name || id)} wants to speak.`);
+        room.say(`${isolate(callName(id, entry.name))} wants to speak.`);
       }
       count = raised.length;
-      invited.show(Object.entries(known.invitations).sort(bySince), (id) => row(room, id, [
+      invited.show(room.isHost ? Object.entries(known.invitations).sort(bySince) : [], (id) => row(room, id, [
         ["Withdraw", "withdraw", () => room.api.endInvitation(id)],
       ]));
       const isElsewhere = (/** @type {string} */ id) => id in known.raisedHands || id in known.invitations;
       const named = Object.entries(known.viewers).filter(([id]) => !isElsewhere(id))
-        .sort(([a, { name: left }], [b, { name: right }]) => (left || a).localeCompare(right || b));
-      viewers.show(named, (id) => row(room, id, []), known.counts.viewers);
+        .sort(([a, { name: left }], [b, { name: right }]) => callName(a, left).localeCompare(callName(b, right)));
+      // Of those who are counted, some have their place above, and some have said no name.
+      const elsewhere = Object.keys(known.viewers).length - named.length;
+      const total = Math.max(known.counts.viewers ?? 0, named.length + elsewhere);
+      viewers.show(named, (id) => row(room, id, []), total, restWords(room, total - named.length, elsewhere));
       const kept = room.isHost ? Object.entries(room.bans).sort(bySince) : [];
       banned.show(kept, (id) => row(room, id, [["Let in again", "unban", async () => {
         await room.api.unban(id);
@@ -57,6 +70,20 @@ export const people = {
   },
 };
 
+/**
+ * What there is to say of viewers whom the list does not name.
+ * @param {Room} room
+ * @param {number} count those who are counted and not in the list
+ * @param {number} elsewhere how many of them are in a list above
+ */
+function restWords(room, count, elsewhere) {
+  const waiting = room.sync.known?.counts.waiting ?? 0;
+  if (room.info?.state === "backstage" && waiting) return waiting === 1 ? "1 person is waiting." : `${waiting} people are waiting.`;
+  const unnamed = count - elsewhere;
+  if (unnamed > 0) return unnamed === 1 ? "1 person without a name." : `${unnamed} people without a name.`;
+  return elsewhere === 1 ? "1 person, whom you see above." : elsewhere > 1 ? `${elsewhere} people, whom you see above.` : "";
+}
+
 /** @param {string} title @param {string} id @param {string} nobody said while it is empty; "" hides it then */
 function section(title, id, nobody) {
   const heading = h("h2");
@@ -69,10 +96,12 @@ function section(title, id, nobody) {
      * @param {[string, any][]} entries
      * @param {(id: string) => any} make
      * @param {number} [total]
+     * @param {string} [rest] about those who are not in the list
      */
-    show(entries, make, total = entries.length) {
+    show(entries, make, total = entries.length, rest = "") {
       setText(heading, total ? `${title} · ${total}` : title);
-      empty.hidden = entries.length > 0;
+      setText(empty, rest || nobody);
+      empty.hidden = entries.length > 0 && !rest;
       root.hidden = !entries.length && !nobody;
       reconcile(list, entries, make);
     },
@@ -93,7 +122,7 @@ function row(room, id, actions, isHere = true) {
   const more = h("button.button.round.small", { type: "button", onclick: () => manage(room, id) }, icon("more"));
   const root = h("li", { "data-participant": id }, name, ...buttons, more);
   root.update = (/** @type {{ name: string | null }} */ entry) => {
-    const shown = entry.name || id;
+    const shown = callName(id, entry.name);
     setText(name, shown);
     for (const [index, button] of buttons.entries()) {
       button.hidden = !room.isHost;

@@ -114,15 +114,19 @@ export const kept = {
 
 /** @param {Room} room @param {Recordings} recordings */
 function keptRow(room, recordings) {
-  const about = h("span.who");
-  const save = h("a.button.small", { download: "" }, "Save");
+  const name = h("span.name", { dir: "auto" });
+  const details = h("span.muted");
+  const about = h("span.who", {}, name, details);
+  const save = h("a.button.small", { download: "" }, "Download");
   const remove = h("button.button.small", { type: "button" }, "Delete");
   const root = h("li", {}, about, save, remove);
   root.update = (/** @type {Recording} */ recording) => {
     const words = `${formatDuration(recording.duration * 1000)} · ${formatSize(recording.size)}`;
-    setText(about, words);
+    const day = new Date(recording.startedAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
+    setText(name, room.title);
+    setText(details, `${day} · ${words}`);
     save.href = recordings.address(recording);
-    save.setAttribute("aria-label", `Save ${words}`);
+    save.setAttribute("aria-label", `Download ${words}`);
     remove.setAttribute("aria-label", `Delete ${words}`);
     remove.onclick = async () => {
       const isSure = await confirm({

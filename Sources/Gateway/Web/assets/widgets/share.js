@@ -1,23 +1,69 @@
 // @ts-check
 
-import { copyFrom, follow, h, icon } from "../dom.js";
+import { copyFrom, follow, h, icon, setText } from "../dom.js";
+import { aboutServer } from "../server.js";
 
-/** The link for viewers. */
+/** @typedef {import("../room.js").Room} Room */
+
+/** Links for viewers and for speakers. Where viewers need an invitation, the server makes one; speakers need one always. */
 export const share = {
   name: "share",
   layer: /** @type {const} */ ("float"),
-  /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
+  /** @param {Room} room @param {HTMLElement} layer */
   mount(room, layer) {
     const address = new URL(`/watch/${encodeURIComponent(room.stream)}`, location.href).href;
-    const link = h("input#link", { readOnly: true, value: address, onfocus: () => link.select() });
-    const copy = h("button.button#copy", { type: "button", onclick: () => copyFrom(copy, address) },
+    const words = h("label", { for: "link" });
+    const link = h("input#link", { readOnly: true, onfocus: () => link.select() });
+    const copy = h("button.button#copy", { type: "button", onclick: () => copyFrom(copy, link.value) },
       icon("link"), h("span", {}, "Copy"));
-    const root = h("div.card.share#share", { hidden: true },
-      h("label", { for: "link" }, "Anyone with this link can watch"), h("div.row", {}, link, copy));
+    const row = h("div.row", {}, link, copy);
+    const speaker = h("button.button#copy-speaker", { type: "button", onclick: () => copySpeakerLink() },
+      icon("microphone"), h("span", {}, "Copy speaker link"));
+    const root = h("div.card.share#share", { hidden: true }, words, row, speaker,
+      h("p.muted#speaker-words", {}, "Whoever has the speaker link may come onto the stage."));
     layer.append(root);
-    const unfollow = follow(room, () => {
-      root.hidden = !room.onAir.isOn && !(room.isOpen && room.isOnStage);
+
+    /** Whether viewers need an invitation; null until the server has said. @type {boolean | null} */
+    let isPrivate = null;
+    let isAsking = false;
+    /** Made once for a page; those who have it share it. @type {Map<string, Promise<string | null>>} */
+    const made = new Map();
+    /** @param {"speaker" | "viewer"} role */
+    const make = (role) => {
+      const promise = made.get(role) ?? room.attempt(() => room.api.makeLink(role))
+        .then((answer) => answer && new URL(answer.path, location.href).href);
+      made.set(role, promise);
+      promise.then((url) => !url && made.delete(role));
+      return promise;
+    };
+    const copySpeakerLink = async () => {
+      const url = await make("speaker");
+      if (url) await copyFrom(speaker, url);
+    };
+    const show = async () => {
+      root.hidden = !room.onAir.isOn && !(room.isOpen && room.isOnStage) && !room.isOver || room.isOut;
+      speaker.hidden = !room.isHost || room.isOver;
+      root.querySelector("#speaker-words").hidden = speaker.hidden;
+      if (root.hidden || isPrivate === null) return;
+      if (!isPrivate) {
+        setText(words, room.isOver ? "The link for what is left of it" : "Anyone with this link can watch");
+        link.value = address;
+        return;
+      }
+      row.hidden = !link.value;
+      if (!room.isHost) return setText(words, "Viewers need an invitation, which the host makes.");
+      setText(words, "Whoever has this link can watch; it holds for a day");
+      if (link.value || isAsking || room.isOver) return;
+      isAsking = true;
+      link.value = await make("viewer") ?? "";
+      isAsking = false;
+      row.hidden = !link.value;
+    };
+    aboutServer().then(({ viewers }) => {
+      isPrivate = viewers === "token";
+      show();
     });
+    const unfollow = follow(room, show);
     return () => {
       unfollow();
       root.remove();

@@ -19,7 +19,7 @@ export async function openBackstage(room) {
     choices: [{ value: "open", label: "Open", look: "primary" }, { value: "no", label: "Cancel" }],
   });
   if (answer !== "open") return;
-  if (await room.attempt(() => room.api.create(form.details()))) await room.enterStage();
+  if (await room.attempt(async () => { await room.create(form.details()); return true; })) await room.enterStage();
 }
 
 /** Changes title, start and what viewers see. @param {Room} room */
@@ -29,13 +29,15 @@ export async function editStream(room) {
     name: "stream", title: "Stream settings", body: [form.element],
     choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
   });
-  if (answer === "save") await room.attempt(() => room.api.edit(form.details()));
+  if (answer === "save") await room.edit(form.details());
 }
 
 /** @param {Room} room */
 function makeForm(room) {
   const { info } = room;
-  const title = h("input", { name: "title", dir: "auto", maxLength: 200, value: info?.title ?? "", placeholder: room.stream });
+  /** What it is now, or will be unless something else is chosen. */
+  const before = room.isOpen ? { title: info?.title ?? "", programme: info?.programme ?? "host" } : room.wishes;
+  const title = h("input", { name: "title", dir: "auto", maxLength: 200, value: before.title ?? "", placeholder: room.title });
   const startsAt = h("input", { name: "startsAt", type: "datetime-local", value: localTime(info?.startsAt) });
   const ahead = h("select", { name: "joinAhead" },
     new Option("When I go live", "0"), new Option("5 minutes before the start", "300"),
@@ -43,9 +45,9 @@ function makeForm(room) {
   ahead.value = [...ahead.options].some(({ value }) => value === String(info?.joinAheadSeconds))
     ? String(info?.joinAheadSeconds) : "0";
   const programme = h("select", { name: "programme" },
-    new Option("Me, the host", "host"), new Option("Whoever speaks", "active-speaker"),
-    new Option("Everybody on stage together", "composed"));
-  programme.value = info?.programme ?? "host";
+    new Option("Everybody on stage together", "composed"), new Option("Whoever speaks", "active-speaker"),
+    new Option("Me, the host, alone", "host"));
+  programme.value = before.programme;
   const recording = h("input", {
     type: "checkbox", name: "recording", checked: info?.recording === "automatic",
   });
@@ -56,7 +58,7 @@ function makeForm(room) {
   const element = h("div.fields", {},
     h("label", {}, "Title", title),
     ...isBackstage ? [h("label", {}, "Start, if it is known", startsAt), h("label", {}, "Viewers come in", ahead)] : [],
-    h("label", {}, "Viewers see", programme),
+    h("label", {}, "Viewers see and hear", programme),
     h("label.check", {}, recording, h("span", {}, "Record it from the start")),
     h("details", {}, h("summary", {}, "What is on the viewers' page"),
       ...LAYERS.map((layer, index) => h("label.check", {}, boxes[index], h("span", {}, LAYER_NAMES[layer])))));
@@ -66,14 +68,14 @@ function makeForm(room) {
     details() {
       /** @type {import("../stage-api.js").Details} */
       const details = {};
-      if (title.value.trim() !== (info?.title ?? "")) details.title = title.value.trim() || null;
+      if (title.value.trim() !== (before.title ?? "")) details.title = title.value.trim() || null;
       if (isBackstage && startsAt.value !== localTime(info?.startsAt)) {
         details.startsAt = startsAt.value ? new Date(startsAt.value).toISOString() : null;
       }
       if (isBackstage && Number(ahead.value) !== (info?.joinAheadSeconds ?? 0)) {
         details.joinAheadSeconds = Number(ahead.value);
       }
-      if (programme.value !== (info?.programme ?? "host")) details.programme = programme.value;
+      if (programme.value !== before.programme) details.programme = programme.value;
       const recorded = recording.checked ? "automatic" : "manual";
       if (recorded !== (info?.recording ?? "manual")) details.recording = recorded;
       const layers = boxes.filter(({ checked }) => checked).map(({ value }) => value);

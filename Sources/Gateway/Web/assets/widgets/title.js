@@ -5,7 +5,7 @@ import { follow, formatDuration, formatViewers, h, icon, setText } from "../dom.
 /** @typedef {import("../room.js").Room} Room */
 
 const BADGES = /** @type {Record<string, string>} */ ({
-  live: "Live", backstage: "Backstage", starting: "Starting", reconnecting: "Reconnecting", paused: "Paused",
+  live: "Live", "off air": "Off air", backstage: "Backstage", starting: "Starting", reconnecting: "Reconnecting", paused: "Paused",
 });
 
 /** Which stream this is, whether it is live and since when, and how many watch. */
@@ -35,9 +35,10 @@ export const title = {
     const unfollow = follow(room, () => {
       const { state, info } = room;
       setText(name, room.title);
-      badge.hidden = !(state in BADGES) || room.view === "audience" && state === "reconnecting";
-      badge.classList.toggle("quiet", state !== "live");
-      setText(badge, BADGES[state] ?? "");
+      const shown = room.view === "studio" && room.isOffAir && !room.isOut ? "off air" : state;
+      badge.hidden = !(shown in BADGES) || room.view === "audience" && state === "reconnecting";
+      badge.classList.toggle("quiet", shown !== "live");
+      setText(badge, BADGES[shown] ?? "");
       recording.hidden = !room.isRecording;
       viewers.hidden = !info || state !== "live" && state !== "paused";
       setText(viewers, formatViewers(room.sync.known?.counts.viewers ?? info?.viewers ?? 0));

@@ -1,0 +1,129 @@
+"""A guest whom the host invites is seen and heard by the audience, in the settings that nobody touched."""
+
+from __future__ import annotations
+
+import pytest
+
+from drivers import DESKTOP, Browser, Page
+from media import check_no_complaints, press_go_live, wait_for_state, watch
+from server import Server
+from test_composition import SIZE
+from test_story import accept, invite, raise_hand
+
+#: A camera of one colour in place of the browser's; its microphone stays.
+FACE = """() => {
+    const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    navigator.mediaDevices.getUserMedia = async ({audio}) => {
+        const canvas = document.createElement('canvas');
+        [canvas.width, canvas.height] = [640, 360];
+        const context = canvas.getContext('2d');
+        let count = 0;
+        setInterval(() => {
+            context.fillStyle = 'rgb(20, 180, 20)';
+            context.fillRect(0, 0, 640, 360);
+            context.fillStyle = 'white';
+            context.fillRect(count++ % 640, 0, 8, 8);
+        }, 50);
+        const media = canvas.captureStream(20);
+        media.addTrack((await open({audio})).getAudioTracks()[0]);
+        return media;
+    };
+}"""
+
+#: Whether the guest's colour fills some of the picture, and the host's picture is there too.
+IS_SEEN = """() => {
+    const video = document.getElementById('video');
+    if (!video?.videoWidth) return false;
+    const context = new OffscreenCanvas(16, 9).getContext('2d', {willReadFrequently: true});
+    context.drawImage(video, 0, 0, 16, 9);
+    const {data} = context.getImageData(0, 0, 16, 9);
+    let green = 0;
+    for (let at = 0; at < data.length; at += 4) {
+        if (data[at + 1] > 120 && data[at] < 90 && data[at + 2] < 90) green++;
+    }
+    return green > 20 && green < 120;
+}"""
+
+#: The power of what this page heard in the last seconds; null while that is not known. Behind the volume in Chromium.
+LOUDNESS = """async () => {
+    const energy = [...(await rostrum.connection.session.peer.getStats()).values()]
+        .find(entry => entry.type === 'inbound-rtp' && entry.kind === 'audio')?.totalAudioEnergy ?? 0;
+    const heard = globalThis.heard ??= [];
+    const at = performance.now();
+    heard.push({at, energy});
+    // Longer than from one of the fake microphone's beeps to the next.
+    const before = heard.findLast(each => at - each.at > 1500);
+    return before ? (energy - before.energy) * 1000 / (at - before.at) : null;
+}"""
+
+
+def wait_for_voice(page: Page, isThere: bool) -> None:
+    page.wait_for(
+        f"""async isThere => {{
+            const power = await ({LOUDNESS})();
+            return power !== null && (power > 1e-6) === isThere;
+        }}""",
+        isThere, seconds=30, what=f"a voice is heard: {isThere}")
+
+
+@pytest.mark.parametrize(("guests", "viewers"), [("firefox", "chromium"), ("chromium", "firefox")])
+def test_the_audience_sees_and_hears_an_invited_guest(
+    browsers: dict[str, Browser], server: Server, stream: str, guests: str, viewers: str
+) -> None:
+    # As from the feed's menu: nobody made the stream, nobody has a token or changes a setting.
+    host = browsers["chromium"].open(f"{server.origin}/live/{stream}?source=test&quality=480")
+    press_go_live(host)
+    host.wait_for("() => rostrum.room.info?.programme === 'composed'", what="everybody on stage is in the programme")
+    # As large as a build for tests can compose beside three browsers.
+    host.evaluate("size => rostrum.room.edit({composition: size})", SIZE)
+    guest = browsers[guests].open(f"{server.origin}/watch/{stream}", DESKTOP, before_load=FACE)
+    wait_for_state(guest, "live")
+    viewer = watch(browsers[viewers], server, stream)
+    wait_for_state(viewer, "live")
+    name = raise_my_hand(guest, host)
+    invite(host, name)
+    guest.wait_for("() => document.querySelector('dialog[data-name=invitation]') !== null", what="the invitation is asked")
+    assert "Everybody will see and hear you" in guest.text("dialog[data-name=invitation]")
+    accept(guest)
+    assert guest.evaluate("() => rostrum.room.you.name") == "Gus"
+    viewer.wait_for(IS_SEEN, seconds=40, what="the guest is seen beside the host")
+    viewer.click("#unmute")
+    host.click("#mute")
+    guest.click("#mute")
+    wait_for_voice(viewer, False)
+    guest.click("#mute")
+    wait_for_voice(viewer, True)
+    assert server.json(f"/v1/streams/{stream}")["programme"] == "composed"
+    assert not host.evaluate("() => document.getElementById('alone').checkVisibility()")
+    check_no_complaints(host)
+
+
+def raise_my_hand(page: Page, host: Page) -> str:
+    """Raises the hand of somebody without a token; gives the identity that they got."""
+    page.click("#hand")
+    if page.evaluate("() => rostrum.room.naming.name") == "":
+        page.evaluate("() => { document.querySelector('dialog[data-name=name] input').value = 'Gus'; }")
+        page.click("dialog[data-name=name] [data-value=yes]")
+    page.wait_for("() => rostrum.room.you?.handRaised", what="the hand is up")
+    name: str = page.evaluate("() => rostrum.room.you.id")
+    host.wait_for(
+        "name => document.querySelector(`#hands [data-participant=${name}]`) !== null", name, what="the host sees it")
+    return name
+
+
+def test_a_host_is_told_when_viewers_do_not_see_the_guests(
+    chromium: Browser, server: Server, stream: str
+) -> None:
+    host = chromium.open(f"{server.origin}/live/{stream}?source=test&quality=480")
+    press_go_live(host)
+    host.wait_for("() => rostrum.room.info?.programme === 'composed'", what="everybody on stage is in the programme")
+    host.evaluate("() => rostrum.room.edit({programme: 'host'})")
+    guest = chromium.open(f"{server.origin}/watch/{stream}", DESKTOP, before_load=FACE)
+    wait_for_state(guest, "live")
+    assert not host.evaluate("() => document.getElementById('alone').checkVisibility()")
+    invite(host, raise_my_hand(guest, host))
+    guest.wait_for("() => document.querySelector('dialog[data-name=invitation]') !== null", what="the invitation is asked")
+    assert "viewers see and hear the host alone" in guest.text("dialog[data-name=invitation]")
+    host.click("#show-everybody")
+    host.wait_for("() => rostrum.room.info.programme === 'composed'", what="everybody is shown")
+    host.wait_for("() => !document.getElementById('alone').checkVisibility()", what="nothing is left to be told")

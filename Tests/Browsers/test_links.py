@@ -1,0 +1,136 @@
+"""A server where nobody gets in without a token: the host's link makes those for speakers and viewers."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drivers import DESKTOP, Browser, Page
+from drivers.process import Process
+from media import check_no_complaints, press_go_live, wait_for_frames, wait_for_state
+from server import Server, binary
+from test_composition import SIZE
+from test_studio import fill, is_seen
+
+KEY = {"ROSTRUM_KEY_ID": "main", "ROSTRUM_SECRET": "a secret for tests that has thirty-two bytes"}
+
+
+class Production(Server):
+    """A server as on the Internet: without --dev, viewers need an invitation."""
+
+    def start(self) -> None:
+        os.environ.update(KEY)
+        try:
+            self._process = Process(
+                [
+                    str(binary()), "serve", "--http", f"127.0.0.1:{self.http_port}",
+                    "--udp", f"0.0.0.0:{self.udp_port}", *self._arguments,
+                ],
+                self.log, r"^ready http=", 15)
+        finally:
+            for name in KEY:
+                del os.environ[name]
+
+    def host_link(self, stream: str) -> str:
+        """As an operator makes it on the command line."""
+        return subprocess.run(
+            [str(binary()), "token", "--role", "host", "--stream", stream, "--ttl", "1d", "--link", self.origin],
+            env={**os.environ, **KEY}, capture_output=True, text=True, check=True).stdout.strip()
+
+
+@pytest.fixture
+def production(logs: Path, tmp_path: Path) -> Iterator[Production]:
+    server = Production(logs / "server-production.log", "--data", str(tmp_path / "data"))
+    yield server
+    server.stop()
+
+
+#: Notes what a page puts on the clipboard, which a window without focus may not.
+CLIPBOARD = """() => {
+    globalThis.copied = [];
+    const clipboard = {writeText: async text => { copied.push(text); }};
+    Object.defineProperty(navigator, 'clipboard', {value: clipboard, configurable: true});
+}"""
+
+
+def open_link(browser: Browser, link: str, query: str = "") -> Page:
+    address, _, fragment = link.partition("#")
+    return browser.open(f"{address}{query}#{fragment}", DESKTOP, before_load=CLIPBOARD)
+
+
+@pytest.mark.parametrize(("hosts", "guests"), [("chromium", "firefox"), ("firefox", "chromium")])
+def test_the_hosts_link_leads_to_those_for_everybody_else(
+    browsers: dict[str, Browser], production: Production, stream: str, hosts: str, guests: str
+) -> None:
+    host = open_link(browsers[hosts], production.host_link(stream), "?quality=480")
+    host.evaluate("() => rostrum.room.own.open()")
+    wait_for_state(host, "ready")
+    fill(host, "#your-name", "Ann Lindqvist")
+    fill(host, "#stream-title", "Friday kitchen")
+    press_go_live(host)
+    host.wait_for("() => rostrum.room.info?.title === 'Friday kitchen'", what="the stream has its title")
+    assert host.evaluate("() => rostrum.room.info.hostName") == "Ann Lindqvist"
+    host.evaluate("size => rostrum.room.edit({composition: size})", SIZE)
+
+    # The plain address is not offered, because it would be refused.
+    link = host.wait_for("() => document.getElementById('link').value", what="there is a link for viewers")
+    assert "/watch/" in link and "#token=" in link
+    assert "Whoever has this link can watch" in host.text("#share")
+    first, second = (open_link(browsers[guests], link) for _ in range(2))
+    for viewer in (first, second):
+        wait_for_state(viewer, "live", seconds=25)
+        wait_for_frames(viewer, 5)
+    people = [viewer.evaluate("() => rostrum.room.you.id") for viewer in (first, second)]
+    assert people[0] != people[1], "one link, two people"
+    first.evaluate("() => { location.reload(); }")
+    first.wait_for(
+        "() => performance.getEntriesByType('navigation')[0].type === 'reload' && rostrum.room.you !== null",
+        seconds=15, what="the viewer is back")
+    assert first.evaluate("() => rostrum.room.you.id") == people[0], "a reload makes nobody another person"
+    second.close()
+
+    host.click("#copy-speaker")
+    link = host.wait_for("() => globalThis.copied?.at(-1)", what="the speaker's link is copied")
+    assert "/live/" in link
+    speaker = open_link(browsers[guests], link, "?quality=480")
+    speaker.evaluate("() => rostrum.room.own.open()")
+    wait_for_state(speaker, "ready")
+    assert not is_seen(speaker, "#stream-title") and not is_seen(speaker, "#copy-speaker")
+    fill(speaker, "#your-name", "Sue Okafor")
+    assert speaker.text("#go") == "Join the stage"
+    speaker.click("#go")
+    wait_for_state(speaker, "live")
+    host.wait_for(
+        "() => document.querySelector('.tile[data-participant]')?.innerText.includes('Sue Okafor')", seconds=15,
+        what="the speaker is on the host's stage, with her name")
+    check_no_complaints(speaker)
+
+
+def test_a_link_that_was_revoked_says_so(chromium: Browser, production: Production, stream: str) -> None:
+    host = open_link(chromium, production.host_link(stream), "?source=test&quality=480")
+    press_go_live(host)
+    link = host.wait_for("() => document.getElementById('link').value", what="there is a link for viewers")
+    status, _, body = production.request(
+        "DELETE", f"/v1/streams/{stream}/links",
+        headers={"Authorization": f"Bearer {host.evaluate('() => rostrum.room.token()')}"})
+    assert status == 200, body
+    viewer = open_link(chromium, link)
+    wait_for_state(viewer, "expired")
+    assert "no longer valid" in viewer.text("#state")
+
+
+def test_without_a_token_there_is_no_way_in(chromium: Browser, production: Production, stream: str) -> None:
+    host = open_link(chromium, production.host_link(stream), "?source=test&quality=480")
+    press_go_live(host)
+    with chromium.open(f"{production.origin}/watch/{stream}") as viewer:
+        wait_for_state(viewer, "failed")
+        assert "You need an invitation" in viewer.text("#hint")
+        # Nobody is let in for asking again.
+        viewer.wait_for("() => rostrum.sync.interruptions > 0", what="the server has refused once")
+        tried = viewer.evaluate("() => rostrum.sync.interruptions")
+        viewer.evaluate("() => new Promise(done => setTimeout(done, 2500))")
+        assert viewer.evaluate("() => rostrum.sync.interruptions") == tried

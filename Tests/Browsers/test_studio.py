@@ -1,0 +1,220 @@
+"""Before one is on the air, sideways, after a reload, with a dead link, and after the end: the host's page."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from conftest import LOGS
+from drivers import DESKTOP, Browser, Page
+from drivers.page import PHONE, Viewport
+from media import STATISTICS, check_no_complaints, end_stream, go_live, press_go_live, wait_for_state, watch
+from server import Server
+from test_pages import MISSING_CAMERA, assert_fits
+
+SIDEWAYS = Viewport(844, 390)
+WIDE = Viewport(1440, 900)
+
+
+@pytest.fixture(params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Browser:
+    return request.getfixturevalue(request.param)
+
+
+def fill(page: Page, selector: str, text: str) -> None:
+    """Types into a field, as far as the page can tell."""
+    page.wait_for("s => document.querySelector(s)?.checkVisibility()", selector, what=f"{selector} can be filled in")
+    page.evaluate(
+        """(selector, text) => {
+            const field = document.querySelector(selector);
+            field.value = text;
+            field.dispatchEvent(new Event('input', {bubbles: true}));
+        }""", selector, text)
+
+
+def is_seen(page: Page, selector: str) -> bool:
+    return page.evaluate("s => document.querySelector(s)?.checkVisibility() ?? false", selector)
+
+
+def assert_within(page: Page, *selectors: str) -> None:
+    """These can be pressed without scrolling."""
+    for selector in selectors:
+        assert page.evaluate(
+            """selector => {
+                const element = document.querySelector(selector), box = element.getBoundingClientRect();
+                if (!box.width || box.top < 0 || box.bottom > innerHeight || box.left < 0 || box.right > innerWidth) return false;
+                return element.contains(document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2));
+            }""", selector), f"{selector} can be reached"
+
+
+def test_title_and_name_are_the_same_everywhere(browser: Browser, server: Server, stream: str) -> None:
+    with browser.open(f"{server.origin}/live/{stream}?quality=480") as host:
+        host.evaluate("() => { localStorage.removeItem('rostrum:name'); return rostrum.room.own.open(); }")
+        wait_for_state(host, "ready")
+        host.wait_for("() => document.querySelector('.level .bar').style.scale < '0.9'", what="the microphone is heard")
+        fill(host, "#your-name", "Ann Lindqvist")
+        assert host.evaluate("() => document.getElementById('stream-title').placeholder") == "Ann Lindqvist is live"
+        fill(host, "#stream-title", "Friday kitchen")
+        press_go_live(host)
+        host.wait_for("() => rostrum.room.info?.title === 'Friday kitchen'", what="the stream has its title")
+        assert not is_seen(host, "#lobby")
+        known = server.json(f"/v1/streams/{stream}")
+        assert (known["title"], known["hostName"]) == ("Friday kitchen", "Ann Lindqvist")
+        with watch(browser, server, stream) as viewer:
+            wait_for_state(viewer, "live")
+            assert viewer.text("#name") == host.text("#name") == "Friday kitchen"
+        check_no_complaints(host)
+    # The name is remembered, the title is another one each time.
+    with browser.open(f"{server.origin}/live/{stream}-2?source=test&quality=480") as host:
+        wait_for_state(host, "ready")
+        assert host.evaluate("() => document.getElementById('your-name').value") == "Ann Lindqvist"
+        press_go_live(host)
+        host.wait_for("() => rostrum.room.info?.title === 'Ann Lindqvist is live'", what="it has the usual title")
+        host.evaluate("() => localStorage.removeItem('rostrum:name')")
+
+
+def test_somebody_without_a_camera_is_heard(chromium: Browser, server: Server, stream: str) -> None:
+    path = f"/live/{stream}?fails=NotFoundError"
+    no_camera = MISSING_CAMERA.replace(
+        "getUserMedia = () =>",
+        "getUserMedia = wishes => !wishes.video ? globalThis.openMicrophone(wishes) :").replace(
+        "const name", "globalThis.openMicrophone = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);\n    const name")
+    with chromium.open(server.origin + path, PHONE, before_load=no_camera) as host:
+        host.click("#go")
+        host.click("#error-sound")
+        host.wait_for("() => rostrum.room.own.source?.kind === 'sound'", what="the microphone is open")
+        assert "Others hear you" in host.text("#placeholder")
+        assert not is_seen(host, "#dark")
+        press_go_live(host)
+        with watch(chromium, server, stream) as viewer:
+            wait_for_state(viewer, "live", seconds=20)
+            assert is_seen(viewer, "#sound-only")
+            viewer.click("#unmute")
+            viewer.wait_for(
+                f"async () => (await ({STATISTICS})())['inbound-audio'].totalAudioEnergy > 1e-6", what="the host is heard")
+            # A camera may follow: nothing is negotiated anew.
+            host.click("#sources input[value=test]")
+            viewer.wait_for("() => document.getElementById('video').videoWidth > 0", seconds=20, what="the host is seen")
+            viewer.wait_for("() => !document.getElementById('sound-only').checkVisibility()", what="no face stands over it")
+
+
+def test_a_phone_held_sideways_has_its_buttons(browser: Browser, server: Server, stream: str) -> None:
+    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=480", SIDEWAYS) as host:
+        wait_for_state(host, "ready")
+        assert_within(host, "#go", "#mute", "#dark", "#preview")
+        assert_fits(host)
+        press_go_live(host)
+        assert_within(host, "#stop", "#mute", "#dark", "#preview")
+        host.screenshot(LOGS / f"studio-sideways-{browser.name}.png")
+
+
+def test_one_tile_fills_the_space(browser: Browser, server: Server, stream: str) -> None:
+    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=480", WIDE) as host:
+        wait_for_state(host, "ready")
+        share = host.wait_for(
+            """() => {
+                const space = document.querySelector('.grid').getBoundingClientRect();
+                const tile = document.querySelector('.tile').getBoundingClientRect();
+                return Math.max(tile.width / space.width, tile.height / space.height);
+            }""")
+        assert 0.98 <= share <= 1
+        fit = "async (...given) => (await import('/assets/widgets/grid.js')).fitTiles(...given).tile"
+        # Two beside each other, or one above the other, whichever makes them larger.
+        assert host.evaluate(fit, 1000, 400, 2) == 494
+        assert host.evaluate(fit, 500, 800, 2) == 500
+        assert host.evaluate(fit, 1000, 800, 4) == 494
+
+
+def test_a_host_who_reloads_is_back_on_the_air(browser: Browser, server: Server, stream: str) -> None:
+    token = server.token(stream)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    body = json.dumps({"title": "Made", "programme": "composed"}).encode()
+    assert server.request("POST", "/v1/streams", body, headers)[0] == 201
+    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=480#token={token}") as host:
+        press_go_live(host)
+        host.evaluate("() => { location.reload(); }")
+        host.wait_for(
+            "() => performance.getEntriesByType('navigation')[0].type === 'reload' && document.body.dataset.state === 'live'",
+            seconds=15, what="the host is back on the air")
+        # Where a question would be in the way, the host is told instead.
+        host.evaluate("() => { sessionStorage.removeItem(`rostrum:on-air:${rostrum.room.stream}`); rostrum.room.onAir.stop(); }")
+        host.wait_for("() => document.getElementById('badge').innerText.toLowerCase() === 'off air'", what="the badge says it")
+        host.wait_for(
+            "() => document.getElementById('notice').innerText.includes('viewers see a paused picture')",
+            what="the host is told what viewers see")
+        assert host.text("#go") == "Back on air"
+
+
+def test_a_dead_link_offers_nothing_and_opens_no_camera(browser: Browser, server: Server, stream: str) -> None:
+    page = browser.open(f"{server.origin}/live/{stream}#token=abc.def.ghi", WIDE)
+    with page:
+        wait_for_state(page, "expired")
+        assert "no longer valid" in page.text("#notice")
+        for tool in ("#go", "#sources", "#schedule", "#lobby", "#settings", "#preview", "#share", "#record"):
+            assert not is_seen(page, tool), tool
+        assert is_seen(page, "#next")
+        assert page.evaluate("() => rostrum.room.own.source === null")
+
+
+#: Contrast of an element's text and its background, by WCAG 2.
+CONTRAST = """selector => {
+    const style = getComputedStyle(document.querySelector(selector));
+    const light = colour => {
+        const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3)
+            .map(value => value / 255).map(value => value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const [a, b] = [light(style.color), light(style.backgroundColor)].sort((a, b) => b - a);
+    return (a + 0.05) / (b + 0.05);
+}"""
+
+
+def test_what_is_red_can_be_read(chromium: Browser, server: Server, stream: str) -> None:
+    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=480") as host:
+        wait_for_state(host, "ready")
+        assert host.evaluate(CONTRAST, "#go") >= 4.5
+        press_go_live(host)
+        assert host.evaluate(CONTRAST, "#badge") >= 4.5
+
+
+def test_after_the_end_the_host_learns_how_it_was(chromium: Browser, server: Server, stream: str) -> None:
+    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=480", WIDE) as host:
+        press_go_live(host)
+        with watch(chromium, server, stream) as viewer:
+            wait_for_state(viewer, "live")
+            host.wait_for("() => rostrum.room.mostViewers === 1", what="a viewer is counted")
+        end_stream(host)
+        wait_for_state(host, "ended")
+        host.wait_for(
+            "() => document.getElementById('summary').innerText.includes('at most 1 viewer at once')", what="the sum of it")
+        assert "Live for 00:" in host.text("#summary")
+        assert host.text("#notice") == "The stream has ended."
+        assert_within(host, "#notice")
+
+
+def test_who_watches_is_told_without_contradictions(chromium: Browser, server: Server, stream: str) -> None:
+    with go_live(chromium, server, stream, source="test") as host:
+        people = "() => document.getElementById('viewer-list').parentElement.innerText"
+        assert "Nobody watches yet." in host.evaluate(people)
+        with watch(chromium, server, stream) as viewer:
+            wait_for_state(viewer, "live")
+            host.wait_for(f"() => ({people})().includes('1 person without a name.')", what="a viewer is counted")
+            viewer.evaluate("() => { rostrum.room.naming.choose('Vic'); return rostrum.room.raiseHand(); }")
+            host.wait_for(f"() => ({people})().includes('1 person, whom you see above.')", what="Vic is above")
+            assert "Watching · 1" in host.evaluate(people)
+            viewer.evaluate("() => localStorage.removeItem('rostrum:name')")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_studio_is_as_light_as_its_user_likes(chromium: Browser, server: Server, stream: str, scheme: str) -> None:
+    with chromium.open(f"{server.origin}/live/{stream}?source=test") as host:
+        wait_for_state(host, "ready")
+        host._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        host.wait_for(
+            """isLight => {
+                const [red] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
+                return (isLight ? red > 200 : red < 50) && document.getAnimations().every(each => each.playState !== 'running');
+            }""", scheme == "light", what="the page has its colours")
+        for selector in ("#open-backstage", "#stream-title"):
+            assert host.evaluate(CONTRAST, selector) >= 4.5, selector
