@@ -181,7 +181,9 @@ function givenToken() {
  * @returns {Promise<string | null>} null when this server hands out none; then the request goes without
  */
 async function fetchToken(stream, role) {
-  const ownPath = `/v1/streams/${encodeURIComponent(stream)}/tokens`;
+  // The feed is of all streams; an invitation to it is to one of them.
+  const one = stream === "*" ? claimsOf(givenToken())?.stream ?? "*" : stream;
+  const ownPath = `/v1/streams/${encodeURIComponent(one)}/tokens`;
   const name = ownName() || undefined;
   if (isInvited()) {
     const response = await post(ownPath, { name }, givenToken());
@@ -194,7 +196,7 @@ async function fetchToken(stream, role) {
     const token = await take(stream, role, await post("/v1/tokens", wanted));
     if (token) return token;
   }
-  if (role !== "viewer" || viewers !== "public") return null;
+  if (role !== "viewer" || viewers !== "public" || one === "*") return null;
   return take(stream, role, await post(ownPath, { name }));
 }
 
