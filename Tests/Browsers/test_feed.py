@@ -288,7 +288,11 @@ def test_the_menu_shows_everybody(chromium: Browser, studio: Studio) -> None:
     wait_for_story(page, order[4])
     assert_shows(page, studio.stories[order[4]])
     page.click(".side.is-front .join")
+    page.wait_for("() => document.querySelector('dialog[data-name=join]') !== null", what="one may join in")
+    page.click("dialog[data-name=join] a")
     page.wait_for("id => location.pathname === `/watch/${id}`", order[4])
+    page.click("#back")
+    page.wait_for("id => location.pathname === '/' && globalThis.rostrum?.feed.current?.id === id", order[4])
     page.close()
 
 

@@ -116,6 +116,35 @@ def test_steps_may_follow_faster_than_the_picture(chromium: Browser, server: Ser
     assert fingers["said"].count("commit forward") == 2 and "peek backward" not in fingers["said"]
 
 
+#: What is told of a picture, second by second: pictures decoded, packets arrived and packets lost in each.
+HEALTH = """async seconds => {
+    const {Health} = await import('/assets/feed/health.js');
+    const health = new Health(), total = {frames: 0, packets: 0, lost: 0};
+    return seconds.map(([frames, packets, lost]) => {
+        total.frames += frames;
+        total.packets += packets;
+        total.lost += lost;
+        return health.take({...total});
+    });
+}"""
+
+
+def test_a_picture_that_stands_still_is_told_why(chromium: Browser, server: Server) -> None:
+    with chromium.open(server.origin + "/healthz") as page:
+        fine, weak, silent, heard = (page.evaluate(HEALTH, seconds) for seconds in (
+            [[25, 90, 0], [25, 90, 4], [0, 90, 4], [0, 90, 4], [25, 90, 0], [1, 3, 0]],
+            [[25, 90, 0], [0, 12, 9], [0, 0, 0], [0, 9, 3], [0, 0, 0], [1, 20, 0], [0, 20, 5], [9, 20, 1], [25, 90, 0]],
+            [[25, 90, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [0, 0, 0], [25, 90, 0], [25, 90, 0]],
+            [[25, 90, 0], *[[0, 50, 0]] * 6],
+        ))
+    assert fine == ["fine"] * 6
+    # One picture between is no recovery; two seconds with pictures are.
+    assert weak == ["fine"] * 3 + ["weak"] * 5 + ["fine"]
+    assert silent == ["fine"] * 3 + ["silent"] * 3 + ["fine"]
+    # A host who has turned the camera off.
+    assert heard == ["fine"] * 7
+
+
 LIST = """async calls => {
     const {StoryList} = await import('/assets/feed/list.js');
     const list = new StoryList(), answers = [];

@@ -79,7 +79,7 @@ def test_a_swipe_may_begin_on_a_button(browser: Browser, studio: Studio) -> None
     page.click(".side.is-front .end-card .button:not(.primary)")
     wait_for_story(page, order[0])
     page.click(".side.is-front .join")
-    page.wait_for("id => location.pathname === `/watch/${id}`", order[0])
+    page.wait_for("() => document.querySelector('dialog[data-name=join]') !== null", what="it was pressed")
     page.close()
 
 
@@ -254,3 +254,21 @@ def test_words_are_legible_on_a_white_picture(browser: Browser, studio: Studio) 
         wait_until(is_shaded, 3, "the shade lies before the picture")
     except TimeoutError:
         raise AssertionError(f"brightness from top to bottom is {seen[-1]}") from None
+
+
+def test_a_weak_network_is_told_and_the_picture_stays(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    wait_for_story(page, order[0])
+    connection = page.evaluate("() => rostrum.connection.session.resource")
+    # Packets come, and no picture can be made of them.
+    page.evaluate("""() => {
+        let packets = 0;
+        rostrum.connection.session.arrivalsOf = async () => ({frames: 7, packets: packets += 5, lost: packets});
+    }""")
+    page.wait_for(
+        "() => document.getElementById('pill').textContent.startsWith('Weak network')", seconds=15, what="the page says why")
+    assert page.evaluate("() => rostrum.cube.frontSide.isUncovered"), "what was seen stays"
+    page.evaluate("() => { delete rostrum.connection.session.arrivalsOf; }")
+    page.wait_for("() => document.getElementById('pill').textContent === ''", seconds=15, what="all is well again")
+    assert page.evaluate("() => rostrum.connection.session.resource") == connection
+    page.close()

@@ -5,10 +5,13 @@
 import { $, follow, h, isolate, setText } from "./dom.js";
 import { Cube } from "./feed/cube.js";
 import { Gestures } from "./feed/gestures.js";
+import { Joining } from "./feed/join.js";
 import { makeMenu } from "./feed/menu.js";
+import { share } from "./feed/share.js";
 import { titleOf } from "./feed/side.js";
 import { fillEnd, makeStatus } from "./feed/status.js";
 import { signOf } from "./feed/swipe.js";
+import { Watching } from "./feed/watching.js";
 import { StoryFeed, Swipe } from "./story-feed.js";
 
 /** Whether the viewer wants sound is remembered under this name. */
@@ -17,8 +20,6 @@ const SOUND = "rostrum:sound";
 const MARKS = 14;
 /** A page without sound that nobody looks at ends its connection after this time, in milliseconds. */
 const AWAY_MS = 30_000;
-/** A connection is given up for want of a picture at most so often, in milliseconds. */
-const HEAL_AGAIN_MS = 20_000;
 /** A short message stays for so long, in milliseconds. */
 const MESSAGE_MS = 2600;
 
@@ -112,6 +113,7 @@ feed.addEventListener("turn", (event) => {
   }
   cube.frontSide.root.classList.remove("is-wall");
   cube.frontSide.show(story, placeInWords());
+  showHands();
   cube.wire(feed.slots);
   gestures.wake();
   // What had the focus turns away; the same on the new side takes it.
@@ -140,6 +142,7 @@ feed.addEventListener("change", () => {
   for (const update of updateEnds) update();
   if (swipe.state === "resting" && hasShown) showBehind(likely());
   if (feed.state === "reconnecting" && !feed.connection.session) for (const side of cube.sides) side.freeze();
+  showHands();
   showPlace();
   entitle();
   // Not disabled, which would take the focus from whoever goes step by step.
@@ -187,23 +190,18 @@ $("unmute").addEventListener("click", () => setSound(true));
 $("next").addEventListener("click", () => gestures.step("forward"));
 $("previous").addEventListener("click", () => gestures.step("backward"));
 $("menu-button").addEventListener("click", () => menu.open());
-$("share").addEventListener("click", async () => {
-  const { current } = feed;
-  if (!current) return;
-  const url = addressOf(current.id);
-  const canShare = matchMedia("(pointer: coarse)").matches && typeof navigator.share === "function";
-  try {
-    if (canShare) return await navigator.share({ title: titleOf(current), url });
-    await navigator.clipboard.writeText(url);
-    say("Link copied");
-  } catch (error) {
-    if (/** @type {Error} */ (error).name !== "AbortError") prompt("Copy this link", url);
-  }
+$("share").addEventListener("click", () => feed.current && share(feed.current, say));
+
+const joining = new Joining();
+joining.addEventListener("say", (event) => say(/** @type {CustomEvent<string>} */ (event).detail));
+joining.addEventListener("change", showHands);
+stage.addEventListener("click", (event) => {
+  const { story } = cube.frontSide;
+  if (story && event.target instanceof Element && event.target.closest(".join")) joining.press(story);
 });
 
-/** @param {string} id */
-function addressOf(id) {
-  return new URL(`/?stream=${encodeURIComponent(id)}`, location.href).href;
+function showHands() {
+  for (const side of cube.sides) side.words.showHand(joining.stateIn(side.story?.id));
 }
 
 /** A reload comes back to the same story. */
@@ -270,33 +268,14 @@ function say(message) {
 
 follow(calm, () => (cube.isFlat = calm.matches));
 const status = makeStatus(feed);
-setInterval(() => {
+const watching = new Watching(feed);
+setInterval(async () => {
   for (const side of cube.sides) {
     side.words.tick();
     side.remind();
   }
-  heal(status.tick(cube.frontSide.isUncovered));
+  status.tick(cube.frontSide.isUncovered, await watching.look(cube.frontSide.isUncovered));
 }, 1000);
-
-/** Pictures decoded when a story had been without one for a moment, and when a connection was last given up for it. */
-const unseen = { frames: 0, healedAt: -Infinity };
-
-/**
- * A connection whose pictures are decoded but not shown is begun anew: a browser may wait for a time that its clock
- * says is far ahead.
- * @param {number} seconds without a picture
- */
-async function heal(seconds) {
-  const slot = feed.slotOf(feed.current?.id);
-  const session = /** @type {import("./feed/session.js").FeedSession | null} */ (feed.connection.session);
-  if (!slot || !session || seconds !== 2 && seconds !== 5) return;
-  const frames = await session.framesOf(slot);
-  if (seconds === 2) unseen.frames = frames;
-  else if (frames > unseen.frames + 5 && performance.now() - unseen.healedAt > HEAL_AGAIN_MS) {
-    unseen.healedAt = performance.now();
-    feed.connection.renew();
-  }
-}
 addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));
 addEventListener("pagehide", () => feed.stop());
 // Whoever neither sees nor hears it needs no stream.
@@ -315,4 +294,4 @@ addEventListener("pageshow", (event) => event.persisted && feed.play());
 feed.play();
 
 /** For tests and the curious. */
-Object.assign(globalThis, { rostrum: { feed, cube, swipe, gestures, connection: feed.connection } });
+Object.assign(globalThis, { rostrum: { feed, cube, swipe, gestures, joining, connection: feed.connection } });

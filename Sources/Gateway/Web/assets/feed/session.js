@@ -73,13 +73,22 @@ export class FeedSession extends MediaSession {
   }
 
   /**
-   * Pictures of a slot that were decoded so far.
+   * What has arrived of a slot so far.
    * @param {Slot} slot
+   * @returns {Promise<import("./health.js").Arrivals>}
    */
-  async framesOf(slot) {
-    const [track] = slot.media.getVideoTracks();
-    const report = await this.peer.getReceivers().find((receiver) => receiver.track === track)?.getStats();
-    return [...report?.values() ?? []].find(({ type }) => type === "inbound-rtp")?.framesDecoded ?? 0;
+  async arrivalsOf(slot) {
+    const tracks = slot.media.getTracks();
+    const receivers = this.peer.getReceivers().filter(({ track }) => tracks.includes(track));
+    const reports = await Promise.all(receivers.map((receiver) => receiver.getStats()));
+    const arrivals = { frames: 0, packets: 0, lost: 0 };
+    for (const entry of reports.flatMap((report) => [...report.values()])) {
+      if (entry.type !== "inbound-rtp") continue;
+      arrivals.frames += entry.framesDecoded ?? 0;
+      arrivals.packets += entry.packetsReceived ?? 0;
+      arrivals.lost += entry.packetsLost ?? 0;
+    }
+    return arrivals;
   }
 
   /** What the server has in focus. */

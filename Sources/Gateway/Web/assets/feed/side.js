@@ -243,12 +243,19 @@ function isOf({ id, since, at, slot }, { receiveTime, rtpTimestamp }, now) {
   return (receiveTime ?? (now - at > TRUST_MS ? Infinity : -Infinity)) >= since;
 }
 
-/** The address of a stream's own page, which we may see as we may see the feed. @param {string} id */
-export function pageOf(id) {
+/**
+ * The address of a stream's own page, which we may see as we may see the feed.
+ * @param {string} id
+ * @param {boolean} [comesBack] whether that page leads back to the story in the feed
+ */
+export function pageOf(id, comesBack = false) {
   const token = new URLSearchParams(location.search).get("access_token");
-  const query = token ? `?access_token=${encodeURIComponent(token)}` : "";
-  return `/watch/${encodeURIComponent(id)}${query}${location.hash}`;
+  const query = new URLSearchParams({ ...(comesBack && { from: "feed" }), ...(token && { access_token: token }) });
+  return `/watch/${encodeURIComponent(id)}${query.size ? `?${query}` : ""}${location.hash}`;
 }
+
+/** What the button of a story says, by what has become of the viewer's hand. */
+const HAND_WORDS = { down: "Join in", asking: "Join in", raised: "Lower hand", invited: "You are invited" };
 
 /** @param {Story} story */
 export function titleOf(story) {
@@ -281,7 +288,8 @@ function words() {
   const count = h("span");
   const viewers = h("span.viewers", {}, icon("people"), count);
   const title = h("h2", { dir: "auto" });
-  const join = h("a.join", { "aria-label": "Join in" }, icon("hand"), h("span", {}, "Join in"));
+  const joinWords = h("span", {}, HAND_WORDS.down);
+  const join = h("button.join", { type: "button", "aria-pressed": "false" }, icon("hand"), joinWords);
   const root = h("div.words", {},
     h("div.head", {}, face, h("div.who-row", {}, host, h("div.facts", {}, badge, time, viewers))),
     h("div.foot", {}, title, join));
@@ -301,9 +309,12 @@ function words() {
       viewers.hidden = story.viewers === undefined;
       setText(count, String(story.viewers ?? 0));
       viewers.setAttribute("aria-label", formatViewers(story.viewers ?? 0));
-      const address = pageOf(story.id);
-      if (join.getAttribute("href") !== address) join.setAttribute("href", address);
       this.tick();
+    },
+    /** @param {import("./join.js").HandState} state of the viewer's hand in this story */
+    showHand(state) {
+      setText(joinWords, HAND_WORDS[state]);
+      join.setAttribute("aria-pressed", String(state === "raised" || state === "invited"));
     },
     tick() {
       time.hidden = !shown?.startedAt;

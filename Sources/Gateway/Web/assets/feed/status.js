@@ -29,12 +29,17 @@ const goLive = () => h("a.button.primary.large", { href: studio }, icon("live"),
 /** A story without a picture for so long is said to have none, in seconds. */
 const PATIENCE_S = 5;
 
+/** What is said while a picture stands still; it is not taken away, and no other connection would do better. */
+const CONDITIONS = { fine: "", weak: "Weak network. It goes on by itself.", silent: "Nothing arrives. It goes on by itself." };
+
 /** @param {StoryFeed} feed */
 export function makeStatus(feed) {
   let shown = "";
   const missing = new MissingCard(feed, { title: $("state"), hint: $("hint"), actions: $("actions") });
   /** Which story has been without a picture for how many seconds. */
   let blank = { id: "", seconds: 0 };
+  /** @type {import("./health.js").Condition} */
+  let condition = "fine";
   const update = () => {
     const { state, current } = feed;
     // A story is shown as soon as it is known, long before its video comes.
@@ -42,7 +47,8 @@ export function makeStatus(feed) {
     document.body.dataset.state = isShown ? "playing" : state === "playing" && !current ? "connecting" : state;
     // With a picture there is only a word at its edge.
     const isBlank = current !== null && current.id === blank.id && blank.seconds >= PATIENCE_S && !feed.isAtEnd;
-    setText($("pill"), current === null ? "" : state === "reconnecting" ? "Reconnecting…" : isBlank ? "No picture yet" : "");
+    const pill = state === "reconnecting" ? "Reconnecting…" : CONDITIONS[condition] || (isBlank ? "No picture yet" : "");
+    setText($("pill"), current === null || feed.isAtEnd && state !== "reconnecting" ? "" : pill);
     $("status").hidden = Boolean(current) && state !== "replaced" && state !== "failed";
     missing.show(feed.missing);
     if (shown === state) return;
@@ -64,12 +70,13 @@ export function makeStatus(feed) {
     /**
      * Once a second.
      * @param {boolean} isSeen whether there is a picture of the current story
+     * @param {import("./health.js").Condition} now how it goes on
      */
-    tick(isSeen) {
+    tick(isSeen, now) {
+      condition = now;
       const id = isSeen || feed.state !== "playing" ? "" : feed.current?.id ?? "";
       blank = { id, seconds: id !== "" && id === blank.id ? blank.seconds + 1 : 0 };
       update();
-      return blank.seconds;
     },
   };
 }

@@ -21,7 +21,7 @@ export const title = {
     const recording = h("span.chip.recording#recording", { hidden: true, title: "This stream is being recorded" },
       "Rec", h("span.visually-hidden", {}, "ording"));
     const root = h("div.title-bar", {},
-      h("a.brand", { href: "/", "aria-label": "Rostrum, all live streams" }, icon("brand"), h("span", {}, "Rostrum")),
+      wayOut(room),
       name, badge, recording, time, viewers);
     layer.append(root);
 
@@ -54,3 +54,13 @@ export const title = {
     };
   },
 };
+
+/** To all live streams; for who came from there, back to the story that they came from. @param {Room} room */
+function wayOut({ stream, query }) {
+  if (query.get("from") !== "feed") {
+    return h("a.brand", { href: "/", "aria-label": "Rostrum, all live streams" }, icon("brand"), h("span", {}, "Rostrum"));
+  }
+  const token = query.get("access_token");
+  const back = new URLSearchParams({ stream, ...(token && { access_token: token }) });
+  return h("a.button.small.back#back", { href: `/?${back}${location.hash}` }, icon("back"), "Back");
+}

@@ -1,0 +1,181 @@
+// @ts-check
+
+/**
+ * Joining in from the feed: a hand raised in the story that is in view, what its host says to it, and the way to the
+ * stage. A viewer has one hand; it stays up while they look at other stories.
+ */
+
+import { ask } from "../dialog.js";
+import { h, isolate } from "../dom.js";
+import { keepName, nameField } from "../person.js";
+import { SignallingError } from "../session.js";
+import { StageAPI } from "../stage-api.js";
+import { StreamSync } from "../sync.js";
+import { ensureToken, knownToken, replaceToken } from "../tokens.js";
+import { pageOf } from "./side.js";
+
+/**
+ * @typedef {import("./list.js").Story} Story
+ *
+ * @typedef {"down" | "asking" | "raised" | "invited"} HandState
+ */
+
+/** As a viewer whom the server knows by name. */
+const ROLE = "viewer";
+
+/** Fires `change`, and `say` (detail: text) when something is to be said aloud. */
+export class Joining extends EventTarget {
+  /** Where the hand is up, or about to be. @type {Story | null} */
+  story = null;
+
+  #isAsking = false;
+  /** Whether the hand was up, as far as the server said. */
+  #wasRaised = false;
+  /** @type {StreamSync | null} */
+  #sync = null;
+  /** What is being asked because of an invitation. @type {AbortController | null} */
+  #question = null;
+
+  /**
+   * What has become of the hand in a story.
+   * @param {string | undefined} id
+   * @returns {HandState}
+   */
+  stateIn(id) {
+    if (!this.story || this.story.id !== id) return "down";
+    if (this.#sync?.you?.invited) return "invited";
+    return this.#sync?.you?.handRaised ? "raised" : this.#isAsking ? "asking" : "down";
+  }
+
+  /** What the button of a story does. @param {Story} story */
+  press(story) {
+    switch (this.stateIn(story.id)) {
+      case "down": return this.#begin(story);
+      case "raised": return this.#lower();
+      case "invited": return this.#invite();
+    }
+  }
+
+  /** Takes the hand down, and follows the stream no more. */
+  stop() {
+    this.#question?.abort();
+    this.#question = null;
+    this.#sync?.close();
+    this.#sync = null;
+    this.story = null;
+    this.#wasRaised = false;
+    this.#changed();
+  }
+
+  /** @param {Story} story */
+  async #begin(story) {
+    if (this.#isAsking) return;
+    const host = isolate(story.hostName || story.host || "the host");
+    const name = nameField();
+    const answer = await ask({
+      name: "join", title: "Join in",
+      text: `Raise your hand, and ${host} may invite you. You can get ready before anybody sees or hears you.`,
+      body: [
+        h("div.fields", {}, h("label", {}, "Your name", name)),
+        h("p.small", {}, h("a", { href: pageOf(story.id, true) }, "Open the stream’s own page")),
+      ],
+      choices: [{ value: "yes", label: "Raise hand", look: "primary" }, { value: "no", label: "Not now" }],
+    });
+    if (answer !== "yes") return;
+    keepName(name.value);
+    await this.#raise(story);
+  }
+
+  /** @param {Story} story */
+  async #raise(story) {
+    const before = this.story;
+    if (before && before.id !== story.id) await this.#lower();
+    this.story = story;
+    this.#isAsking = true;
+    this.#changed();
+    try {
+      if (await ensureToken(story.id, ROLE) === null) return this.#fail("Only who was invited by a link can join in here.");
+      this.#follow(story);
+      await new StageAPI(story.id, ROLE).raiseHand();
+      this.#say(`Your hand is up. ${isolate(story.hostName || "The host")} may invite you.`);
+    } catch (error) {
+      this.#fail(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+    } finally {
+      this.#isAsking = false;
+      this.#changed();
+    }
+  }
+
+  /** @param {string} words */
+  #fail(words) {
+    this.#say(words);
+    this.stop();
+  }
+
+  /** @param {Story} story */
+  #follow({ id }) {
+    this.#sync?.close();
+    const sync = this.#sync = new StreamSync(
+      id, async () => knownToken(id, ROLE), (refused) => replaceToken(id, ROLE, refused));
+    const heard = () => sync === this.#sync && this.#heard(sync);
+    sync.addEventListener("change", heard);
+    sync.addEventListener("refused", heard);
+  }
+
+  /** @param {StreamSync} sync */
+  #heard(sync) {
+    const { you } = sync;
+    const isGone = sync.refusal !== null || sync.stream?.state === "ended";
+    const wasRaised = this.#wasRaised;
+    this.#wasRaised = Boolean(you?.handRaised || you?.invited);
+    if (isGone) return this.stop();
+    if (you?.invited && !this.#question) this.#invite();
+    else if (!you?.invited) {
+      this.#question?.abort();
+      this.#question = null;
+      // The host has lowered it, or it was answered elsewhere.
+      if (wasRaised && !this.#wasRaised && !this.#isAsking) return this.stop();
+    }
+    this.#changed();
+  }
+
+  async #lower() {
+    const { story } = this;
+    const id = this.#sync?.you?.id;
+    this.stop();
+    if (story && id !== undefined) await new StageAPI(story.id, ROLE).lowerHand(id).catch(() => {});
+  }
+
+  /** Says that the host invites; getting ready, and the stage, are on the stream's own page. */
+  async #invite() {
+    const { story } = this;
+    if (!story || this.#question?.signal.aborted === false && document.querySelector("dialog[data-name=invited]")) return;
+    const question = this.#question = new AbortController();
+    const where = story.title ? ` in ${isolate(story.title)}` : "";
+    const answer = await ask({
+      name: "invited", title: "Come on stage?",
+      text: `${isolate(story.hostName || "The host")} invites you to speak${where}. Get ready first: nobody sees or hears you yet.`,
+      choices: [
+        { value: "ready", label: "Get ready", look: "primary" }, { value: "later", label: "Later" },
+        { value: "decline", label: "No, thank you" },
+      ],
+      isUrgent: true, signal: question.signal,
+    });
+    if (question.signal.aborted) return;
+    const id = this.#sync?.you?.id;
+    if (answer === "ready") location.assign(pageOf(story.id, true));
+    else if (answer === "decline" && id !== undefined) {
+      await new StageAPI(story.id, ROLE).endInvitation(id).catch(() => {});
+      this.stop();
+    }
+  }
+
+  /** @param {string} text */
+  #say(text) {
+    this.dispatchEvent(new CustomEvent("say", { detail: text }));
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

@@ -1,0 +1,71 @@
+// @ts-check
+
+/** Looks once a second whether the story in view is seen, why not, and whether another connection would help. */
+
+import { Health } from "./health.js";
+
+/** Decoded pictures that are not shown for so long are a reason for another connection, in seconds. */
+const UNSEEN_S = 5;
+/** After the first such connection the next is begun no sooner than this, and then twice as late each time, in milliseconds. */
+const HEAL_AGAIN_MS = 20_000;
+const LONGEST_HEAL_MS = 600_000;
+
+export class Watching {
+  #health = new Health();
+  /** Of what the last look was. */
+  #key = "";
+  /** @type {unknown} */
+  #session = null;
+  /** How long pictures were decoded and none was shown. */
+  #unseen = { seconds: 0, frames: 0 };
+  #healedAt = -Infinity;
+  #healAgain = HEAL_AGAIN_MS;
+
+  /** @param {import("../story-feed.js").StoryFeed} feed */
+  constructor(feed) {
+    this.feed = feed;
+  }
+
+  /**
+   * @param {boolean} isSeen whether there is a picture of the current story
+   * @returns {Promise<import("./health.js").Condition>}
+   */
+  async look(isSeen) {
+    const { feed } = this;
+    const { current } = feed;
+    const slot = feed.slotOf(current?.id);
+    const session = /** @type {import("./session.js").FeedSession | null} */ (feed.connection.session);
+    const key = `${slot?.index} ${current?.id} ${current?.paused}`;
+    if (key !== this.#key || session !== this.#session) {
+      this.#key = key;
+      this.#session = session;
+      this.#health.reset();
+      this.#unseen = { seconds: 0, frames: 0 };
+    }
+    if (!slot || !session || feed.state !== "playing" || current?.paused) return "fine";
+    const arrivals = await session.arrivalsOf(slot);
+    this.#heal(isSeen, arrivals.frames);
+    return this.#health.take(arrivals);
+  }
+
+  /**
+   * A connection whose pictures are decoded but not shown is begun anew: a browser may wait for a time that its clock
+   * says is far ahead.
+   * @param {boolean} isSeen
+   * @param {number} frames
+   */
+  #heal(isSeen, frames) {
+    const unseen = this.#unseen;
+    if (isSeen) {
+      unseen.seconds = 0;
+      return;
+    }
+    unseen.seconds += 1;
+    if (unseen.seconds <= 2) unseen.frames = frames;
+    const now = performance.now();
+    if (unseen.seconds < UNSEEN_S || frames <= unseen.frames + 5 || now - this.#healedAt < this.#healAgain) return;
+    if (this.#healedAt > 0) this.#healAgain = Math.min(this.#healAgain * 2, LONGEST_HEAL_MS);
+    this.#healedAt = now;
+    this.feed.connection.renew();
+  }
+}
