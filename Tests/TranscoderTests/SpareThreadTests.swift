@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 import Testing
 
@@ -27,7 +28,7 @@ import Testing
         SpareThread.shared.run { () -> Int in
             let attempt = attempts.begin()
             // The first one has no turn until the second one has come to an end.
-            while attempt == 1, !attempts.isOver {}
+            if attempt == 1 { attempts.waitForEnd() }
             return attempt
         } then: { attempt in
             attempts.end()
@@ -42,16 +43,17 @@ import Testing
 
 /// Counts how often something was begun.
 private final class Attempts: Sendable {
-    private let state = Mutex((count: 0, isOver: false))
+    private let count = Mutex(0)
+    private let ended = DispatchSemaphore(value: 0)
 
     func begin() -> Int {
-        state.withLock { state in
-            state.count += 1
-            return state.count
+        count.withLock { count in
+            count += 1
+            return count
         }
     }
 
-    func end() { state.withLock { $0.isOver = true } }
+    func end() { ended.signal() }
 
-    var isOver: Bool { state.withLock { $0.isOver } }
+    func waitForEnd() { ended.wait() }
 }
