@@ -134,6 +134,8 @@ def test_the_settings_say_that_it_records_by_itself(
     wait_for_state(host, "backstage")
     made = keeper.json(f"/v1/streams/{stream}")
     assert (made["recording"], made["programme"]) == ("automatic", "composed")
+    # Nobody gave it a title, and yet it has the one that the pages show.
+    assert made["title"] == host.text("#name")
     # What is not touched stays.
     host.click("#edit-stream")
     host.evaluate("() => { document.querySelector('dialog input[name=title]').value = 'Talk'; }")

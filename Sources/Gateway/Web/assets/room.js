@@ -289,7 +289,9 @@ export class Room extends EventTarget {
 
   /** Makes the stream by a command. @param {import("./stage-api.js").Details} [details] beside what we wish for */
   async create(details = {}) {
-    await this.api.create({ ...this.wishes, ...details });
+    const title = details.title ?? this.wishes.title ?? this.naming.usualTitle;
+    this.wishes = { ...this.wishes, ...details, title };
+    await this.api.create(this.wishes);
     this.#isOurs = false;
   }
 
