@@ -77,20 +77,31 @@ PUBLISH = """async streams => {
         gain.gain.value = 0.2;
         voice.connect(gain).connect(sound);
         voice.start();
-        const peer = new RTCPeerConnection({bundlePolicy: 'max-bundle'});
-        peer.addTransceiver(sound.stream.getAudioTracks()[0], {direction: 'sendonly'});
-        const video = peer.addTransceiver(canvas.captureStream().getVideoTracks()[0], {
-            direction: 'sendonly', sendEncodings: [{maxBitrate: 400_000}]});
-        useOnlyCodec(video, RTCRtpSender.getCapabilities('video'), codec);
-        await peer.setLocalDescription();
-        const answer = await fetch(`/whip/${stream}`, {
-            method: 'POST', body: peer.localDescription.sdp,
-            headers: {'Content-Type': 'application/sdp', Authorization: `Bearer ${token}`}});
-        if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
-        const location = answer.headers.get('Location');
-        await peer.setRemoteDescription({type: 'answer', sdp: await answer.text()});
-        studio.peers[stream] = {peer, location, token, ticker, voice};
-        while (peer.connectionState !== 'connected') await new Promise(resolve => setTimeout(resolve, 20));
+        const open = async () => {
+            const peer = new RTCPeerConnection({bundlePolicy: 'max-bundle'});
+            peer.addTransceiver(sound.stream.getAudioTracks()[0], {direction: 'sendonly'});
+            const video = peer.addTransceiver(canvas.captureStream().getVideoTracks()[0], {
+                direction: 'sendonly', sendEncodings: [{maxBitrate: 400_000}]});
+            useOnlyCodec(video, RTCRtpSender.getCapabilities('video'), codec);
+            await peer.setLocalDescription();
+            const answer = await fetch(`/whip/${stream}`, {
+                method: 'POST', body: peer.localDescription.sdp,
+                headers: {'Content-Type': 'application/sdp', Authorization: `Bearer ${token}`}});
+            if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+            const location = answer.headers.get('Location');
+            await peer.setRemoteDescription({type: 'answer', sdp: await answer.text()});
+            studio.peers[stream] = {peer, location, token, ticker, voice};
+            // A browser that gets no processor is late with its handshake, and the server gives it up.
+            for (let tries = 0; tries < 1000; tries++) {
+                if (peer.connectionState === 'connected') return true;
+                if (['failed', 'closed'].includes(peer.connectionState)) break;
+                await new Promise(resolve => setTimeout(resolve, 20));
+            }
+            peer.close();
+            await fetch(location, {method: 'DELETE', headers: {Authorization: `Bearer ${token}`}});
+            return false;
+        };
+        for (let tries = 0; !await open(); tries++) if (tries === 4) throw new Error(`${stream} does not connect`);
     };
     studio.publish = publish;
     studio.end = stream => {
