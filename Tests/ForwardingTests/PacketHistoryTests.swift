@@ -189,4 +189,40 @@ import TestSupport
             }
         }
     }
+
+    /// Without a bound the first packet after a leap takes some 10^15 steps.
+    @Test(.timeLimit(.minutes(1))) func `takes leaps of the source for no more than they hold`() {
+        var history = PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 4_096)
+        var number: Int64 = 1
+        for step in Int64(0)..<1_500 {
+            let bytes = packet(step)
+            history.store(bytes.span, 0..<bytes.count, sequenceNumber: number, at: time(step / 2))
+            number += 1
+        }
+        for step in Int64(0)..<2_000 {
+            number += 1 << 50
+            let bytes = packet(step, length: 100)
+            history.store(bytes.span, 0..<100, sequenceNumber: number, at: time(1_000 + step * 10))
+            if step == 1_000 { history.stopKeeping(at: time(1_000 + step * 10)) }
+            #expect(stored(number, in: history) == bytes)
+        }
+        #expect(history.count(from: 1) >= 1)
+    }
+
+    /// Whoever walks through what is kept takes a step for each number.
+    @Test(arguments: [1, 7, 900, 3_000] as [Int64]) func `keeps no more numbers than its index has places`(
+        step: Int64
+    ) {
+        var history = PacketHistory(maximumCapacity: 1 << 20, maximumPackets: 4_096)
+        var number: Int64 = 5
+        for index in Int64(0)..<5_000 {
+            let bytes = packet(number, length: 60)
+            history.store(bytes.span, 0..<60, sequenceNumber: number, at: time(index))
+            if index == 0 { history.keep(from: 5, upTo: 4 << 20) }
+            #expect(history.isKeeping == (number - 5 < 4_096))
+            if history.isKeeping { #expect(history.range(of: 5) != nil) }
+            if history.isKeeping, index % 1_000 == 0 { #expect(history.count(from: 5) == Int(index) + 1) }
+            number += step
+        }
+    }
 }

@@ -9,17 +9,17 @@ import Wire
 /// What a viewer may ask for again, shown with packets that the test makes itself.
 @Suite(.simulated) struct `What a viewer lost` {
     private static let id = InjectionID(number: 7)
-    private static let ssrc: UInt32 = 5
 
     private let simulation: Simulation
     private let viewer: SimulatedClient
     private let tracks: [PublishedTrack]
+    private var ssrc: UInt32 = 5
     private var sequenceNumber: UInt16 = 65_530
 
     /// Has a viewer that is connected, and a publisher's track that it does not get yet.
-    private init(seed: UInt64, codec: MediaCodec) throws {
+    private init(seed: UInt64, codec: MediaCodec, hasRTX: Bool = true) throws {
         simulation = try Simulation(seed: seed, conditions: .init(delay: .milliseconds(5)))
-        let viewer = try simulation.add(.viewer).client
+        let viewer = try simulation.add(.viewer, hasRTX: hasRTX).client
         self.viewer = viewer
         #expect(simulation.run(for: .seconds(2)) { viewer.isConnected })
         let plan = SourcePlan(mid: "v", kind: .video, formats: [MediaFormat(codec: codec, payloadType: 96)])
@@ -40,7 +40,7 @@ import Wire
             var span = bytes.mutableSpan
             _ = try RTPHeaderWriter(
                 marker: index == payloads.count - 1, payloadType: 96, sequenceNumber: sequenceNumber,
-                timestamp: timestamp, ssrc: Self.ssrc, into: &span)
+                timestamp: timestamp, ssrc: ssrc, into: &span)
             sequenceNumber &+= 1
             packets.append(bytes.span, source: 0, captured: simulation.now)
         }
@@ -90,5 +90,57 @@ import Wire
         #expect(scene.viewer.decoder.complaints.isEmpty)
         #expect(scene.viewer.repairs > 5)
         #expect(scene.refusals.notInHistory == 0)
+    }
+
+    /// Without RTX a packet is repeated under its own number, and AES-GCM's nonce is made of that.
+    @Test static func `before the source began anew never comes as what has its number since`() throws {
+        var scene = try Self(seed: 63, codec: .h264(packetizationMode: 1), hasRTX: false)
+        scene.watch()
+        scene.sequenceNumber = 100
+        try scene.send([[0x67, 0x42, 0xC0, 0x1F], [0x65, 0x88, 1]], timestamp: 0, for: .milliseconds(30))
+        for number in 1..<20 {
+            let timestamp = UInt32(number) * 3_000
+            try scene.send([[0x41, 0x9A, UInt8(number)]], timestamp: timestamp, for: .milliseconds(30))
+        }
+        let received = scene.viewer.playoutDelays.map(\.sequenceNumber)
+        #expect(received.count > 15)
+        scene.ssrc = 6
+        scene.sequenceNumber = 95
+        for number in 0..<40 {
+            let timestamp = UInt32(number) * 3_000
+            try scene.send([[0x41, 0x9A, 99, UInt8(number)]], timestamp: timestamp, for: .milliseconds(5))
+        }
+        scene.simulation.ask(for: received.map { UInt16(truncatingIfNeeded: $0) }, by: scene.viewer)
+        scene.simulation.run(for: .milliseconds(100))
+        #expect(scene.refusals.notInHistory >= UInt64(received.count))
+        #expect(scene.viewer.ambiguousPackets == 0)
+    }
+
+    /// Packets that are too large for the viewer hide how far the source's numbers leap between those that are sent.
+    @Test(arguments: [(32_766, 2), (2_990, 12), (2_990, 60)])
+    static func `by leaps of the source's numbers is not all that follows`(
+        leap: Int, count: Int
+    ) throws {
+        var scene = try Self(seed: 64, codec: .vp8)
+        var random = SeededGenerator(seed: 64)
+        var video = SyntheticVideo(SyntheticVideo.Settings(), using: &random)
+        scene.watch()
+        for _ in 0..<20 { try scene.send(&video) }
+        for _ in 0..<count {
+            scene.sequenceNumber &+= UInt16(leap)
+            try scene.send(
+                [[0x00] + [UInt8](repeating: 1, count: 1_459)], timestamp: 9, for: .milliseconds(5))
+        }
+        scene.sequenceNumber &+= UInt16(leap)
+        video.requestKeyFrame()
+        let before = scene.viewer.decoder.framesDecoded
+        for _ in 0..<30 { try scene.send(&video) }
+        #expect(scene.viewer.decoder.framesDecoded >= before + 28)
+    }
+
+    private mutating func send(_ video: inout SyntheticVideo) throws {
+        let packets = video.nextFrame()
+        guard let timestamp = packets.first?.timestamp else { return }
+        try send(packets.map(\.payload), timestamp: timestamp, for: .milliseconds(33))
     }
 }

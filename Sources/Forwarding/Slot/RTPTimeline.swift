@@ -12,6 +12,8 @@ package struct RTPTimeline<Source: AnyObject> {
     ///
     /// Holds no reference, so that reading it for a packet counts none.
     package struct Mapping {
+        /// Of the source: in another one its numbers mean other packets.
+        package let epoch: Int
         /// The first packet of the source that belongs here; earlier ones are not sent.
         package let firstSourceSequence: Int64
         /// Added to the source's extended sequence number.
@@ -140,8 +142,8 @@ package struct RTPTimeline<Source: AnyObject> {
     ///   the time that passed, and those before it are moved together as far as that needs. A receiver that changes
     ///   from one to another many times a second would otherwise get ever later times to show things at.
     package mutating func begin(
-        _ source: Source, at sequence: Int64, timestamp: UInt32, pictures: PictureOffsets, edge: Edge? = nil,
-        now: MonotonicTime
+        _ source: Source, epoch: Int = 0, at sequence: Int64, timestamp: UInt32, pictures: PictureOffsets,
+        edge: Edge? = nil, now: MonotonicTime
     ) {
         let due = dueTicks(at: now)
         let edge = lastSent == nil ? edge : edge?.compressed(from: timestamp, into: due)
@@ -150,14 +152,33 @@ package struct RTPTimeline<Source: AnyObject> {
         lead = lastSent == nil ? 0 : step &- due
         let outgoing = lastTimestamp &+ UInt32(truncatingIfNeeded: step)
         promised = edge == nil ? nil : (outgoing, now)
-        if segments.count == Self.segmentLimit { segments.removeFirst() }
-        segments.append(
+        append(
             Segment(
                 source: source,
                 mapping: Mapping(
-                    firstSourceSequence: sequence, sequenceOffset: nextSequence &- sequence,
+                    epoch: epoch, firstSourceSequence: sequence, sequenceOffset: nextSequence &- sequence,
                     timestampOffset: outgoing &- (edge?.timestamp ?? timestamp), pictures: pictures,
                     edge: edge, caughtUp: edge == nil ? .min : .max)))
+    }
+
+    private mutating func append(_ segment: Segment) {
+        if segments.count == Self.segmentLimit { segments.removeFirst() }
+        segments.append(segment)
+    }
+
+    /// Goes on with the packet of the current source behind `sequence`, as if none was missing before it.
+    ///
+    /// - Parameter pictures: what is added to its picture numbers.
+    mutating func closeGap(through sequence: Int64, pictures: PictureOffsets) {
+        guard let segment = current else { return }
+        let mapping = segment.mapping
+        append(
+            Segment(
+                source: segment.source,
+                mapping: Mapping(
+                    epoch: mapping.epoch, firstSourceSequence: sequence &+ 1,
+                    sequenceOffset: nextSequence &- (sequence &+ 1), timestampOffset: mapping.timestampOffset,
+                    pictures: pictures, edge: mapping.edge, caughtUp: mapping.caughtUp)))
     }
 
     /// The current segment has arrived at the live edge: what is sent next comes from the publisher right now.

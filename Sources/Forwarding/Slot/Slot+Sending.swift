@@ -6,15 +6,23 @@ import Wire
 extension Slot {
     /// Longest datagram a slot makes: what an Ethernet path takes over IPv6 (1,500 − 48 bytes of IP and UDP).
     static let maximumDatagram = 1_452
+    /// Packets that the receiver may miss in a row: its guess of the roll-over counter is good for twice as many.
+    /// - Source: RFC 3711 §3.3.1 and appendix A.
+    private static let widestGap: Int64 = 1 << 14
 
     /// Hot path: sends packets of the current layer, which leave together.
     ///
     /// No `await`, no lock, no allocation, no log line. A slot that is shown the past gets them when their turn comes.
-    /// - Parameter storage: the layer's history, in which the packets lie.
+    /// - Parameters:
+    ///   - epoch: the layer's. Numbers of one that the slot has not begun with would be given out twice.
+    ///   - storage: the layer's history, in which the packets lie.
     func send(
-        _ packets: Span<ForwardedPacket>, from storage: Span<UInt8>, at now: MonotonicTime,
+        _ packets: Span<ForwardedPacket>, of epoch: Int, from storage: Span<UInt8>, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
+        guard timeline.current?.mapping.epoch == epoch else {
+            return counters.drops.beforeStart &+= UInt64(packets.count)
+        }
         transmit(packets, from: storage, before: replay?.next ?? .max, at: now, into: &sink)
     }
 
@@ -23,13 +31,13 @@ extension Slot {
         _ packets: Span<ForwardedPacket>, from storage: Span<UInt8>, before end: Int64, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let mapping = timeline.current?.mapping, let format else {
+        guard var mapping = timeline.current?.mapping, let format else {
             return counters.drops.codecNotNegotiated &+= UInt64(packets.count)
         }
         guard let address = connection.remoteAddress else {
             return counters.drops.noAddress &+= UInt64(packets.count)
         }
-        let sieve = timeline.current?.sieve
+        var sieve = timeline.current?.sieve
         var run = SentRun()
         let nothing = EncryptedPacket(length: 0)
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
@@ -52,6 +60,15 @@ extension Slot {
                 return nothing
             }
             let sequence = place &- omissions.packets
+            guard sequence &- max(timeline.nextSequence, run.highest &+ 1) <= Self.widestGap else {
+                counters.drops.beforeStart &+= 1
+                note(run, at: now)
+                run = SentRun()
+                closeGap(through: packet, omissions, at: now)
+                mapping = timeline.current?.mapping ?? mapping
+                sieve = timeline.current?.sieve
+                return nothing
+            }
             let form = OutgoingForm(
                 ssrc: plan.ssrc, payloadType: format.payloadType, index: sequence,
                 timestamp: mapping.outgoing(timestamp: packet.timestamp, of: packet.sequenceNumber),
@@ -67,6 +84,15 @@ extension Slot {
             return sent
         }
         note(run, at: now)
+    }
+
+    /// Leaves out what is missing before a packet, and the packet with it.
+    private func closeGap(
+        through packet: ForwardedPacket, _ omissions: FrameSieve.Omissions, at now: MonotonicTime
+    ) {
+        guard let pictures = timeline.current?.pictures.leavingOut(omissions.pictures) else { return }
+        timeline.closeGap(through: packet.sequenceNumber, pictures: pictures)
+        adjustSieve(at: now)
     }
 
     /// Notes where the stream stands after packets that left together.
@@ -96,7 +122,10 @@ extension Slot {
                 counters.refusals.unknown &+= 1
                 continue
             }
-            guard let range = segment.source.history.range(of: sequence) else {
+            // The source may have begun anew, and counted other packets by the same numbers.
+            guard segment.mapping.epoch == segment.source.epoch,
+                let range = segment.source.history.range(of: sequence)
+            else {
                 counters.refusals.notInHistory &+= 1
                 continue
             }

@@ -137,7 +137,7 @@ package final class Slot {
         endReplay()
         current?.remove(self)
         timeline.begin(
-            layer, at: packet.sequenceNumber, timestamp: packet.timestamp,
+            layer, epoch: layer.epoch, at: packet.sequenceNumber, timestamp: packet.timestamp,
             pictures: packet.pictures.offsets(after: lastPictures),
             edge: edge.map { .init(sequence: $0.sequenceNumber, timestamp: $0.timestamp) }, now: now)
         self.format = format

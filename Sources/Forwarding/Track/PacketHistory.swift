@@ -140,7 +140,7 @@ package struct PacketHistory: ~Copyable {
 
     /// No more numbers than the index can hold, so that a jump of the source costs nothing.
     private func numbers(from first: Int64, through last: Int64) -> ClosedRange<Int64> {
-        max(first, last &- Int64(entries.count) &+ 1)...last
+        min(max(first, last &- Int64(entries.count) &+ 1), last)...last
     }
 
     // MARK: Padding
@@ -168,8 +168,11 @@ package struct PacketHistory: ~Copyable {
     package var isKeeping: Bool { kept != nil }
 
     /// Keeps what there is from `sequenceNumber` on, however old it gets, until it no longer fits.
+    ///
+    /// What is kept never spans more numbers than the index has places, so that walking through it is bounded.
     package mutating func keep(from sequenceNumber: Int64, upTo capacity: Int) {
-        guard let newest, range(of: sequenceNumber) != nil else { return }
+        guard let newest, range(of: sequenceNumber) != nil, !isBeyondIndex(newest, from: sequenceNumber)
+        else { return }
         keptCapacity = max(capacity, maximumCapacity)
         var position = Int64.max
         // What comes in another order than it was sent lies in another order, too.
@@ -202,15 +205,24 @@ package struct PacketHistory: ~Copyable {
         entry.sequenceNumber != .min && head - entry.position <= Int64(storage.count)
     }
 
+    /// Whether the index has no places for all numbers from `first` through `number`.
+    private func isBeyondIndex(_ number: Int64, from first: Int64) -> Bool {
+        number &- first >= Int64(entries.count)
+    }
+
     /// Lets the index grow rather than forget a packet that is young or to be kept.
     private mutating func makeEntry(for sequenceNumber: Int64, at now: MonotonicTime) {
         while true {
             let entry = entries[slot(of: sequenceNumber)]
-            guard entry.sequenceNumber != sequenceNumber, isIntact(entry) else { return }
-            let isKept = kept.map { entry.sequenceNumber >= $0.sequenceNumber } ?? false
-            guard isKept || entry.arrival > now - retention else { return }
+            let endsKeeping = kept.map { isBeyondIndex(sequenceNumber, from: $0.sequenceNumber) } ?? false
+            if !endsKeeping {
+                guard entry.sequenceNumber != sequenceNumber, isIntact(entry) else { return }
+                let isKept = kept.map { entry.sequenceNumber >= $0.sequenceNumber } ?? false
+                guard isKept || entry.arrival > now - retention else { return }
+                if entries.count >= maximumPackets, !isKept { return }
+            }
             guard entries.count < maximumPackets else {
-                if isKept { kept = nil }
+                kept = nil
                 return
             }
             let old = entries
@@ -253,7 +265,9 @@ package struct PacketHistory: ~Copyable {
     private mutating func overwritesYoungPacket(_ length: Int, at now: MonotonicTime) -> Bool {
         let limit = overwritten(by: length)
         guard limit > 0, let newest else { return false }
-        // Only ever moves forward, so that finding the oldest packet costs one step per packet stored.
+        // Only ever moves forward, so that finding the oldest packet costs one step per packet stored; numbers that a
+        // source leaves out cost nothing.
+        oldest = numbers(from: oldest, through: newest).lowerBound
         while oldest <= newest {
             let entry = entries[slot(of: oldest)]
             if entry.sequenceNumber == oldest, isIntact(entry) {

@@ -13,7 +13,7 @@ package final class TrackLayer {
     package let reader: PacketReader
     let plan: SourcePlan
     private(set) weak var track: Track?
-    /// Counts how often the source started anew.
+    /// Counts how often the source started anew; what was sent in an earlier one is never read out of this history.
     private(set) var epoch = 0
     /// Reception state; nil until the first packet, and on workers that the track is relayed to.
     package private(set) var stream: ReceiveStream?
@@ -117,12 +117,16 @@ package final class TrackLayer {
             !plan.supportsNACK ? .none : isVideo ? .packetsAndKeyFrames : .packets
         stream = ReceiveStream(ssrc: ssrc, clockRate: plan.clockRate, repair: repair)
         hasSenderReport = false
-        epoch &+= 1
-        startAnew()
+        beginEpoch(at: now)
+    }
+
+    private func beginEpoch(at now: MonotonicTime) {
+        startAnew(in: epoch &+ 1)
         if !awaiting.isEmpty { demandKeyFrame(.beginning, at: now) }
     }
 
-    private func startAnew() {
+    private func startAnew(in epoch: Int) {
+        self.epoch = epoch
         history.removeAll()
         waiting.removeAll(keepingCapacity: true)
         cache.reset()
@@ -229,6 +233,9 @@ package final class TrackLayer {
         case .new(let index), .repaired(let index): packet.sequenceNumber = index
         case .duplicate, .tooOld, nil: return nil
         }
+        // Numbers that leap would leap for viewers, too, whose roll-over counters do not follow just anywhere.
+        let step = packet.sequenceNumber &- (history.newest ?? packet.sequenceNumber)
+        if step > Int64(SequenceWindow.maximumDropout) { beginEpoch(at: now) }
         packet.captured =
             captured ?? clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
         if stream?.takeKeyFrameDemand() == true { demandKeyFrame(.loss, at: now) }
@@ -247,10 +254,7 @@ package final class TrackLayer {
     /// Takes a packet in that another worker received and checked.
     func receiveRelayed(_ relayed: RelayedPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) -> MediaPacket?
     {
-        if relayed.epoch != epoch {
-            epoch = relayed.epoch
-            startAnew()
-        }
+        if relayed.epoch != epoch { startAnew(in: relayed.epoch) }
         guard let header = try? RTPHeader(parsing: bytes),
             var packet = try? reader.read(bytes, header, structure: structure)
         else { return nil }
@@ -412,7 +416,7 @@ package final class TrackLayer {
             slot.round = round
             hints.prefetch(after: index)
             companion?.hints.prefetchSlot(after: index)
-            slot.send(leaving.span, from: storage.span, at: now, into: &sink)
+            slot.send(leaving.span, of: epoch, from: storage.span, at: now, into: &sink)
             sent += leaving.count
             if hasCompany { sent += sendCompany(of: slot, round: round, at: now, into: &sink) }
         }
@@ -436,7 +440,8 @@ package final class TrackLayer {
             index += 1
             guard other.round != round, let layer = other.current, !layer.leaving.isEmpty else { continue }
             other.round = round
-            other.send(layer.leaving.span, from: layer.history.storage.span, at: now, into: &sink)
+            other.send(
+                layer.leaving.span, of: layer.epoch, from: layer.history.storage.span, at: now, into: &sink)
             sent += layer.leaving.count
         }
         return sent
