@@ -22,9 +22,9 @@ import COpenSSL
         }
 
         func accepts(_ certificate: OpaquePointer?) -> Bool {
-            isRefused = !expected.contains { fingerprint in
-                certificate.map { fingerprint.matches($0) } ?? false
-            }
+            isRefused = true
+            guard let certificate, CertificateKey.isAffordable(certificate) else { return false }
+            isRefused = !expected.contains { $0.matches(certificate) }
             return !isRefused
         }
     }

@@ -10,30 +10,44 @@ struct HandshakeQueue {
     static let perTurn = 16
     /// Beyond this records get lost; DTLS sends them again.
     static let limit = 4_096
+    /// Of one session: two of a client's flights, with certificates cut in pieces. Whoever sends more fills no place
+    /// that others need.
+    static let limitForEach = 16
 
     struct Record {
+        let session: SessionID
         let bytes: [UInt8]
         let source: TransportAddress
     }
 
     private var records: [Record] = []
     private var first = 0
+    /// How many of each session's wait; none that has none.
+    private var counts: [SessionID: Int] = [:]
 
     var isEmpty: Bool { first == records.count }
 
     /// - Returns: false if there is no room.
-    mutating func append(_ datagram: Span<UInt8>, from source: TransportAddress) -> Bool {
-        guard records.count - first < Self.limit else { return false }
+    mutating func append(
+        _ datagram: Span<UInt8>, of session: SessionID, from source: TransportAddress
+    ) -> Bool {
+        guard records.count - first < Self.limit, counts[session, default: 0] < Self.limitForEach else {
+            return false
+        }
+        counts[session, default: 0] += 1
         var bytes: [UInt8] = []
         bytes.reserveCapacity(datagram.count)
         for index in 0..<datagram.count { bytes.append(datagram[index]) }
-        records.append(Record(bytes: bytes, source: source))
+        records.append(Record(session: session, bytes: bytes, source: source))
         return true
     }
 
     /// The one that has waited longest.
     mutating func next() -> Record? {
         guard !isEmpty else { return nil }
+        let session = records[first].session
+        let count = counts[session, default: 1] - 1
+        counts[session] = count > 0 ? count : nil
         defer {
             first += 1
             if first == records.count {

@@ -65,10 +65,10 @@ package struct SDPFingerprint: SDPValue, Hashable {
         return "\(algorithm) \(pairs.joined(separator: ":"))"
     }
 
-    /// Digest length in bytes; nil for an algorithm we do not know.
+    /// Digest length in bytes; nil for an algorithm that we do not know, or that does not pin a key any more.
+    /// - Source: RFC 8122 §5 wants SHA-256 supported; two certificates with one SHA-1 can be made.
     package static func length(of algorithm: String) -> Int? {
         switch algorithm {
-        case "sha-1": 20
         case "sha-256": 32
         case "sha-384": 48
         case "sha-512": 64

@@ -1,4 +1,5 @@
 import Base
+import TestSupport
 import Testing
 
 @testable import Crypto
@@ -33,6 +34,18 @@ import Testing
             return
         }
         #expect(reason.contains("did not return a certificate"))
+    }
+
+    /// A signature by a longer key would be checked while others' media wait.
+    @Test(arguments: [
+        ("ec-256", true), ("rsa-2048", true), ("rsa-4096", true), ("rsa-8192", false), ("ed25519", false),
+    ]) func `have keys that cost little to check`(name: String, isTaken: Bool) throws {
+        #expect(CertificateKey.isAffordable(try Fixtures.bytes("Certificates/\(name).der")) == isTaken)
+    }
+
+    @Test(arguments: [("sha-1", 20), ("sha-224", 28), ("md5", 16)])
+    func `are pinned by no digest that is weaker than SHA-256`(name: String, length: Int) {
+        #expect(CertificateFingerprint(algorithm: name, bytes: Array(repeating: 1, count: length)) == nil)
     }
 
     @Test func `have fingerprints of the right length`() {

@@ -173,7 +173,7 @@ private func parsed<Value: SDPValue>(_ text: String, as type: Value.Type = Value
         expectRefusal(MediaStreamIdentifier.self, ["", "a b c"])
         expectRefusal(
             SDPFingerprint.self,
-            ["", "sha-256", "sha-1 00:11", "md5 0:1", "md5 +1:22", "md5 00 11", "md5 00:"])
+            ["", "sha-256", "sha-256 00:11", "md5 0:1", "md5 +1:22", "md5 00 11", "md5 00:"])
         expectRefusal(SDPFingerprint.self, ["x " + Array(repeating: "00", count: 65).joined(separator: ":")])
         expectRefusal(SetupRole.self, ["", "Active", "passive "])
         expectRefusal(MediaGroup.self, ["", "  "])
