@@ -75,6 +75,10 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
         low = words[1]
     }
 
+    /// The first eight digits: tells sessions apart in a log, and is of no use to whoever reads it, because the whole name
+    /// is what lets its client change or end a session.
+    package var label: String { String(description.prefix(8)) }
+
     package var description: String {
         [high, low].map { word in
             let digits = String(word, radix: 16)

@@ -10,45 +10,31 @@ import Wire
 extension Node {
     /// Makes a session of an offer and answers it.
     ///
-    /// The worker learns of the session before the client has the answer, so the first check finds it.
+    /// Whether there is a place, a stream and a permission is looked at before the offer is read, and again once that
+    /// has been done elsewhere. The worker learns of the session before the client has the answer, so the first check
+    /// finds it.
     package func createSession(_ request: SessionRequest) async throws(SessionRefusal) -> CreatedSession {
         var request = request
-        guard !isStopping, sessions.count < configuration.sessionLimit else { throw .overloaded }
-        if request.purpose == .stage, !request.isAudience { try checkRoom(for: request) }
-        let offer = try Self.read(request.offer, for: request)
+        try checkPlace(for: request)
+        var host = request.isWatching ? try await admit(&request) : nil
+        try checkSource(of: request)
         let worker = leastLoadedWorker
-        let id = SessionID(using: &random)
         let credentials = ICECredentials(worker: worker, using: &random)
-        let plan: SessionPlan
-        let answer: SessionDescription
-        do throws(SessionOffer.Refusal) {
-            (plan, answer) = try configuration.negotiator.answer(
-                to: offer, as: transport(of: worker, credentials: credentials), using: &random)
-        } catch {
-            throw SessionRefusal(error)
-        }
-        guard request.purpose != .feed || plan.feedPairs.count == 2 else {
-            throw .unsupportedOffer(
-                "The feed takes two audio and two video m-lines that receive, each with a codec of ours.")
-        }
-        let host = request.purpose == .feed ? nil : try await admit(&request)
-        // Something may have happened while the stage was asked.
-        guard !isStopping, sessions.count < configuration.sessionLimit else { throw .overloaded }
-        let isLive = streams[request.stream]?.isLive ?? false
-        if request.purpose == .play, !isLive, request.patience == nil { throw .noPublisher }
-        let opening = SessionOpening(
-            id: id, plan: plan, localCredentials: credentials,
-            publishes: request.isSource ? request.stream : nil,
-            follows: request.isWatching && request.feed == nil ? request.stream : nil,
-            isFeed: request.purpose == .feed,
-            stage: request.isOnStage ? request.stream : nil, participant: request.participant,
-            order: nextOrder, requested: request.received)
-        guard workers[worker].post(.open(opening)) else { throw .overloaded }
+        let (plan, answer) = try await read(request, as: transport(of: worker, credentials: credentials))
+        if !request.isWatching { host = try await admit(&request) }
+        // Something may have happened meanwhile; nothing is waited for from here on until the session is there.
+        try checkPlace(for: request)
+        try checkSource(of: request)
+        let id = SessionID(using: &random)
+        guard workers[worker].post(.open(opening(id, request, plan, credentials))) else { throw .overloaded }
         nextOrder += 1
 
+        let isLive = streams[request.stream]?.isLive ?? false
         sessions[id] = SessionRecord(
             id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
             waitsUntil: isLive ? nil : request.patience.map { MonotonicClock.now() + $0 })
+        load[worker, default: 0] += 1
+        let crowded = halfOpen.add(id, of: request.clientAddress)
         enlist(id, request)
         if let host { hosts[request.stream] = hosts[request.stream] ?? host }
         try takePlace(id, request, plan)
@@ -58,12 +44,67 @@ extension Node {
                 setProgramme(programme, of: request.stream)
             }
         }
-        log.info(
-            "session.created",
-            ["session": id, "purpose": request.purpose.rawValue, "stream": request.stream, "worker": worker])
+        if sessionLines.admit(at: MonotonicClock.now()) {
+            log.info(
+                "session.created",
+                [
+                    "session": id.label, "purpose": request.purpose.rawValue, "stream": request.stream,
+                    "worker": worker,
+                ])
+        }
+        if let crowded { _ = await endSession(crowded, because: "no check came") }
         if let host { try await confirm(id, request, with: host) }
-        return CreatedSession(id: id, answer: answer.text, entityTag: credentials.ufrag)
+        return CreatedSession(id: id, answer: answer, entityTag: credentials.ufrag)
     }
+
+    private func opening(
+        _ id: SessionID, _ request: SessionRequest, _ plan: SessionPlan, _ credentials: ICECredentials
+    ) -> SessionOpening {
+        SessionOpening(
+            id: id, plan: plan, localCredentials: credentials,
+            publishes: request.isSource ? request.stream : nil,
+            follows: request.isWatching && request.feed == nil ? request.stream : nil,
+            isFeed: request.purpose == .feed,
+            stage: request.isOnStage ? request.stream : nil, participant: request.participant,
+            order: nextOrder, requested: request.received)
+    }
+
+    /// Whether there is a place: not all are for everybody, so that strangers cannot keep those out who have a part.
+    private func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
+        let kept = configuration.sessionLimit / 10
+        var places = configuration.sessionLimit
+        if request.isWatching { places -= kept }
+        if request.sender == nil { places -= kept }
+        guard !isStopping, sessions.count < places else { throw .overloaded }
+        if request.purpose == .stage, !request.isAudience { try checkRoom(for: request) }
+    }
+
+    private func checkSource(of request: SessionRequest) throws(SessionRefusal) {
+        guard request.purpose == .play, request.patience == nil else { return }
+        guard streams[request.stream]?.isLive == true else { throw .noPublisher }
+    }
+
+    /// Has an offer read and answered, elsewhere.
+    private func read(
+        _ request: SessionRequest, as transport: LocalTransport
+    ) async throws(SessionRefusal) -> (plan: SessionPlan, answer: String) {
+        // Those who are known need not wait behind as many as strangers may.
+        guard offersUnderWay < (request.sender == nil ? Self.offerLimit : 2 * Self.offerLimit) else {
+            throw .overloaded
+        }
+        offersUnderWay += 1
+        defer { offersUnderWay -= 1 }
+        let (plan, answer) = try await offerDesk.answer(
+            request.offer, for: request.offerPurpose, as: transport)
+        guard request.purpose != .feed || plan.feedPairs.count == 2 else {
+            throw .unsupportedOffer(
+                "The feed takes two audio and two video m-lines that receive, each with a codec of ours.")
+        }
+        return (plan, answer)
+    }
+
+    /// Offers of strangers that wait to be read; some are read in a millisecond, most in a fifth of that.
+    private static let offerLimit = 256
 
     private func enlist(_ id: SessionID, _ request: SessionRequest) {
         guard request.purpose != .feed else { return }
@@ -108,9 +149,11 @@ extension Node {
     }
 
     /// Asks the stage, which also knows who the host is.
-    private func admit(_ request: inout SessionRequest) async throws(SessionRefusal) -> StreamHost {
+    /// - Returns: nil for a session of the feed, which belongs to no stream.
+    private func admit(_ request: inout SessionRequest) async throws(SessionRefusal) -> StreamHost? {
+        guard request.purpose != .feed else { return nil }
         do throws(StageRefusal) {
-            let host = try await host(of: request.stream)
+            let host = try await host(of: request.stream, isStranger: request.sender == nil)
             if request.isWatching {
                 if await host.committed == nil, !configuration.createsStreamsOnPublish {
                     throw .unknownStream
@@ -125,23 +168,6 @@ extension Node {
             return host
         } catch {
             throw .stage(error)
-        }
-    }
-
-    private static func read(
-        _ text: String, for request: SessionRequest
-    ) throws(SessionRefusal) -> SessionOffer {
-        let description: SessionDescription
-        do throws(WireError) {
-            description = try SessionDescription(parsing: text)
-        } catch {
-            throw .malformedOffer(SessionOffer.Refusal.malformed(error).description)
-        }
-        do throws(SessionOffer.Refusal) {
-            return try SessionOffer(
-                description, for: request.isAudience ? .audience : request.purpose.ofOffers)
-        } catch {
-            throw SessionRefusal(error)
         }
     }
 
@@ -211,17 +237,6 @@ extension Node {
     }
 }
 
-extension SessionRequest.Purpose {
-    fileprivate var ofOffers: SessionOffer.Purpose {
-        switch self {
-        case .publish: .publish
-        case .play: .play
-        case .stage: .stage
-        case .feed: .feed
-        }
-    }
-}
-
 extension SessionPlan {
     /// The m-lines of each place in the feed; empty unless there are two of each kind.
     fileprivate var feedPairs: [(audio: String, video: String)] {
@@ -229,15 +244,5 @@ extension SessionPlan {
         let video = slots.filter { $0.kind == .video }.map(\.mid)
         guard audio.count == 2, video.count == 2 else { return [] }
         return zip(audio, video).map { ($0, $1) }
-    }
-}
-
-extension SessionRefusal {
-    init(_ refusal: SessionOffer.Refusal) {
-        switch refusal.kind {
-        case .malformed: self = .malformedOffer(refusal.description)
-        case .unsupported: self = .unsupportedOffer(refusal.description)
-        case .notAcceptable: self = .notAcceptable(refusal.description)
-        }
     }
 }

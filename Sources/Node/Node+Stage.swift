@@ -40,9 +40,17 @@ extension Node {
     }
 
     /// The place of a stream, whether anybody made it or not.
-    package func host(of id: StreamID) async throws(StageRefusal) -> StreamHost {
+    ///
+    /// - Parameter isStranger: whether whoever asks has no token. Strangers may ask for any name, and each is looked up;
+    ///   few of them at once, because commits wait in the same queue.
+    package func host(
+        of id: StreamID, isStranger: Bool = false
+    ) async throws(StageRefusal) -> StreamHost {
         if let host = hosts[id], await !host.isClosed { return host }
-        guard !isStopping, hosts.count < Self.hostLimit else { throw .overloaded }
+        let limit = isStranger ? Self.strangersLookups : Self.lookupLimit
+        guard !isStopping, hosts.count < Self.hostLimit, lookups[id] != nil || lookups.count < limit else {
+            throw .overloaded
+        }
         let lookup =
             lookups[id]
             ?? Task { [store, hostEnvironment] in
@@ -188,7 +196,7 @@ extension Node {
         _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime?,
         _ end: any SyncFollower
     ) async throws(StageRefusal) -> @Sendable () async -> Void {
-        let host = try await host(of: stream)
+        let host = try await host(of: stream, isStranger: sender == nil)
         if await host.committed == nil, !configuration.createsStreamsOnPublish { throw .unknownStream }
         let number = try await host.follow(as: sender, since: since, until: expiry, end)
         return { await host.unfollow(number) }
@@ -206,6 +214,9 @@ extension Node {
 
     /// Streams in memory, made or waited for.
     private static let hostLimit = 50_000
+    /// Names that are looked up in the store at once, and those of them that strangers may ask for.
+    private static let lookupLimit = 256
+    private static let strangersLookups = 16
     /// In seconds: for how long a repeated request is known.
     private static let answerLifetime = 86_400
 }

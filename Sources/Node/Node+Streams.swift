@@ -10,21 +10,23 @@ extension Node {
 
     func take(_ event: WorkerEvent) async {
         switch event {
+        case .checked(let id): halfOpen.remove(id)
         case .connected(let id, let profile):
             guard let record = sessions[id] else { return }
-            log.info("session.connected", ["session": id, "stream": record.stream, "srtp": "\(profile)"])
+            log.info(
+                "session.connected", ["session": id.label, "stream": record.stream, "srtp": "\(profile)"])
             if record.purpose == .stage { await replaceEarlierSessions(than: record) }
             if record.purpose == .feed { return connectFeed(id) }
             await hosts[record.stream]?.connect(record.request.sender, by: .session(id))
         case .mediaStarted(let id):
             guard let record = sessions[id], record.request.isSource else { return }
             streams[record.stream, default: StreamRecord()].setSource(id)
-            log.info("stream.source", ["stream": record.stream, "session": id])
+            log.info("stream.source", ["stream": record.stream, "session": id.label])
             for viewer in streams[record.stream]?.audience ?? [] { sessions[viewer]?.waitsUntil = nil }
             announceProgramme(of: record.stream)
             await hosts[record.stream]?.setSource(record.source)
             await advancePreviews()
-            await advanceRecordings()
+            recordingNews.continuation.yield()
         case .closed(let id, let reason):
             await forget(id, because: "\(reason)")
         case .controlOpened(let id) where sessions[id]?.purpose == .feed: tellFeedState(to: id)
@@ -46,10 +48,14 @@ extension Node {
         leaveFeed(id)
         guard let record = sessions.removeValue(forKey: id) else { return }
         if record.request.isOnStage { leaveRoom(record) }
-        log.info("session.closed", ["session": id, "stream": record.stream, "reason": reason])
-        if streams[record.stream]?.remove(id, of: record.request.participant, at: MonotonicClock.now())
-            == true
-        {
+        load[record.worker, default: 0] -= 1
+        halfOpen.remove(id)
+        let now = MonotonicClock.now()
+        if sessionLines.admit(at: now) {
+            log.info(
+                "session.closed", ["session": id.label, "stream": record.stream, "reason": reason])
+        }
+        if streams[record.stream]?.remove(id, of: record.request.participant, at: now) == true {
             log.info("stream.source-gone", ["stream": record.stream, "reason": reason])
             announceProgramme(of: record.stream)
         }
@@ -122,6 +128,10 @@ extension Node {
             hosts[id] = nil
         }
         forgetOldStreams()
+        let omitted = sessionLines.takeOmitted()
+        let dropped = backlog.takeDropped()
+        if dropped > 0 { log.warning("events.dropped", ["events": dropped]) }
+        if omitted > 0 { log.info("session.lines-omitted", ["lines": omitted]) }
         await advancePreviews()
         await advancePausePictures()
         await advanceRecordings()

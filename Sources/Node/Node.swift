@@ -28,7 +28,17 @@ package actor Node {
     package nonisolated let taps = TapNumbers()
     private let fingerprint: SDPFingerprint
     private let events: AsyncStream<WorkerEvent>
+    let backlog = EventBacklog()
+    /// Says that streams may have to be recorded: what comes of that waits for a disk, and workers' events must not.
+    let recordingNews = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     var sessions: [SessionID: SessionRecord] = [:]
+    /// How many of them each worker has.
+    var load: [Int: Int] = [:]
+    var halfOpen = HalfOpenSessions()
+    let offerDesk: OfferDesk
+    var offersUnderWay = 0
+    /// Of lines about sessions that were made or have ended.
+    var sessionLines = LineRate()
     var streams: [StreamID: StreamRecord] = [:]
     /// Stages that have sessions.
     var rooms: [StreamID: StageRoom] = [:]
@@ -77,6 +87,7 @@ package actor Node {
     private var conducting: Task<Void, Never>?
     private var composing: Task<Void, Never>?
     private var pausing: Task<Void, Never>?
+    private var recording: Task<Void, Never>?
     var launching: Task<Void, Never>?
 
     /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
@@ -91,6 +102,7 @@ package actor Node {
     ) throws {
         self.configuration = configuration
         self.store = store
+        offerDesk = OfferDesk(negotiator: configuration.negotiator)
         let (effects, performing) = AsyncStream.makeStream(of: (StageEffect, StreamID).self)
         self.effects = effects
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? =
@@ -118,7 +130,7 @@ package actor Node {
                 started.append(
                     try WorkerHandle(
                         index: index, configuration: configuration, identity: identity, exchange: exchange,
-                        events: continuation))
+                        events: continuation, backlog: backlog))
             }
             entrance = try configuration.tcp.map {
                 try TCPEntrance(at: $0, of: started, configuration: configuration)
@@ -160,8 +172,14 @@ package actor Node {
     /// Begins to act on what the workers tell.
     package func start() async {
         guard listener == nil, !isStopping else { return }
-        listener = Task { [events, weak self] in
-            for await event in events { await self?.take(event) }
+        listener = Task { [events, backlog, weak self] in
+            for await event in events {
+                backlog.take()
+                await self?.take(event)
+            }
+        }
+        recording = Task { [stream = recordingNews.stream, weak self] in
+            for await _ in stream { await self?.advanceRecordings() }
         }
         performer = Task { [effects, weak self] in
             for await (effect, stream) in effects { await self?.perform(effect, in: stream) }
@@ -203,6 +221,7 @@ package actor Node {
         conducting?.cancel()
         composing?.cancel()
         pausing?.cancel()
+        recording?.cancel()
         // While there are packets to complete files with.
         await recordings?.stop()
         listener?.cancel()
@@ -228,9 +247,7 @@ package actor Node {
 
     /// The worker with the fewest sessions.
     var leastLoadedWorker: Int {
-        var counts = Array(repeating: 0, count: workers.count)
-        for record in sessions.values { counts[record.worker] += 1 }
-        return counts.indices.min { counts[$0] < counts[$1] } ?? 0
+        workers.indices.min { load[$0, default: 0] < load[$1, default: 0] } ?? 0
     }
 }
 

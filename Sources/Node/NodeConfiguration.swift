@@ -22,7 +22,7 @@ package struct NodeConfiguration: Sendable {
     package var srtpEngine = SRTPEngine.openSSL
     /// What counts how much in the feed's order.
     package var feedWeights = FeedWeights()
-    /// More sessions than this are refused.
+    /// More sessions than this are refused; a tenth is kept for holders of a token, and a tenth for those who publish.
     package var sessionLimit = 20_000
     /// How long a silent peer is kept (RFC 7675 §5.1).
     package var consentTimeout = Duration.seconds(15)

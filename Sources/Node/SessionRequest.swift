@@ -29,6 +29,8 @@ package struct SessionRequest: Sendable {
     package let patience: Duration?
     /// When the request was there, for join times; nil to count from now.
     package let received: MonotonicTime?
+    /// Where the request came from, as far as the entrance knows; nil where it does not.
+    package let clientAddress: IPAddress?
 
     /// Whether it gets the programme and sends nothing: what the token says counts, not the offer.
     package var isWatching: Bool { purpose == .play || purpose == .feed || isAudience }
@@ -44,8 +46,9 @@ package struct SessionRequest: Sendable {
 
     package init(
         purpose: Purpose, stream: StreamID, sender: Stage.Sender?, offer: String, patience: Duration? = nil,
-        received: MonotonicTime? = nil
+        received: MonotonicTime? = nil, clientAddress: IPAddress? = nil
     ) {
+        self.clientAddress = clientAddress
         self.received = received
         feed = nil
         isHost = sender?.authority == .host || sender?.authority == .admin
@@ -57,7 +60,10 @@ package struct SessionRequest: Sendable {
     }
 
     /// Somebody who wants to watch the feed.
-    package init(feed: FeedWish, offer: String, received: MonotonicTime? = nil) {
+    package init(
+        feed: FeedWish, offer: String, received: MonotonicTime? = nil, clientAddress: IPAddress? = nil
+    ) {
+        self.clientAddress = clientAddress
         self.feed = feed
         purpose = .feed
         stream = .feed
@@ -91,7 +97,7 @@ package enum SessionRefusal: Error, Equatable, Sendable {
     case notAcceptable(String)
     /// Nobody publishes, and the viewer did not want to wait.
     case noPublisher
-    /// As many sessions as configured are there already, or the server is about to stop.
+    /// As many sessions as configured are there already, or too many requests wait, or the server is about to stop.
     case overloaded
     case unknownSession
     /// The stream's rules or its store stand against it.

@@ -63,7 +63,7 @@ struct WorkerHost: DatagramHandler, ~Copyable {
     }
 
     private mutating func tell(at now: MonotonicTime) {
-        for event in worker.takeEvents() { report.events.yield(event) }
+        for event in worker.takeEvents() where report.backlog.admit(event) { report.events.yield(event) }
         guard now >= nextReport else {
             isReportStale = true
             return
@@ -78,11 +78,14 @@ struct WorkerHost: DatagramHandler, ~Copyable {
 /// What a worker's thread leaves for control to read.
 final class WorkerReport: Sendable {
     let events: AsyncStream<WorkerEvent>.Continuation
+    /// Of all workers.
+    let backlog: EventBacklog
     /// At most a second old.
     let counters = Mutex(WorkerCounters())
 
-    init(events: AsyncStream<WorkerEvent>.Continuation) {
+    init(events: AsyncStream<WorkerEvent>.Continuation, backlog: EventBacklog = EventBacklog()) {
         self.events = events
+        self.backlog = backlog
     }
 }
 
@@ -97,11 +100,11 @@ struct WorkerHandle: Sendable {
     /// - Throws: `NetError` or `CryptoError`, in words for an operator.
     init(
         index: Int, configuration: NodeConfiguration, identity: DTLSIdentity, exchange: RelayExchange?,
-        events: AsyncStream<WorkerEvent>.Continuation
+        events: AsyncStream<WorkerEvent>.Continuation, backlog: EventBacklog
     ) throws {
         // Fails here, where somebody hears of it, and not on the thread.
         _ = try DTLSContext(identity: identity)
-        let report = WorkerReport(events: events)
+        let report = WorkerReport(events: events, backlog: backlog)
         let engine = configuration.srtpEngine
         var ice = ICELiteAgent.Configuration()
         ice.consentTimeout = configuration.consentTimeout

@@ -34,13 +34,15 @@ private func withNode(
     }
 
     private func request(
-        _ purpose: SessionRequest.Purpose, patience: Duration? = nil, offer: String? = nil
+        _ purpose: SessionRequest.Purpose, patience: Duration? = nil, offer: String? = nil,
+        isAnonymous: Bool = false, from address: IPAddress? = nil
     ) throws -> SessionRequest {
         let name = purpose == .publish ? "chrome-publish" : "chrome-play"
         return SessionRequest(
             purpose: purpose, stream: show,
-            sender: ParticipantID("ann").map { Stage.Sender(id: $0, authority: .host) },
-            offer: try offer ?? Fixtures.text("Offers/\(name).sdp"), patience: patience)
+            sender: isAnonymous ? nil : ParticipantID("ann").map { Stage.Sender(id: $0, authority: .host) },
+            offer: try offer ?? Fixtures.text("Offers/\(name).sdp"), patience: patience,
+            clientAddress: address)
     }
 
     @Test func `are answered with an address and an entity tag`() async throws {
@@ -119,6 +121,64 @@ private func withNode(
             _ = try await node.createSession(request(.publish))
             await #expect(throws: SessionRefusal.overloaded) {
                 _ = try await node.createSession(request(.publish))
+            }
+        }
+    }
+
+    @Test func `of strangers leave places to holders of a token, and to those who publish`() async throws {
+        try await withNode({ $0.sessionLimit = 10 }) { node in
+            for _ in 0..<8 {
+                _ = try await node.createSession(
+                    request(.play, patience: .seconds(9), isAnonymous: true))
+            }
+            await #expect(throws: SessionRefusal.overloaded) {
+                _ = try await node.createSession(
+                    request(.play, patience: .seconds(9), isAnonymous: true))
+            }
+            _ = try await node.createSession(request(.play, patience: .seconds(9)))
+            await #expect(throws: SessionRefusal.overloaded) {
+                _ = try await node.createSession(request(.play, patience: .seconds(9)))
+            }
+            _ = try await node.createSession(request(.publish))
+            await #expect(throws: SessionRefusal.overloaded) {
+                _ = try await node.createSession(request(.publish))
+            }
+        }
+    }
+
+    /// The one that has waited longest goes first: who is there sends a check within a moment.
+    @Test func `of one address that nobody uses make room for each other`() async throws {
+        try await withNode { node in
+            let (own, other) = (IPAddress(ipv4: 0xC633_6401), IPAddress(ipv4: 0xC633_6402))
+            func ask(from address: IPAddress) async throws -> SessionID {
+                try await node.createSession(
+                    request(.play, patience: .seconds(9), isAnonymous: true, from: address)
+                ).id
+            }
+            let elsewhere = try await ask(from: other)
+            let used = try await ask(from: own)
+            await node.take(.checked(used))
+            var unused: [SessionID] = []
+            for _ in 0..<(HalfOpenSessions.limitForEach + 2) { unused.append(try await ask(from: own)) }
+            #expect(await node.session(elsewhere) != nil)
+            #expect(await node.session(used) != nil)
+            for (place, id) in unused.enumerated() {
+                #expect(await (node.session(id) != nil) == (place >= 2))
+            }
+        }
+    }
+
+    /// It takes long to read offers that are written for that.
+    @Test func `that nothing would come of are refused before their offer is read`() async throws {
+        try await withNode { node in
+            await #expect(throws: SessionRefusal.noPublisher) {
+                _ = try await node.createSession(request(.play, offer: "hello"))
+            }
+        }
+        try await withNode({ $0.createsStreamsOnPublish = false }) { node in
+            await #expect(throws: SessionRefusal.stage(.unknownStream)) {
+                _ = try await node.createSession(
+                    request(.play, patience: .seconds(9), offer: "hello", isAnonymous: true))
             }
         }
     }

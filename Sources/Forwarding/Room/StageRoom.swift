@@ -126,7 +126,7 @@ package struct StageRoom: Sendable {
         case .voice(let session, let level): ranking.note(level, of: session)
         case .controlOpened(let session):
             if members[session] != nil { return [.announce(session)] }
-        case .connected, .mediaStarted, .closed, .controlMessage, .passed, .begun, .injected,
+        case .checked, .connected, .mediaStarted, .closed, .controlMessage, .passed, .begun, .injected,
             .keyFrameWanted:
             break
         }

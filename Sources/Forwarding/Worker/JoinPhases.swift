@@ -60,10 +60,12 @@ struct JoinProgress {
         self.recorder = recorder
     }
 
-    mutating func checked(at now: MonotonicTime) {
-        guard !isChecked else { return }
+    /// - Returns: whether it is the first check.
+    mutating func checked(at now: MonotonicTime) -> Bool {
+        guard !isChecked else { return false }
         isChecked = true
         note(.checked, now)
+        return true
     }
 
     func connected(at now: MonotonicTime) {

@@ -105,7 +105,9 @@ package final class Worker {
             counters.handshakes &+= 1
             // Nothing of a session overtakes: it is connected once all that it waited for is done.
             if session.connection.state == .connecting {
-                if !joining.append(datagram.span, from: source) { counters.handshakesDropped &+= 1 }
+                if !joining.append(datagram.span, of: session.id, from: source) {
+                    counters.handshakesDropped &+= 1
+                }
                 return
             }
             session.connection.receiveHandshake(datagram.span, from: source, at: now, into: &sink)
@@ -206,7 +208,7 @@ package final class Worker {
         for event in session.connection.takeEvents() {
             switch event {
             case .admitted(let address):
-                session.progress.checked(at: now)
+                if session.progress.checked(at: now) { events.append(.checked(session.id)) }
                 admit(address, to: session)
             case .dismissed(let address): dismiss(address, from: session)
             case .retired(let ufrag): byUfrag[ufrag] = nil

@@ -81,6 +81,8 @@ package struct SessionOpening: Sendable {
 
 /// What a worker tells control.
 package enum WorkerEvent: Equatable, Sendable {
+    /// The first valid check came: there is somebody who uses the session.
+    case checked(SessionID)
     /// ICE and DTLS are done.
     case connected(SessionID, SRTPProfile)
     /// The first media packet of a publisher came.

@@ -28,10 +28,13 @@ extension GatewayHandler {
         let created: CreatedSession
         do throws(SessionRefusal) {
             created = try await service.createSession(
-                wish.map { SessionRequest(feed: $0, offer: offer, received: start) }
+                wish.map {
+                    SessionRequest(
+                        feed: $0, offer: offer, received: start, clientAddress: request.remoteAddress.ip)
+                }
                     ?? SessionRequest(
                         purpose: purpose, stream: stream, sender: token?.sender(in: stream), offer: offer,
-                        patience: patience, received: start))
+                        patience: patience, received: start, clientAddress: request.remoteAddress.ip))
         } catch {
             throw Problem(error)
         }

@@ -44,7 +44,7 @@ struct ComposedProgramme {
             settings: settings,
             speakers: speakers.map { speaker in
                 var person = CompositionSpeaker(
-                    id: "\(speaker.id.session)/\(speaker.id.screen ?? "")", name: name(speaker))
+                    id: "\(speaker.id.session.label)/\(speaker.id.screen ?? "")", name: name(speaker))
                 person.video = speaker.video.flatMap { feeds[$0.key]?.input.number }
                 person.audio = speaker.audio.flatMap { feeds[$0.key]?.input.number }
                 person.hasPicture = speaker.hasPicture && person.video != nil

@@ -190,7 +190,7 @@ extension Node {
         guard let record = sessions[id] else { return }
         if let command = effect.command(to: id, requested: requested) {
             guard !workers[record.worker].post(command) else { return }
-            return log.error("worker.full", ["worker": record.worker, "session": id])
+            return log.error("worker.full", ["worker": record.worker, "session": id.label])
         }
         switch effect {
         case .attach, .promote, .release: break

@@ -14,7 +14,7 @@ package struct ICELiteAgent: Sendable {
         /// sends for nothing; three checks of Firefox, which checks every 4 to 6 s and only once.
         package var consentTimeout: Duration = .seconds(15)
         /// How long a session waits for its first valid check.
-        package var connectTimeout: Duration = .seconds(30)
+        package var connectTimeout: Duration = .seconds(10)
 
         package init() {}
     }

@@ -65,15 +65,18 @@ struct NegotiatedLine {
             allowsMixedExtensions: isMixed)
     }
 
+    /// Payload types of a layer that are looked at: there are no more in RTP.
+    private static let maximumLayerFormats = 128
+
     /// The layers that some accepted format may carry, with their `pt=` cut down to accepted formats.
     private static func layers(of offered: OfferedMedia, _ formats: [OfferedFormat]) -> [StreamRestriction] {
-        offered.layers.compactMap { layer in
+        let known = Set(formats.map { String($0.format.payloadType) })
+        return offered.layers.compactMap { layer in
             var layer = layer
             layer.direction = .recv
             guard let index = layer.parameters.firstIndex(where: { $0.name == "pt" }) else { return layer }
             let accepted = (layer.parameters[index].value ?? "").utf8.split(separator: UInt8(ascii: ","))
-                .map { String(Substring($0)) }
-                .filter { item in formats.contains { String($0.format.payloadType) == item } }
+                .prefix(Self.maximumLayerFormats).map { String(Substring($0)) }.filter(known.contains)
             guard !accepted.isEmpty else { return nil }
             layer.parameters[index].value = accepted.joined(separator: ",")
             return layer

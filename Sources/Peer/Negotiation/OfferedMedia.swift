@@ -14,7 +14,7 @@ package struct OfferedMedia: Sendable {
     package let isBundled: Bool
     /// The formats we forward, in the client's order.
     package let formats: [OfferedFormat]
-    /// Those of the session included.
+    /// Those of the session included, which come first.
     package let extensions: [ExtensionMap]
     /// Simulcast layers that the client can send, in its order of preference.
     package let layers: [StreamRestriction]
@@ -59,7 +59,7 @@ package struct OfferedMedia: Sendable {
         guard description.isRTCPMultiplexed else { throw .noRTCPMultiplexing(mid) }
         do throws(WireError) {
             formats = try OfferedFormat.formats(of: description)
-            extensions = try defaults.extensions + description.extensionMaps()
+            extensions = try defaults.extensions + description.extensionMaps().distinct
             layers = try Self.layers(of: description)
             announced = try Self.announced(by: description)
             msid = try description.msids().first
@@ -81,12 +81,14 @@ package struct OfferedMedia: Sendable {
     /// The layers of `a=simulcast:send` that have an `a=rid`, each once.
     private static func layers(of description: MediaDescription) throws(WireError) -> [StreamRestriction] {
         guard let simulcast = try description.simulcast() else { return [] }
-        let restrictions = try description.streamRestrictions().filter { $0.direction == .send }
+        let restrictions = Dictionary(
+            try description.streamRestrictions().filter { $0.direction == .send }.map { ($0.id, $0) },
+            uniquingKeysWith: { first, _ in first })
         var layers: [StreamRestriction] = []
         for alternative in simulcast.send.joined().prefix(8 * maximumLayers)
         where layers.count < maximumLayers {
             guard !layers.contains(where: { $0.id == alternative.rid }),
-                let layer = restrictions.first(where: { $0.id == alternative.rid })
+                let layer = restrictions[alternative.rid]
             else { continue }
             layers.append(layer)
         }
@@ -96,13 +98,17 @@ package struct OfferedMedia: Sendable {
     private static func announced(
         by description: MediaDescription
     ) throws(WireError) -> [SourcePlan.AnnouncedSSRC] {
-        let repairs = try description.sourceGroups().filter { $0.semantics == "FID" && $0.ssrcs.count == 2 }
+        // By dictionary: an offer may have thousands of both.
+        var repairs: [UInt32: UInt32] = [:]
+        var repairing: Set<UInt32> = []
+        for group in try description.sourceGroups() where group.semantics == "FID" && group.ssrcs.count == 2 {
+            if repairs[group.ssrcs[0]] == nil { repairs[group.ssrcs[0]] = group.ssrcs[1] }
+            repairing.insert(group.ssrcs[1])
+        }
         var announced: [SourcePlan.AnnouncedSSRC] = []
         for ssrc in try description.sourceAttributes().map(\.ssrc) where announced.count < maximumAnnounced {
-            guard !announced.contains(where: { $0.ssrc == ssrc }),
-                !repairs.contains(where: { $0.ssrcs[1] == ssrc })
-            else { continue }
-            announced.append(.init(ssrc: ssrc, repairSSRC: repairs.first { $0.ssrcs[0] == ssrc }?.ssrcs[1]))
+            guard !announced.contains(where: { $0.ssrc == ssrc }), !repairing.contains(ssrc) else { continue }
+            announced.append(.init(ssrc: ssrc, repairSSRC: repairs[ssrc]))
         }
         return announced
     }

@@ -30,6 +30,10 @@ extension SessionOffer {
         case unsupportedTransport(String)
         case wrongDirection(String)
         case tooManyTracks(MediaKind)
+        /// More m-lines than the endpoint has a use for; how many it takes.
+        case tooManyLines(Int)
+        /// More `a=extmap` for the whole session than anybody has.
+        case tooManyExtensions
 
         case noUsableCodec(String)
     }
@@ -53,7 +57,7 @@ extension SessionOffer.Refusal: CustomStringConvertible {
             .malformed
         case .noBundle, .notBundled, .noRTCPMultiplexing, .iceLite, .unsupportedFingerprint,
             .unsupportedSetup,
-            .unsupportedTransport, .wrongDirection, .tooManyTracks:
+            .unsupportedTransport, .wrongDirection, .tooManyTracks, .tooManyLines, .tooManyExtensions:
             .unsupported
         case .noUsableCodec: .notAcceptable
         }
@@ -77,10 +81,14 @@ extension SessionOffer.Refusal: CustomStringConvertible {
         case .notBundled(let mid): "The m-line \(mid) is not in the BUNDLE group."
         case .noRTCPMultiplexing(let mid): "The m-line \(mid) has no a=rtcp-mux."
         case .iceLite: "The offer says a=ice-lite; this server is ICE-lite itself."
-        case .unsupportedFingerprint: "No a=fingerprint uses SHA-256, SHA-384, SHA-512 or SHA-1."
+        case .unsupportedFingerprint: "No a=fingerprint uses SHA-256, SHA-384 or SHA-512."
         case .unsupportedSetup(let role): "a=setup:\(role.rawValue) is not supported; offer actpass."
         case .unsupportedTransport(let mid): "The m-line \(mid) is not RTP over DTLS-SRTP with feedback."
         case .wrongDirection(let mid): "The m-line \(mid) has a direction that this endpoint does not allow."
+        case .tooManyLines(let limit):
+            "The offer has more than the \(limit) m-lines that this endpoint takes."
+        case .tooManyExtensions:
+            "The offer has more than \(SessionOffer.maximumExtensions) a=extmap lines before its first m-line."
         case .tooManyTracks(let kind): "The offer sends too many \(kind.rawValue) tracks."
         case .noUsableCodec(let mid): "The m-line \(mid) lists no codec that this server forwards."
         }

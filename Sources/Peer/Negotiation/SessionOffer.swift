@@ -20,6 +20,16 @@ package struct SessionOffer: Sendable {
         /// Sources of one kind that one session may publish; a speaker may share a screen beside the camera.
         var maximumSources: Int { self == .stage ? 4 : 1 }
 
+        /// Most m-lines of an offer: on the stage as many as a description may have; else those that may be of use,
+        /// and a few that browsers put in beside them.
+        var maximumLines: Int {
+            switch self {
+            case .publish, .play: 5
+            case .feed: 6
+            case .stage, .audience: SessionDescription.maximumMediaCount
+            }
+        }
+
         /// Whether nothing is sent by the client.
         var isPlaying: Bool { self == .play || self == .feed || self == .audience }
 
@@ -37,9 +47,15 @@ package struct SessionOffer: Sendable {
     package let iceOptions: [String]
     package let allowsMixedExtensions: Bool
 
+    /// Most header extensions that may be named for the whole session; browsers name them for each m-line.
+    static let maximumExtensions = 32
+
     package init(_ description: SessionDescription, for purpose: Purpose) throws(Refusal) {
         self.purpose = purpose
         guard !description.media.isEmpty else { throw .noMedia }
+        guard description.media.count <= purpose.maximumLines else {
+            throw .tooManyLines(purpose.maximumLines)
+        }
         let defaults = try Self.defaults(of: description)
         bundle = defaults.bundle
 
@@ -74,6 +90,7 @@ package struct SessionOffer: Sendable {
         } catch {
             throw .malformed(error)
         }
+        guard extensions.count <= maximumExtensions else { throw .tooManyExtensions }
         let bundle = groups.first { $0.semantics == "BUNDLE" && !$0.mids.isEmpty }?.mids
         if let bundle {
             guard Set(bundle).count == bundle.count else { throw .duplicateMID(bundle.first ?? "") }
@@ -85,7 +102,7 @@ package struct SessionOffer: Sendable {
             }
         }
         return OfferedMedia.Defaults(
-            direction: description.direction ?? .sendrecv, extensions: extensions, bundle: bundle)
+            direction: description.direction ?? .sendrecv, extensions: extensions.distinct, bundle: bundle)
     }
 
     /// The indices of m-lines in the order in which they are asked for transport attributes.
@@ -174,5 +191,18 @@ extension Sequence {
             if let value = element[keyPath: property] { return value }
         }
         return nil
+    }
+}
+
+extension [ExtensionMap] {
+    /// Each id and each URI once, the first of them.
+    /// - Source: RFC 8285 §5: both are unique within a session or an m-line.
+    var distinct: [ExtensionMap] {
+        var ids: Set<UInt16> = []
+        var uris: Set<String> = []
+        return filter { map in
+            guard !ids.contains(map.id), uris.insert(map.uri).inserted else { return false }
+            return ids.insert(map.id).inserted
+        }
     }
 }

@@ -52,9 +52,10 @@ package struct MediaDescription: Equatable, Sendable, SDPSection {
     /// The formats as RTP payload types, duplicates left out.
     package func payloadTypes() throws(WireError) -> [UInt8] {
         var types: [UInt8] = []
+        var seen: Set<UInt8> = []
         for format in formats {
             let type = try payloadType(format[...])
-            if !types.contains(type) { types.append(type) }
+            if seen.insert(type).inserted { types.append(type) }
         }
         return types
     }

@@ -4,6 +4,8 @@
 /// - Source: RFC 8840 §9, RFC 9725 §4.3.
 package struct SDPFragment: Equatable, Sendable, SDPSection {
     package static let mediaType = "application/trickle-ice-sdpfrag"
+    /// Longest fragment accepted, in bytes: room for a hundred candidates.
+    package static let maximumLength = 16_384
 
     package var attributes: [SDPAttribute]
     /// Pseudo m-lines: only `a=mid` and the ICE attributes in them count.
@@ -19,7 +21,7 @@ package struct SDPFragment: Equatable, Sendable, SDPSection {
     }
 
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
-        var lines = try SDPLines(bytes)
+        var lines = try SDPLines(bytes, upTo: Self.maximumLength)
         guard lines.peek() != nil else { throw .truncated }
         let section = try lines.takeSection()
         guard section.fields.isEmpty else { throw .invalid(.sdpLine) }

@@ -11,8 +11,8 @@ struct SDPLines {
     /// Splits `bytes` at LF, with or without a CR before it.
     ///
     /// Safari sends both kinds in one offer. Blank lines are skipped.
-    init(_ bytes: Span<UInt8>) throws(WireError) {
-        guard bytes.count <= SessionDescription.maximumLength else { throw .invalid(.sdpLength) }
+    init(_ bytes: Span<UInt8>, upTo length: Int = SessionDescription.maximumLength) throws(WireError) {
+        guard bytes.count <= length else { throw .invalid(.sdpLength) }
         var start = 0
         var count = 0
         while start < bytes.count {

@@ -5,9 +5,9 @@
 /// - Source: RFC 8866; RFC 9429 §5 (what browsers put in).
 package struct SessionDescription: Equatable, Sendable, SDPSection {
     /// Longest description accepted, in bytes; Chrome's offers take about 5 kB for each pair of audio and video.
-    package static let maximumLength = 196_608
-    package static let maximumLineCount = 6_000
-    package static let maximumMediaCount = 64
+    package static let maximumLength = 65_536
+    package static let maximumLineCount = 5_000
+    package static let maximumMediaCount = 32
 
     /// The value of `o=`.
     package var origin: String

@@ -49,6 +49,7 @@ import Wire
             ("a=setup:actpass", "a=setup:both", .malformed(.invalid(.sdpSetup)), .malformed),
             ("a=setup:actpass", "a=ice-lite", .iceLite, .unsupported),
             ("a=fingerprint:sha-256", "a=fingerprint:md5", .unsupportedFingerprint, .unsupported),
+            ("a=fingerprint:sha-256", "a=fingerprint:sha-1", .unsupportedFingerprint, .unsupported),
             (
                 "a=fingerprint:sha-256 4E:", "a=fingerprint:sha-256 ", .malformed(.invalid(.sdpFingerprint)),
                 .malformed
@@ -72,6 +73,23 @@ import Wire
         expect(
             .tooManyTracks(.audio), .unsupported,
             try NegotiationFixture.offer("chrome-feed", replacing: "a=recvonly", with: "a=sendonly"))
+    }
+
+    /// What an endpoint takes is few; what it does not take costs as much to read.
+    @Test(arguments: [("chrome-play", 5), ("chrome-publish", 5), ("chrome-feed", 6)])
+    func `hold more m-lines than the endpoint has a use for`(name: String, limit: Int) throws {
+        var offer = try NegotiationFixture.offer(name)
+        let last = try #require(offer.media.last)
+        while offer.media.count <= limit { offer.media.append(last) }
+        expect(.tooManyLines(limit), .unsupported, offer, NegotiationFixture.purpose(of: name))
+    }
+
+    @Test func `name more header extensions for the session than there are`() throws {
+        var offer = try NegotiationFixture.offer("chrome-play")
+        for number in 0..<32 { offer.append(.extmap, "\(number + 100) urn:x:\(number)") }
+        _ = try NegotiationFixture.negotiate(offer, .play)
+        offer.append(.extmap, "99 urn:x:99")
+        expect(.tooManyExtensions, .unsupported, offer, .play)
     }
 
     @Test func `play but send`() throws {

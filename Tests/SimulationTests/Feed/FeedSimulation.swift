@@ -298,7 +298,8 @@ final class FeedSimulation {
             carryOut(desk.leave(id))
         case .begun(let id, let pair, let stream, let timestamp):
             viewers[id]?.beginnings.append((pair, stream, timestamp))
-        case .connected, .mediaStarted, .published, .sourceChanged, .voice, .injected, .keyFrameWanted,
+        case .checked, .connected, .mediaStarted, .published, .sourceChanged, .voice, .injected,
+            .keyFrameWanted,
             .passed:
             break
         }
