@@ -10,8 +10,9 @@ struct HandshakeQueue {
     static let perTurn = 16
     /// Beyond this records get lost; DTLS sends them again.
     static let limit = 4_096
-    /// Of one session: two of a client's flights, with certificates cut in pieces. Whoever sends more fills no place
-    /// that others need.
+    /// Of one session: two of a client's flights, with certificates cut in pieces.
+    ///
+    /// Whoever sends more fills no place that others need.
     static let limitForEach = 16
 
     struct Record {
