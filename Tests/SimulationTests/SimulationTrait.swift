@@ -20,7 +20,17 @@ struct SimulationTrait: SuiteTrait, TestTrait, TestScoping {
             return issue
         }
         try await SimulationLog.$current.withValue(log) {
-            try await naming.provideScope(for: test, testCase: testCase, performing: function)
+            try await naming.provideScope(for: test, testCase: testCase) {
+                do {
+                    try await function()
+                } catch let failure as ExpectationFailedError {
+                    // It was told when it failed.
+                    throw failure
+                } catch {
+                    // Out there nobody would name the seed.
+                    Issue.record(error, sourceLocation: test.sourceLocation)
+                }
+            }
         }
     }
 }
