@@ -18,12 +18,33 @@ package struct Log: Sendable {
         }
     }
 
+    /// What a field says, in plain text.
+    package struct Value: Sendable {
+        package let text: String
+        /// A number or a truth value, whose text is JSON as it stands.
+        package let isLiteral: Bool
+
+        init(_ value: any CustomStringConvertible) {
+            text = value.description
+            isLiteral =
+                switch value {
+                case is any BinaryInteger, is Bool: true
+                case let number as Double: number.isFinite
+                case let number as Float: number.isFinite
+                default: false
+                }
+        }
+    }
+
     /// One event: `level subsystem event key=value …`.
     package struct Entry: Sendable {
+        /// What each line says of itself: no field may have these names.
+        package static let reservedKeys: Set<String> = ["time", "level", "subsystem", "event"]
+
         package let level: Level
         package let subsystem: String
         package let event: String
-        package let fields: [(key: String, value: String)]
+        package let fields: [(key: String, value: Value)]
     }
 
     /// Entries below this level are not built.
@@ -74,7 +95,7 @@ package struct Log: Sendable {
         _ level: Level, _ event: String, _ fields: () -> KeyValuePairs<String, any CustomStringConvertible>
     ) {
         guard level >= self.level else { return }
-        let fields = fields().map { (key: $0.key, value: $0.value.description) }
+        let fields = fields().map { (key: $0.key, value: Value($0.value)) }
         sink(Entry(level: level, subsystem: subsystem, event: event, fields: fields))
     }
 }
@@ -83,17 +104,25 @@ extension Log.Entry {
     /// `info peer connected session=… address="…"`; values with blanks or quotes are quoted.
     package var text: String {
         var line = "\(level.rawValue) \(subsystem) \(event)"
-        for (key, value) in fields { line += " \(key)=\(Self.quotedIfNeeded(value))" }
+        for (key, value) in fields { line += " \(key)=\(Self.quotedIfNeeded(value.text))" }
         return line
     }
 
-    /// The same as one JSON object of strings.
+    /// The same as one JSON object, in which each name stands once: parsers keep the last of several.
+    ///
+    /// A field that has the name of another, or a reserved one, gets an underscore after its name.
     package var json: String {
-        let head = [("level", level.rawValue), ("subsystem", subsystem), ("event", event)]
-        let members = (head + fields.map { ($0.key, $0.value) }).map {
-            "\(Self.quoted($0.0)):\(Self.quoted($0.1))"
+        var line = "{"
+        for (key, value) in [("level", level.rawValue), ("subsystem", subsystem), ("event", event)] {
+            line += "\(Self.quoted(key)):\(Self.quoted(value)),"
         }
-        return "{" + members.joined(separator: ",") + "}"
+        var names = Self.reservedKeys
+        for (key, value) in fields {
+            var name = key
+            while !names.insert(name).inserted { name += "_" }
+            line += "\(Self.quoted(name)):\(value.isLiteral ? value.text : Self.quoted(value.text)),"
+        }
+        return line.dropLast() + "}"
     }
 
     private static func quotedIfNeeded(_ value: String) -> String {

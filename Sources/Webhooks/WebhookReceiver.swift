@@ -131,7 +131,7 @@ actor WebhookReceiver {
             case .unreachable(let text): text
             }
         return [
-            "receiver": WebhookURL.shown(url), "stream": delivery.stream, "event": delivery.event.type,
+            "receiver": WebhookURL.shown(url), "stream": delivery.stream, "type": delivery.event.type,
             "attempt": delivery.attempts + 1, "reason": reason,
         ]
     }

@@ -94,15 +94,39 @@ import Testing
             log(.warning).subsystem("peer").warning("lost", ["the \"key\"": value, "count": 3])
         }
         for (entry, value) in zip(lines.all, values) {
-            let object = try JSONDecoder().decode([String: String].self, from: Data(entry.json.utf8))
-            #expect(
-                object == [
-                    "level": "warning", "subsystem": "peer", "event": "lost", "the \"key\"": value,
-                    "count": "3",
-                ])
+            let object = try #require(
+                JSONSerialization.jsonObject(with: Data(entry.json.utf8)) as? [String: NSObject])
+            let expected: [String: NSObject] = [
+                "level": "warning" as NSString, "subsystem": "peer" as NSString, "event": "lost" as NSString,
+                "the \"key\"": NSString(string: value), "count": NSNumber(value: 3),
+            ]
+            #expect(object == expected)
         }
         #expect(
             lines.all.first?.json.hasPrefix(#"{"level":"warning","subsystem":"peer","event":"lost","#) == true
         )
+    }
+
+    @Test func `tell numbers and truth values as such in JSON`() {
+        log(.info).info(
+            "event",
+            [
+                "count": -3, "big": UInt64.max, "share": 0.25, "tiny": Float(1e-9), "on": true, "text": "1",
+                "none": Double.nan, "endless": Double.infinity,
+            ])
+        #expect(
+            lines.all.first?.json == """
+                {"level":"info","subsystem":"server","event":"event","count":-3,"big":18446744073709551615,\
+                "share":0.25,"tiny":1e-09,"on":true,"text":"1","none":"nan","endless":"inf"}
+                """)
+    }
+
+    @Test func `name nothing twice in JSON`() {
+        log(.info).info("failed", ["event": "made", "time": "now", "a": 1, "a": 2, "a_": 3, "level": "low"])
+        #expect(
+            lines.all.first?.json == """
+                {"level":"info","subsystem":"server","event":"failed","event_":"made","time_":"now","a":1,"a_":2,\
+                "a__":3,"level_":"low"}
+                """)
     }
 }

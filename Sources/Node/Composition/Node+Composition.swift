@@ -193,7 +193,7 @@ extension Node {
             log.warning(
                 "composition.level",
                 [
-                    "stream": stream, "level": status.level, "fps": status.targetFramesPerSecond,
+                    "stream": stream, "quality": status.level, "fps": status.targetFramesPerSecond,
                     "width": status.width, "height": status.height,
                 ])
         case .keyFrameWanted(let job, let input):
