@@ -28,6 +28,10 @@ package protocol StreamStore: Sendable {
     @discardableResult
     func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int
 
+    /// Tries whether anything can be written, and leaves nothing behind: a store that refuses recovers by this when
+    /// nobody asks for anything.
+    func probe() async throws(StoreError)
+
     /// Where webhooks wait until they are delivered.
     var outbox: any Outbox { get }
 
@@ -39,6 +43,8 @@ package protocol StreamStore: Sendable {
 }
 
 extension StreamStore {
+    package func probe() async throws(StoreError) {}
+
     /// Returns once `commit` is durable.
     ///
     /// The order of two commits is that in which they are submitted: from an actor that may have several under way,

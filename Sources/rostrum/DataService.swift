@@ -14,6 +14,7 @@ struct DataService: Sendable {
     /// In milliseconds: how long streams that have ended are remembered.
     private static let retention: Int64 = 30 * 24 * 3_600_000
     private static let cleaning = Duration.seconds(3_600)
+    private static let retrial = Duration.seconds(1)
 
     /// Opens the data, and begins to deliver what waits.
     static func open(_ configuration: Configuration, log: Log) async throws -> DataService {
@@ -36,7 +37,7 @@ struct DataService: Sendable {
         store: any StreamStore, webhooks configuration: Configuration.Webhooks?, log: Log
     ) async throws {
         self.store = store
-        var tasks = [Task { await Self.forgetOld(in: store) }]
+        var tasks = [Task { await Self.forgetOld(in: store) }, Task { await Self.retry(store) }]
         if let configuration {
             let poster = HTTPPoster()
             let sender = WebhookSender(
@@ -65,6 +66,18 @@ struct DataService: Sendable {
             do { try await Task.sleep(for: cleaning) } catch { return }
         }
     }
+
+    /// Lets a store that refuses try again: while this server is not ready, nobody else may ask it to write.
+    private static func retry(_ store: any StreamStore) async {
+        while !Task.isCancelled {
+            do { try await Task.sleep(for: retrial) } catch { return }
+            // What it says of this is in its statistics.
+            if store.statistics.failure != nil { _ = try? await store.probe() }
+        }
+    }
+
+    /// Why nothing can be written; nil while it can.
+    var hindrance: String? { store.statistics.failure }
 
     /// Stops delivering, and closes the store; what was not delivered waits for the next start.
     func stop() async {

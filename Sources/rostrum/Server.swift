@@ -123,7 +123,8 @@ struct Server: Sendable {
         settings.records = configuration.dataDirectory != nil
         settings.iceServers = configuration.iceServers
         settings.previewAddress = PreviewAddress(key: previewKey)
-        settings.furtherMetrics = { data.metrics }
+        settings.furtherMetrics = { data.metrics + [BuildInfo.metric] }
+        settings.hindrance = { data.hindrance }
         return settings
     }
 }

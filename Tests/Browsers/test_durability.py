@@ -211,7 +211,14 @@ def refused_and_back(client: Client, fill: Any, relieve: Any) -> None:
     assert client.seen() == client.model
     assert client.server.request("GET", "/healthz")[0] == 200
     assert client.server.metrics()["rostrum_store_failing"] == 1
+    status, _, body = client.server.request("GET", "/readyz")
+    assert status == 503 and b"be written" in body, (status, body)
     relieve()
+    # A server that is not ready is asked for nothing: it must find out by itself.
+    deadline = time.monotonic() + 10
+    while client.server.request("GET", "/readyz")[0] != 200:
+        assert time.monotonic() < deadline, "still not ready"
+        time.sleep(0.05)
     client.step()
     status, _ = client.ask("host", "PATCH", client.path, {"title": "After"})
     assert status == 200

@@ -127,6 +127,8 @@ import Testing
             #expect(version > 5)
             #expect(store.statistics.failure != nil)
             #expect(store.statistics.waitingEvents == Int(version))
+            await #expect(throws: StoreError.unavailable("the disk is full")) { try await store.probe() }
+            #expect(store.statistics.failure != nil)
             let stored = try await store.load(.all)
             #expect(stored.first?.version == version)
             #expect(stored.first?.records.count == Int(version))
@@ -141,6 +143,27 @@ import Testing
             #expect(store.statistics.failure == nil)
             #expect(lines.withLock { $0 } == ["store.open", "store.unavailable", "store.recovered"])
             await store.close()
+        }
+    }
+
+    @Test func `recovers by a probe when nobody asks for anything, and keeps nothing of it`() async throws {
+        try await withDirectory { directory in
+            var settings = SQLiteSettings(directory: directory)
+            settings.pageLimit = 60
+            let store = try await SQLiteStore.open(settings, log: .silent)
+            var large = creation("a")
+            large.records = [[UInt8](repeating: 7, count: 300_000)]
+            await #expect(throws: StoreError.unavailable("the disk is full")) {
+                try await store.commit(large)
+            }
+            #expect(store.statistics.failure != nil)
+            try await store.probe()
+            #expect(store.statistics.failure == nil)
+            await store.close()
+            let again = try await SQLiteStore.open(settings, log: .silent)
+            #expect(try await again.load(.all).isEmpty)
+            #expect(try await again.purge(endedBefore: 0, now: 1) == 0)
+            await again.close()
         }
     }
 

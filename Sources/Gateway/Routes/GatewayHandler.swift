@@ -166,7 +166,9 @@ package struct GatewayHandler: HTTPHandler {
     }
 
     private func readiness() async -> HTTPResponse {
-        await service.isReady ? .text(200, "ready") : refusal(503, "The server is going away.")
+        guard await service.isReady else { return refusal(503, "The server is going away.") }
+        if let reason = settings.hindrance?() { return refusal(503, "Nothing can be written: \(reason).") }
+        return .text(200, "ready")
     }
 
     private func showMetrics() async -> HTTPResponse {

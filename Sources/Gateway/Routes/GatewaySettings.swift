@@ -46,6 +46,9 @@ package struct GatewaySettings: Sendable {
     /// Checks the addresses of previews.
     package var previewAddress = PreviewAddress(key: nil)
 
+    /// Why nothing can be remembered at the moment; nil while it can.
+    package var hindrance: (@Sendable () -> String?)?
+
     /// Of what the routes do not know.
     package var furtherMetrics: (@Sendable () -> [Metric])?
 

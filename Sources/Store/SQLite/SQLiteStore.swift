@@ -18,6 +18,8 @@ package final class SQLiteStore: StreamStore {
 
     /// Streams forgotten in one transaction, so that commits need not wait for long.
     private static let purgeLimit = 100
+    /// More than a commit usually takes.
+    private static let probeBytes = 32_768
 
     /// Opens the data, and makes it if there is none.
     /// - Throws: what stands in the way, in words for an operator.
@@ -119,6 +121,14 @@ package final class SQLiteStore: StreamStore {
             total += count
             if count < Self.purgeLimit { return total }
         }
+    }
+
+    package func probe() async throws(StoreError) {
+        // Durable before it is taken away again: what is freed in the same transaction may need no room.
+        try await perform(isWrite: true) { tables throws(DatabaseError) in
+            try tables.occupy(Self.probeBytes)
+        }
+        try await perform(isWrite: true) { tables throws(DatabaseError) in try tables.vacate() }
     }
 
     package var outbox: any Outbox { self }

@@ -45,6 +45,18 @@ struct Tables: ~Copyable {
         }
     }
 
+    /// Takes room for a moment, as an answer that has expired.
+    func occupy(_ bytes: Int) throws(DatabaseError) {
+        try database.execute(
+            "INSERT OR REPLACE INTO answers (scope, key, request, answer, expires_at) "
+                + "VALUES ('probe', '', zeroblob(\(bytes)), x'', 0)")
+    }
+
+    /// Gives it back.
+    func vacate() throws(DatabaseError) {
+        try database.execute("DELETE FROM answers WHERE scope = 'probe' AND key = ''")
+    }
+
     /// Looks through the whole file for damage.
     func verify() throws(OpeningError) {
         let findings: [String]
