@@ -3,6 +3,16 @@
 # and neither clocks nor random numbers of their own where code must run in virtual time.
 # Usage: Tools/check-imports.sh [DIRECTORY holding Sources, default: this checkout]
 set -euo pipefail
+case ${1:-} in
+-h | --help)
+    sed -n '2,4s/^# //p' "${BASH_SOURCE[0]}"
+    exit 0
+    ;;
+-*)
+    echo "check-imports: there is no option $1; see --help" >&2
+    exit 2
+    ;;
+esac
 cd "${1:-$(dirname "${BASH_SOURCE[0]}")/..}"
 
 # What each target may import of this package. A target that is not listed is an error: give it its place.

@@ -11,10 +11,14 @@ extension Node {
     func take(_ event: WorkerEvent) async {
         switch event {
         case .checked(let id): halfOpen.remove(id)
-        case .connected(let id, let profile):
+        case .connected(let id, let profile, let address):
             guard let record = sessions[id] else { return }
             log.info(
-                "session.connected", ["session": id.label, "stream": record.stream, "srtp": "\(profile)"])
+                "session.connected",
+                [
+                    "session": id.label, "stream": record.stream, "srtp": "\(profile)",
+                    "address": address?.description ?? "",
+                ])
             if record.purpose == .stage { await replaceEarlierSessions(than: record) }
             if record.purpose == .feed { return connectFeed(id) }
             await hosts[record.stream]?.connect(record.request.sender, by: .session(id))

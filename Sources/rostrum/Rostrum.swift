@@ -28,7 +28,7 @@ import Transcoder
         case "--help", "-h", "help":
             print(Help.full, terminator: "")
         case "--version", "version":
-            print("rostrum \(version)")
+            print("rostrum \(version) (\(BuildInfo.commit))")
         case let other:
             complain(other.map { "there is no command \($0)" } ?? "say what to do")
             FileHandle.standardError.write(Data((Help.usage + "\n").utf8))
@@ -46,7 +46,7 @@ import Transcoder
                 return 0
             }
             if requests.contains("--version") {
-                print("rostrum \(version)")
+                print("rostrum \(version) (\(BuildInfo.commit))")
                 return 0
             }
             configuration = try Self.configuration(flags)

@@ -214,7 +214,7 @@ package final class Worker {
             case .retired(let ufrag): byUfrag[ufrag] = nil
             case .connected(let profile):
                 session.progress.connected(at: now)
-                events.append(.connected(session.id, profile))
+                events.append(.connected(session.id, profile, session.connection.remoteAddress))
                 begin(session, at: now, into: &sink)
             case .dataChannel(let event): take(event, of: session, at: now, into: &sink)
             case .closed(let reason):

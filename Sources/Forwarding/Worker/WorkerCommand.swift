@@ -83,8 +83,8 @@ package struct SessionOpening: Sendable {
 package enum WorkerEvent: Equatable, Sendable {
     /// The first valid check came: there is somebody who uses the session.
     case checked(SessionID)
-    /// ICE and DTLS are done.
-    case connected(SessionID, SRTPProfile)
+    /// ICE and DTLS are done; media goes to this address now, and may move.
+    case connected(SessionID, SRTPProfile, TransportAddress?)
     /// The first media packet of a publisher came.
     case mediaStarted(SessionID)
     case closed(SessionID, PeerConnection.CloseReason)

@@ -23,8 +23,27 @@ enum ProcessMetrics {
             metrics.append(
                 Metric("process_cpu_seconds_total", .counter, "User and system CPU time.", seconds + rest))
         }
+        if let start {
+            metrics.append(
+                Metric(
+                    "process_start_time_seconds", .gauge, "When the process started, in seconds since 1970.",
+                    start))
+        }
         return metrics
     }
+
+    /// In seconds since 1970; asked for once, as it does not change.
+    ///
+    /// - Source: proc_pid_stat(5), field 22, in ticks since the boot; proc_stat(5), `btime`.
+    private static let start: Double? = {
+        // The second field, the program's name, may hold blanks; it ends with the last parenthesis.
+        guard let own = read("/proc/self/stat"), let end = own.lastIndex(of: ")"),
+            let ticks = own[end...].split(separator: " ").dropFirst(20).first.flatMap({ Double($0) }),
+            let boot = read("/proc/stat")?.split(separator: "\n").first(where: { $0.hasPrefix("btime ") })?
+                .split(separator: " ").last.flatMap({ Double($0) })
+        else { return nil }
+        return boot + ticks / Double(sysconf(CInt(_SC_CLK_TCK)))
+    }()
 
     private static func read(_ path: String) -> String? {
         try? String(contentsOfFile: path, encoding: .utf8)

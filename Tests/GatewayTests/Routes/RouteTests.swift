@@ -289,6 +289,26 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         #expect(metrics.text.contains("process_resident_memory_bytes "))
     }
 
+    @Test func `are not ready while nothing can be written, and say why`() async throws {
+        let failure = Mutex<String?>("the disk is full")
+        let bench = try Bench { settings in settings.hindrance = { failure.withLock { $0 } } }
+        let refusal = await bench.ask(.get, "/readyz")
+        #expect(refusal.status == 503)
+        #expect(refusal.text.contains("the disk is full"))
+        #expect(await bench.ask(.get, "/healthz").status == 200)
+        failure.withLock { $0 = nil }
+        #expect(await bench.ask(.get, "/readyz").status == 200)
+    }
+
+    @Test func `tell when the process started`() async throws {
+        let text = try await Bench().ask(.get, "/metrics").text
+        let line = try #require(
+            text.split(separator: "\n").first { $0.hasPrefix("process_start_time_seconds ") })
+        let start = try #require(line.split(separator: " ").last.flatMap { Double($0) })
+        let now = Date().timeIntervalSince1970
+        #expect(start <= now + 1 && start > now - 3_600)
+    }
+
     @Test func `quote labels`() {
         let label = Metric.Label("name", "a\"b\\c\nd")
         let metric = Metric("m", .counter, "Help.", [Metric.Sample(1.5, [label])])
