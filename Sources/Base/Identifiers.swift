@@ -32,8 +32,14 @@ package struct StreamID: Hashable, Sendable, CustomStringConvertible {
 package struct ParticipantID: Hashable, Sendable, CustomStringConvertible {
     package let description: String
 
-    /// - Returns: nil for a name that is empty, too long or holds a control character.
+    /// - Returns: nil for a name that is empty, too long or holds a control or formatting character.
     package init?(_ text: some StringProtocol) {
+        guard !text.holdsFormatting, let kept = Self(kept: text) else { return nil }
+        self = kept
+    }
+
+    /// What was let in once, by a version that knew fewer rules.
+    private init?(kept text: some StringProtocol) {
         guard (1...512).contains(text.utf8.count), (1...128).contains(text.count) else { return nil }
         for scalar in text.unicodeScalars {
             switch scalar.properties.generalCategory {
@@ -42,6 +48,24 @@ package struct ParticipantID: Hashable, Sendable, CustomStringConvertible {
             }
         }
         description = String(text)
+    }
+}
+
+extension StringProtocol {
+    /// Whether it holds what nobody sees and what changes how the rest is read, such as U+202E, which turns the
+    /// direction of all that follows, beyond the name too.
+    ///
+    /// Joiners are no such thing: Persian and families of emoji need them. Nor are tags where they belong, behind the
+    /// black flag, which they make England's (UTS #51, ED-14a).
+    package var holdsFormatting: Bool {
+        contains { character in
+            let isFlag = character.unicodeScalars.first == "\u{1F3F4}"
+            return character.unicodeScalars.contains { scalar in
+                guard scalar.properties.generalCategory == .format else { return false }
+                if scalar == "\u{200C}" || scalar == "\u{200D}" { return false }
+                return !(isFlag && (0xE0020...0xE007F).contains(scalar.value))
+            }
+        }
     }
 }
 
@@ -116,7 +140,7 @@ extension StreamID: Codable {
 extension ParticipantID: Codable {
     package init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
-        guard let value = ParticipantID(try container.decode(String.self)) else {
+        guard let value = ParticipantID(kept: try container.decode(String.self)) else {
             throw DecodingError.dataCorruptedError(in: container, debugDescription: "no identity")
         }
         self = value

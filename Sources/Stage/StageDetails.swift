@@ -119,7 +119,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
         if let title {
             let isPrintable = title.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
             guard (1...Self.titleLength).contains(title.count), title.utf8.count <= 4 * Self.titleLength,
-                isPrintable
+                isPrintable, !title.holdsFormatting
             else { throw .invalid("title") }
         }
         guard Self.joinAheadRange.contains(joinAheadSeconds) else { throw .invalid("joinAheadSeconds") }

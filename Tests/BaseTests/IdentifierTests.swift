@@ -1,4 +1,5 @@
 import Base
+import Foundation
 import TestSupport
 import Testing
 
@@ -24,7 +25,7 @@ import Testing
 @Suite struct ParticipantIDs {
     @Test(arguments: [
         "Bob", "Zoë Müller", "李小龍", "👩‍👩‍👧‍👦", "a b", String(repeating: "x", count: 128),
-        String(repeating: "😀", count: 128),
+        String(repeating: "😀", count: 128), "علی\u{200C}رضا", "🏴󠁧󠁢󠁥󠁮󠁧󠁿 Jane",
     ])
     func `are any printable name`(text: String) {
         #expect(ParticipantID(text)?.description == text)
@@ -32,10 +33,16 @@ import Testing
 
     @Test(arguments: [
         "", "a\nb", "\0", "\u{7F}", "\u{85}", "\u{2028}", "\u{2029}", "a\tb", "\u{1B}[31m", "\u{FFFF}",
+        "\u{202E}bob", "b\u{200B}ob", "bob\u{2066}", "\u{FEFF}bob", "b\u{AD}ob", "bob\u{E0067}",
         String(repeating: "x", count: 129), String(repeating: "👩‍👩‍👧‍👦", count: 21),
     ])
     func `hold no control character and not too much`(text: String) {
         #expect(ParticipantID(text) == nil)
+    }
+
+    @Test func `of earlier versions can be read`() throws {
+        let read = try JSONDecoder().decode([ParticipantID].self, from: Data("[\"b\u{200B}ob\"]".utf8))
+        #expect(read.first?.description == "b\u{200B}ob")
     }
 }
 

@@ -127,7 +127,7 @@ import Testing
             change(&edit)
             return .edit(edit)
         }
-        for title in ["", "a\u{0}b", String(repeating: "x", count: 201)] {
+        for title in ["", "a\u{0}b", "a\u{202E}b", String(repeating: "x", count: 201)] {
             expect(.invalid("title"), edit { $0.title = .set(title) })
         }
         let past = rig.now.wall.advanced(bySeconds: -61)
