@@ -146,6 +146,33 @@ import Testing
         }
     }
 
+    @Test func `lets nobody else read its files, and says when the directory lets them look`() async throws {
+        try await withDirectory { directory in
+            func rights(_ name: String) throws -> Int? {
+                try FileManager.default.attributesOfItem(atPath: directory + "/" + name)[.posixPermissions]
+                    as? Int
+            }
+            for (given, warnings) in [(0o700, 0), (0o755, 1)] {
+                try FileManager.default.createDirectory(
+                    atPath: directory, withIntermediateDirectories: true,
+                    attributes: [.posixPermissions: given])
+                try FileManager.default.setAttributes([.posixPermissions: given], ofItemAtPath: directory)
+                let lines = Mutex<[String]>([])
+                let log = Log(level: .info) { entry in lines.withLock { $0.append(entry.event) } }
+                let store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: log)
+                try await store.commit(creation("s\(given)"))
+                for file in ["rostrum.db", "rostrum.db-wal", "rostrum.db-shm"] {
+                    #expect(try rights(file) == 0o600, "\(file)")
+                }
+                #expect(lines.withLock { $0.count { $0 == "store.open-to-others" } } == warnings)
+                await store.close()
+                // As an earlier version made it.
+                try FileManager.default.setAttributes(
+                    [.posixPermissions: 0o644], ofItemAtPath: directory + "/rostrum.db")
+            }
+        }
+    }
+
     @Test func `recovers by a probe when nobody asks for anything, and keeps nothing of it`() async throws {
         try await withDirectory { directory in
             var settings = SQLiteSettings(directory: directory)

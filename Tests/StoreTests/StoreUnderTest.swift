@@ -35,7 +35,8 @@ enum StoreUnderTest: String, CaseIterable, Sendable {
 /// Gives `body` a directory that is gone afterwards.
 func withDirectory(_ body: (String) async throws -> Void) async throws {
     let directory = FileManager.default.temporaryDirectory.appending(path: "rostrum-store-\(UUID())")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+    try FileManager.default.createDirectory(
+        at: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
     defer { try? FileManager.default.removeItem(at: directory) }
     try await body(directory.path)
 }

@@ -6,6 +6,8 @@ import Glibc
 /// number, is only for people.
 struct DataDirectory: ~Copyable {
     let path: String
+    /// Whether others than its owner may look into it: it was there before, with other rights.
+    let isOpenToOthers: Bool
     private let lock: CInt
 
     private static let lockName = "rostrum.lock"
@@ -30,6 +32,8 @@ struct DataDirectory: ~Copyable {
                     + (holder.isEmpty ? "" : " (process \(holder))")
                     + "; end that one, or give this one another --data")
         }
+        var status = stat()
+        isOpenToOthers = stat(path, &status) == 0 && status.st_mode & 0o077 != 0
         self.lock = lock
         self.path = Self.absolute(path)
         let number = Array("\(getpid())\n".utf8)
@@ -40,6 +44,18 @@ struct DataDirectory: ~Copyable {
 
     deinit {
         close(lock)
+    }
+
+    /// Lets nobody else read a file in it, whatever rights the directory and older files have.
+    ///
+    /// Before SQLite opens it: what it makes beside the file, it gives the same rights (sqlite.org/wal.html).
+    func reserve(_ file: String) {
+        let descriptor = open(path + "/" + file, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return }
+        // Somebody else's file stays as it is; SQLite says so if it cannot use it.
+        _ = fchmod(descriptor, 0o600)
+        close(descriptor)
+        for suffix in ["-wal", "-shm"] { _ = chmod(path + "/" + file + suffix, 0o600) }
     }
 
     private static var reason: String { String(cString: strerror(errno)) }

@@ -21,6 +21,15 @@ struct Writer: ~Copyable {
     /// Opens the directory and the file in it.
     init(settings: SQLiteSettings, figures: WriterFigures, log: Log) throws(StoreOpenError) {
         let directory = try DataDirectory(path: settings.directory)
+        directory.reserve(Self.fileName)
+        if directory.isOpenToOthers {
+            log.warning(
+                "store.open-to-others",
+                [
+                    "directory": directory.path,
+                    "remedy": "recordings and names of people are in there; chmod 700",
+                ])
+        }
         let tables = try Self.open(directory.path + "/" + Self.fileName, settings)
         counts = tables.outbox.counts
         figures.noteOutbox(counts)
