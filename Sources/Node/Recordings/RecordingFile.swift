@@ -25,7 +25,12 @@ final class RecordingFile: Sendable {
         var descriptor: CInt = -1
         var waitingBytes = 0
         var hasFailed = false
+        /// Since the disk's room was looked at.
+        var unseenBytes = 0
     }
+
+    /// Written before the disk's room is looked at again; much less than what is to stay free.
+    private static let lookInterval = 4 << 20
 
     /// A disk that is so far behind is as good as none.
     private static let waitingLimit = 16 << 20
@@ -83,7 +88,15 @@ final class RecordingFile: Sendable {
                 guard count > 0 else { return failed(count == 0 ? ENOSPC : errno) }
                 place += count
             }
-            state.withLock { $0.status.written = max(written, Int64(offset) + Int64(bytes.count)) }
+            let path = state.withLock { state -> String? in
+                state.status.written = max(written, Int64(offset) + Int64(bytes.count))
+                state.unseenBytes += bytes.count
+                guard state.unseenBytes >= Self.lookInterval else { return nil }
+                state.unseenBytes = 0
+                return state.path
+            }
+            // Not only when the transcoder says that it is a good moment.
+            if let path, let room = RecordingShelf.room(at: path), room < reserve { failed(ENOSPC) }
         }
     }
 
@@ -100,6 +113,11 @@ final class RecordingFile: Sendable {
             }
             if !isEnd, let room = RecordingShelf.room(at: path), room < reserve { failed(ENOSPC) }
         }
+    }
+
+    /// Returns when what was said so far is done.
+    func settled() async {
+        await withCheckedContinuation { continuation in queue.async { continuation.resume() } }
     }
 
     /// Ends it, and mends its end where that is missing.
