@@ -106,6 +106,7 @@ let package = Package(
 
         // Tests.
         .target(name: "MallocCounter", path: "Tests/MallocCounter"),
+        .target(name: "Trespass", path: "Tests/Trespass"),
         .target(
             name: "SimulatedLibraries", path: "Tests/SimulatedLibraries",
             linkerSettings: [.linkedLibrary("crypto")]),
@@ -132,7 +133,7 @@ let package = Package(
             name: "composition-trial", dependencies: ["Base", "CLinux", "Codecs", "Transcoder"],
             path: "Tests/CompositionTrial", swiftSettings: common),
         .executableTarget(
-            name: "transcoder-trial", dependencies: ["Transcoder"], path: "Tests/TranscoderTrial",
+            name: "transcoder-trial", dependencies: ["Transcoder", "Trespass"], path: "Tests/TranscoderTrial",
             swiftSettings: common),
         .testTarget(
             name: "WireTests", dependencies: ["Base", "Wire", "TestSupport", "MallocCounter"],
@@ -150,7 +151,7 @@ let package = Package(
         .testTarget(
             name: "TranscoderTests",
             dependencies: [
-                "Base", "Wire", "Codecs", "CSandbox", "Transcoder", "TestSupport", "rostrum",
+                "Base", "Wire", "Codecs", "CLinux", "CSandbox", "Transcoder", "TestSupport", "rostrum",
                 "transcoder-trial",
             ],
             swiftSettings: common),

@@ -1,4 +1,5 @@
 import Base
+import CLinux
 import TestSupport
 import Testing
 import Transcoder
@@ -92,6 +93,37 @@ import Wire
                 last = Int64(frame.timestamp)
             }
         }
+    }
+
+    /// CPU time of a frame of so many packets, none of which ends it.
+    private func cost(packets count: Int) -> Int64 {
+        var least = Int64.max
+        for _ in 0..<3 {
+            var assembler = FrameAssembler()
+            let began = clinux_thread_nanoseconds()
+            for number in 1...Int64(count) {
+                _ = assembler.insert(packet(number, time: 10, isEntry: number == 1, ends: false), at: .zero)
+            }
+            least = min(least, clinux_thread_nanoseconds() - began)
+        }
+        return least
+    }
+
+    @Test func `does not walk over a long frame again for each of its packets`() {
+        // Eight times the packets: eight times the work, not sixty-four times.
+        let few = cost(packets: 250)
+        let many = cost(packets: 2_000)
+        #expect(many < few * 24, "250 packets took \(few) ns, 2,000 took \(many) ns")
+    }
+
+    @Test func `goes on where it came to, whatever comes between`() {
+        for number in 1...5 as ClosedRange<Int64> {
+            #expect(insert(packet(number, time: 10, isEntry: number == 1, ends: false), at: .zero).isEmpty)
+        }
+        #expect(insert(packet(7, time: 10), at: .zero).isEmpty)
+        #expect(insert(packet(9, time: 20), at: .zero).isEmpty)
+        #expect(times(insert(packet(6, time: 10, ends: false), at: .zero)) == [10])
+        #expect(times(insert(packet(8, time: 20, ends: false), at: .zero)) == [20])
     }
 }
 

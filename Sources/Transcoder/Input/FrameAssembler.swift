@@ -28,7 +28,14 @@ package struct FrameAssembler: Sendable {
     private var packets: [Int64: InputPacket] = [:]
     private var epoch: UInt32?
     /// The packet that comes next; nil before a decoder can begin.
-    private var next: Int64?
+    private var next: Int64? {
+        didSet { if next != oldValue { reach = next } }
+    }
+    /// The first place from `next` on that was not looked at.
+    ///
+    /// All before it are there, of one time, and not the last of a frame: so a frame of many packets is not walked over
+    /// again for each of them.
+    private var reach: Int64?
     /// What comes before this one is not taken any more: later ones were handed out, or given up.
     private var floor = Int64.min
     /// When the first packet behind a gap came.
@@ -112,20 +119,18 @@ package struct FrameAssembler: Sendable {
     }
 
     /// Whether packets wait behind one that is missing.
+    ///
+    /// After `nextFrame` found none: `reach` is what is missing.
     private var hasGap: Bool {
-        guard var place = next else { return false }
-        var seen = 0
-        while packets[place] != nil {
-            place &+= 1
-            seen += 1
-        }
-        return seen < packets.count
+        guard let next, let reach else { return false }
+        return reach &- next < packets.count
     }
 
     /// The packets of the next frame, if all are there: up to the marker, or to a packet of another time.
-    private func nextFrame() -> Range<Int64>? {
+    private mutating func nextFrame() -> Range<Int64>? {
         guard let next, let first = packets[next] else { return nil }
-        var place = next
+        var place = reach ?? next
+        defer { reach = place }
         while let packet = packets[place] {
             if packet.timestamp != first.timestamp { return next..<place }
             place &+= 1

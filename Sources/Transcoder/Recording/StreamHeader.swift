@@ -11,6 +11,10 @@ enum StreamHeader {
         }
     }
 
+    /// As many as encoders have in use, with room; what comes after is no header of a file that anything plays.
+    static let setLimit = 64
+    static let byteLimit = 4_096
+
     /// Sequence and picture parameter sets, with start codes.
     /// - Source: ITU-T H.264 §7.4.1 (types 7 and 8), Annex B.
     private static func parameterSets(of frame: [UInt8]) -> [UInt8] {
@@ -24,14 +28,16 @@ enum StreamHeader {
                 index += 1
             }
         }
-        var seen: [[UInt8]] = []
+        var seen: Set<[UInt8]> = []
+        var header: [UInt8] = []
         for (place, start) in starts.enumerated() where start < frame.count {
             guard [7, 8].contains(frame[start] & 0x1F) else { continue }
             let end = place + 1 < starts.count ? starts[place + 1] - 4 : frame.count
+            guard header.count + 4 + end - start <= byteLimit, seen.count < setLimit else { break }
             let unit = Array(frame[start..<end])
-            if !seen.contains(unit) { seen.append(unit) }
+            if seen.insert(unit).inserted { header += [0, 0, 0, 1] + unit }
         }
-        return seen.flatMap { [0, 0, 0, 1] + $0 }
+        return header
     }
 
     /// The sequence header, with its size.
