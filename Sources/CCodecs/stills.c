@@ -16,13 +16,15 @@ static int fits(int64_t width, int64_t height, int maximum_side) {
 static uint8_t *decode_jpeg(const uint8_t *bytes, size_t count, int maximum_side, int *width, int *height) {
     tjhandle handle = tjInitDecompress();
     if (handle == NULL) return NULL;
+    // Each scan of a progressive file costs as much as the whole picture; libjpeg-turbo ends after 500 of them.
+    const int flags = TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS;
     int sampling, space;
     uint8_t *pixels = NULL;
     if (tjDecompressHeader3(handle, bytes, count, width, height, &sampling, &space) == 0
         && fits(*width, *height, maximum_side))
         pixels = malloc((size_t)*width * *height * 4);
     if (pixels != NULL
-        && tjDecompress2(handle, bytes, count, pixels, *width, 0, *height, TJPF_BGRX, TJFLAG_STOPONWARNING) != 0) {
+        && tjDecompress2(handle, bytes, count, pixels, *width, 0, *height, TJPF_BGRX, flags) != 0) {
         free(pixels);
         pixels = NULL;
     }

@@ -7,6 +7,7 @@
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -21,12 +22,20 @@ int csandbox_channel(int descriptors[2], int bytes) {
 }
 
 int csandbox_shared_memory(size_t bytes) {
-    int descriptor = memfd_create("rostrum", MFD_CLOEXEC);
+    int descriptor = memfd_create("rostrum", MFD_CLOEXEC | MFD_ALLOW_SEALING);
     if (descriptor < 0) return -errno;
-    if (ftruncate(descriptor, (off_t)bytes) == 0) return descriptor;
+    // Were it cut off by the other process, this one would end by SIGBUS where it looks.
+    if (ftruncate(descriptor, (off_t)bytes) == 0
+        && fcntl(descriptor, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+        return descriptor;
     int error = errno;
     close(descriptor);
     return -error;
+}
+
+int csandbox_pipe(int descriptors[2]) {
+    if (pipe2(descriptors, O_CLOEXEC) != 0) return -errno;
+    return fcntl(descriptors[0], F_SETFL, O_NONBLOCK) != 0 ? -errno : 0;
 }
 
 uintptr_t csandbox_map(int descriptor, size_t bytes) {
@@ -45,7 +54,7 @@ uint64_t csandbox_load_word(uintptr_t memory, size_t index) {
 }
 
 pid_t csandbox_spawn(
-    const char *path, char *const arguments[], char *const environment[], int channel, int memory) {
+    const char *path, char *const arguments[], char *const environment[], int channel, int memory, int errors) {
     // Above 3 and 4 first, so that neither takes the other's place.
     int high_channel = fcntl(channel, F_DUPFD_CLOEXEC, 10), high_memory = fcntl(memory, F_DUPFD_CLOEXEC, 10);
     if (high_channel < 0 || high_memory < 0) return -errno;
@@ -55,6 +64,7 @@ pid_t csandbox_spawn(
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
     posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0);
+    if (errors >= 0) posix_spawn_file_actions_adddup2(&actions, errors, 2);
     posix_spawn_file_actions_adddup2(&actions, high_channel, 3);
     posix_spawn_file_actions_adddup2(&actions, high_memory, 4);
     posix_spawn_file_actions_addclosefrom_np(&actions, 5);
@@ -101,6 +111,30 @@ int64_t csandbox_cpu_nanoseconds(pid_t process) {
     return (int64_t)used.tv_sec * 1000000000 + used.tv_nsec;
 }
 
+int64_t csandbox_thread_cpu_nanoseconds(pid_t process, pid_t thread) {
+    char path[64], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/task/%d/stat", process, thread);
+    int descriptor = open(path, O_RDONLY | O_CLOEXEC);
+    if (descriptor < 0) return -errno;
+    ssize_t count = read(descriptor, text, sizeof text - 1);
+    close(descriptor);
+    if (count <= 0) return -EIO;
+    text[count] = 0;
+    // The thread's name, which it chose itself, ends with the last parenthesis; fields 14 and 15 are its time.
+    const char *rest = strrchr(text, ')');
+    unsigned long user, system;
+    if (rest == NULL || sscanf(rest, ") %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %lu %lu", &user, &system) != 2)
+        return -EIO;
+    return (int64_t)(user + system) * (1000000000 / sysconf(_SC_CLK_TCK));
+}
+
+int64_t csandbox_read(int descriptor, void *bytes, size_t count) {
+    ssize_t done;
+    do done = read(descriptor, bytes, count);
+    while (done < 0 && errno == EINTR);
+    return done < 0 ? -errno : done;
+}
+
 int64_t csandbox_receive(int descriptor, void *bytes, size_t count) {
     ssize_t received;
     do received = recv(descriptor, bytes, count, 0);
@@ -119,6 +153,13 @@ int csandbox_wait(int descriptor, int milliseconds) {
     struct pollfd entry = {.fd = descriptor, .events = POLLIN};
     int ready = poll(&entry, 1, milliseconds);
     return ready < 0 ? (errno == EINTR ? 0 : -errno) : ready;
+}
+
+int csandbox_wait_either(int first, int second, int milliseconds) {
+    struct pollfd entries[2] = {{.fd = first, .events = POLLIN}, {.fd = second, .events = POLLIN}};
+    int ready = poll(entries, 2, milliseconds);
+    if (ready < 0) return errno == EINTR ? 0 : -errno;
+    return (entries[0].revents != 0 ? 1 : 0) | (entries[1].revents != 0 ? 2 : 0);
 }
 
 void csandbox_shutdown(int descriptor) { shutdown(descriptor, SHUT_RDWR); }

@@ -1,12 +1,15 @@
 import CCodecs
 
 extension Picture {
+    /// In pixels; wider or higher files are refused.
+    package static let maximumStillSide = 2_048
+
     /// Reads a JPEG, WebP or PNG file; a hostile one may end the process.
     package init(stillFile bytes: [UInt8]) throws(CodecError) {
         var (width, height): (Int32, Int32) = (0, 0)
         let pixels = bytes.withUnsafeBufferPointer { buffer in
             buffer.baseAddress.flatMap {
-                ccodecs_still_decode($0, buffer.count, Int32(Self.maximumSide), &width, &height)
+                ccodecs_still_decode($0, buffer.count, Int32(Self.maximumStillSide), &width, &height)
             }
         }
         guard let pixels else { throw .failed }

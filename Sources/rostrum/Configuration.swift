@@ -40,11 +40,13 @@ struct Configuration: Sendable {
     var iceServers: [GatewaySettings.ICEServer] = []
     var srtpEngine = SRTPEngine.openSSL
     var transcoding = Transcoding.on
+    /// Whether the transcoder must be confined.
+    var confinement = Transcoding.on
     var isDevelopment: Bool
     var logLevel = Log.Level.info
     var logFormat = LogFormat.text
 
-    /// Whether anything is decoded.
+    /// Whether anything is decoded, and whether only in confinement.
     enum Transcoding: String, CaseIterable {
         case on, off
     }
@@ -77,6 +79,7 @@ struct Configuration: Sendable {
         iceServers = try Self.iceServers(values)
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
         if let choice: Transcoding = try values.choice("transcoder") { transcoding = choice }
+        if let choice: Transcoding = try values.choice("transcoder-confinement") { confinement = choice }
         if let level: Log.Level = try values.choice("log-level") { logLevel = level }
         if let format: LogFormat = try values.choice("log-format") { logFormat = format }
     }
@@ -245,6 +248,7 @@ extension Configuration {
             "feed-viewers-weight = \(feedWeights.perDoublingOfViewers)",
             "feed-age-weight = \(feedWeights.perHour)", "feed-boost-weight = \(feedWeights.perBoost)",
             "srtp-engine = \(srtpEngine.rawValue)", "transcoder = \(transcoding.rawValue)",
+            "transcoder-confinement = \(confinement.rawValue)",
             "dev = \(isDevelopment)",
             "log-level = \(logLevel.rawValue)", "log-format = \(logFormat.rawValue)",
         ]

@@ -92,6 +92,10 @@ struct Option: Sendable {
             "Whether pictures and sound are decoded, in a process of its own: previews,",
             "compositions, pause pictures and recordings. Default on."),
         Option(
+            "transcoder-confinement", .text, "on|off",
+            "Whether that process is used only when the kernel confines it (Landlock of Linux 5.13,",
+            "and seccomp), so that a hostile picture gains nothing. Default on."),
+        Option(
             "dev", .toggle, "",
             "For trying out on one machine: a key made at start, and tokens for anyone on",
             "this machine from POST /v1/tokens."),

@@ -58,6 +58,10 @@ import Transcoder
         let writer = LogWriter(format: configuration.logFormat)
         let log = writer.log(level: configuration.logLevel)
         defer { writer.flush() }
+        // A debugger may look at what is tried out.
+        if !configuration.isDevelopment, let reason = Confinement.hideMemory() {
+            log.warning("memory-not-hidden", ["reason": reason])
+        }
         let signals = Signals()
         do {
             let server = try await Server.start(configuration, log: log)

@@ -103,7 +103,11 @@ struct Server: Sendable {
         result.advertisesLoopback = configuration.isDevelopment
         result.createsStreamsOnPublish = configuration.isDevelopment
         result.reportsEvents = configuration.webhooks != nil
-        result.transcoder = configuration.transcoding == .on ? TranscoderSettings() : nil
+        if configuration.transcoding == .on {
+            var transcoder = TranscoderSettings()
+            transcoder.mustBeConfined = configuration.confinement == .on
+            result.transcoder = transcoder
+        }
         result.compositionLimit = configuration.maximumCompositions
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")

@@ -21,6 +21,14 @@ extension Configuration {
             warnings.append(
                 Warning(event: "development", reason: "anyone on this machine gets any token"))
         }
+        if transcoding == .on, confinement == .off {
+            warnings.append(
+                Warning(
+                    event: "transcoder-unconfined",
+                    reason:
+                        "a hostile picture may reach what this server can, where the kernel confines nothing")
+            )
+        }
         if announced.allSatisfy(\.isLoopback) {
             warnings.append(Warning(event: "only-loopback", reason: onlyLoopback))
         }

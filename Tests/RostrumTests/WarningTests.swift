@@ -15,6 +15,19 @@ import Testing
         #expect(try warnings(announced: [outward, .loopback]).isEmpty)
     }
 
+    @Test func `warns when hostile pictures are decoded unconfined, by wish only`() throws {
+        let own = [outward]
+        #expect(try warnings("--transcoder-confinement", "on", announced: own).isEmpty)
+        #expect(
+            try warnings("--transcoder-confinement", "off", announced: own).map(\.event) == [
+                "transcoder-unconfined"
+            ])
+        #expect(try warnings("--transcoder-confinement=off", "--transcoder=off", announced: own).isEmpty)
+        #expect(throws: ConfigurationError.self) {
+            try warnings("--transcoder-confinement", "no", announced: own)
+        }
+    }
+
     @Test func `warns when Firefox cannot reach what it announces, and names the flag`() throws {
         let reason = "Firefox connects to no loopback address, only Chromium does; "
         let first = try warnings("--udp", "127.0.0.1:17000", announced: [.loopback, .loopback])

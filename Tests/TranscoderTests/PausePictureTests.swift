@@ -61,6 +61,39 @@ import Wire
         #expect((soft.width, soft.height) == (640, 360))
     }
 
+    @Test func `is not larger than two thousand pixels`() throws {
+        #expect(throws: CodecError.self) { try Picture(stillFile: file("png", width: 2_050, height: 16)) }
+        #expect(try Picture(stillFile: file("png", width: 2_048, height: 16)).width == 2_048)
+    }
+
+    /// A progressive JPEG of 16 by 16 grey pixels: one scan, and for each of so many coefficients 14, each of which is
+    /// as ITU-T T.81 §G.1.1 wants it.
+    private func progressive(coefficients: Int) -> [UInt8] {
+        func segment(_ marker: UInt8, _ body: [UInt8]) -> [UInt8] {
+            [0xFF, marker, 0, UInt8(body.count + 2)] + body
+        }
+        // One code of one bit, for "nothing follows".
+        let codes: [UInt8] = [1] + [UInt8](repeating: 0, count: 15) + [0]
+        var file: [UInt8] = [0xFF, 0xD8]
+        file += segment(0xDB, [0] + [UInt8](repeating: 1, count: 64))
+        file += segment(0xC2, [8, 0, 16, 0, 16, 1, 1, 0x11, 0])
+        file += segment(0xC4, [0x00] + codes) + segment(0xC4, [0x10] + codes)
+        func scan(_ coefficient: UInt8, _ high: UInt8, _ low: UInt8) -> [UInt8] {
+            segment(0xDA, [1, 1, 0, coefficient, coefficient, high << 4 | low]) + [0x0F]
+        }
+        file += scan(0, 0, 0)
+        for coefficient in 1...UInt8(coefficients) {
+            file += scan(coefficient, 0, 13)
+            for low in (0..<UInt8(13)).reversed() { file += scan(coefficient, low + 1, low) }
+        }
+        return file + [0xFF, 0xD9]
+    }
+
+    @Test func `has no thousand scans, each of which costs as much as a picture`() throws {
+        #expect(try Picture(stillFile: progressive(coefficients: 35)).width == 16)
+        #expect(throws: CodecError.self) { try Picture(stillFile: progressive(coefficients: 63)) }
+    }
+
     @Test func `is a key frame, then next to nothing, and a key frame when asked for`() async throws {
         var settings = TranscoderSettings()
         settings.executable = BuiltProducts.path("rostrum")

@@ -8,12 +8,27 @@ import Transcoder
 import Wire
 
 /// A supervisor whose process is the program that was built beside the tests.
-private func supervisor(_ change: (inout TranscoderSettings) -> Void = { _ in }) -> TranscoderSupervisor {
+private func supervisor(
+    log: Log = .silent, _ change: (inout TranscoderSettings) -> Void = { _ in }
+) -> TranscoderSupervisor {
     var settings = TranscoderSettings()
     settings.executable = BuiltProducts.path("rostrum")
     settings.shortestPause = .milliseconds(10)
     change(&settings)
-    return TranscoderSupervisor(settings, log: .silent)
+    return TranscoderSupervisor(settings, log: log)
+}
+
+/// Under a sanitizer the process writes to the tests' own standard error, so that what is found is seen.
+private let isSanitized = ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains {
+    ProcessInfo.processInfo.environment[$0] != nil
+}
+
+/// What is logged, to be counted.
+private final class LogLines: Sendable {
+    private let entries = Mutex<[Log.Entry]>([])
+
+    var log: Log { Log(level: .info) { [self] entry in entries.withLock { $0.append(entry) } } }
+    func count(of event: String) -> Int { entries.withLock { $0.count { $0.event == event } } }
 }
 
 /// What jobs tell, to be waited for.
@@ -211,11 +226,95 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
         #expect(field("NoNewPrivs") == "1")
         #expect(field("Seccomp") == "2")
         #expect(field("Uid")?.hasPrefix("0") == false)
+        let order = try String(contentsOfFile: "/proc/\(process)/oom_score_adj", encoding: .utf8)
+        #expect(order.trimmingCharacters(in: .whitespacesAndNewlines) == "1000")
+        let limits = try String(contentsOfFile: "/proc/\(process)/limits", encoding: .utf8)
+        let threads = limits.split(separator: "\n").first { $0.hasPrefix("Max processes") }?.split(
+            separator: " ")
+        #expect(threads?.dropFirst(2).first == "4096")
         if getuid() == 0 {
             let environment = try Data(contentsOf: URL(fileURLWithPath: "/proc/\(process)/environ"))
             #expect(!String(decoding: environment, as: UTF8.self).contains("ROSTRUM"))
             let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")
             #expect(open.compactMap { Int($0) }.sorted().prefix(5) == [0, 1, 2, 3, 4])
+        }
+    }
+
+    /// A key frame at which `transcoder-trial` misbehaves.
+    private func request(_ word: String) -> [UInt8] {
+        PreviewRequest(source: SourceKey(number: 2), codec: .vp8, payloads: [Array(word.utf8)]).bytes
+    }
+
+    @Test func `cannot reach the server, others or files once it is taken over`() async throws {
+        let supervisor = supervisor { $0.executable = BuiltProducts.path("transcoder-trial") }
+        defer { supervisor.stop() }
+        let events = Events()
+        #expect(supervisor.begin(.preview, request("trespass"), events.handler) != nil)
+        guard case .report(let bytes) = try await events.next() else {
+            Issue.record("nothing was reported")
+            return
+        }
+        #expect(String(decoding: bytes, as: UTF8.self) == "own limit,own signal")
+    }
+
+    @Test(arguments: isSanitized ? ["chatter"] : ["chatter", "rant"]) func `is ended when it says too much`(
+        _ word: String
+    ) async throws {
+        let lines = LogLines()
+        let supervisor = supervisor(log: lines.log) { settings in
+            settings.executable = BuiltProducts.path("transcoder-trial")
+            settings.messageLimits.messages = 100
+            settings.messageLimits.messagesPerJob = 100
+            settings.messageLimits.errorBytes = 10_000
+        }
+        defer { supervisor.stop() }
+        let events = Events()
+        #expect(supervisor.begin(.preview, request(word), events.handler) != nil)
+        var reports = 0
+        while try await events.next() != .lost { reports += 1 }
+        #expect(reports < 1_000)
+        #expect(lines.count(of: "talkative") == 1)
+        #expect(lines.count(of: "said") <= 100)
+    }
+
+    @Test(.enabled(if: !isSanitized)) func `has its complaints logged, as many as are worth it`() async throws
+    {
+        let lines = LogLines()
+        let supervisor = supervisor(log: lines.log) { $0.executable = BuiltProducts.path("transcoder-trial") }
+        defer { supervisor.stop() }
+        let events = Events()
+        #expect(supervisor.begin(.preview, request("complain"), events.handler) != nil)
+        #expect(try await events.next() == .report([]))
+        while lines.count(of: "said") == 0 { try await Task.sleep(for: .milliseconds(2)) }
+        #expect(lines.count(of: "said") <= 200)
+        #expect(supervisor.statistics.deaths == 0)
+    }
+
+    @Test func `is not used where the kernel cannot confine it, unless that is wanted`() async throws {
+        let program = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: program) }
+        let script = "#!/bin/sh\nexec '\(BuiltProducts.path("transcoder-trial"))' --unconfined \"$@\"\n"
+        try Data(script.utf8).write(to: program)
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: program.path)
+        let frame = try #require(try SampleVideo.frames(.vp8).first)
+        let request = PreviewRequest(
+            source: SourceKey(number: 1), codec: .vp8, payloads: payloads(.vp8, frame))
+        for mustBeConfined in [true, false] {
+            let lines = LogLines()
+            let supervisor = supervisor(log: lines.log) { settings in
+                settings.executable = program.path
+                settings.mustBeConfined = mustBeConfined
+            }
+            defer { supervisor.stop() }
+            let events = Events()
+            #expect(supervisor.begin(.preview, request.bytes, events.handler) != nil)
+            if mustBeConfined {
+                #expect(try await events.next() == .lost)
+                while lines.count(of: "unconfined") == 0 { try await Task.sleep(for: .milliseconds(2)) }
+            } else {
+                #expect(try await events.picture() != nil)
+            }
+            #expect(lines.count(of: "transcoder.unconfined") == 1)
         }
     }
 

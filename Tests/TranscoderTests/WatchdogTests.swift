@@ -12,7 +12,7 @@ import Testing
         var watchdog = Watchdog(limit: .seconds(10))
         // It never rests.
         func isStuck(_ entries: [Int: DecodingRegister.Entry], at second: Int) -> Bool {
-            watchdog.isStuck(entries, at: .zero + .seconds(second), used: .seconds(second))
+            !watchdog.stuck(entries, at: .zero + .seconds(second)) { _ in .seconds(second) }.isEmpty
         }
         for second in 0..<30 {
             let busy = DecodingRegister.Entry(source: SourceKey(number: 2), count: UInt64(second))
@@ -27,12 +27,66 @@ import Testing
         var watchdog = Watchdog(limit: .seconds(10))
         // It gets a tenth of a processor.
         func isStuck(at second: Int) -> Bool {
-            watchdog.isStuck([0: stuck], at: .zero + .seconds(second), used: .milliseconds(second * 100))
+            !watchdog.stuck([0: stuck], at: .zero + .seconds(second)) { _ in .milliseconds(second * 100) }
+                .isEmpty
         }
         for second in 0..<60 {
             #expect(!isStuck(at: second))
         }
         #expect(isStuck(at: 60))
+    }
+
+    @Test func `blames whose thread works, not who waits beside it`() {
+        var watchdog = Watchdog(limit: .seconds(10))
+        let waiting = DecodingRegister.Entry(source: SourceKey(number: 2), count: 1, thread: 12)
+        let working = DecodingRegister.Entry(source: SourceKey(number: 3), count: 1, thread: 13)
+        for second in 0..<10 {
+            let blamed = watchdog.stuck([0: waiting, 1: working], at: .zero + .seconds(second)) {
+                $0.thread == 13 ? .seconds(second) : .zero
+            }
+            #expect(blamed.isEmpty)
+        }
+        let blamed = watchdog.stuck([0: waiting, 1: working], at: .zero + .seconds(10)) {
+            $0.thread == 13 ? .seconds(10) : .zero
+        }
+        #expect(blamed == [working.source])
+    }
+
+    @Test func `gives a still less time than a frame, and nothing more`() {
+        for (asked, allowed) in [(2, 2), (20, 10)] {
+            var watchdog = Watchdog(limit: .seconds(10))
+            let still = DecodingRegister.Entry(source: SourceKey(number: 2), count: 1, limit: .seconds(asked))
+            let second = (0..<30).first { second in
+                !watchdog.stuck([0: still], at: .zero + .seconds(second)) { _ in .seconds(second) }.isEmpty
+            }
+            #expect(second == allowed)
+        }
+    }
+
+    @Test func `reads in the register which thread decodes, and within what time`() throws {
+        let memory = csandbox_shared_memory(DecodingRegister.size)
+        try #require(memory >= 0)
+        defer { csandbox_close(memory) }
+        // Its size is sealed: nobody who has it ends the server by cutting it off.
+        #expect(ftruncate(memory, 0) == -1 && ftruncate(memory, 1 << 20) == -1)
+        let register = try #require(DecodingRegister(descriptor: memory))
+        register.whileDecoding(SourceKey(number: 7), within: .seconds(2)) {
+            let entry = register.entries.values.first
+            #expect(entry?.source == SourceKey(number: 7) && entry?.limit == .seconds(2))
+            #expect(entry?.thread == csandbox_thread())
+        }
+        register.whileDecoding(SourceKey(number: 8)) { #expect(register.entries.values.first?.limit == nil) }
+        #expect(register.entries.isEmpty)
+    }
+
+    @Test func `knows how much time a thread has had`() {
+        let (process, thread) = (getpid(), csandbox_thread())
+        let before = csandbox_thread_cpu_nanoseconds(process, thread)
+        var random = SystemRandomNumberGenerator()
+        var sum: UInt64 = 0
+        while csandbox_thread_cpu_nanoseconds(process, thread) < before + 20_000_000 { sum &+= random.next() }
+        #expect(before >= 0)
+        #expect(csandbox_thread_cpu_nanoseconds(process, 0x03FF_FFFF) < 0)
     }
 
     @Test func `knows how much time a process has had`() {
@@ -51,20 +105,36 @@ import Testing
     @Test func `refuses what killed the process three times`() {
         var deaths = DeathRegister()
         for index in 0..<3 {
-            #expect(!deaths.refuses(source))
+            #expect(!deaths.refuses(source, at: .zero + .seconds(index)))
             deaths.note([source, source], at: .zero + .seconds(index))
         }
-        #expect(deaths.refuses(source))
-        #expect(!deaths.refuses(SourceKey(number: 5)))
-        deaths.note([], at: .zero + .seconds(5_000))
-        #expect(deaths.refuses(source))
+        #expect(deaths.refuses(source, at: .zero + .seconds(2)))
+        #expect(deaths.refuses(source, at: .zero + .seconds(601)))
+        #expect(!deaths.refuses(SourceKey(number: 5), at: .zero + .seconds(2)))
+        #expect(deaths.refusedCount(at: .zero + .seconds(2)) == 1)
+    }
+
+    @Test func `refuses for twice as long after each further death, up to a day`() {
+        var deaths = DeathRegister()
+        var now = MonotonicTime.zero
+        for _ in 0..<2 { deaths.note([source], at: now) }
+        for pause in [600, 1_200, 2_400, 4_800, 9_600, 19_200, 38_400, 76_800, 86_400, 86_400] {
+            #expect(!deaths.refuses(source, at: now))
+            deaths.note([source], at: now)
+            now = now + .seconds(pause)
+            #expect(deaths.refuses(source, at: now.advanced(byNanoseconds: -1)))
+        }
+        // Twice the pause is long enough to begin anew.
+        now = now + .seconds(86_400)
+        deaths.note([source], at: now)
+        #expect(!deaths.refuses(source, at: now))
     }
 
     @Test func `forgets what was long ago`() {
         var deaths = DeathRegister()
         for index in 0..<10 {
             deaths.note([source], at: .zero + .seconds(700 * index))
-            #expect(!deaths.refuses(source))
+            #expect(!deaths.refuses(source, at: .zero + .seconds(700 * index)))
         }
     }
 }

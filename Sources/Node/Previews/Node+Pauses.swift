@@ -98,8 +98,8 @@ extension Node {
             let inlet = pauses[stream]?.inlet
         else { return }
         let request = PausePictureRequest(
-            source: SourceKey(number: UInt64(bitPattern: Int64(file.bytes.hashValue))), file: file.bytes,
-            isBlurred: file.isLastFrame, seed: random.next())
+            source: SourceKey(stillOf: stream), file: file.bytes, isBlurred: file.isLastFrame,
+            seed: random.next())
         let outlet = PauseOutlet(inlet) { [pauseEvents] event in
             pauseEvents.continuation.yield((stream, event))
         }
@@ -201,5 +201,15 @@ private final class PauseOutlet: Sendable {
         case .lost, .ended: tell(.lost)
         case .report, .keyFrameWanted: break
         }
+    }
+}
+
+extension SourceKey {
+    /// A stream's pause picture, whichever file that is: another file of the same host is no other source.
+    fileprivate init(stillOf stream: StreamID) {
+        var hasher = Hasher()
+        hasher.combine("still")
+        hasher.combine(stream)
+        self.init(number: UInt64(bitPattern: Int64(hasher.finalize())))
     }
 }

@@ -62,6 +62,8 @@ private final class PausePictureLine: Sendable {
     /// Wide enough for a blurred picture, and small enough for its key frame to be a few packets.
     private static let longestSide = 640
     private static let bitrate = 60_000
+    /// CPU time that a file may take.
+    private static let stillLimit = Duration.seconds(2)
 
     private struct Work {
         let request: PausePictureRequest
@@ -124,7 +126,9 @@ private final class PausePictureLine: Sendable {
             picture = known
         } else {
             let request = work.request
-            picture = try environment.register.whileDecoding(request.source) { try draw(request) }
+            picture = try environment.register.whileDecoding(request.source, within: stillLimit) {
+                try draw(request)
+            }
             work.picture = picture
         }
         let encoder: VP8Encoder

@@ -1,3 +1,4 @@
+import Base
 import CSandbox
 import Synchronization
 
@@ -9,13 +10,26 @@ package final class DecodingRegister: Sendable {
     /// What one entry says.
     package struct Entry: Equatable, Sendable {
         package let source: SourceKey
+        /// Of the process: which one decodes.
+        package let thread: Int32
+        /// CPU time that this may take, if less than usual.
+        package let limit: Duration?
         /// Changes each time the entry is taken.
         package let count: UInt64
+
+        package init(source: SourceKey, count: UInt64, thread: Int32 = 0, limit: Duration? = nil) {
+            self.source = source
+            self.count = count
+            self.thread = thread
+            self.limit = limit
+        }
     }
 
     /// Threads that can decode at the same time; those beyond leave no trace.
     static let capacity = 64
-    package static let size = capacity * 2 * 8
+    /// Source, count, thread, and limit in milliseconds.
+    private static let words = 4
+    package static let size = capacity * words * 8
 
     private let memory: UInt
     private let taken = Mutex([Bool](repeating: false, count: capacity))
@@ -31,17 +45,24 @@ package final class DecodingRegister: Sendable {
     }
 
     /// Decodes in the transcoder; `body` is what may kill the process.
-    package func whileDecoding<Result>(_ source: SourceKey, _ body: () throws -> Result) rethrows -> Result {
+    /// - Parameter limit: CPU time that it may take, if less than usual.
+    package func whileDecoding<Result>(
+        _ source: SourceKey, within limit: Duration? = nil, _ body: () throws -> Result
+    ) rethrows -> Result {
         let index = taken.withLock { taken -> Int? in
             guard let free = taken.firstIndex(of: false) else { return nil }
             taken[free] = true
             return free
         }
         guard let index else { return try body() }
-        csandbox_store_word(memory, index * 2 + 1, csandbox_load_word(memory, index * 2 + 1) &+ 1)
-        csandbox_store_word(memory, index * 2, source.number &+ 1)
+        let place = index * Self.words
+        csandbox_store_word(memory, place + 1, csandbox_load_word(memory, place + 1) &+ 1)
+        csandbox_store_word(memory, place + 2, UInt64(UInt32(bitPattern: csandbox_thread())))
+        csandbox_store_word(
+            memory, place + 3, limit.map { UInt64(clamping: $0.wholeNanoseconds / 1_000_000) } ?? 0)
+        csandbox_store_word(memory, place, source.number &+ 1)
         defer {
-            csandbox_store_word(memory, index * 2, 0)
+            csandbox_store_word(memory, place, 0)
             taken.withLock { $0[index] = false }
         }
         return try body()
@@ -51,16 +72,20 @@ package final class DecodingRegister: Sendable {
     package var entries: [Int: Entry] {
         var entries: [Int: Entry] = [:]
         for index in 0..<Self.capacity {
-            let source = csandbox_load_word(memory, index * 2)
+            let place = index * Self.words
+            let source = csandbox_load_word(memory, place)
             guard source != 0 else { continue }
+            let limit = csandbox_load_word(memory, place + 3)
             entries[index] = Entry(
-                source: SourceKey(number: source &- 1), count: csandbox_load_word(memory, index * 2 + 1))
+                source: SourceKey(number: source &- 1), count: csandbox_load_word(memory, place + 1),
+                thread: Int32(truncatingIfNeeded: csandbox_load_word(memory, place + 2)),
+                limit: limit == 0 ? nil : .milliseconds(Int64(min(limit, 1_000_000))))
         }
         return entries
     }
 
     /// Forgets what the process decoded that is gone.
     package func clear() {
-        for index in 0..<Self.capacity { csandbox_store_word(memory, index * 2, 0) }
+        for index in 0..<Self.capacity { csandbox_store_word(memory, index * Self.words, 0) }
     }
 }

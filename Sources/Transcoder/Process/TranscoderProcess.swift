@@ -12,6 +12,10 @@ package final class TranscoderProcess {
     /// Jobs and inputs that live at the same time.
     private static let jobLimit = 4_096
     private static let inputLimit = 16_384
+    /// The exit status of a process that the kernel did not confine, and that must be.
+    static let unconfinedStatus: Int32 = 3
+    /// In the arguments: it runs all the same.
+    static let unconfinedArgument = "unconfined"
 
     /// Makes a job; nil for what is not understood.
     package typealias Maker = (JobKind, [UInt8], JobEnvironment) -> (any TranscoderJob)?
@@ -30,20 +34,25 @@ package final class TranscoderProcess {
 
     /// The whole life of `rostrum transcoder`.
     /// - Parameters:
-    ///   - arguments: the server's process id.
+    ///   - arguments: the server's process id, and perhaps that confinement is not wanted at any price.
     ///   - special: jobs that are made otherwise than usual, for tests.
+    ///   - confine: what else than usual confines it, for tests.
     /// - Returns: the exit status.
     package static func run(
-        _ arguments: [String], special: @escaping Maker = { _, _, _ in nil }
+        _ arguments: [String], special: @escaping Maker = { _, _, _ in nil },
+        confine: (Int32) -> [Confinement.Refusal] = Confinement.confine
     ) -> Int32 {
-        guard arguments.count == 1, let parent = arguments.first.flatMap({ Int32($0) }),
+        guard (1...2).contains(arguments.count), let parent = arguments.first.flatMap({ Int32($0) }),
             let register = DecodingRegister(descriptor: registerMemory)
         else { return 2 }
         let outlet = Outlet(descriptor: channel)
         outlet.send(.hello(version: TranscoderChannel.version))
-        let refusals = Confinement.confine(parent: parent)
+        let refusals = confine(parent)
         if !refusals.isEmpty {
-            outlet.log(.warning, "transcoder.unconfined", refusals.joined(separator: ", "))
+            outlet.log(.warning, "transcoder.unconfined", refusals.map(\.text).joined(separator: ", "))
+        }
+        if refusals.contains(where: \.isGrave), arguments.last != unconfinedArgument {
+            return unconfinedStatus
         }
         let process = TranscoderProcess(outlet: outlet, register: register) {
             special($0, $1, $2) ?? JobFactory.make($0, $1, $2)
@@ -112,40 +121,5 @@ package final class TranscoderProcess {
             jobs[id]?.close(input)
         }
         return true
-    }
-}
-
-/// What the process takes away from itself before it looks at a stranger's byte.
-enum Confinement {
-    /// For decoders, encoders and thread stacks; addresses, not memory that is in use.
-    private static let memory: UInt64 = 6 << 30
-    private static let openFiles: UInt64 = 64
-    private static let niceness: Int32 = 10
-    /// Libraries, fonts, and what the runtime reads of itself.
-    private static let readable = [
-        "/usr", "/lib", "/lib64", "/opt", "/etc/fonts", "/etc/ld.so.cache", "/var/cache/fontconfig", "/proc",
-        "/sys/devices/system/cpu", "/dev/null", "/dev/urandom",
-    ]
-
-    /// - Returns: what the kernel refused.
-    static func confine(parent: Int32) -> [String] {
-        var refusals: [String] = []
-        func note(_ what: String, _ result: Int32) {
-            guard result < 0 else { return }
-            refusals.append("\(what): \(String(cString: strerror(-result)))")
-        }
-        note("privileges", csandbox_drop_privileges())
-        // After the change of user, which would undo it.
-        note("subordinate", csandbox_subordinate(parent, niceness))
-        let isSanitized = ["ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"].contains {
-            ProcessInfo.processInfo.environment[$0] != nil
-        }
-        note("limits", csandbox_limit(isSanitized ? 0 : memory, openFiles))
-        let paths = readable.map { strdup($0) }
-        defer { paths.forEach { free($0) } }
-        let constants = paths.map { UnsafePointer($0) }
-        note("files", csandbox_confine_files(constants, constants.count))
-        note("calls", csandbox_confine_calls())
-        return refusals
     }
 }

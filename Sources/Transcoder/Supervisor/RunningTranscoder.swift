@@ -22,6 +22,8 @@ final class RunningTranscoder: Sendable {
 
     let id: Int32
     let descriptor: Int32
+    /// What the process writes to standard error; -1 where that is the server's own.
+    let errors: Int32
     let register: DecodingRegister
 
     /// What the process may know of the server's environment: no secret is in there.
@@ -39,30 +41,49 @@ final class RunningTranscoder: Sendable {
             throw Failure(code: memory < 0 ? -memory : ENOMEM)
         }
         defer { csandbox_close(memory) }
+        // What a sanitizer finds is shown as it is.
+        var pipe: [Int32] = [-1, -1]
+        if !Sanitizers.areOn {
+            let result = csandbox_pipe(&pipe)
+            guard result == 0 else {
+                csandbox_close(ends[0])
+                throw Failure(code: -result)
+            }
+        }
+        defer { if pipe[1] >= 0 { csandbox_close(pipe[1]) } }
         let surroundings = ProcessInfo.processInfo.environment
         let environment =
             ["LANG=C.UTF-8", "HOME=/nonexistent"]
             + Self.passedOn.compactMap { name in surroundings[name].map { "\(name)=\($0)" } }
-        let process = Self.withStrings(["rostrum", "transcoder", "\(getpid())"]) { arguments in
+        let words =
+            ["rostrum", "transcoder", "\(getpid())"]
+            + (settings.mustBeConfined ? [] : [TranscoderProcess.unconfinedArgument])
+        let process = Self.withStrings(words) { arguments in
             Self.withStrings(environment) { environment in
-                csandbox_spawn(settings.executable, arguments, environment, ends[1], memory)
+                csandbox_spawn(settings.executable, arguments, environment, ends[1], memory, pipe[1])
             }
         }
         guard process > 0 else {
             csandbox_close(ends[0])
+            if pipe[0] >= 0 { csandbox_close(pipe[0]) }
             throw Failure(code: -process)
         }
         id = process
         descriptor = ends[0]
+        errors = pipe[0]
         self.register = register
     }
 
     deinit {
         csandbox_close(descriptor)
+        if errors >= 0 { csandbox_close(errors) }
     }
 
-    /// So far.
-    var cpuTime: Duration { .nanoseconds(csandbox_cpu_nanoseconds(id)) }
+    /// CPU time of the thread that decodes this, so far; of the whole process where that cannot be known.
+    func cpuTime(of entry: DecodingRegister.Entry) -> Duration {
+        let nanoseconds = csandbox_thread_cpu_nanoseconds(id, entry.thread)
+        return .nanoseconds(nanoseconds >= 0 ? nanoseconds : csandbox_cpu_nanoseconds(id))
+    }
 
     func kill() {
         csandbox_kill(id)

@@ -14,6 +14,11 @@ package struct TranscoderSettings: Sendable {
     /// A decoder that takes longer over one frame is stuck; CPU time that it had, not time that it waited for it.
     package var decodingLimit = Duration.seconds(10)
 
+    /// Whether a process that the kernel cannot confine is ended rather than used.
+    package var mustBeConfined = true
+    /// What it may say in a second.
+    package var messageLimits = MessageLimits()
+
     package init() {}
 }
 
@@ -35,32 +40,4 @@ package struct TranscoderStatistics: Equatable, Sendable {
     package var refusedSources = 0
 
     package init() {}
-}
-
-/// Remembers what the process died of.
-struct DeathRegister: Sendable {
-    /// So many deaths, and the source is not decoded any more.
-    static let limit = 3
-    /// Deaths are forgotten after this.
-    static let memory = Duration.seconds(600)
-    private static let sourceLimit = 1_000
-
-    private var deaths: [SourceKey: [MonotonicTime]] = [:]
-
-    mutating func note(_ sources: some Sequence<SourceKey>, at now: MonotonicTime) {
-        deaths = deaths.compactMapValues { times in
-            // Those that are refused stay so.
-            if times.count >= Self.limit { return times }
-            let recent = times.filter { now < $0 + Self.memory }
-            return recent.isEmpty ? nil : recent
-        }
-        for source in Set(sources) {
-            guard deaths[source] != nil || deaths.count < Self.sourceLimit else { continue }
-            deaths[source, default: []].append(now)
-        }
-    }
-
-    func refuses(_ source: SourceKey) -> Bool { (deaths[source]?.count ?? 0) >= Self.limit }
-
-    var refusedCount: Int { deaths.values.count { $0.count >= Self.limit } }
 }

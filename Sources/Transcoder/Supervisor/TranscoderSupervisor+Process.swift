@@ -17,8 +17,11 @@ extension TranscoderSupervisor {
             let began = now
             do throws(RunningTranscoder.Failure) {
                 let process = try RunningTranscoder(settings)
-                let wasUnderstood = live(process)
-                bury(process, wasUnderstood: wasUnderstood)
+                let end = live(process)
+                if bury(process, end) == TranscoderProcess.unconfinedStatus {
+                    pause = settings.longestPause
+                    log.error("unconfined", ["remedy": Self.remedy])
+                }
             } catch {
                 log.error("not-started", ["reason": error.text])
             }
@@ -29,7 +32,11 @@ extension TranscoderSupervisor {
         }
     }
 
-    private var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
+    private static let remedy =
+        "the kernel grants no Landlock (Linux 5.13) or no seccomp; --transcoder-confinement off does without, "
+        + "--transcoder off decodes nothing"
+
+    var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
 
     /// Lets time pass, unless the end comes first.
     private func wait(_ pause: Duration) {
@@ -41,43 +48,97 @@ extension TranscoderSupervisor {
 
     // MARK: One life
 
+    /// Why a life is over, as the server sees it.
+    private enum End {
+        /// By itself, or because the server stops.
+        case ended
+        case misunderstood
+        /// It said too much.
+        case talkative
+        /// Decoders of these sources do not come to an end.
+        case stuck([SourceKey])
+    }
+
+    /// What one life has said so far.
+    private struct Speech {
+        var assembler = MessageAssembler()
+        var errors = ErrorLines()
+        var budget: MessageBudget
+        var buffer = [UInt8](repeating: 0, count: TranscoderChannel.datagramLimit)
+        /// Of its standard error; -1 once that is closed.
+        var errorDescriptor: Int32
+    }
+
     /// Listens to the process until it ends or says what it should not.
-    private func live(_ process: RunningTranscoder) -> Bool {
-        state.withLock { state in
+    private func live(_ process: RunningTranscoder) -> End {
+        let greeted = state.withLock { state in
             var greeting: [UInt8] = []
             TranscoderRequest.hello(version: TranscoderChannel.version).append(to: &greeting)
             state.queue.insert(contentsOf: greeting, at: 0)
             state.generation += 1
             state.process = process
             state.statistics.starts &+= 1
+            return now
         }
         filled.signal()
         log.info("started", ["process": process.id])
-        var assembler = MessageAssembler()
-        var buffer = [UInt8](repeating: 0, count: TranscoderChannel.datagramLimit)
+        var speech = Speech(
+            budget: MessageBudget(settings.messageLimits, at: greeted), errorDescriptor: process.errors)
         var watchdog = Watchdog(limit: settings.decodingLimit)
         while true {
-            if csandbox_wait(process.descriptor, 1_000) > 0 {
-                let count = csandbox_receive(process.descriptor, &buffer, buffer.count)
-                guard count > 0 else { return true }
-                var isUnderstood = true
-                do throws(WireError) {
-                    try assembler.receive(buffer[..<Int(count)]) { kind, body in
-                        guard let report = try? TranscoderReport(kind, body), take(report) else {
-                            return isUnderstood = false
-                        }
-                    }
-                } catch {
-                    return false
-                }
-                guard isUnderstood else { return false }
+            let ready = csandbox_wait_either(process.descriptor, speech.errorDescriptor, 1_000)
+            speech.budget.advance(to: now, jobs: state.withLock { $0.handlers.count })
+            if ready > 0, ready & 2 != 0, !hearErrors(&speech) { return .talkative }
+            if ready > 0, ready & 1 != 0, let end = hear(process, &speech) {
+                // The last words are there by now.
+                _ = hearErrors(&speech)
+                for line in speech.errors.flush() { log.warning("said", ["text": line]) }
+                return end
             }
-            if watchdog.isStuck(process.register.entries, at: now, used: process.cpuTime) {
+            let stuck = watchdog.stuck(process.register.entries, at: now, used: process.cpuTime)
+            if !stuck.isEmpty {
                 log.warning("stuck", ["process": process.id])
-                return true
+                return .stuck(stuck)
             }
-            if state.withLock({ $0.isStopping }) { return true }
+            if state.withLock({ $0.isStopping }) { return .ended }
         }
+    }
+
+    /// Takes a datagram.
+    /// - Returns: why that was the last; nil if it was not.
+    private func hear(_ process: RunningTranscoder, _ speech: inout Speech) -> End? {
+        let count = csandbox_receive(process.descriptor, &speech.buffer, speech.buffer.count)
+        guard count > 0 else { return .ended }
+        guard speech.budget.takeDatagram(Int(count)) else { return .talkative }
+        var end: End?
+        do throws(WireError) {
+            try speech.assembler.receive(speech.buffer[..<Int(count)]) { kind, body in
+                guard end == nil else { return }
+                guard speech.budget.takeMessage() else { return end = .talkative }
+                guard let report = try? TranscoderReport(kind, body) else { return end = .misunderstood }
+                if case .log = report, !speech.budget.takeLine() { return }
+                if !take(report) { end = .misunderstood }
+            }
+        } catch {
+            return .misunderstood
+        }
+        return end
+    }
+
+    /// Takes what came on standard error.
+    /// - Returns: false if that is too much.
+    private func hearErrors(_ speech: inout Speech) -> Bool {
+        guard speech.errorDescriptor >= 0 else { return true }
+        let count = csandbox_read(speech.errorDescriptor, &speech.buffer, speech.buffer.count)
+        guard count > 0 else {
+            // Closed, and not merely empty.
+            if count == 0 { speech.errorDescriptor = -1 }
+            return true
+        }
+        for line in speech.errors.receive(speech.buffer[..<Int(count)]) where speech.budget.takeLine() {
+            log.warning("said", ["text": line])
+        }
+        return speech.budget.takeErrors(Int(count))
     }
 
     /// - Returns: whether that may be said.
@@ -117,8 +178,17 @@ extension TranscoderSupervisor {
     }
 
     /// Draws the consequences of a process's end.
-    private func bury(_ process: RunningTranscoder, wasUnderstood: Bool) {
-        let entries = process.register.entries
+    /// - Returns: its exit status.
+    private func bury(_ process: RunningTranscoder, _ reason: End) -> Int32 {
+        var blamed = process.register.entries.values.map(\.source)
+        var wasUnderstood = true
+        switch reason {
+        case .ended: break
+        case .misunderstood: wasUnderstood = false
+        case .talkative: log.warning("talkative", ["process": process.id])
+        // What others decoded meanwhile is innocent.
+        case .stuck(let sources): blamed = sources
+        }
         let end = process.end()
         let (handlers, isStopping) = state.withLock { state -> ([Handler], Bool) in
             state.process = nil
@@ -130,19 +200,20 @@ extension TranscoderSupervisor {
             state.statistics.residentBytes = 0
             if !state.isStopping {
                 state.statistics.deaths &+= 1
-                state.deaths.note(entries.values.map(\.source), at: now)
+                state.deaths.note(blamed, at: now)
             }
             defer { state.handlers = [:] }
             return (Array(state.handlers.values), state.isStopping)
         }
-        guard !isStopping else { return }
+        guard !isStopping else { return end.status }
         log.warning(
             "ended",
             [
                 "process": process.id, "signal": end.signal, "status": end.status,
-                "understood": wasUnderstood, "decoding": entries.count, "jobs": handlers.count,
+                "understood": wasUnderstood, "decoding": blamed.count, "jobs": handlers.count,
             ])
         for handler in handlers { handler(.lost) }
+        return end.status
     }
 
     // MARK: Writing
@@ -176,40 +247,6 @@ extension TranscoderSupervisor {
             // It has ended: its keeper knows.
             guard sent > 0 else { return }
             place += Int(sent)
-        }
-    }
-}
-
-/// Tells a decoder that is stuck from one that has not had its turn.
-struct Watchdog {
-    private struct Sight {
-        let entry: DecodingRegister.Entry
-        let since: MonotonicTime
-        let used: Duration
-    }
-
-    /// One that uses no time at all, and for so many limits, waits for something that does not come.
-    private static let waitingFactor = 6
-    private let limit: Duration
-    private var seen: [Int: Sight] = [:]
-
-    init(limit: Duration) {
-        self.limit = limit
-    }
-
-    /// - Parameters:
-    ///   - entries: what is decoded now; looked at every second or more often.
-    ///   - used: CPU time that the process has taken so far: on a busy machine decoders wait.
-    mutating func isStuck(
-        _ entries: [Int: DecodingRegister.Entry], at now: MonotonicTime, used: Duration
-    ) -> Bool {
-        seen = seen.filter { entries[$0.key] == $0.value.entry }
-        for (index, entry) in entries where seen[index] == nil {
-            seen[index] = Sight(entry: entry, since: now, used: used)
-        }
-        return seen.values.contains { sight in
-            now >= sight.since + limit && used - sight.used >= limit
-                || now >= sight.since + limit * Self.waitingFactor
         }
     }
 }

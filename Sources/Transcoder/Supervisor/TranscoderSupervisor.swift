@@ -102,7 +102,7 @@ package final class TranscoderSupervisor: Sendable {
             statistics.jobs = state.handlers.count
             statistics.inputs = state.inputs.count
             statistics.queuedBytes = state.queue.count
-            statistics.refusedSources = state.deaths.refusedCount
+            statistics.refusedSources = state.deaths.refusedCount(at: now)
             return statistics
         }
     }
@@ -117,7 +117,7 @@ package final class TranscoderSupervisor: Sendable {
     ) -> JobID? {
         post { state in
             guard !state.isStopping, Self.hasRoom(state, for: body.count, of: settings.queueLimit),
-                source.map({ !state.deaths.refuses($0) }) ?? true
+                source.map({ !state.deaths.refuses($0, at: now) }) ?? true
             else { return nil }
             let job = JobID(number: state.nextNumber)
             state.nextNumber += 1
@@ -155,7 +155,7 @@ package final class TranscoderSupervisor: Sendable {
     /// - Returns: nil if there is no such job, or the process died of this source too often.
     package func open(for job: JobID, from source: SourceKey, _ codec: InputCodec) -> InputID? {
         post { state in
-            guard state.handlers[job] != nil, !state.deaths.refuses(source),
+            guard state.handlers[job] != nil, !state.deaths.refuses(source, at: now),
                 Self.hasRoom(state, for: 0, of: settings.queueLimit)
             else { return nil }
             let input = InputID(number: state.nextNumber)
@@ -193,7 +193,9 @@ package final class TranscoderSupervisor: Sendable {
     }
 
     /// Whether the process died too often while it decoded this.
-    package func refuses(_ source: SourceKey) -> Bool { state.withLock { $0.deaths.refuses(source) } }
+    package func refuses(_ source: SourceKey) -> Bool {
+        state.withLock { $0.deaths.refuses(source, at: now) }
+    }
 
     func post<Result: Sendable>(_ body: (inout State) -> Result) -> Result {
         let (result, isFirst) = state.withLock { state in
