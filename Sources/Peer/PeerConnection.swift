@@ -108,6 +108,11 @@ package final class PeerConnection {
     /// By which it finds that of any other datagram; at most 8.
     package var addresses: [TransportAddress] { ice.addresses }
 
+    /// When an authentic check or packet last came from an address; nil for one that passed no check.
+    package func lastHeard(from address: TransportAddress) -> MonotonicTime? {
+        isClosed ? nil : ice.lastHeard(from: address)
+    }
+
     /// What happened since the last call.
     package func takeEvents() -> [Event] {
         guard !events.isEmpty else { return [] }

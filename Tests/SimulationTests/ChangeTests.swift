@@ -38,6 +38,19 @@ import Testing
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
+    @Test func `of an address to somebody else's takes nothing from who is there`() throws {
+        let (simulation, publisher, viewer) = try watching(seed: 13)
+        let (other, _) = try simulation.add(.viewer)
+        let isConnected = simulation.run(for: .seconds(5)) { other.isConnected }
+        #expect(isConnected)
+        // Its checks come in the publisher's name from now on.
+        other.outerAddress = publisher.outerAddress
+        let before = viewer.decoder.framesDecoded
+        simulation.run(for: .seconds(10))
+        #expect(viewer.decoder.framesDecoded >= before + 280)
+        #expect(!publisher.isClosed)
+    }
+
     @Test(arguments: [1, 2]) func `of the publisher are one continuous stream to the viewer`(workers: Int)
         throws
     {

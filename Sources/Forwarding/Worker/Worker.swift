@@ -57,6 +57,8 @@ package final class Worker {
     private var deadlines = DeadlineQueue<SessionID>()
     /// Sessions looked at in one turn; with a step of a replay each, some two milliseconds.
     private static let wakesPerTurn = 32
+    /// So long an address stays with the session that was last heard there: two checks of most clients.
+    private static let ownership = Duration.seconds(5)
     private var hasMoreDue = false
     var joining = HandshakeQueue()
     /// What control has to know; drained by whoever owns the worker.
@@ -209,7 +211,7 @@ package final class Worker {
             switch event {
             case .admitted(let address):
                 if session.progress.checked(at: now) { events.append(.checked(session.id)) }
-                admit(address, to: session)
+                admit(address, to: session, at: now)
             case .dismissed(let address): dismiss(address, from: session)
             case .retired(let ufrag): byUfrag[ufrag] = nil
             case .connected(let profile):
@@ -233,7 +235,15 @@ package final class Worker {
     // MARK: Who is who
 
     /// The latest check counts: an address that a NAT gave to somebody else is theirs now.
-    private func admit(_ address: TransportAddress, to session: Session) {
+    ///
+    /// But nobody takes it from a session that was heard there just now: a NAT does not give an address away that
+    /// fast, while a check of one's own session in somebody else's name would take their packets.
+    private func admit(_ address: TransportAddress, to session: Session, at now: MonotonicTime) {
+        if let owner = byAddress[address], owner !== session,
+            let heard = owner.connection.lastHeard(from: address), now < heard + Self.ownership
+        {
+            return
+        }
         byAddress[address] = session
     }
 

@@ -82,6 +82,11 @@ package struct ICELiteAgent: Sendable {
     /// The addresses that passed a check and were not dismissed; at most 8.
     package var addresses: [TransportAddress] { pairs.all.map(\.address) }
 
+    /// When an authentic check or packet last came from an address; nil for one that is not known.
+    package func lastHeard(from address: TransportAddress) -> MonotonicTime? {
+        pairs.all.first { $0.address == address }?.lastHeard
+    }
+
     /// The ufrags a check may use: one, or two during a restart.
     package var localUfrags: [String] {
         [credentials.ufrag] + (nextCredentials.map { [$0.ufrag] } ?? [])

@@ -20,7 +20,7 @@ struct RemotePair: Equatable, Sendable {
 /// The client decides, but Firefox and Chrome say so in different ways: Firefox nominates every pair it
 /// checks and then uses the one with the highest priority; Chrome nominates the one it uses, and another one
 /// later, of whatever priority, when its network changes; both check without USE-CANDIDATE what they keep in
-/// reserve, and Firefox even what it uses. Three rules serve them all:
+/// reserve, and Firefox even what it uses. Four rules serve them all:
 /// 1. The first nominated pair is selected, and so is the first of each restart.
 /// 2. A nomination of the same or a higher priority than the selected pair's moves media at once: an address
 ///    that a NAT changed has the same priority.
@@ -28,12 +28,16 @@ struct RemotePair: Equatable, Sendable {
 ///    selected one has been unused for `grace`. So a nomination of a worse pair loses if the client goes on
 ///    sending on the better one, stragglers on the old path change nothing, and a client that fell back to
 ///    a worse network is followed after that time.
+/// 4. A selected pair from which nothing came at all for `silence` gives way to the one heard last since. Whoever can
+///    forge a source address may have media sent to a third party by one check; this ends it.
 /// - Source: RFC 8445 §8.1.1, §8.3.2 (nomination as seen by the controlled side), §2.5 (lite).
 struct RemotePairs: Equatable, Sendable {
     /// As many as other servers keep; a browser with many networks and both IP versions checks about six.
     static let limit = 8
     /// Longer than reordering between two networks takes, shorter than a viewer notices.
     static let grace = Duration.milliseconds(250)
+    /// Longer than the 2.5 s between Chrome's checks; what Firefox uses is heard by its packets between its checks.
+    static let silence = Duration.seconds(5)
 
     private(set) var all: [RemotePair] = []
     private(set) var selected: TransportAddress?
@@ -92,20 +96,46 @@ struct RemotePairs: Equatable, Sendable {
         return true
     }
 
-    /// Rule 3.
+    /// Rules 3 and 4.
     ///
     /// - Returns: whether another address is selected now.
     mutating func followUse(at now: MonotonicTime) -> Bool {
-        guard let rival, let deadline = takeover, deadline <= now else { return false }
-        selected = rival.address
+        let next: RemotePair?
+        if let used = usedTakeover, used <= now {
+            next = rival
+        } else if let silent = silentTakeover, silent <= now {
+            next = successor
+        } else {
+            next = nil
+        }
+        guard let next else { return false }
+        selected = next.address
         selectedAt = now
         return true
     }
 
-    /// When rule 3 moves media, if the selected pair stays unused until then.
+    /// When rule 3 or 4 moves media, if the selected pair stays as it is until then.
     var takeover: MonotonicTime? {
+        guard let used = usedTakeover else { return silentTakeover }
+        return silentTakeover.map { min($0, used) } ?? used
+    }
+
+    private var usedTakeover: MonotonicTime? {
         guard rival != nil, let used = selected.flatMap(pair)?.lastUsed else { return nil }
         return used + Self.grace
+    }
+
+    private var silentTakeover: MonotonicTime? {
+        guard successor != nil, let heard = selected.flatMap(pair)?.lastHeard else { return nil }
+        return max(heard, selectedAt) + Self.silence
+    }
+
+    /// The pair heard last, if the selected one was not heard since.
+    private var successor: RemotePair? {
+        guard let current = selected.flatMap(pair) else { return nil }
+        let latest = current.lastHeard + Self.grace
+        return all.filter { $0.generation >= current.generation && $0.lastHeard > latest }
+            .max { $0.lastHeard < $1.lastHeard }
     }
 
     /// The pair used last, if rule 3 prefers it to the selected one.

@@ -107,9 +107,21 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         _ = try client.check(from: 1, at: 0)
         for time in stride(from: Int64(1_000), to: 14_000, by: 500) {
             _ = try client.check(from: 2, nominates: false, at: time)
+            if time % 2_500 == 0 { _ = try client.check(from: 1, nominates: false, at: time + 1) }
         }
         #expect(client.advance(to: 14_000) == [])
         #expect(client.agent.selected == address(1))
+    }
+
+    /// A check that somebody forged in a third party's name.
+    @Test mutating func `of an address that is then silent does not last`() throws {
+        _ = try client.check(from: 1, at: 0)
+        #expect(try client.check(from: 9, at: 1_000) == [.nominate(address(9))])
+        #expect(try client.check(from: 1, nominates: false, at: 2_500) == [])
+        #expect(try client.check(from: 1, nominates: false, at: 5_000) == [])
+        #expect(client.agent.deadline == Client.time(6_000))
+        #expect(client.advance(to: 5_999) == [])
+        #expect(client.advance(to: 6_000) == [.nominate(address(1))])
     }
 
     @Test mutating func `never comes from an address without a check`() throws {
