@@ -23,6 +23,9 @@ struct Configuration: Sendable {
     }
 
     var http = TransportAddress(ip: .loopback, port: 8080)
+    /// Nil for nowhere.
+    var admin: TransportAddress?
+    var trustedProxies = TrustedProxies()
     var udp = TransportAddress(ip: .any, port: 7000)
     /// Nil for off.
     var tcp: TransportAddress?
@@ -38,6 +41,7 @@ struct Configuration: Sendable {
     var feedWeights = FeedWeights()
     var tls: HTTPServerSettings.TLSFiles?
     var iceServers: [GatewaySettings.ICEServer] = []
+    var iceServerSecret: Secret<String>?
     var srtpEngine = SRTPEngine.openSSL
     var transcoding = Transcoding.on
     /// Whether the transcoder must be confined.
@@ -58,6 +62,8 @@ struct Configuration: Sendable {
         workers = try values.number("workers", 1...256) ?? min(max(processors, 1), 256)
         key = try Self.signingKey(values)
         if let address = try values.address("http") { http = address }
+        admin = try values.address("admin")
+        trustedProxies = try Self.trustedProxies(values)
         if let address = try values.address("udp") { udp = address }
         guard udp.port == 0 || Int(udp.port) + workers - 1 <= 65_535 else {
             throw ConfigurationError(
@@ -77,6 +83,7 @@ struct Configuration: Sendable {
         feedWeights = try Self.feedWeights(values)
         tls = try Self.tls(values)
         iceServers = try Self.iceServers(values)
+        iceServerSecret = try Self.iceServerSecret(values, for: iceServers)
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
         if let choice: Transcoding = try values.choice("transcoder") { transcoding = choice }
         if let choice: Transcoding = try values.choice("transcoder-confinement") { confinement = choice }
@@ -90,7 +97,14 @@ struct Configuration: Sendable {
         let id = values["key-id"]?.texts.first
         let secret = values["secret"]?.texts.first
         switch (id, secret) {
-        case (let id?, let secret?): return SigningKey(id: id, secret: Secret(secret))
+        case (let id?, let secret?):
+            // HS256 can be guessed by whoever has one token, for as long as they like.
+            guard isDevelopment || secret.utf8.count >= 32 else {
+                throw ConfigurationError(
+                    "the secret is too short, with \(secret.utf8.count) bytes of at least 32; take the output of "
+                        + "`openssl rand -hex 32`")
+            }
+            return SigningKey(id: id, secret: Secret(secret))
         case (nil, let secret?) where isDevelopment: return SigningKey(id: "dev", secret: Secret(secret))
         case (_, nil) where isDevelopment: return SigningKey(id: id ?? "dev", secret: nil)
         case (nil, nil):
@@ -118,6 +132,31 @@ struct Configuration: Sendable {
             }
         }
         return addresses
+    }
+
+    private static func trustedProxies(_ values: OptionValues) throws(ConfigurationError) -> TrustedProxies {
+        guard let value = values["trusted-proxy"] else { return TrustedProxies() }
+        var networks: [TrustedProxies.Network] = []
+        for part in value.texts.flatMap({ $0.split(separator: ",") }) {
+            guard let network = TrustedProxies.Network(part.trimmingBlanks) else {
+                throw ConfigurationError(
+                    "\(value.origin): \(part) is no network; give it as 127.0.0.1 or 10.0.0.0/8")
+            }
+            networks.append(network)
+        }
+        return TrustedProxies(networks)
+    }
+
+    private static func iceServerSecret(
+        _ values: OptionValues, for servers: [GatewaySettings.ICEServer]
+    ) throws(ConfigurationError) -> Secret<String>? {
+        guard let secret = values["ice-server-secret"]?.texts.first else { return nil }
+        guard servers.contains(where: { $0.url.hasPrefix("turn") && $0.credential == nil }) else {
+            throw ConfigurationError(
+                "--ice-server-secret is for TURN servers without a password: give --ice-server turn:HOST:PORT too"
+            )
+        }
+        return Secret(secret)
     }
 
     private static func tls(_ values: OptionValues) throws(ConfigurationError) -> HTTPServerSettings.TLSFiles?
@@ -252,6 +291,11 @@ extension Configuration {
             "dev = \(isDevelopment)",
             "log-level = \(logLevel.rawValue)", "log-format = \(logFormat.rawValue)",
         ]
+        if let admin { lines.append("admin = \(admin)") }
+        if !trustedProxies.networks.isEmpty {
+            lines.append(
+                "trusted-proxy = " + trustedProxies.networks.map(\.description).joined(separator: ","))
+        }
         if !publicAddresses.isEmpty {
             lines.append("public-address = " + publicAddresses.map(\.description).joined(separator: ","))
         }

@@ -32,6 +32,14 @@ struct Option: Sendable {
             "http", .text, "ADDRESS:PORT",
             "Where to serve HTTP. Default 127.0.0.1:8080; 0.0.0.0:8080 for everyone."),
         Option(
+            "admin", .text, "ADDRESS:PORT",
+            "Where to serve /metrics, /healthz and /readyz without a token, beside --http,",
+            "where /metrics takes an admin's token from other machines. Default: nowhere."),
+        Option(
+            "trusted-proxy", .list, "CIDR[,CIDR]",
+            "Reverse proxies whose X-Forwarded-For says who asks, such as 127.0.0.1 or",
+            "10.0.0.0/8; limits then count for that address. Default: none."),
+        Option(
             "udp", .text, "ADDRESS:PORT",
             "Where to receive media; worker n uses PORT+n. Default 0.0.0.0:7000. Firefox connects to",
             "no loopback address: with 127.0.0.1 only Chromium plays."),
@@ -64,7 +72,7 @@ struct Option: Sendable {
         Option("key-id", .text, "ID", "The name of the key that signs tokens; their claim iss."),
         Option(
             "secret", .text, "SECRET",
-            "The key itself, at least 32 characters. Better in ROSTRUM_SECRET or in the",
+            "The key itself, at least 32 bytes. Better in ROSTRUM_SECRET or in the",
             "file: other users can see flags."),
         Option(
             "viewers", .text, "public|token",
@@ -83,7 +91,12 @@ struct Option: Sendable {
         Option("tls-key", .text, "FILE", "PEM file with the certificate's key."),
         Option(
             "ice-server", .list, "URL[,USER,PASSWORD]", "A STUN or TURN server to tell clients of, such as",
-            "turn:turn.example.org:3478?transport=udp,ann,secret. May be repeated."),
+            "turn:turn.example.org:3478?transport=udp,ann,secret. May be repeated. Only",
+            "bearers of tokens are told of one with a password."),
+        Option(
+            "ice-server-secret", .text, "SECRET",
+            "What TURN servers without USER,PASSWORD share (coturn's static-auth-secret):",
+            "each client gets a password for twelve hours. Better in the environment."),
         Option(
             "srtp-engine", .text, "openssl|libsrtp2", "What encrypts media. Default openssl, which is faster."
         ),

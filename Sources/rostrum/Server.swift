@@ -9,7 +9,8 @@ import Transcoder
 struct Server: Sendable {
     private let data: DataService
     private let node: Node
-    private let http: HTTPServer
+    /// Never empty: the first is for everybody.
+    private let listeners: [HTTPServer]
 
     /// For requests under way when the server is told to end.
     private static let grace = Duration.seconds(3)
@@ -43,19 +44,38 @@ struct Server: Sendable {
             service: node, authority: authority,
             settings: gatewaySettings(configuration, data, previewKey: previewKey), pages: pages,
             counters: counters, now: { Int(Date().timeIntervalSince1970) })
+        let listeners: [HTTPServer]
         do throws(HTTPServerError) {
-            let settings = HTTPServerSettings(address: configuration.http, tls: configuration.tls)
-            let http = try await HTTPServer.start(settings, handler: handler, counters: counters, log: log)
-            for warning in configuration.warnings(announced: node.announced.map(\.ip)) {
-                log.warning(warning.event, ["why-it-matters": warning.reason])
-            }
-            if let command = configuration.firstLink {
-                log.info("links", ["a-host-comes-in-by-what-this-prints": command])
-            }
-            return Server(data: data, node: node, http: http)
+            listeners = try await listen(configuration, handler, counters, log)
         } catch {
             await node.stop()
             await data.stop()
+            throw error
+        }
+        for warning in configuration.warnings(announced: node.announced.map(\.ip)) {
+            log.warning(warning.event, ["why-it-matters": warning.reason])
+        }
+        if let command = configuration.firstLink {
+            log.info("links", ["a-host-comes-in-by-what-this-prints": command])
+        }
+        return Server(data: data, node: node, listeners: listeners)
+    }
+
+    /// - Returns: the one for everybody, and then the operators'.
+    private static func listen(
+        _ configuration: Configuration, _ handler: GatewayHandler, _ counters: HTTPCounters, _ log: Log
+    ) async throws(HTTPServerError) -> [HTTPServer] {
+        var settings = HTTPServerSettings(address: configuration.http, tls: configuration.tls)
+        settings.trustedProxies = configuration.trustedProxies
+        let http = try await HTTPServer.start(settings, handler: handler, counters: counters, log: log)
+        guard let address = configuration.admin else { return [http] }
+        do throws(HTTPServerError) {
+            let admin = try await HTTPServer.start(
+                HTTPServerSettings(address: address), handler: OperatorHandler(handler), log: log)
+            log.info("admin", ["address": admin.address])
+            return [http, admin]
+        } catch {
+            await http.stop(grace: .zero)
             throw error
         }
     }
@@ -69,13 +89,14 @@ struct Server: Sendable {
         }
         let shown = isSequence ? Array(addresses.prefix(1)) : addresses
         let tcp = node.tcpAddress.map { " tcp=\($0)" } ?? ""
-        return "ready http=\(http.address) udp=\(shown.map(\.description).joined(separator: ","))\(tcp)"
+        let http = listeners.first?.address.description ?? ""
+        return "ready http=\(http) udp=\(shown.map(\.description).joined(separator: ","))\(tcp)"
     }
 
     /// Says goodbye to every peer, then lets requests finish.
     func stop() async {
         await node.stop()
-        await http.stop(grace: Self.grace)
+        for listener in listeners { await listener.stop(grace: Self.grace) }
         await data.stop()
     }
 
@@ -126,6 +147,7 @@ struct Server: Sendable {
         settings.transcodes = configuration.transcoding == .on
         settings.records = configuration.dataDirectory != nil
         settings.iceServers = configuration.iceServers
+        settings.iceServerSecret = configuration.iceServerSecret
         settings.previewAddress = PreviewAddress(key: previewKey)
         settings.furtherMetrics = { data.metrics + [BuildInfo.metric] }
         settings.hindrance = { data.hindrance }

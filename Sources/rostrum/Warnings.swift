@@ -29,6 +29,11 @@ extension Configuration {
                         "a hostile picture may reach what this server can, where the kernel confines nothing")
             )
         }
+        if let admin, !admin.ip.isLoopback {
+            warnings.append(
+                Warning(
+                    event: "admin-open", reason: "anyone who reaches \(admin) may read the server's numbers"))
+        }
         if announced.allSatisfy(\.isLoopback) {
             warnings.append(Warning(event: "only-loopback", reason: onlyLoopback))
         }

@@ -154,21 +154,29 @@ import Testing
         #expect(configuration.udp.port == 2)
         #expect(configuration.logLevel == .error)
         #expect(
-            !(try configure(["--dev=false", "--key-id", "k", "--secret", "s"], file: file)).isDevelopment)
+            !(try configure(
+                ["--dev=false", "--key-id", "k", "--secret", "0123456789abcdef0123456789abcdef"], file: file))
+                .isDevelopment)
     }
 
     @Test func `keeps secrets out of its summary`() throws {
         let configuration = try configure(
             [
-                "--key-id", "k1", "--secret", "hush-hush-hush", "--ice-server", "turn:a,ann,whisper",
+                "--key-id", "k1", "--secret", "hush-hush-hush-hush-hush-hush-hu", "--ice-server",
+                "turn:a,ann,whisper", "--ice-server", "turn:b", "--ice-server-secret", "murmur", "--admin",
+                "127.0.0.1:9090", "--trusted-proxy", "127.0.0.1,10.1.2.3/8", "--trusted-proxy", "fd00::/8",
                 "--tls-key", "k",
                 "--tls-certificate", "c",
             ])
         #expect(!configuration.summary.contains("hush"))
         #expect(!configuration.summary.contains("whisper"))
+        #expect(!configuration.summary.contains("murmur"))
+        #expect(configuration.summary.contains("trusted-proxy = 127.0.0.1/32,10.0.0.0/8,fd00::/8\n"))
+        #expect(configuration.summary.contains("admin = 127.0.0.1:9090\n"))
         #expect(configuration.summary.contains("key-id = k1\n"))
         // What it says can be read again.
-        let again = try configure(["--secret", "s"], file: configuration.summary)
+        let again = try configure(
+            ["--secret", "0123456789abcdef0123456789abcdef"], file: configuration.summary)
         #expect(again.summary == configuration.summary)
     }
 
@@ -201,6 +209,12 @@ import Testing
             ["--dev", "--webhook", "a.example", "--webhook-secret", "0123456789abcdef"],
             "https://example.org/hook"
         ),
+        (["--key-id", "k", "--secret", "0123456789abcdef0123456789abcde"], "31 bytes of at least 32"),
+        (["--dev", "--trusted-proxy", "10.0.0.0/33"], "10.0.0.0/8"),
+        (["--dev", "--trusted-proxy", "nginx"], "127.0.0.1 or"),
+        (["--dev", "--admin", "9090"], "ADDRESS:PORT"),
+        (["--dev", "--ice-server-secret", "s"], "--ice-server turn:HOST:PORT"),
+        (["--dev", "--ice-server", "turn:a,b,c", "--ice-server-secret", "s"], "--ice-server turn:HOST:PORT"),
         (["--dev", "--webhook-secret", "0123456789abcdef"], "--webhook"),
     ])
     func `says how to mend what makes no sense`(_ flags: [String], _ hint: String) {

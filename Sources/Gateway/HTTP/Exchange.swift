@@ -8,6 +8,10 @@ final class Connection {
     let descriptor: CInt
     /// Bytes that we handed to libwebsockets for it, before TLS.
     var given = 0
+    /// Whether the other end is a proxy that says who asks.
+    let isProxy: Bool
+    /// Whom it counts for; nil for a proxy that passes nothing on at the moment.
+    var counted: AddressLimits.Client?
     /// Whether a request is under way.
     var isBusy = false
     /// Whether a request has come before the one that is looked at.
@@ -19,7 +23,10 @@ final class Connection {
     /// It spoke something else than HTTP and has been told so.
     var isRefused = false
 
-    init(wsi: OpaquePointer, descriptor: CInt, address: TransportAddress, deadline: UInt64) {
+    init(
+        wsi: OpaquePointer, descriptor: CInt, address: TransportAddress, isProxy: Bool, deadline: UInt64
+    ) {
+        self.isProxy = isProxy
         self.wsi = wsi
         self.descriptor = descriptor
         self.address = address
@@ -57,6 +64,8 @@ final class Exchange {
     let startedAt: UInt64
     /// nil when the head itself was refused.
     let head: RequestHead?
+    /// Who sent it.
+    var client: AddressLimits.Client
     var phase = Phase.receiving
     var body: [UInt8] = []
     var chunks: ChunkedBody?
@@ -74,6 +83,7 @@ final class Exchange {
         self.wsi = wsi
         self.connection = connection
         self.head = head
+        client = AddressLimits.Client(ip: connection.address.ip)
         self.startedAt = startedAt
         self.deadline = deadline
         isBodyPending = head.map { $0.framing != .none } ?? false

@@ -4,6 +4,7 @@ import Synchronization
 package final class HTTPCounters: Sendable {
     let connections = Atomic<Int>(0)
     let refusedConnections = Atomic<Int>(0)
+    let displacedConnections = Atomic<Int>(0)
     let webSockets = Atomic<Int>(0)
     let handlersAtWork = Atomic<Int>(0)
     /// Answers by the first digit of their status.
@@ -46,6 +47,10 @@ package final class HTTPCounters: Sendable {
                 "rostrum_http_connections_refused_total", .counter,
                 "Connections refused for their address's sake.",
                 Double(refusedConnections.load(ordering: .relaxed))),
+            Metric(
+                "rostrum_http_connections_displaced_total", .counter,
+                "Idle connections closed to make room for others.",
+                Double(displacedConnections.load(ordering: .relaxed))),
             Metric(
                 "rostrum_websockets", .gauge, "Open WebSockets.", Double(webSockets.load(ordering: .relaxed))),
             Metric(

@@ -67,8 +67,12 @@ package struct HTTPRequest: Sendable {
     package var body: [UInt8]
     /// The other end of the TCP connection.
     package var remoteAddress: TransportAddress
-    /// Whether the connection is encrypted.
+    /// Whether the client's connection is encrypted, to us or to a trusted proxy.
     package var isSecure: Bool
+    /// Who asks: the other end, or whom a trusted proxy names.
+    package var clientAddress: IPAddress
+    /// What a trusted proxy says that the client called us by.
+    package var publicHost: String?
 
     package init(
         method: HTTPMethod, path: String, query: [QueryItem] = [], headers: HTTPHeaders = HTTPHeaders(),
@@ -81,6 +85,7 @@ package struct HTTPRequest: Sendable {
         self.headers = headers
         self.body = body
         self.remoteAddress = remoteAddress
+        clientAddress = remoteAddress.ip
         self.isSecure = isSecure
     }
 

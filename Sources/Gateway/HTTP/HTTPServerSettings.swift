@@ -32,7 +32,8 @@ package struct HTTPServerSettings: Sendable {
     package var idleTimeout = Duration.seconds(30)
 
     package var maximumConnections = 16_384
-    /// From one address, or one /64 for IPv6; loopback is exempt.
+    /// From one address, or one /64 for IPv6, whose /56 and /48 have 4 and 16 times as many; loopback is exempt, unless
+    /// something forwards to it.
     package var maximumConnectionsPerAddress = 200
     /// In requests a second from one address, or one /64 for IPv6; loopback is exempt.
     ///
@@ -40,6 +41,10 @@ package struct HTTPServerSettings: Sendable {
     package var requestRatePerAddress = 50.0
     /// How many requests may come at once before the rate counts.
     package var requestBurstPerAddress = 200.0
+    /// Bytes of a body that cost as much as one request more.
+    package var bytesPerRequest = 16_384
+    /// Proxies that say who asks: then limits count for that address.
+    package var trustedProxies = TrustedProxies()
     /// Whether the limits per address count for loopback too; for tests.
     package var limitsLoopback = false
 

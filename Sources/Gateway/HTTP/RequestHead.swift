@@ -102,7 +102,8 @@ struct RequestHead {
     }
 
     /// What the gateway needs beyond them.
-    private static let customNames = ["idempotency-key"]
+    private static let customNames =
+        ["idempotency-key"] + HTTPHeaders.forwarding.filter { name in !names.contains { $0.0 == name } }
 
     /// The header fields libwebsockets knows, which are all that the gateway needs.
     private static let names: [(String, lws_token_indexes)] = (0..<WSI_TOKEN_COUNT.rawValue).compactMap {

@@ -53,7 +53,7 @@ extension ServiceLoop {
         guard let connection = connections.removeValue(forKey: wsi) else { return }
         if connectionOn[connection.descriptor] === connection { connectionOn[connection.descriptor] = nil }
         counters.add(-1, counters.connections)
-        limits.disconnect(connection.address.ip)
+        release(connection)
     }
 
     /// Answers what does not even begin like HTTP.

@@ -18,7 +18,8 @@ extension ServiceLoop {
                 return refuse(exchange, 400, "A request with a body must not be sent before the last answer.")
             }
             let exchange = open(wsi, connection, head, deadline)
-            if let seconds = limits.request(connection.address.ip, at: now) {
+            exchange.client = client(of: connection, head)
+            if let seconds = count(exchange.client, on: connection) {
                 return refuse(
                     exchange, 429, "Too many requests; wait a little.", ["Retry-After": "\(seconds)"])
             }
@@ -112,10 +113,10 @@ extension ServiceLoop {
         lws_set_timeout(exchange.wsi, NO_PENDING_TIMEOUT, 0)
         // What the client sends meanwhile stays in the socket.
         lws_rx_flow_control(exchange.wsi, 0)
-        let request = HTTPRequest(
-            method: head.method, path: head.path, query: head.query, headers: head.headers,
-            body: exchange.body,
-            remoteAddress: exchange.connection.address, isSecure: settings.tls != nil)
+        let request = request(
+            head, on: exchange.connection, from: exchange.client, body: exchange.body)
+        let cost = exchange.body.count / max(settings.bytesPerRequest, 1)
+        limits.charge(Double(cost), to: exchange.client, at: now)
         exchange.body = []
         exchange.chunks = nil
         exchange.deadline = now + settings.handlerTimeout.milliseconds
@@ -258,6 +259,7 @@ extension ServiceLoop {
         cancelHandler(of: exchange)
         let connection = exchange.connection
         connection.isBusy = false
+        if connection.isProxy { release(connection) }
         connection.deadline = now + settings.idleTimeout.milliseconds
         endStopIfDone()
     }

@@ -69,16 +69,15 @@ extension ServiceLoop {
         } catch {
             return .refuse(handler.refusal(error.status, error.detail))
         }
-        if let seconds = limits.request(connection.address.ip, at: now) {
+        let client = client(of: connection, head)
+        if let seconds = count(client, on: connection) {
             var response = handler.refusal(429, "Too many requests; wait a little.")
             response.headers.set("Retry-After", "\(seconds)")
             return .refuse(response)
         }
         guard stopDeadline == nil else { return .refuse(handler.refusal(503, "The server is going away.")) }
         if let response = handshakeRefusal(head) { return .refuse(response) }
-        let request = HTTPRequest(
-            method: .get, path: head.path, query: head.query, headers: head.headers,
-            remoteAddress: connection.address, isSecure: settings.tls != nil)
+        let request = request(head, on: connection, from: client)
         switch handler.upgrade(request) {
         case .refuse(let response): return .refuse(response)
         case .accept(let conversation): return .accept(Upgrade(request: request, conversation: conversation))

@@ -42,6 +42,9 @@ final class ServiceLoop {
     private var isAccepting = false
     private var hasLeft = false
     private var nextForgetting: UInt64 = 0
+    /// When room may be made again, in the loop's milliseconds.
+    var nextRoomMaking: UInt64 = 0
+    var hasWarnedOfProxy = false
 
     /// How often time-outs are looked at, in milliseconds.
     private static let sweepInterval: UInt64 = 250
@@ -153,7 +156,10 @@ final class ServiceLoop {
     private func acceptConnections() {
         // A few at a time, so that those already there get their turn.
         for _ in 0..<64 {
-            guard connections.count < settings.maximumConnections else { return pauseAccepting() }
+            guard connections.count < settings.maximumConnections else {
+                makeRoom()
+                return pauseAccepting()
+            }
             switch listener.accept() {
             case .nothing: return
             case .exhausted:
@@ -165,7 +171,9 @@ final class ServiceLoop {
     }
 
     private func admit(_ descriptor: CInt, _ address: TransportAddress) {
-        guard limits.connect(address.ip, at: now) else {
+        let isProxy = settings.trustedProxies.contains(address.ip)
+        let client = AddressLimits.Client(ip: address.ip)
+        guard isProxy || limits.connect(client, at: now) else {
             counters.add(1, counters.refusedConnections)
             log.debug("connection-refused", ["address": address, "reason": "too-many"])
             close(descriptor)
@@ -177,13 +185,14 @@ final class ServiceLoop {
         var room: CInt = 256 * 1024
         setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<CInt>.size))
         guard let wsi = cws_adopt(library?.host, descriptor, settings.tls == nil ? 0 : 1) else {
-            limits.disconnect(address.ip)
+            if !isProxy { limits.disconnect(client) }
             return
         }
         counters.add(1, counters.connections)
         let connection = Connection(
-            wsi: wsi, descriptor: descriptor, address: address,
+            wsi: wsi, descriptor: descriptor, address: address, isProxy: isProxy,
             deadline: now + settings.receiveTimeout.milliseconds)
+        if !isProxy { connection.counted = client }
         connections[wsi] = connection
         connectionOn[descriptor] = connection
     }

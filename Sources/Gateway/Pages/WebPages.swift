@@ -61,9 +61,49 @@ package struct WebPages: Sendable {
     }
 
     /// Only files that were read at the start can be had, whatever the path says.
+    ///
+    /// Pages of other origins may have them too. What modules under `v1/` export stays as long as `/v1` does; what
+    /// stands elsewhere is our own pages' business.
     func asset(_ path: String, for request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        guard let file = files["assets/" + path] else { throw Problem(404, nil, "There is no such file.") }
-        return respond(with: file, to: request)
+        let name = path.hasPrefix("v1/") ? path.dropFirst(3) : path[...]
+        guard let file = files["assets/" + String(name)] else {
+            throw Problem(404, nil, "There is no such file.")
+        }
+        var response = respond(with: file, to: request)
+        response.headers.set("Access-Control-Allow-Origin", "*")
+        response.headers.set("Cross-Origin-Resource-Policy", "cross-origin")
+        return response
+    }
+
+    /// For people who lost their way; programs get a problem.
+    func nothing(_ problem: Problem) -> HTTPResponse {
+        let text = """
+            <!doctype html>
+            <html lang="en">
+            <head>
+              <meta charset="utf-8">
+              <meta name="viewport" content="width=device-width, initial-scale=1">
+              <title>Nothing here</title>
+              <link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
+              <link rel="stylesheet" href="/assets/style.css">
+            </head>
+            <body>
+              <main>
+                <h1>Nothing here</h1>
+                <p>There is no page at this address; perhaps it is misspelt.</p>
+                <p><a href="/">See who is live</a></p>
+              </main>
+            </body>
+            </html>
+
+            """
+        return HTTPResponse(
+            status: problem.status,
+            headers: [
+                "Content-Type": "text/html; charset=utf-8", "Cache-Control": "no-store",
+                "Content-Security-Policy": Self.policy, "X-Content-Type-Options": "nosniff",
+                "Referrer-Policy": "no-referrer", "Vary": "Accept",
+            ], body: Array(text.utf8))
     }
 
     private func respond(with file: File, to request: HTTPRequest) -> HTTPResponse {

@@ -76,7 +76,7 @@ extension GatewayHandler {
         let stream = try Self.stream(parameters)
         let token = try access.requireParticipant(request, of: stream)
         guard let sender = token.sender(in: stream) else {
-            throw Access.forbidden("This token is not for this stream.")
+            throw Access.otherStream
         }
         do throws(StageRefusal) {
             guard try await service.look(at: stream, as: sender).you.isModerator else {

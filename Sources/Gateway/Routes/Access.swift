@@ -32,16 +32,20 @@ struct Access: Sendable {
         guard let field = request.headers["authorization"] else { return request.query("access_token") }
         let parts = field.trimmed.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else {
-            throw Self.unauthorized("Only the scheme Bearer is known here.", error: "invalid_request")
+            throw Self.unauthorized(
+                "Only the scheme Bearer is known here.", error: "invalid_request",
+                rule: "token-invalid")
         }
         return parts[1].trimmed
     }
 
     private static func problem(_ refusal: TokenRefusal) -> Problem {
-        guard refusal == .invitation else {
-            return unauthorized(refusal.description, error: "invalid_token")
+        switch refusal {
+        case .invitation: forbidden(refusal.description, rule: "invitation")
+        case .expired:
+            unauthorized(refusal.description, error: "invalid_token", rule: "token-expired")
+        default: unauthorized(refusal.description, error: "invalid_token", rule: "token-invalid")
         }
-        return forbidden(refusal.description, rule: "invitation")
     }
 
     /// - Returns: the token of somebody who may be the stream's source.
@@ -68,7 +72,7 @@ struct Access: Sendable {
             return nil
         }
         guard settings.viewers == .everyone || token.mayPlay(stream) else {
-            throw Self.forbidden("This token is not for this stream.")
+            throw Self.otherStream
         }
         return token
     }
@@ -80,13 +84,28 @@ struct Access: Sendable {
         guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
             throw Self.unauthorized("This takes a token.")
         }
-        guard token.mayPlay(stream) else { throw Self.forbidden("This token is not for this stream.") }
+        guard token.mayPlay(stream) else { throw Self.otherStream }
         return token
     }
 
-    /// Development, on this machine, and not from some web page that happens to be open in its browser.
+    /// Development, on this machine.
     func isTrustedDeveloper(_ request: HTTPRequest) -> Bool {
-        guard settings.isDevelopment, request.remoteAddress.ip.isLoopback else { return false }
+        settings.isDevelopment && Self.isFromThisMachine(request)
+    }
+
+    /// Lets operators see numbers: administrators, and whoever is on this machine.
+    func requireOperator(_ request: HTTPRequest) throws(Problem) {
+        if let token = try token(of: request) {
+            guard token.role == .admin else { throw Self.forbidden("This takes an admin's token.") }
+        } else if !Self.isFromThisMachine(request) {
+            throw Self.unauthorized(
+                "From elsewhere than the server's own machine this takes an admin's token.")
+        }
+    }
+
+    /// Not by a proxy, nor from some web page that happens to be open in its browser.
+    private static func isFromThisMachine(_ request: HTTPRequest) -> Bool {
+        guard request.remoteAddress.ip.isLoopback, !request.headers.isForwarded else { return false }
         guard let host = request.headers["host"].map(Self.hostName), Self.isLoopback(host) else {
             return false
         }
@@ -107,19 +126,19 @@ struct Access: Sendable {
     }
 
     /// - Parameter error: of RFC 6750 §3.1; nil when no credentials were shown.
-    static func unauthorized(_ detail: String, error: String? = nil) -> Problem {
+    static func unauthorized(_ detail: String, error: String? = nil, rule: String? = nil) -> Problem {
         let challenge =
             error.map { "Bearer realm=\"rostrum\", error=\"\($0)\"" } ?? "Bearer realm=\"rostrum\""
-        return Problem(401, nil, detail, headers: ["WWW-Authenticate": challenge])
+        return Problem(401, rule, detail, headers: ["WWW-Authenticate": challenge])
     }
+
+    static var otherStream: Problem { forbidden("This token is not for this stream.", rule: "other-stream") }
 
     /// - Parameter rule: for programs to compare.
     static func forbidden(_ detail: String, rule: String? = nil) -> Problem {
-        var problem = Problem(
+        Problem(
             403, rule, detail,
             headers: ["WWW-Authenticate": "Bearer realm=\"rostrum\", error=\"insufficient_scope\""])
-        if let rule { problem.members["rule"] = .string(rule) }
-        return problem
     }
 }
 

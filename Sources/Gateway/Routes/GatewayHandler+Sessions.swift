@@ -30,11 +30,11 @@ extension GatewayHandler {
             created = try await service.createSession(
                 wish.map {
                     SessionRequest(
-                        feed: $0, offer: offer, received: start, clientAddress: request.remoteAddress.ip)
+                        feed: $0, offer: offer, received: start, clientAddress: request.clientAddress)
                 }
                     ?? SessionRequest(
                         purpose: purpose, stream: stream, sender: token?.sender(in: stream), offer: offer,
-                        patience: patience, received: start, clientAddress: request.remoteAddress.ip))
+                        patience: patience, received: start, clientAddress: request.clientAddress))
         } catch {
             throw Problem(error)
         }
@@ -50,7 +50,12 @@ extension GatewayHandler {
         response.headers.add("ETag", Self.quoted(created.entityTag))
         response.headers.add("Accept-Patch", MediaType.fragment)
         response.headers.add("Cache-Control", "no-store")
-        for link in settings.linkHeaders { response.headers.add("Link", link) }
+        if !settings.iceServers.isEmpty {
+            let bearer = try access.token(of: request)?.subject
+            for link in settings.linkHeaders(for: bearer, now: access.now()) {
+                response.headers.add("Link", link)
+            }
+        }
         return response
     }
 

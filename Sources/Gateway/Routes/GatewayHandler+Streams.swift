@@ -78,7 +78,7 @@ extension GatewayHandler {
             return nil
         }
         guard let stream = StreamID(text) else { throw JSONBody.invalid("id") }
-        guard token.mayPlay(stream) else { throw Access.forbidden("This token is not for this stream.") }
+        guard token.mayPlay(stream) else { throw Access.otherStream }
         return stream
     }
 

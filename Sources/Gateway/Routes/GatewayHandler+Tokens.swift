@@ -33,24 +33,24 @@ extension GatewayHandler {
                 400, nil, "The body must be a JSON object with sub, role, stream, and perhaps name and ttl.")
         }
         guard let subject = ParticipantID(wanted.sub) else {
-            throw Problem(422, nil, "sub must be 1 to 128 printable characters.")
+            throw Self.invalid("sub", "sub must be 1 to 128 printable characters.")
         }
         guard wanted.name.map({ ParticipantID($0) != nil }) ?? true else {
-            throw Problem(422, nil, "name must be 1 to 128 printable characters.")
+            throw Self.invalid("name", "name must be 1 to 128 printable characters.")
         }
         guard let role = Role(rawValue: wanted.role) else {
-            throw Problem(422, nil, "role must be one of host, speaker, viewer, admin.")
+            throw Self.invalid("role", "role must be one of host, speaker, viewer, admin.")
         }
         guard let scope = Token.Scope(wanted.stream, for: role) else {
-            throw Problem(422, nil, "stream must be * or 1 to 64 of A-Z a-z 0-9 _ -.")
+            throw Self.invalid("stream", "stream must be * or 1 to 64 of A-Z a-z 0-9 _ -.")
         }
         let capabilities = (wanted.capabilities ?? []).map { Capability(rawValue: $0) }
         guard capabilities.allSatisfy({ $0 != nil }) else {
-            throw Problem(422, nil, "capabilities may hold join-backstage.")
+            throw Self.invalid("capabilities", "capabilities may hold join-backstage.")
         }
         let lifetime = wanted.ttl ?? Double(Self.usualLifetime)
         guard lifetime.isFinite, (1...Double(Self.longestLifetime)).contains(lifetime) else {
-            throw Problem(422, nil, "ttl must be 1 to \(Self.longestLifetime) seconds.")
+            throw Self.invalid("ttl", "ttl must be 1 to \(Self.longestLifetime) seconds.")
         }
         let now = access.now()
         let expires = now + Int(lifetime)
@@ -64,5 +64,11 @@ extension GatewayHandler {
             .object(["token": .string(token.exposed), "expiresAt": .string(Timestamp.text(Double(expires)))]))
         response.headers.set("Cache-Control", "no-store")
         return response
+    }
+
+    private static func invalid(_ field: String, _ detail: String) -> Problem {
+        var problem = Problem(422, nil, detail)
+        problem.members["field"] = .string(field)
+        return problem
     }
 }

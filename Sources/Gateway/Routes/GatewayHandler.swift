@@ -29,6 +29,7 @@ package struct GatewayHandler: HTTPHandler {
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let outcome = Router.route(request.method, request.path)
         let isPage = if case .found(let operation, _) = outcome { operation.isPage } else { false }
+        let isForOperators = if case .found(.metrics, _) = outcome { true } else { false }
         var response: HTTPResponse
         do throws(Problem) {
             switch outcome {
@@ -37,13 +38,26 @@ package struct GatewayHandler: HTTPHandler {
             case .otherMethods(let allowed):
                 response = try Self.answer(request, allowing: allowed)
             case .nothing:
-                throw Problem(404, nil, "There is nothing at this path.")
+                throw Problem(404, "unknown-path", "There is nothing at this path.")
             }
         } catch {
-            response = error.response
+            response = Self.isLost(request, outcome, error) ? pages.nothing(error) : error.response
         }
-        if !isPage { Self.addCORS(to: &response) }
+        if !isPage, !isForOperators { Self.addCORS(to: &response) }
         return response
+    }
+
+    /// Whether somebody with a browser asks for a page that is not there.
+    private static func isLost(_ request: HTTPRequest, _ outcome: Router.Outcome, _ problem: Problem) -> Bool
+    {
+        guard problem.status == 404, request.method == .get || request.method == .head,
+            request.headers["accept"]?.contains("text/html") == true
+        else { return false }
+        return switch outcome {
+        case .nothing: true
+        case .found(let operation, _): operation == .livePage || operation == .watchPage
+        case .otherMethods: false
+        }
     }
 
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
@@ -104,7 +118,7 @@ package struct GatewayHandler: HTTPHandler {
         case .describeServer: settings.description
         case .health: .text(200, "ok")
         case .readiness: await readiness()
-        case .metrics: await showMetrics()
+        case .metrics: try await showMetrics(request)
         case .openAPI: pages.openAPI
         case .feedPage: pages.page("index.html", for: request)
         case .livePage: try streamPage("live.html", request, parameters)
@@ -146,7 +160,7 @@ package struct GatewayHandler: HTTPHandler {
         case .showRecording: try await showRecording(request, parameters)
         case .removeRecording: try await removeRecording(request, parameters)
         case .raiseHand, .lowerHand, .unban: try await simple(operation, request, parameters)
-        default: throw Problem(404, nil, "There is nothing at this path.")
+        default: throw Problem(404, "unknown-path", "There is nothing at this path.")
         }
     }
 
@@ -171,7 +185,13 @@ package struct GatewayHandler: HTTPHandler {
         return .text(200, "ready")
     }
 
-    private func showMetrics() async -> HTTPResponse {
+    private func showMetrics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+        try access.requireOperator(request)
+        return await metrics()
+    }
+
+    /// What Prometheus reads, for whoever may.
+    func metrics() async -> HTTPResponse {
         let answered = answerTimes.copy
         let metrics =
             await service.metrics(published: answered.published, played: answered.played) + counters.metrics

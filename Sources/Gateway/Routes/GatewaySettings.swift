@@ -1,4 +1,6 @@
 import Base
+import Crypto
+import Foundation
 import Node
 
 /// How the routes behave.
@@ -39,6 +41,8 @@ package struct GatewaySettings: Sendable {
     /// Hand out tokens to anyone on this machine.
     package var isDevelopment = false
     package var iceServers: [ICEServer] = []
+    /// What TURN servers without a password of their own share with us.
+    package var iceServerSecret: Secret<String>?
     /// How long a viewer waits with `?wait` and without a number.
     package var usualPatience = Duration.seconds(60)
     package var longestPatience = Duration.seconds(3_600)
@@ -68,10 +72,39 @@ package struct GatewaySettings: Sendable {
     }
 
     /// The `Link` fields of a new session.
-    var linkHeaders: [String] { iceServers.map(\.link) }
+    ///
+    /// Passwords that last go to bearers of tokens only: with them anybody could relay anything for ever.
+    /// - Parameters:
+    ///   - subject: whose session it is; nil for somebody without a token.
+    ///   - now: seconds since 1970.
+    func linkHeaders(for subject: ParticipantID?, now: Int) -> [String] {
+        iceServers.compactMap { server in
+            if server.credential != nil { return subject == nil ? nil : server.link }
+            guard let iceServerSecret, server.url.hasPrefix("turn") else { return server.link }
+            return server.limited(to: subject, by: iceServerSecret, until: now + Self.relayLifetime).link
+        }
+    }
+
+    /// For how long a password for a TURN server is good, in seconds: as long as any stream.
+    private static let relayLifetime = 43_200
 }
 
 extension GatewaySettings.ICEServer {
+    /// The same with a password that ends.
+    /// - Source: draft-uberti-behave-turn-rest-00 §2.2; coturn's `use-auth-secret`.
+    func limited(to subject: ParticipantID?, by secret: Secret<String>, until expiry: Int) -> Self {
+        let key = Array(secret.exposed.utf8)
+        // Who it is concerns no relay; that it is always the same one lets it limit each.
+        let bearer =
+            subject.map {
+                Base64URL.encode(HMAC.sha256(key: key.span, Array($0.description.utf8).span).prefix(9))
+            }
+            ?? "guest"
+        let username = "\(expiry):\(bearer)"
+        let password = Data(HMAC.sha1(key: key.span, Array(username.utf8).span)).base64EncodedString()
+        return Self(url: url, username: username, credential: Secret(password))
+    }
+
     /// - Source: RFC 9725 §4.6, RFC 8288 §3.
     var link: String {
         var text = "<\(url)>; rel=\"ice-server\""

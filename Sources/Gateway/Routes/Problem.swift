@@ -4,25 +4,53 @@ import Base
 /// - Source: RFC 9457.
 package struct Problem: Error, Sendable {
     package let status: Int
-    package let detail: String
+    package var detail: String
     /// Names the kind of problem, as the last part of its type.
     package let kind: String
     package var headers: HTTPHeaders
     /// Further members of the JSON object.
     var members: [String: JSON] = [:]
 
-    /// - Parameter kind: nil where the status says it all (`about:blank`).
+    /// - Parameter kind: nil for what is usual with the status.
     package init(_ status: Int, _ kind: String? = nil, _ detail: String, headers: HTTPHeaders = HTTPHeaders())
     {
         self.status = status
-        self.kind = kind ?? ""
+        self.kind = kind ?? Self.usualKind(status)
         self.detail = detail
         self.headers = headers
     }
 
+    /// So that a program can tell each refusal apart.
+    private static func usualKind(_ status: Int) -> String {
+        switch status {
+        case 400: "malformed-request"
+        case 401: "token-missing"
+        case 403: "not-allowed"
+        case 404: "nothing-there"
+        case 405: "unknown-method"
+        case 406: "not-acceptable"
+        case 408: "too-slow"
+        case 409: "conflict"
+        case 411: "length-missing"
+        case 412: "stale-tag"
+        case 413: "too-large"
+        case 415: "wrong-type"
+        case 416: "no-such-range"
+        case 422: "invalid-field"
+        case 426: "websocket-only"
+        case 428: "tag-missing"
+        case 429: "too-many-requests"
+        case 431: "header-too-large"
+        case 501: "unknown-method"
+        case 503: "unavailable"
+        default: "error"
+        }
+    }
+
     package var response: HTTPResponse {
         var object = members
-        object["type"] = .string(kind.isEmpty ? "about:blank" : "urn:rostrum:problem:\(kind)")
+        object["type"] = .string("urn:rostrum:problem:\(kind)")
+        object["rule"] = .string(kind)
         object["title"] = .string(HTTPResponse.reasonPhrase(status))
         object["detail"] = .string(detail)
         object["status"] = .integer(status)

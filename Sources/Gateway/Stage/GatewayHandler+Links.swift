@@ -84,7 +84,7 @@ extension GatewayHandler {
             let stream = try Self.stream(parameters)
             guard settings.viewers == .everyone else { throw Access.unauthorized("This takes a token.") }
             let name = try JSONBody(request, isOptional: true).personName("name")
-            if let wait = guests.take(request.remoteAddress.ip, at: access.now()) {
+            if let wait = guests.take(request, at: access.now()) {
                 throw Problem(
                     429, "too-many-guests", "Your address has taken many names; try again later.",
                     headers: ["Retry-After": "\(wait)"])
@@ -120,7 +120,7 @@ extension GatewayHandler {
 extension HTTPRequest {
     /// What the client calls this server, such as `https://example.org`; nil where it does not say.
     var origin: String? {
-        guard let host = headers["host"], (1...255).contains(host.utf8.count),
+        guard let host = publicHost ?? headers["host"], (1...255).contains(host.utf8.count),
             host.utf8.allSatisfy({ byte in
                 switch byte {
                 case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),

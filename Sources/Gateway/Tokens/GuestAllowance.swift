@@ -21,11 +21,12 @@ final class GuestAllowance: Sendable {
 
     /// - Parameter now: in seconds since 1970.
     /// - Returns: nil when it may have one, else the seconds to wait.
-    func take(_ ip: IPAddress, at now: Int) -> Int? {
+    func take(_ request: HTTPRequest, at now: Int) -> Int? {
+        let (ip, isForwarded) = (request.clientAddress, request.headers.isForwarded)
         let milliseconds = UInt64(max(now, 0)) &* 1_000
         return limits.withLock { limits in
             limits.forgetIdle(at: milliseconds)
-            return limits.request(ip, at: milliseconds)
+            return limits.request(AddressLimits.Client(ip: ip, isForwarded: isForwarded), at: milliseconds)
         }
     }
 }

@@ -251,6 +251,14 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         }
     }
 
+    /// Most proxies call the server by its own address, so that Host and the connection look like this machine.
+    @Test(arguments: HTTPHeaders.forwarding)
+    func `makes none for whom a proxy forwards`(name: String) async throws {
+        var headers = json
+        headers.add(name, "203.0.113.9")
+        #expect(await (try Bench()).ask(.post, "/v1/tokens", headers, body: wish).status == 401)
+    }
+
     @Test func `wants an administrator elsewhere`() async throws {
         let bench = try Bench { $0.isDevelopment = false }
         #expect(await bench.ask(.post, "/v1/tokens", json, body: wish).status == 401)
@@ -309,6 +317,91 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         #expect(start <= now + 1 && start > now - 3_600)
     }
 
+    @Test func `tell numbers to operators only`() async throws {
+        let bench = try Bench()
+        func ask(_ ip: IPAddress, _ headers: HTTPHeaders = [:], token: String? = nil) async -> HTTPResponse {
+            var request = bench.request(.get, "/metrics", token: token, headers)
+            request.remoteAddress = TransportAddress(ip: ip, port: 1)
+            return await bench.handler.respond(to: request)
+        }
+        let stranger = IPAddress(ipv4: 0xC000_0201)
+        let here = await ask(.loopback)
+        #expect(here.status == 200 && here.headers["access-control-allow-origin"] == nil)
+        #expect(await ask(stranger).status == 401)
+        #expect(await ask(.loopback, ["X-Forwarded-For": "192.0.2.1"]).status == 401)
+        #expect(await ask(.loopback, ["Host": "evil.example"]).status == 401)
+        #expect(await ask(stranger, token: try bench.token(.host)).status == 403)
+        #expect(await ask(stranger, token: try bench.token(.admin, stream: "*")).status == 200)
+    }
+
+    @Test func `tell numbers, and nothing else, on the operators' listener`() async throws {
+        let bench = try Bench()
+        let handler = OperatorHandler(bench.handler)
+        for (path, status) in [
+            ("/metrics", 200), ("/healthz", 200), ("/readyz", 200), ("/", 404), ("/v1/streams", 404),
+            ("/v1/tokens", 404),
+        ] {
+            var request = bench.request(.get, path)
+            request.remoteAddress = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 1)
+            #expect(await handler.respond(to: request).status == status, "\(path)")
+        }
+        guard case .refuse = handler.upgrade(bench.request(.get, "/v1/feed/sync")) else {
+            Issue.record("there is a WebSocket")
+            return
+        }
+    }
+
+    @Test(arguments: ["/nope", "/live/a.b", "/watch/a.b", "/live/s1/more"])
+    func `show people the way who lost theirs`(path: String) async throws {
+        let bench = try Bench()
+        let page = await bench.ask(.get, path, ["Accept": "text/html,application/xhtml+xml,*/*;q=0.8"])
+        #expect(page.status == 404)
+        #expect(page.headers["content-type"] == "text/html; charset=utf-8")
+        #expect(page.headers["content-security-policy"]?.contains("default-src 'none'") == true)
+        #expect(page.text.contains("<a href=\"/\">"))
+        for headers: HTTPHeaders in [[:], ["Accept": "*/*"], ["Accept": "application/json"]] {
+            let problem = await bench.ask(.get, path, headers)
+            #expect(problem.status == 404)
+            #expect(problem.headers["content-type"] == "application/problem+json")
+        }
+        let api = await bench.ask(.get, "/v1/streams/none", ["Accept": "text/html"])
+        #expect(api.status == 404 && api.headers["content-type"] == "application/problem+json")
+    }
+
+    @Test func `name each refusal for programs`() async throws {
+        let bench = try Bench { $0.viewers = .token }
+        func rule(
+            _ method: HTTPMethod, _ path: String, token: String? = nil, _ headers: HTTPHeaders = [:],
+            body: String = ""
+        ) async throws -> String? {
+            let problem = try await bench.ask(method, path, token: token, headers, body: body).json(JSON.self)
+            let rule = problem["rule"]?.string
+            #expect(problem["type"]?.string == rule.map { "urn:rostrum:problem:\($0)" })
+            return rule
+        }
+        let json: HTTPHeaders = ["Content-Type": "application/json"]
+        let admin = try bench.token(.admin)
+        #expect(try await rule(.get, "/v1/streams/s1") == "token-missing")
+        #expect(try await rule(.get, "/v1/streams/s1", token: "x.y.z") == "token-invalid")
+        let old = try bench.token(.viewer, expires: Bench.now - 60)
+        #expect(try await rule(.get, "/v1/streams/s1", token: old) == "token-expired")
+        let other = try bench.token(.viewer, stream: "s2")
+        #expect(try await rule(.get, "/v1/streams/s1", token: other) == "other-stream")
+        #expect(try await rule(.post, "/v1/streams", token: other) == "not-allowed")
+        #expect(try await rule(.get, "/nope") == "unknown-path")
+        #expect(try await rule(.put, "/healthz") == "unknown-method")
+        #expect(try await rule(.post, "/v1/streams", token: admin, body: "x") == "wrong-type")
+        #expect(try await rule(.post, "/v1/streams", token: admin, json, body: "x") == "malformed-request")
+        #expect(
+            try await rule(.post, "/v1/tokens", token: admin, json, body: #"{"sub":"","role":"host"}"#)
+                == "invalid-field")
+        let answer = await bench.ask(
+            .post, "/v1/streams", token: admin, json, body: #"{"programme":"composite"}"#)
+        #expect(
+            try answer.json(JSON.self)["detail"]?.string
+                == "programme must be one of host, active-speaker, composed.")
+    }
+
     @Test func `quote labels`() {
         let label = Metric.Label("name", "a\"b\\c\nd")
         let metric = Metric("m", .counter, "Help.", [Metric.Sample(1.5, [label])])
@@ -320,14 +413,18 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         for (path, type) in [
             ("/", "text/html; charset=utf-8"), ("/live/s1", "text/html; charset=utf-8"),
             ("/watch/s1", "text/html; charset=utf-8"), ("/assets/style.css", "text/css; charset=utf-8"),
-            ("/assets/watch.js", "text/javascript; charset=utf-8"), ("/assets/icon.svg", "image/svg+xml"),
+            ("/assets/watch.js", "text/javascript; charset=utf-8"),
+            ("/assets/v1/story-feed.js", "text/javascript; charset=utf-8"),
+            ("/assets/v1/feed/session.js", "text/javascript; charset=utf-8"),
+            ("/assets/icon.svg", "image/svg+xml"),
         ] {
             let response = await bench.ask(.get, path)
             #expect(response.status == 200)
             #expect(response.headers["content-type"] == type)
             #expect(response.headers["content-security-policy"]?.contains("default-src 'none'") == true)
             #expect(response.headers["x-content-type-options"] == "nosniff")
-            #expect(response.headers["access-control-allow-origin"] == nil)
+            let isAsset = path.hasPrefix("/assets/")
+            #expect(response.headers["access-control-allow-origin"] == (isAsset ? "*" : nil))
             let tag = try #require(response.headers["etag"])
             let again = await bench.ask(.get, path, ["If-None-Match": "\"x\", W/\(tag)"])
             #expect(again.status == 304)
@@ -339,7 +436,8 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
     @Test(arguments: [
         "/assets/../index.html", "/assets/..", "/assets/", "/assets/none.js",
         "/assets//style.css/../../index.html",
-        "/assets/style.css/x", "/assets/%2e%2e/index.html", "/index.html", "/Web/index.html",
+        "/assets/style.css/x", "/assets/v1/", "/assets/v1/v1/style.css", "/assets/v2/style.css",
+        "/assets/%2e%2e/index.html", "/index.html", "/Web/index.html",
     ])
     func `serve no other files`(_ path: String) async throws {
         #expect(await (try Bench()).ask(.get, path).status == 404)

@@ -11,6 +11,34 @@ private let fragment: HTTPHeaders = [
 ]
 
 @Suite struct WHIPTests {
+    /// With a password that lasts, a stranger would have a relay for ever.
+    @Test func `gives TURN passwords to bearers of tokens, or for a while`() async throws {
+        func links(_ secret: String?, token: Bool) async throws -> [String] {
+            let bench = try Bench {
+                $0.iceServers = [
+                    GatewaySettings.ICEServer(url: "stun:a"), GatewaySettings.ICEServer(url: "turn:b"),
+                    GatewaySettings.ICEServer(url: "turn:c", username: "ann", credential: Secret("p")),
+                ]
+                $0.iceServerSecret = secret.map { Secret($0) }
+            }
+            let response = await bench.ask(
+                .post, "/whep/s1", token: token ? try bench.token(.viewer) : nil, sdp, body: "v=0\r\n")
+            #expect(response.status == 201)
+            return response.headers.fields.filter { $0.name == "link" }.map(\.value)
+        }
+        #expect(try await links(nil, token: false).count == 2)
+        #expect(try await links(nil, token: true).count == 3)
+        let limited = try await links("north", token: false)
+        #expect(limited.count == 2)
+        // printf 1800043200:guest | openssl dgst -sha1 -hmac north -binary | base64
+        #expect(
+            limited.last
+                == "<turn:b>; rel=\"ice-server\"; username=\"1800043200:guest\"; "
+                + "credential=\"/Cf+8u9GajBth6HwZ8PQLObRzlA=\"; credential-type=\"password\"")
+        let named = try await links("north", token: true)
+        #expect(named.count == 3 && named[1].contains("username=\"1800043200:") && !named[1].contains("ann"))
+    }
+
     @Test func `makes a session of an offer`() async throws {
         let bench = try Bench {
             $0.iceServers = [

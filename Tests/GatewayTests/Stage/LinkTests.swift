@@ -183,7 +183,7 @@ import Testing
         let bench = try Bench()
         func ask(_ ip: IPAddress) async -> HTTPResponse {
             var request = bench.request(.post, "/v1/streams/s1/tokens")
-            request.remoteAddress = TransportAddress(ip: ip, port: 9)
+            request.clientAddress = ip
             return await bench.handler.respond(to: request)
         }
         let (first, second) = (IPAddress(ipv4: 0xC000_0207), IPAddress(ipv4: 0xC000_0208))

@@ -1,0 +1,91 @@
+import Base
+import CWebSockets
+import Glibc
+
+/// Who asks, whom it counts for, and who has to go when all places are taken.
+extension ServiceLoop {
+    /// Who sent a request.
+    func client(of connection: Connection, _ head: RequestHead) -> AddressLimits.Client {
+        let isForwarded = head.headers.isForwarded
+        guard connection.isProxy else {
+            if isForwarded, connection.address.ip.isLoopback { warnOfStrangeProxy() }
+            return AddressLimits.Client(ip: connection.address.ip, isForwarded: isForwarded)
+        }
+        let ip = settings.trustedProxies.client(
+            of: connection.address.ip, forwardedFor: head.headers["x-forwarded-for"])
+        return AddressLimits.Client(ip: ip, isForwarded: isForwarded)
+    }
+
+    /// Lets a request count for who sent it; behind a proxy as one of its connections too, while it lasts.
+    /// - Returns: nil when it may go on, else the seconds to wait.
+    func count(_ client: AddressLimits.Client, on connection: Connection) -> Int? {
+        if let seconds = limits.request(client, at: now) { return seconds }
+        guard connection.isProxy else { return nil }
+        release(connection)
+        guard limits.connect(client, at: now) else { return 1 }
+        connection.counted = client
+        return nil
+    }
+
+    /// Counts a connection for nobody any more.
+    func release(_ connection: Connection) {
+        guard let client = connection.counted else { return }
+        connection.counted = nil
+        limits.disconnect(client)
+    }
+
+    /// A request as handlers see it.
+    func request(
+        _ head: RequestHead, on connection: Connection, from client: AddressLimits.Client, body: [UInt8] = []
+    ) -> HTTPRequest {
+        var request = HTTPRequest(
+            method: head.method, path: head.path, query: head.query, headers: head.headers, body: body,
+            remoteAddress: connection.address, isSecure: settings.tls != nil)
+        guard connection.isProxy else { return request }
+        request.clientAddress = client.ip
+        if head.headers["x-forwarded-proto"]?.lowercased() == "https" { request.isSecure = true }
+        if let host = head.headers["x-forwarded-host"] { request.publicHost = host }
+        return request
+    }
+
+    private func warnOfStrangeProxy() {
+        guard !hasWarnedOfProxy else { return }
+        hasWarnedOfProxy = true
+        log.warning(
+            "proxy-not-trusted",
+            [
+                "why-it-matters":
+                    "all who come by it count as one address; say --trusted-proxy and its address"
+            ])
+    }
+
+    /// Closes connections that do nothing, of the network that has the most, when no more may be accepted.
+    ///
+    /// Looks at all of them, so not often.
+    func makeRoom() {
+        guard now >= nextRoomMaking, isSomebodyWaiting else { return }
+        nextRoomMaking = now + 200
+        var counts: [AddressLimits.Network: Int] = [:]
+        for connection in connections.values {
+            counts[AddressLimits.Network(widestOf: connection.address.ip), default: 0] += 1
+        }
+        let idle = connections.values.filter {
+            !$0.isBusy && !$0.isClosing && socketOf[$0.wsi] == nil && upgrades[$0.wsi] == nil
+        }
+        let byNetwork = Dictionary(grouping: idle) { AddressLimits.Network(widestOf: $0.address.ip) }
+        let fullest = byNetwork.max { (counts[$0.key] ?? 0) < (counts[$1.key] ?? 0) }
+        let eldest = (fullest?.value ?? []).sorted { ($0.deadline ?? .max) < ($1.deadline ?? .max) }
+        for connection in eldest.prefix(Self.closedForRoom) {
+            connection.isClosing = true
+            counters.add(1, counters.displacedConnections)
+            cws_kill(connection.wsi)
+        }
+    }
+
+    private var isSomebodyWaiting: Bool {
+        var waiting = pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0)
+        return poll(&waiting, 1, 0) == 1
+    }
+
+    private static let closedForRoom = 64
+}

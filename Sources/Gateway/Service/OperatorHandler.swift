@@ -1,0 +1,23 @@
+import Base
+
+/// What operators' tools are answered, on a listener of their own: health, readiness and numbers, without tokens.
+package struct OperatorHandler: HTTPHandler {
+    private let gateway: GatewayHandler
+
+    package init(_ gateway: GatewayHandler) {
+        self.gateway = gateway
+    }
+
+    package func respond(to request: HTTPRequest) async -> HTTPResponse {
+        switch Router.route(request.method, request.path) {
+        case .found(.metrics, _): return await gateway.metrics()
+        case .found(.health, _), .found(.readiness, _): return await gateway.respond(to: request)
+        default:
+            return refusal(404, "Here are /metrics, /healthz and /readyz.")
+        }
+    }
+
+    package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
+        Problem(status, nil, detail).response
+    }
+}
