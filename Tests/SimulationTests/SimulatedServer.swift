@@ -16,7 +16,7 @@ final class SimulatedServer {
 
     /// The server's and the clients' keys, the same in every run: the lengths of signatures depend on them.
     private static let identities: [DTLSIdentity] = {
-        let lines = (try? Fixtures.text("DTLS/identities.hex"))?.split(separator: "\n") ?? []
+        let lines = (try? Fixtures.text("Identities/identities.hex"))?.split(separator: "\n") ?? []
         return lines.filter { !$0.hasPrefix("#") }.compactMap { line in
             let parts = line.split(separator: " ").map { hexBytes(String($0)) }
             guard parts.count == 2 else { return nil }
