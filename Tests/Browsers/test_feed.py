@@ -92,12 +92,12 @@ def test_a_preloaded_neighbour_is_moving_when_it_comes_into_view(browser: Browse
     wait_for_story(page, order[turn])
     wait_for_preload(page, order[turn + 1])
     page.evaluate(WATCH_FRAMES)
-    # Half a turn: both are seen, and the next one's own picture, not its preview, is on its side.
-    page.drag(RIGHT, (200, 420), seconds=0.3, lifts=False)
+    # Not far enough to turn: both are seen, and the next one's own picture, not its preview, is on its side.
+    page.drag(RIGHT, (245, 420), seconds=0.3, lifts=False)
     assert page.evaluate("() => rostrum.cube.backSide.isUncovered")
     image = picture(page)
     share = place(page)["progress"]
-    assert 0.3 < share < 0.5
+    assert 0.2 < share < 1 / 3
     # Deep on the side that comes, the middle of its height.
     side = image.getpixel((375, 430))
     page.lift()
@@ -273,9 +273,6 @@ def test_a_link_leads_to_its_story(chromium: Browser, studio: Studio) -> None:
     assert_shows(page, studio.stories[wanted])
     page.press("ArrowRight")
     page.wait_for("id => rostrum.feed.current.id !== id && location.search === `?stream=${rostrum.feed.current.id}`", wanted)
-    # A name that is none leads to the first story.
-    page.goto(f"{studio.server.origin}/?stream=nobody")
-    page.wait_for("() => rostrum.feed.current && rostrum.cube.frontSide.isUncovered", seconds=15)
     page.close()
 
 

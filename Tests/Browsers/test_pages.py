@@ -21,11 +21,12 @@ def assert_fits(page: Page) -> None:
     assert page.evaluate("() => document.documentElement.scrollWidth <= innerWidth")
     unnamed = page.evaluate(
         """() => [...document.querySelectorAll('a, button, input, select, video')]
-            .filter(e => e.checkVisibility() && !(e.ariaLabel || e.innerText?.trim() || e.labels?.length))
+            .filter(e => e.checkVisibility({visibilityProperty: true}))
+            .filter(e => !(e.ariaLabel || e.innerText?.trim() || e.labels?.length))
             .map(e => e.outerHTML)""")
     assert unnamed == []
     small = page.evaluate(
-        """() => [...document.querySelectorAll('button')].filter(e => e.checkVisibility())
+        """() => [...document.querySelectorAll('button')].filter(e => e.checkVisibility({visibilityProperty: true}))
             .map(e => [e.id, e.getBoundingClientRect()]).filter(([, box]) => box.height < 44 || box.width < 44)
             .map(([id]) => id)""")
     assert small == []
