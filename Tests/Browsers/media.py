@@ -41,10 +41,10 @@ def go_live(browser: Browser, server: Server, stream: str, **query: Any) -> Page
 
 def press_go_live(page: Page) -> None:
     page.click("#go")
-    page.wait_for(
-        f"() => ({STATE})() === 'live' || !document.getElementById('error').hidden",
+    outcome = page.wait_for(
+        f"() => ({STATE})() === 'live' ? 'live' : !document.getElementById('error').hidden && 'refused'",
         seconds=15, what="the studio is live")
-    assert page.evaluate(STATE) == "live", page.text("#error")
+    assert outcome == "live", page.text("#error")
 
 
 def end_stream(page: Page) -> None:

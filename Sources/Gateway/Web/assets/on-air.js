@@ -159,7 +159,9 @@ export class OnAir extends EventTarget {
   async #isTaken(signal) {
     const { room } = this;
     if (!this.#previous || !this.#endedSuddenly || await this.#previous.exists()) return false;
-    const stream = await askForStream(room.stream, { token: await room.token(), signal });
+    // A server that was started again may know the old token no more.
+    const stream = await withToken(
+      room.stream, room.tokenRole, (token) => askForStream(room.stream, { token, signal }));
     const isServerTheSame = room.sync.interruptions === this.#interruptions;
     return isServerTheSame && (stream?.state === "live" || stream?.state === "backstage");
   }
