@@ -52,9 +52,15 @@ def test_title_and_name_are_the_same_everywhere(browser: Browser, server: Server
     with browser.open(f"{server.origin}/live/{stream}?quality=480") as host:
         host.evaluate("() => { localStorage.removeItem('rostrum:name'); return rostrum.room.own.open(); }")
         wait_for_state(host, "ready")
-        # A browser may let the page listen only once somebody has touched it.
-        host.tap(600, 500)
-        host.wait_for("() => document.querySelector('.level .bar').style.scale < '0.9'", what="the microphone is heard")
+        # Without a sound device Firefox runs no AudioContext; then the page must not say that nothing is heard.
+        runs = browser.name == "chromium" or host.evaluate(
+            "() => new Promise(done => { const context = new AudioContext();"
+            " context.resume().then(() => done(true)); setTimeout(() => done(false), 4500); })")
+        if runs:
+            host.wait_for(
+                "() => document.querySelector('.level .bar').style.scale < '0.9'", what="the microphone is heard")
+        else:
+            assert host.text(".level [role=status]") == ""
         fill(host, "#your-name", "Ann Lindqvist")
         assert host.evaluate("() => document.getElementById('stream-title').placeholder") == "Ann Lindqvist is live"
         fill(host, "#stream-title", "Friday kitchen")
