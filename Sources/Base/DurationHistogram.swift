@@ -10,6 +10,7 @@ package struct DurationHistogram: Equatable, Sendable {
         case joins
     }
 
+    /// Of both scales; longer durations are in `count` alone.
     package static let bucketCount = 16
     /// In microseconds.
     private static let packetBounds: InlineArray<16, Int64> = [
@@ -21,6 +22,7 @@ package struct DurationHistogram: Equatable, Sendable {
         2_500_000, 5_000_000, 10_000_000, 30_000_000,
     ]
 
+    /// Which bounds the buckets have; only histograms of one scale can be added.
     package let scale: Scale
     /// All that was added.
     package private(set) var count: UInt64 = 0

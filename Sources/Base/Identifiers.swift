@@ -2,6 +2,7 @@
 ///
 /// 1 to 64 of `A-Z a-z 0-9 _ -`, so that it stands in a URL path as it is.
 package struct StreamID: Hashable, Sendable, CustomStringConvertible {
+    /// The name itself, which is what the API and the store have.
     package let description: String
 
     /// - Returns: nil for a name that is empty, too long or holds any other character.
@@ -30,6 +31,7 @@ package struct StreamID: Hashable, Sendable, CustomStringConvertible {
 ///
 /// 1 to 128 printable characters.
 package struct ParticipantID: Hashable, Sendable, CustomStringConvertible {
+    /// The name itself; equal only if it is the same text, letter case included.
     package let description: String
 
     /// - Returns: nil for a name that is empty, too long or holds a control or formatting character.
@@ -76,6 +78,7 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
     private let high: UInt64
     private let low: UInt64
 
+    /// - Parameter random: cryptographic outside of tests, because whoever knows the name may end the session.
     package init(using random: inout some RandomNumberGenerator) {
         high = random.next()
         low = random.next()
@@ -99,10 +102,11 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
         low = words[1]
     }
 
-    /// The first eight digits: tells sessions apart in a log, and is of no use to whoever reads it, because the whole name
-    /// is what lets its client change or end a session.
+    /// The first eight digits: tells sessions apart in a log, and is of no use to whoever reads it, because the whole
+    /// name is what lets its client change or end a session.
     package var label: String { String(description.prefix(8)) }
 
+    /// 32 lower-case hexadecimal digits, as `init?(_:)` reads them.
     package var description: String {
         [high, low].map { word in
             let digits = String(word, radix: 16)

@@ -8,10 +8,14 @@ package enum JSON: Sendable, Equatable {
     case array([JSON])
     case object([String: JSON])
 
+    /// `null` for nil.
     package static func text(_ value: String?) -> JSON { value.map { .string($0) } ?? .null }
+    /// Exact up to 2^53, beyond which JSON's readers round as well (RFC 8259 §6).
     package static func integer(_ value: some BinaryInteger) -> JSON { .number(Double(value)) }
+    /// RFC 3339 text, or `null` for nil.
     package static func time(_ value: WallTime?) -> JSON { value.map { .string($0.text) } ?? .null }
 
+    /// A member; nil if it is absent or this is no object, of which no member can be set.
     package subscript(_ key: String) -> JSON? {
         get {
             if case .object(let members) = self { return members[key] }
@@ -31,6 +35,7 @@ package enum JSON: Sendable, Equatable {
         return bytes
     }
 
+    /// The same bytes as text.
     package var text: String { String(decoding: bytes, as: UTF8.self) }
 
     private func append(to bytes: inout [UInt8]) {

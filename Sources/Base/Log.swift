@@ -3,6 +3,7 @@
 /// A value handed down from `main`, not a global, so that tests see their own lines. An entry is built only
 /// when its level is on. Never used per packet.
 package struct Log: Sendable {
+    /// How much a line matters; ordered, so that a log shows its own level and those above.
     package enum Level: String, Comparable, CaseIterable, Sendable {
         case debug, info, warning, error
 
@@ -20,6 +21,7 @@ package struct Log: Sendable {
 
     /// What a field says, in plain text.
     package struct Value: Sendable {
+        /// Not quoted yet; `Entry` quotes for its format.
         package let text: String
         /// A number or a truth value, whose text is JSON as it stands.
         package let isLiteral: Bool
@@ -41,9 +43,13 @@ package struct Log: Sendable {
         /// What each line says of itself: no field may have these names.
         package static let reservedKeys: Set<String> = ["time", "level", "subsystem", "event"]
 
+        /// Never below the log's.
         package let level: Level
+        /// The part of the server that speaks, such as `node`.
         package let subsystem: String
+        /// What happened, in fixed words such as `session.closed`, so that lines can be counted.
         package let event: String
+        /// In the order in which they were given.
         package let fields: [(key: String, value: Value)]
     }
 
@@ -67,24 +73,28 @@ package struct Log: Sendable {
         Log(level: level, subsystem: name, sink: sink)
     }
 
+    /// Fields are not made unless the level is on.
     package func debug(
         _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {
         write(.debug, event, fields)
     }
 
+    /// For what happens in the ordinary course; fields are not made unless the level is on.
     package func info(
         _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {
         write(.info, event, fields)
     }
 
+    /// For what an operator may want to change, while the server goes on.
     package func warning(
         _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {
         write(.warning, event, fields)
     }
 
+    /// For what was not done, and should have been.
     package func error(
         _ event: String, _ fields: @autoclosure () -> KeyValuePairs<String, any CustomStringConvertible> = [:]
     ) {

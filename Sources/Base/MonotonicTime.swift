@@ -10,6 +10,7 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
+    /// The origin, which is not the start of anything.
     package static let zero = MonotonicTime(nanoseconds: 0)
     /// Later than every other point; stands for "never" where an optional would be in the way.
     package static let distantFuture = MonotonicTime(nanoseconds: .max)
@@ -32,14 +33,17 @@ package struct MonotonicTime: Comparable, Hashable, Sendable {
         return MonotonicTime(nanoseconds: interval < 0 ? .min : .max)
     }
 
+    /// Saturates.
     package static func + (time: MonotonicTime, interval: Duration) -> MonotonicTime {
         time.advanced(byNanoseconds: interval.wholeNanoseconds)
     }
 
+    /// Saturates.
     package static func - (time: MonotonicTime, interval: Duration) -> MonotonicTime {
         time.advanced(byNanoseconds: -interval.wholeNanoseconds)
     }
 
+    /// Negative if `earlier` is later; saturates at 292 years.
     package static func - (later: MonotonicTime, earlier: MonotonicTime) -> Duration {
         .nanoseconds(later.nanoseconds(since: earlier))
     }

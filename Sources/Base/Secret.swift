@@ -9,7 +9,10 @@ package struct Secret<Value: Sendable>: Sendable, CustomStringConvertible, Custo
         exposed = value
     }
 
+    /// What logs and string interpolation get.
     package var description: String { "<secret>" }
+    /// What a debugger's `po` and `String(reflecting:)` get.
     package var debugDescription: String { "<secret>" }
+    /// Empty, so that `dump` has nothing to show.
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -59,6 +59,7 @@ extension IPAddress: CustomStringConvertible {
             low: groups.suffix(4).reduce(0) { $0 << 16 | UInt64($1) })
     }
 
+    /// IPv6 as RFC 5952 wants it: lower case, the longest run of zero groups as `::`.
     package var description: String {
         if let ipv4 { return (0..<4).map { String(ipv4 >> (24 - 8 * $0) & 0xFF) }.joined(separator: ".") }
         let groups = (0..<8).map {
@@ -108,6 +109,7 @@ extension TransportAddress: CustomStringConvertible {
         self.init(ip: ip, port: port)
     }
 
+    /// `192.0.2.1:7000` or `[2001:db8::1]:7000`; the transport is not in it.
     package var description: String {
         ip.ipv4 == nil ? "[\(ip)]:\(port)" : "\(ip):\(port)"
     }

@@ -5,6 +5,7 @@
 package struct IPAddress: Hashable, Sendable {
     /// The first and last eight bytes, in network order.
     package let high: UInt64
+    /// Of an IPv4 address, 0xFFFF and its four bytes.
     package let low: UInt64
 
     package init(high: UInt64, low: UInt64) {
@@ -18,7 +19,9 @@ package struct IPAddress: Hashable, Sendable {
         low = 0xFFFF_0000_0000 | UInt64(bits)
     }
 
+    /// 127.0.0.1.
     package static let loopback = IPAddress(ipv4: 0x7F00_0001)
+    /// 0.0.0.0.
     package static let any = IPAddress(ipv4: 0)
 
     /// The four bytes of an IPv4 address; nil for IPv6.
@@ -26,6 +29,7 @@ package struct IPAddress: Hashable, Sendable {
         high == 0 && low >> 32 == 0xFFFF ? UInt32(truncatingIfNeeded: low) : nil
     }
 
+    /// Whether this is 127.0.0.0/8 or `::1`.
     package var isLoopback: Bool {
         if let ipv4 { return ipv4 >> 24 == 127 }
         return high == 0 && low == 1
@@ -42,12 +46,16 @@ package struct IPAddress: Hashable, Sendable {
 ///
 /// The transport is part of it, because one client may use the same port of both; its text form leaves it out.
 package struct TransportAddress: Hashable, Sendable {
+    /// What carries datagrams; over TCP they are framed (RFC 4571).
     package enum Transport: UInt8, Sendable {
         case udp, tcp
     }
 
+    /// IPv4 in mapped form.
     package let ip: IPAddress
+    /// In host order.
     package let port: UInt16
+    /// Part of equality and hash.
     package let transport: Transport
 
     package init(ip: IPAddress, port: UInt16, transport: Transport = .udp) {

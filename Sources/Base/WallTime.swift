@@ -36,7 +36,9 @@ package struct WallTime: Comparable, Hashable, Sendable, Codable {
 
 /// One moment on both clocks: for rules that know schedules as well as grace times.
 package struct Moment: Equatable, Sendable {
+    /// For what has to last a certain time.
     package let elapsed: MonotonicTime
+    /// For what is written down or told.
     package let wall: WallTime
 
     package init(elapsed: MonotonicTime, wall: WallTime) {

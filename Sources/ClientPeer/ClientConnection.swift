@@ -10,6 +10,7 @@ import Wire
 /// sink from its one socket, tells what happened through `takeEvents()`.
 /// - Source: RFC 8445 §6, §7.2 (full agent); RFC 5764 §5 (DTLS-SRTP).
 package final class ClientConnection {
+    /// What happened to the connection, in order.
     package enum Event: Equatable, Sendable {
         /// ICE has selected a pair; DTLS begins.
         case iceConnected
@@ -24,7 +25,9 @@ package final class ClientConnection {
 
     private static let authenticator = OpenSSLAuthenticator()
 
+    /// Whether keys were agreed on.
     package private(set) var isConnected = false
+    /// Whether the connection is over, for whatever reason.
     package private(set) var isClosed = false
     /// The client's socket, as it knows it itself.
     package let localAddress: TransportAddress
@@ -170,6 +173,7 @@ package final class ClientConnection {
             channels?.deadline ?? .distantFuture)
     }
 
+    /// Does what is due: checks, consent, DTLS and SCTP repetitions.
     package func advance(
         to now: MonotonicTime, using random: inout some RandomNumberGenerator,
         into sink: inout some DatagramSink & ~Copyable
@@ -214,6 +218,7 @@ package final class ClientConnection {
         return stream
     }
 
+    /// Sends a message; throws where the channel is not open or has no room.
     package func send(
         _ message: DataChannelMessage, on stream: UInt16, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -223,6 +228,7 @@ package final class ClientConnection {
         withChannels(into: &sink) { _ in }
     }
 
+    /// Closes the channel in both directions, once what was sent has arrived.
     package func closeDataChannel(
         _ stream: UInt16, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {

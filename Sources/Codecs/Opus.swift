@@ -5,10 +5,12 @@ import CComposing
 package final class OpusDecoder {
     /// Samples of a channel in the longest packet: 120 ms.
     package static let maximumFrames = 5_760
+    /// Sound is stereo throughout, whatever was sent.
     package static let channels = 2
 
     private let handle: OpaquePointer
 
+    /// - Throws: where libopus has no memory for its state.
     package init() throws(CodecError) {
         var status: Int32 = 0
         guard let handle = opus_decoder_create(48_000, Int32(Self.channels), &status), status == OPUS_OK

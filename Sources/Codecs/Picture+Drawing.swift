@@ -2,8 +2,11 @@ import CCodecs
 
 /// A colour as samples of YUV (BT.601, limited range).
 package struct DrawingColor: Equatable, Sendable {
+    /// 16 is black, 235 white.
     package let luma: UInt8
+    /// Cb; 128 is grey.
     package let u: UInt8
+    /// Cr; 128 is grey.
     package let v: UInt8
 
     package init(luma: UInt8, u: UInt8, v: UInt8) {
@@ -21,6 +24,7 @@ package struct DrawingColor: Equatable, Sendable {
         v = UInt8(clamping: (112 * red - 94 * green - 18 * blue + 128) >> 8 + 128)
     }
 
+    /// Of full luma, without colour.
     package static let white = DrawingColor(luma: 235, u: 128, v: 128)
 }
 
@@ -38,6 +42,7 @@ extension Picture {
         return (left, top, right - left, bottom - top)
     }
 
+    /// Covers a rectangle with one colour; in pixels from the upper left corner.
     package mutating func fill(x: Int, y: Int, width: Int, height: Int, with color: DrawingColor) {
         guard let area = clipped(x: x, y: y, width: width, height: height) else { return }
         withMutablePlanes { planes in

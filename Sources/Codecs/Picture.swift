@@ -6,10 +6,12 @@ import CCodecs
 package struct Picture: Sendable {
     /// How the samples mean colours.
     package struct Color: Equatable, Sendable {
+        /// How YUV is made of RGB: BT.601 for what WebRTC sends, BT.709 where a stream says so.
         package enum Matrix: Equatable, Sendable {
             case bt601, bt709
         }
 
+        /// Told by the stream, or assumed.
         package var matrix: Matrix
         /// Whether samples use all of 0 to 255; else luma is 16 to 235, as usual for video.
         package var isFullRange: Bool
@@ -33,24 +35,37 @@ package struct Picture: Sendable {
 
     /// The planes of a picture while one of the `with…Planes` calls runs.
     package struct Planes {
+        /// One byte a pixel, `lumaStride` bytes a row.
         package let luma: UnsafePointer<UInt8>
+        /// One byte for two by two pixels, `chromaStride` bytes a row.
         package let u: UnsafePointer<UInt8>
+        /// As U.
         package let v: UnsafePointer<UInt8>
+        /// In bytes; may be more than the width.
         package let lumaStride: Int32
+        /// In bytes, of U and of V.
         package let chromaStride: Int32
     }
 
     /// The planes of a picture that is drawn on.
     package struct MutablePlanes {
+        /// One byte a pixel, `lumaStride` bytes a row.
         package let luma: UnsafeMutablePointer<UInt8>
+        /// One byte for two by two pixels, `chromaStride` bytes a row.
         package let u: UnsafeMutablePointer<UInt8>
+        /// As U.
         package let v: UnsafeMutablePointer<UInt8>
+        /// In bytes; may be more than the width.
         package let lumaStride: Int32
+        /// In bytes, of U and of V.
         package let chromaStride: Int32
     }
 
+    /// In pixels, 1 to `maximumSide`.
     package let width: Int
+    /// In pixels, 1 to `maximumSide`.
     package let height: Int
+    /// How libraries that show the picture are to read its samples.
     package var color: Color
     /// Bytes from one row of luma to the next.
     package let lumaStride: Int
@@ -91,6 +106,7 @@ package struct Picture: Sendable {
 
     /// Of U and V, in samples.
     package var chromaWidth: Int { (width + 1) / 2 }
+    /// Of U and V, in rows.
     package var chromaHeight: Int { (height + 1) / 2 }
 
     /// Bytes it takes in memory.

@@ -2,7 +2,9 @@ import CComposing
 
 /// One line of text as coverage of pixels, to be drawn in any colour.
 package struct TextMask: Equatable, Sendable {
+    /// In pixels.
     package let width: Int
+    /// In pixels.
     package let height: Int
     /// 0 to 255 a pixel, row by row without gaps.
     package let coverage: [UInt8]

@@ -4,12 +4,17 @@ import CComposing
 ///
 /// Key frames come only when asked for, because whoever drives it has a rule for them.
 package final class VP8Encoder {
+    /// What is encoded, and at what cost; the size stays for the encoder's life.
     package struct Settings: Equatable, Sendable {
+        /// In pixels; a picture of another size is refused.
         package var width: Int
+        /// In pixels; a picture of another size is refused.
         package var height: Int
+        /// What the rate control spreads the bits over; time stamps may say otherwise.
         package var framesPerSecond: Int
         /// In bits a second.
         package var bitrate: Int
+        /// That libvpx may use for one picture.
         package var threads = 1
         /// 0 to 16: the higher, the less it costs.
         package var speed = 8
@@ -22,14 +27,19 @@ package final class VP8Encoder {
         }
     }
 
+    /// One encoded picture.
     package struct Frame: Equatable, Sendable {
+        /// As RTP's payload, before it is cut into packets.
         package let bytes: [UInt8]
+        /// Of the first frame always, else where one was asked for.
         package let isKeyFrame: Bool
     }
 
+    /// As they hold now: `adjust` changes them.
     package private(set) var settings: Settings
     private let handle: OpaquePointer
 
+    /// - Throws: where libvpx does not take the settings.
     package init(_ settings: Settings) throws(CodecError) {
         let sides = 16...Picture.maximumSide
         guard sides.contains(settings.width), sides.contains(settings.height) else {

@@ -12,9 +12,11 @@ package final class VideoDecoder {
     /// No frame has more bytes.
     package static let maximumFrameSize = 8 << 20
 
+    /// Which library decodes: libvpx, or libavcodec for H.264 and AV1.
     package let codec: VideoCodec
     private let handle: OpaquePointer
 
+    /// - Throws: where the library cannot decode this codec here.
     package init(_ codec: VideoCodec) throws(CodecError) {
         let format: ccodecs_format =
             switch codec {

@@ -7,6 +7,7 @@ package struct CryptoError: Error, Equatable, Sendable, CustomStringConvertible 
     /// OpenSSL's own words; empty if it gave no reason.
     package let reason: String
 
+    /// For logs and operators.
     package var description: String {
         reason.isEmpty ? "\(operation) failed" : "\(operation) failed: \(reason)"
     }

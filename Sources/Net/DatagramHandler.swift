@@ -3,8 +3,8 @@ import Base
 /// What lives on a worker's thread: it is made there, called there, and never leaves.
 ///
 /// Calls come in batches. In each, commands first, then datagrams, each after the commands that were posted before it
-/// was sent, then `endOfBatch` once, then `advance` if `deadline` has come; all with the same `now`. What was written to
-/// the sink leaves after that. No call may block.
+/// was sent, then `endOfBatch` once, then `advance` if `deadline` has come; all with the same `now`. What was written
+/// to the sink leaves after that. No call may block.
 package protocol DatagramHandler: ~Copyable, SendableMetatype {
     associatedtype Command: Sendable
 
@@ -30,7 +30,7 @@ package protocol DatagramHandler: ~Copyable, SendableMetatype {
     /// Whether it left work for later that is due now: then the next turn comes without waiting for an event.
     var wantsTurn: Bool { get }
 
-    /// Whether datagrams from here belong to somebody; asked now and then about TCP connections, which are closed if not.
+    /// Whether datagrams from here belong to a session; TCP connections of which this is not so are closed.
     func knows(_ address: TransportAddress) -> Bool
 
     /// The TCP connection that this address stands for is closed.

@@ -13,6 +13,7 @@ package final class DatagramSocket: Sendable {
     package let stampsArrivals: Bool
     /// What the kernel granted, in its own count, which is about twice the payload.
     package let receiveBufferBytes: Int
+    /// Counted like `receiveBufferBytes`.
     package let sendBufferBytes: Int
 
     let descriptor: Int32

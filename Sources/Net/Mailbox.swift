@@ -28,6 +28,7 @@ package final class Mailbox<Command: Sendable>: Sendable {
         case closed
     }
 
+    /// - Parameter isEssential: may fill as much again as `capacity`.
     package func post(_ command: Command, isEssential: Bool = false) -> Outcome {
         state.withLock { state in
             guard !state.isClosed else { return .closed }

@@ -7,6 +7,7 @@ import Glibc
 /// The only place that reads it. A worker reads it once per batch and hands the instant down, so that everything
 /// below stays free of clocks.
 package enum MonotonicClock {
+    /// Once per batch, not per packet.
     package static func now() -> MonotonicTime {
         MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
     }

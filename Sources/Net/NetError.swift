@@ -24,6 +24,7 @@ package enum NetError: Error, Equatable, CustomStringConvertible {
         }
     }
 
+    /// In words for an operator, with the option to change.
     package var description: String {
         switch self {
         case .addressInUse(let address):

@@ -13,12 +13,15 @@ import Peer
 ///
 /// Datagrams for the address of a TCP connection go to that connection's own queue.
 package struct SendBatch: ~Copyable, DatagramSink {
+    /// Room that is taken once, when the worker starts.
     package struct Capacity: Sendable {
         /// Room for one batch; when it is full, the batch leaves early.
         package var bytes = 4 << 20
+        /// The same in datagrams.
         package var datagrams = 4_096
         /// What may wait while the socket's buffer is full.
         package var backlogBytes = 512 << 10
+        /// The same in datagrams.
         package var backlogDatagrams = 1_024
 
         package init() {}

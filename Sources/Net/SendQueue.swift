@@ -121,7 +121,7 @@ struct SendQueue: ~Copyable {
         }
     }
 
-    /// Makes the tags that datagrams still lack: of sixteen while they are in the cache, of the last ones before they leave.
+    /// Makes the tags that datagrams still lack: sixteen at a time while they are cached, the last before they leave.
     private mutating func completeTags() {
         guard !tags.isEmpty else { return }
         memory.withBytes(at: 0, count: usedBytes) { tags.complete(in: &$0) }

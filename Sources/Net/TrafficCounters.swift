@@ -2,18 +2,24 @@
 ///
 /// Plain integers that the worker's thread counts up, and copies out about once a second.
 package struct TrafficCounters: Equatable, Sendable {
+    /// Received, truncated ones left out.
     package var datagramsIn: UInt64 = 0
+    /// Of UDP payload.
     package var bytesIn: UInt64 = 0
+    /// That the kernel took.
     package var datagramsOut: UInt64 = 0
+    /// Of UDP payload.
     package var bytesOut: UInt64 = 0
 
     /// `recvmmsg` calls, and messages among theirs that carried more than one datagram (UDP_GRO).
     package var receiveCalls: UInt64 = 0
+    /// That carried more than one datagram.
     package var coalescedMessagesIn: UInt64 = 0
     /// Messages that the kernel took: fewer than datagrams where it cut them.
     package var messagesOut: UInt64 = 0
     /// `sendmmsg` calls, and messages that the kernel cut into datagrams (UDP_SEGMENT).
     package var sendCalls: UInt64 = 0
+    /// That the kernel cut.
     package var segmentedMessagesOut: UInt64 = 0
     /// Messages that the kernel refused to cut and that left as plain datagrams.
     package var segmentationRefused: UInt64 = 0

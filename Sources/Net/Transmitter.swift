@@ -4,9 +4,11 @@ import Glibc
 
 /// A message about to be handed to the kernel, as tests see it.
 package struct OutgoingMessage: Sendable {
+    /// All datagrams of a message have one.
     package let destination: TransportAddress
     /// More than one means that the kernel is asked to cut it (UDP_SEGMENT).
     package let datagrams: Int
+    /// Of all its datagrams.
     package let byteCount: Int
 }
 

@@ -87,7 +87,7 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
     package func post(_ command: Command, isEssential: Bool = false) -> Bool {
         switch shared.mailbox.post(command, isEssential: isEssential) {
         case .first, .queued:
-            // Who was first may not have come so far yet.
+            // The thread that posted first may not have rung the wake-up yet.
             shared.waker.wake()
             return true
         case .full, .closed: return false

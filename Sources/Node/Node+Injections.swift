@@ -49,6 +49,7 @@ extension Node {
 
 /// Where packets of an injection go; to be used by one thread at a time, so that they stay in order.
 package struct InjectionInlet: Sendable {
+    /// What closes the injection.
     package let id: InjectionID
     private let worker: WorkerHandle
 

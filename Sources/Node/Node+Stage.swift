@@ -83,6 +83,7 @@ extension Node {
 
     package func streamSnapshots() -> [StreamSnapshot] { directory.all }
 
+    /// Nil for a stream that nobody made and nobody waits for.
     package func streamSnapshot(_ id: StreamID) async -> StreamSnapshot? {
         if let host = hosts[id] {
             let snapshot = await host.snapshot
@@ -96,9 +97,13 @@ extension Node {
 
     /// What somebody wants a stream to be made of.
     package struct StreamCreation: Sendable {
+        /// Nil to have one made up.
         package let id: StreamID?
+        /// Whom the stream belongs to from its first moment.
         package let host: ParticipantID
+        /// For people.
         package let hostName: String?
+        /// What differs from the usual settings.
         package let edit: StageEdit
         /// Whose request it is, by the client's own key, and the request itself.
         package let idempotency: (key: IdempotencyKey, request: [UInt8])?
@@ -162,6 +167,7 @@ extension Node {
         return id
     }
 
+    /// Does what somebody wants in a stream, once that is durable.
     package func perform(
         _ command: Stage.Command, in stream: StreamID, from sender: Stage.Sender
     ) async throws(StageRefusal) -> StageAnswer {
@@ -186,6 +192,7 @@ extension Node {
         try await madeHost(of: stream).bans(as: sender)
     }
 
+    /// What a follower's snapshot holds, for those who ask only once.
     package func overview(of stream: StreamID) async throws(StageRefusal) -> JSON {
         await (try madeHost(of: stream)).overview
     }

@@ -5,14 +5,18 @@ import Synchronization
 
 /// What one worker has done so far, as of the last second.
 package struct WorkerReportCopy: Sendable {
+    /// Which of the node's workers.
     package let index: Int
+    /// Of sessions and media.
     package let counters: WorkerCounters
+    /// Of its sockets and its thread.
     package let network: WorkerStatistics
     /// Packets of other workers that it did not take in time.
     package let relayOverflow: UInt64
 }
 
 extension Node {
+    /// Totals since the start, and how many there are now.
     package func feedStatistics() -> FeedCounters {
         var counters = feedDesk.counters
         counters.sessions = feedDesk.places.count

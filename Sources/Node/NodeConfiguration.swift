@@ -12,6 +12,7 @@ package struct NodeConfiguration: Sendable {
     package var tcp: TransportAddress?
     /// What candidates advertise; empty for the local addresses.
     package var publicAddresses: [IPAddress] = []
+    /// Threads with a port each; at least one is made.
     package var workers = 1
     /// Keeps each worker on one of the CPUs that the process may use.
     package var pinsWorkers = false
@@ -19,6 +20,7 @@ package struct NodeConfiguration: Sendable {
     /// Chrome takes the hint to begin higher, and falls below it where the network does not bear it.
     package var negotiator = Negotiator(
         policy: NegotiationPolicy(videoBitrate: .init(start: 1_000)))
+    /// What encrypts media.
     package var srtpEngine = SRTPEngine.openSSL
     /// What counts how much in the feed's order.
     package var feedWeights = FeedWeights()

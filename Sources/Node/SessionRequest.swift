@@ -3,6 +3,7 @@ import Stage
 
 /// What somebody who wants a peer connection brings along.
 package struct SessionRequest: Sendable {
+    /// Which endpoint was asked, and so what the offer may hold.
     package enum Purpose: String, Sendable {
         /// Be the source of the stream (WHIP, RFC 9725).
         case publish
@@ -14,6 +15,7 @@ package struct SessionRequest: Sendable {
         case feed
     }
 
+    /// Decides what admission asks for.
     package let purpose: Purpose
     /// `StreamID.feed` for a session of the feed.
     package let stream: StreamID
@@ -74,7 +76,9 @@ package struct SessionRequest: Sendable {
         self.received = received
     }
 
+    /// Nil for a viewer without a token.
     package var participant: ParticipantID? { sender?.id }
+    /// For people.
     package var name: String? { sender?.name }
 }
 

@@ -12,29 +12,39 @@ package enum StreamState: String, Sendable, CaseIterable {
 
 /// What everybody may know of a stream at one moment.
 package struct StreamSnapshot: Equatable, Sendable {
+    /// Names it for ever.
     package let id: StreamID
+    /// Waiting is a stream that nobody made.
     package var state: StreamState
     /// Grows with every change that is announced.
     package var version: UInt64
+    /// Nil for a stream that nobody made.
     package var host: ParticipantID?
     package var hostName: String?
+    /// Nil for a stream that nobody made.
     package var createdAt: WallTime?
     /// When the stream went live the last time.
     package var startedAt: WallTime?
+    /// Nil while it has not ended.
     package var endedAt: WallTime?
+    /// Nil while it has not ended.
     package var endReason: StageRecord.EndReason?
     package var details = StageDetails()
     /// For operators only.
     package var placement = StagePlacement()
+    /// Whether everybody may come in before it is live.
     package var areDoorsOpen = false
     /// Connected viewers that were let in, anonymous ones included.
     package var viewers: Int
     /// Those who are not let in yet.
     package var waiting = 0
+    /// Whether its source publishes sound.
     package var hasAudio: Bool
+    /// Whether its source publishes a picture.
     package var hasVideo: Bool
     /// The latest picture of it.
     package var preview: StreamPreview?
+    /// Shown to everybody who watches.
     package var isRecording = false
     /// Made by publishing under its name.
     var isPublished = false

@@ -9,6 +9,7 @@ import Wire
 /// nothing of tracks and slots: it decrypts what came and encrypts what is to leave.
 /// - Source: RFC 8827 §6.5 (DTLS-SRTP), RFC 5764, RFC 8445.
 package final class PeerConnection {
+    /// How far the connection is; it never goes back.
     package enum State: Equatable, Sendable {
         /// ICE or DTLS have still to finish.
         case connecting
@@ -16,6 +17,7 @@ package final class PeerConnection {
         case closed(CloseReason)
     }
 
+    /// Why a connection is over, as logs and metrics say it.
     package enum CloseReason: String, Sendable {
         /// This server ended it.
         case ended
@@ -31,6 +33,7 @@ package final class PeerConnection {
         case timedOut
     }
 
+    /// What happened, in order.
     package enum Event: Equatable, Sendable {
         /// An address passed a check: its datagrams belong here.
         case admitted(TransportAddress)
@@ -46,8 +49,11 @@ package final class PeerConnection {
 
     /// What all connections of a worker share.
     package struct Environment {
+        /// Certificate, ciphers and profiles.
         package let dtls: DTLSContext
+        /// What encrypts media.
         package let engine: SRTPEngine
+        /// How long clients may be silent.
         package let ice: ICELiteAgent.Configuration
         /// The clock by which data channels run.
         package let timeline: SCTPTimeline
@@ -71,6 +77,7 @@ package final class PeerConnection {
     /// Where media goes; nil until something came from there.
     package private(set) var remoteAddress: TransportAddress?
     private var outbound: SRTPOutbound?
+    /// Media may flow while it is `.connected`.
     package private(set) var state = State.connecting
     private var ice: ICELiteAgent
     private let dtls: DTLSEndpoint
@@ -98,6 +105,7 @@ package final class PeerConnection {
         connectDeadline = now + Self.connectTimeout
     }
 
+    /// Whether nothing is sent or understood any more.
     package var isClosed: Bool {
         if case .closed = state { true } else { false }
     }
@@ -281,6 +289,7 @@ package final class PeerConnection {
         return stream
     }
 
+    /// - Throws: `.bufferFull` where as much waits as may.
     package func send(
         _ message: DataChannelMessage, on stream: UInt16, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -290,6 +299,7 @@ package final class PeerConnection {
         withChannels(into: &sink) { _ in }
     }
 
+    /// Closes the channel, once what was sent on it has arrived.
     package func closeDataChannel(
         _ stream: UInt16, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {

@@ -11,6 +11,7 @@ import Wire
 /// the time it is told.
 /// - Source: RFC 9260 (SCTP), RFC 8261 (over DTLS), RFC 6525 (stream reset), RFC 3758 (partial reliability).
 package final class SCTPAssociation {
+    /// What happened, in order.
     package enum Event: Equatable, Sendable {
         /// Messages can be sent, on streams below this number.
         case established(streams: UInt16)
@@ -125,6 +126,7 @@ package final class SCTPAssociation {
 
     // MARK: Inputs
 
+    /// Takes what DTLS has decrypted; packets too short to hold a chunk are dropped.
     package func receive(_ packet: Span<UInt8>, at now: MonotonicTime) {
         guard let socket, packet.count >= Self.shortestPacket else { return }
         stack.run(at: now, on: timeline) { guarded in

@@ -40,6 +40,7 @@ package enum Rejection: Error, Equatable, Sendable {
     /// The field that is out of its range.
     case invalid(String)
 
+    /// What the API makes its status of.
     package var kind: Kind {
         switch self {
         case .banned, .notHost, .notOperator, .notOnStage: .forbidden

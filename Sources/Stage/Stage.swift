@@ -7,7 +7,9 @@ import Base
 package struct Stage: Equatable, Sendable {
     /// Host and speakers together.
     package static let stageLimit = 50
+    /// Raised at once.
     package static let handLimit = 100
+    /// Open at once.
     package static let invitationLimit = 100
     /// Banned participants, and in the same number those whose speaker's token does not count any more.
     package static let banLimit = 10_000
@@ -18,8 +20,10 @@ package struct Stage: Equatable, Sendable {
     /// How long a published stream waits for its source's first packet.
     package static let sourceGrace = Duration.seconds(60)
 
+    /// Ahead of what is durable while a commit is under way.
     package internal(set) var record: StageRecord
     var presence = PresenceTable()
+    /// Nil while nobody sends; a published stream ends if it stays so.
     package internal(set) var source: Source?
     /// When a stream without its host, or its source, ends.
     var hostDeadline: MonotonicTime?
@@ -30,9 +34,13 @@ package struct Stage: Equatable, Sendable {
 
     /// What viewers would get now.
     package struct Source: Equatable, Sendable {
+        /// Nil where the publisher has no name.
         package let owner: ParticipantID?
+        /// For people; as the publisher's token says.
         package let name: String?
+        /// Whether an m-line for audio was agreed, not whether anything is heard.
         package let hasAudio: Bool
+        /// Whether an m-line for video was agreed, not whether anything is seen.
         package let hasVideo: Bool
 
         package init(owner: ParticipantID?, name: String?, hasAudio: Bool, hasVideo: Bool) {
@@ -114,8 +122,11 @@ package struct Stage: Equatable, Sendable {
             case admin, host, speaker, viewer
         }
 
+        /// The token's `sub`.
         package let id: ParticipantID
+        /// The token's `name`, shown to others.
         package let name: String?
+        /// What the token allows; `standing(of:)` says what the stream makes of it.
         package let authority: Authority
         /// The capability `join-backstage`.
         package let mayJoinBackstage: Bool
@@ -134,7 +145,9 @@ package struct Stage: Equatable, Sendable {
         case host, speaker, viewer
     }
 
+    /// A viewer's token makes nobody the host.
     package func standing(of sender: Sender) -> Standing { record.standing(of: sender) }
+    /// Whether the sender has a host's rights over others: the host, and admins.
     package func isModerator(_ sender: Sender) -> Bool { record.isModerator(sender) }
 
     /// Whether somebody may see and hear the programme now.
@@ -148,6 +161,7 @@ package struct Stage: Equatable, Sendable {
 
     // MARK: Numbers
 
+    /// The audience, in numbers that everybody may see.
     package struct Counts: Equatable, Sendable {
         /// Let in, those without a name included.
         package var viewers = 0
@@ -160,6 +174,7 @@ package struct Stage: Equatable, Sendable {
         }
     }
 
+    /// Nobody on stage is counted; before the doors open, those who may come in already are viewers.
     package var counts: Counts {
         let (privileged, others) = presence.viewerCounts { record.isOnStage($0) }
         guard record.phase == .backstage, !areDoorsOpen else { return Counts(viewers: privileged + others) }
@@ -172,6 +187,7 @@ package struct Stage: Equatable, Sendable {
         return presence.list(limit: Self.listedViewerLimit) { record.isOnStage($0) }
     }
 
+    /// Whether somebody has a connection now; within the grace time, false.
     package func isPresent(_ id: ParticipantID) -> Bool { presence.isConnected(id) }
 }
 
@@ -179,12 +195,14 @@ package struct Stage: Equatable, Sendable {
 package struct StageOutcome: Equatable, Sendable {
     /// To be durable before anything else of this is carried out or told.
     package var changes: [StageChange] = []
+    /// To be done in order, once `changes` are durable.
     package var effects: [StageEffect] = []
     /// What others outside the server may want to hear.
     package var events: [StageEvent] = []
 
     package init() {}
 
+    /// Whether nothing follows: such a command need not be written down.
     package var isEmpty: Bool { changes.isEmpty && effects.isEmpty && events.isEmpty }
 }
 

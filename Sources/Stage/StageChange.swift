@@ -2,20 +2,28 @@ import Base
 
 /// One thing that happened to a stream, to be remembered before anybody is told.
 package enum StageChange: Equatable, Sendable, Codable {
+    /// What a stream begins with.
     package struct Creation: Equatable, Sendable, Codable {
         package let id: StreamID
+        /// Whether it was made, or began by being published.
         package let origin: StageRecord.Origin
+        /// There is one from the first moment on.
         package let host: ParticipantID
+        /// For people.
         package let hostName: String?
+        /// Checked already.
         package let details: StageDetails
+        /// Becomes `createdAt`, and the time since which the host is on stage.
         package let at: WallTime
     }
 
+    /// Who wanted a speaker to be a viewer again: the speaker, or the host.
     package enum Demotion: String, Sendable, Codable {
         case steppedDown = "stepped-down"
         case moved
     }
 
+    /// What a participant can mute.
     package enum MediaKind: String, Sendable, Codable, CaseIterable {
         case audio, video
     }

@@ -18,6 +18,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
 
     /// How a composed programme looks.
     package struct Composition: Equatable, Sendable, Codable {
+        /// How the places are shared out.
         package enum Layout: String, Sendable, Codable, CaseIterable {
             /// Everybody as large as everybody else.
             case grid
@@ -30,6 +31,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
             /// 0xRRGGBB.
             package let rgb: UInt32
 
+            /// - Parameter rgb: its low 24 bits count.
             package init(rgb: UInt32) {
                 self.rgb = rgb & 0xFF_FF_FF
             }
@@ -44,6 +46,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
                 self.rgb = rgb
             }
 
+            /// `#rrggbb`.
             package var text: String {
                 let digits = String(rgb, radix: 16)
                 return "#" + String(repeating: "0", count: 6 - digits.count) + digits
@@ -52,18 +55,26 @@ package struct StageDetails: Equatable, Sendable, Codable {
 
         /// Of the picture, in pixels; even.
         package var width = 1_280
+        /// Of the picture, in pixels; even.
         package var height = 720
+        /// Within `rateRange`.
         package var framesPerSecond = 30
         /// Of the video, in bits a second.
         package var bitrate = 2_000_000
+        /// Where everybody is in the picture.
         package var layout = Layout.grid
+        /// Behind and between the pictures.
         package var background = Color(rgb: 0x15_1A_22)
 
         package init() {}
 
+        /// Of width and of height, in pixels.
         package static let sideRange = 320...1_920
+        /// Of a picture: neither side may be as long as it can while the other is.
         package static let pixelLimit = 1_920 * 1_080
+        /// In frames a second.
         package static let rateRange = 5...30
+        /// In bits a second.
         package static let bitrateRange = 150_000...8_000_000
 
         var isValid: Bool {
@@ -72,6 +83,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
                 && Self.rateRange.contains(framesPerSecond) && Self.bitrateRange.contains(bitrate)
         }
 
+        /// As the API shows it; it takes the same members.
         package var json: JSON {
             .object([
                 "width": .integer(width), "height": .integer(height), "fps": .integer(framesPerSecond),
@@ -89,6 +101,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
         case automatic
     }
 
+    /// 1 to `titleLength` characters, none of them a control character.
     package var title: String?
     /// When viewers expect it to begin.
     package var startsAt: WallTime?
@@ -96,17 +109,22 @@ package struct StageDetails: Equatable, Sendable, Codable {
     package var joinAheadSeconds = 0
     /// How long a host may be away from a live stream.
     package var hostGraceSeconds = 30
+    /// What viewers get while somebody is on stage.
     package var programme = Programme.host
     /// Nil for what is usual.
     package var composition: Composition?
     /// Nil, as for streams made before there were recordings, for `manual`.
     package var recording: Recording?
+    /// Those that are shown; the pages leave out what is missing.
     package var layers: [Layer] = Layer.allCases
 
     package init() {}
 
+    /// In characters.
     package static let titleLength = 200
+    /// In seconds: at most a day.
     package static let joinAheadRange = 0...86_400
+    /// In seconds: at most an hour.
     package static let hostGraceRange = 0...3_600
 
     /// From when on everybody may come in; nil if only going live opens the doors.
@@ -139,6 +157,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
 
 /// What somebody wants changed of the details; what is nil stays.
 package struct StageEdit: Equatable, Sendable {
+    /// A value that may be taken away, which in a merge patch is `null` (RFC 7396).
     package enum Field<Value: Equatable & Sendable>: Equatable, Sendable {
         case keep
         case clear
@@ -153,13 +172,20 @@ package struct StageEdit: Equatable, Sendable {
         }
     }
 
+    /// Cleared, the stream has none.
     package var title = Field<String>.keep
+    /// A new one must not lie more than a minute in the past.
     package var startsAt = Field<WallTime>.keep
+    /// Within `StageDetails.joinAheadRange`.
     package var joinAheadSeconds: Int?
+    /// Within `StageDetails.hostGraceRange`.
     package var hostGraceSeconds: Int?
+    /// Holds from the moment at which it is durable.
     package var programme: StageDetails.Programme?
+    /// Replaced as a whole; cleared, the usual one.
     package var composition = Field<StageDetails.Composition>.keep
     package var recording: StageDetails.Recording?
+    /// Replaced as a whole.
     package var layers: [StageDetails.Layer]?
 
     package init() {}

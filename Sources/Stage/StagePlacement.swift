@@ -7,12 +7,16 @@ package struct StagePlacement: Equatable, Sendable, Codable {
 
     package init() {}
 
+    /// Of `pinned`.
     package static let pinnedRange = 0...1_000_000
+    /// Of `boost`, in steps.
     package static let boostRange = -1_000...1_000
 
     /// What an operator wants changed; what is nil stays.
     package struct Edit: Equatable, Sendable {
+        /// Cleared, the stream is not pinned.
         package var pinned = StageEdit.Field<Int>.keep
+        /// Within `boostRange`.
         package var boost: Int?
 
         package init() {}

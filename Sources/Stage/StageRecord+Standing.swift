@@ -2,6 +2,7 @@ import Base
 
 /// Who is who.
 extension StageRecord {
+    /// For somebody whose token is not at hand; see `standing(of:)` for a sender.
     package func standing(of id: ParticipantID) -> Stage.Standing {
         id == host ? .host : speakers[id] != nil ? .speaker : .viewer
     }

@@ -4,6 +4,7 @@ import Base
 ///
 /// Changes only by `apply`, so that the changes in order, from `created` on, give the same record again.
 package struct StageRecord: Equatable, Sendable, Codable {
+    /// From one to the next and never back, but that a published stream may begin anew.
     package enum Phase: String, Sendable, Codable, CaseIterable {
         /// Host and speakers gather; viewers wait.
         case backstage
@@ -12,6 +13,7 @@ package struct StageRecord: Equatable, Sendable, Codable {
         case ended
     }
 
+    /// How the stream came to be, which decides when it ends.
     package enum Origin: String, Sendable, Codable {
         /// By a command: lives until its host ends it or stays away.
         case made
@@ -19,6 +21,7 @@ package struct StageRecord: Equatable, Sendable, Codable {
         case published
     }
 
+    /// As the API and webhooks say it.
     package enum EndReason: String, Sendable, Codable {
         case ended
         /// Did not come back within the grace time.
@@ -29,9 +32,13 @@ package struct StageRecord: Equatable, Sendable, Codable {
 
     /// Somebody on the stage.
     package struct Member: Equatable, Sendable, Codable {
+        /// As the token said when somebody came on stage.
         package var name: String?
+        /// On stage without a break.
         package var since: WallTime
+        /// As the participant's client says; the server forwards what is sent all the same.
         package var isAudioMuted = false
+        /// The same of the camera.
         package var isVideoMuted = false
         /// The app is in the background, for instance: still on stage, but not to be waited for.
         package var isPaused = false
@@ -44,7 +51,9 @@ package struct StageRecord: Equatable, Sendable, Codable {
 
     /// A raised hand or an invitation.
     package struct Entry: Equatable, Sendable, Codable {
+        /// For the host, who sees it in a list.
         package var name: String?
+        /// When it was raised or made.
         package var since: WallTime
 
         package init(name: String?, since: WallTime) {
@@ -55,7 +64,9 @@ package struct StageRecord: Equatable, Sendable, Codable {
 
     /// Until when links were made that lead nowhere any more, for those that make speakers and viewers.
     package struct LinkRevocations: Equatable, Sendable, Codable {
+        /// Nil where none were revoked.
         package var speakers: WallTime?
+        /// Nil where none were revoked.
         package var viewers: WallTime?
 
         package init() {}
@@ -72,10 +83,15 @@ package struct StageRecord: Equatable, Sendable, Codable {
         }
     }
 
+    /// Never given to another stream.
     package let id: StreamID
+    /// Set by the creation.
     package let origin: Origin
+    /// When the stream was made, not when it went live.
     package let createdAt: WallTime
+    /// Backstage at first.
     package internal(set) var phase: Phase
+    /// As last edited.
     package internal(set) var details: StageDetails
     /// Nil, as for most streams, where no operator has decided anything.
     package internal(set) var placement: StagePlacement?
@@ -83,14 +99,21 @@ package struct StageRecord: Equatable, Sendable, Codable {
     package internal(set) var linkRevocations: LinkRevocations?
     /// There is always exactly one.
     package internal(set) var host: ParticipantID
+    /// Of the host, who is on stage also while away.
     package internal(set) var hostMember: Member
+    /// Nil before it goes live.
     package internal(set) var startedAt: WallTime?
+    /// Nil before it ends.
     package internal(set) var endedAt: WallTime?
+    /// Nil before it ends.
     package internal(set) var endReason: EndReason?
     /// On stage beside the host.
     package internal(set) var speakers: [ParticipantID: Member] = [:]
+    /// At most `Stage.handLimit`.
     package internal(set) var hands: [ParticipantID: Entry] = [:]
+    /// Not accepted yet; at most `Stage.invitationLimit`.
     package internal(set) var invitations: [ParticipantID: Entry] = [:]
+    /// Since when; at most `Stage.banLimit`.
     package internal(set) var banned: [ParticipantID: WallTime] = [:]
     /// Left the stage at their own or the host's wish: a speaker's token does not bring them back, an invitation does.
     package internal(set) var demoted: Set<ParticipantID> = []
@@ -110,6 +133,7 @@ package struct StageRecord: Equatable, Sendable, Codable {
 
     package func isOnStage(_ id: ParticipantID) -> Bool { id == host || speakers[id] != nil }
 
+    /// Nil for those who are not on stage.
     package func member(_ id: ParticipantID) -> Member? { id == host ? hostMember : speakers[id] }
 }
 

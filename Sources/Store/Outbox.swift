@@ -33,6 +33,7 @@ package struct OutboxEvent: Sendable, Equatable {
     package let id: String
     /// As in `stream.live`.
     package let type: String
+    /// In milliseconds since 1970.
     package let committedAt: Int64
     /// What is sent, byte for byte.
     package let body: [UInt8]
@@ -49,8 +50,11 @@ package struct OutboxEvent: Sendable, Equatable {
 package struct Delivery: Sendable, Equatable {
     /// Names it within the outbox; higher means later.
     package let number: Int64
+    /// Its URL.
     package let receiver: String
+    /// Which of the receiver's lanes it is in.
     package let stream: StreamID
+    /// The same for each receiver, `id` included.
     package let event: OutboxEvent
     /// Tries that failed before.
     package let attempts: Int

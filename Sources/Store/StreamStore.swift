@@ -43,6 +43,7 @@ package protocol StreamStore: Sendable {
 }
 
 extension StreamStore {
+    /// Nothing to do where writing cannot fail.
     package func probe() async throws(StoreError) {}
 
     /// Returns once `commit` is durable.
@@ -85,6 +86,7 @@ extension StoreError: CustomStringConvertible {
 
 /// What happens to one stream at once: all of it becomes durable, or none.
 package struct StreamCommit: Sendable, Equatable {
+    /// Made by its first commit.
     package let stream: StreamID
     /// The version this builds on: that of the stream's last record; 0 if there is no such stream yet, and then
     /// `records` must not be empty.
@@ -122,11 +124,13 @@ package struct StreamCommit: Sendable, Equatable {
 
 /// What is kept of a stream: its state is `snapshot`, then each of `records`.
 package struct StoredStream: Sendable, Equatable {
+    /// As of the last commit that changed it.
     package var listing: StreamListing
     /// That of the last record.
     package var version: UInt64
     /// The state as of version `version - records.count`; nil if that is 0.
     package var snapshot: [UInt8]?
+    /// Those since the snapshot, in order.
     package var records: [[UInt8]]
 
     package init(listing: StreamListing, version: UInt64, snapshot: [UInt8]?, records: [[UInt8]]) {
@@ -139,12 +143,17 @@ package struct StoredStream: Sendable, Equatable {
 
 /// What can be asked of streams without understanding their records.
 package struct StreamListing: Sendable, Equatable {
+    /// Unique in the store.
     package let stream: StreamID
     /// In the words of whoever writes it; a stream with `endedAt` has ended whatever it says here.
     package var state: String
+    /// The participant's identity.
     package var host: String
+    /// For lists; nil for a stream without one.
     package var title: String?
+    /// What lists are ordered by; in milliseconds since 1970.
     package var createdAt: Int64
+    /// As planned; in milliseconds since 1970.
     package var startsAt: Int64?
     /// Set when the stream has ended: it need not be loaded, and will be forgotten in time.
     package var endedAt: Int64?
@@ -175,6 +184,7 @@ package enum StreamChoice: Sendable, Equatable {
 package struct StreamQuery: Sendable, Equatable {
     /// Only those in one of these states; empty for any.
     package var states: [String] = []
+    /// Only streams of this host; nil for anybody's.
     package var host: String?
     /// Only those after this one in the order of the list: newest first, ties by name.
     package var after: (createdAt: Int64, stream: StreamID)?
@@ -193,6 +203,7 @@ package struct StreamQuery: Sendable, Equatable {
 package struct IdempotencyKey: Hashable, Sendable {
     /// Whose key it is and for what, since two clients may choose the same.
     package let scope: String
+    /// Chosen by the client.
     package let key: String
 
     package init(scope: String, key: String) {
@@ -205,7 +216,9 @@ package struct IdempotencyKey: Hashable, Sendable {
 package struct IdempotentAnswer: Equatable, Sendable {
     /// A digest of the request, so that the same key for another one is noticed.
     package let request: [UInt8]
+    /// Whatever lets the request's handler give the same answer again.
     package let answer: [UInt8]
+    /// In milliseconds since 1970.
     package let expiresAt: Int64
 
     package init(request: [UInt8], answer: [UInt8], expiresAt: Int64) {
@@ -217,11 +230,15 @@ package struct IdempotentAnswer: Equatable, Sendable {
 
 /// What a store has done so far.
 package struct StoreStatistics: Sendable, Equatable {
+    /// That became durable.
     package var commits: UInt64 = 0
     /// Transactions; less than `commits` when many come at once.
     package var transactions: UInt64 = 0
+    /// Commits refused because too many waited.
     package var refusedBusy: UInt64 = 0
+    /// Commits refused because nothing could be written.
     package var refusedUnavailable: UInt64 = 0
+    /// Commits refused because they built on another version.
     package var refusedConflict: UInt64 = 0
     /// Commits that wait to be written.
     package var waiting = 0

@@ -8,9 +8,11 @@ import Base
 ///
 /// The feed itself is not in here: change the feed first, then say what happened with a scene of the changed feed.
 package struct FeedAudience: Sendable {
+    /// How many watch at most, and how their sessions behave.
     package struct Configuration: Equatable, Sendable {
         /// Feed sessions and players together.
         package var sessionLimit = 20_000
+        /// `preload` is replaced by each client's own wish.
         package var session = FeedSession.Configuration(preload: .eager)
 
         package init() {}
@@ -18,7 +20,9 @@ package struct FeedAudience: Sendable {
 
     /// Something to be done for one session; the order among all of them counts.
     package struct Directive: Equatable, Sendable {
+        /// Whose worker or channel is meant.
         package let session: SessionID
+        /// What to do there.
         package let effect: FeedEffect
 
         package init(session: SessionID, effect: FeedEffect) {
@@ -62,6 +66,7 @@ package struct FeedAudience: Sendable {
         self.configuration = configuration
     }
 
+    /// Of feed sessions and players.
     package var count: Int { members.count }
 
     /// Whether any feed session has a stream in a slot.
@@ -193,6 +198,7 @@ package struct FeedAudience: Sendable {
         firstSettling < settling.count ? settling[firstSettling].deadline : nil
     }
 
+    /// Preloads for the sessions whose focus has settled by now.
     package mutating func advance(in scene: FeedScene) -> [Directive] {
         var directives: [Directive] = []
         while firstSettling < settling.count, settling[firstSettling].deadline <= scene.now {

@@ -3,9 +3,10 @@ import Base
 /// Where a reader of the feed is: what it asks the next page with.
 ///
 /// Names a frozen order and an offset in it, and the latest stream of those that went live since that the reader has
-/// been given. A text for strangers to keep: parsed strictly, at most 80 characters, one spelling for each cursor. It is no
-/// secret and needs no seal, because whatever one makes up leads to some part of a list one may read anyway.
+/// been given. A text for strangers to keep: parsed strictly, at most 80 characters, one spelling for each cursor. It
+/// is no secret and needs no seal, because whatever one makes up leads to some part of a list one may read anyway.
 package struct FeedCursor: Equatable, Sendable, CustomStringConvertible {
+    /// In characters; longer texts are no cursors.
     package static let lengthLimit = 80
 
     /// Of the process that made it: another one's epochs and serials mean something else.
@@ -48,6 +49,7 @@ package struct FeedCursor: Equatable, Sendable, CustomStringConvertible {
         (0x30...0x39).contains(byte) || (0x61...0x7A).contains(byte)
     }
 
+    /// Five numbers in base 36 with dots between.
     package var description: String {
         [UInt64(tag), epoch, UInt64(offset), newest, UInt64(given)]
             .map { String($0, radix: 36) }.joined(separator: ".")
@@ -64,12 +66,15 @@ package enum CursorRefusal: Error, Equatable, Sendable {
 
 /// A part of the feed.
 package struct FeedPage: Equatable, Sendable {
+    /// One line of the list.
     package struct Entry: Equatable, Sendable {
         /// From 0, counted over all the reader's pages.
         package let position: Int
+        /// As it is now, whatever the order was frozen at.
         package let item: FeedItem
     }
 
+    /// At most as many as were asked for; fewer at the end.
     package let entries: [Entry]
     /// Asks for what follows; after the last page, for what has gone live since.
     package let next: FeedCursor

@@ -2,14 +2,21 @@ import Base
 
 /// One live stream as the feed lists it.
 package struct FeedItem: Equatable, Sendable {
+    /// Each is in the feed once.
     package let id: StreamID
+    /// Nil for a stream without one.
     package var title: String?
+    /// Nil for a published stream whose source has no name.
     package var host: ParticipantID?
+    /// For people.
     package var hostName: String?
+    /// From when age counts, in the feed's order.
     package var startedAt: WallTime
     /// Whether the host's picture is paused; the stream is live all the same.
     package var isPaused = false
+    /// Those without a name too, and nobody on stage.
     package var viewers = 0
+    /// Nil until there is a first picture.
     package var preview: FeedPreview?
     /// Pinned streams come first, lower places before higher ones; nil for a stream that is not pinned.
     package var pinnedPlace: Int?
@@ -26,8 +33,11 @@ package struct FeedItem: Equatable, Sendable {
 package struct FeedPreview: Equatable, Sendable {
     /// In pixels, of the picture as it is shown.
     package let width: Int
+    /// In pixels, of the picture as it is shown.
     package let height: Int
+    /// In the URL too, so that each picture can be cached for good.
     package let takenAt: WallTime
+    /// A few characters to be shown before the picture has come (blurha.sh).
     package let blurHash: String
     /// Where the picture is; nil for where it is without a signature.
     package let url: String?
@@ -46,8 +56,10 @@ package struct FeedPreview: Equatable, Sendable {
 /// Carried out one after the other on a copy of the list, changes give the list as it now is, except after
 /// `reordered`, after which a follower reads it anew.
 package enum FeedChange: Equatable, Sendable {
+    /// A new number of viewers.
     package struct ViewerCount: Equatable, Sendable {
         package let stream: StreamID
+        /// Not the difference.
         package let viewers: Int
     }
 

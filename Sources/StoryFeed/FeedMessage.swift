@@ -11,6 +11,7 @@ package enum FeedDirection: String, Equatable, Sendable, CaseIterable {
 package enum FeedSlot: Int, Equatable, Sendable, CaseIterable {
     case first, second
 
+    /// Where the neighbour is, if the focus is in this one.
     package var other: FeedSlot { self == .first ? .second : .first }
 }
 
@@ -30,6 +31,7 @@ package enum FeedQuality: String, Equatable, Sendable {
 /// {"type":"release","stream":"s4"}                       stream may be left out
 /// ```
 package enum FeedMessage: Equatable, Sendable {
+    /// As the message's `type`, and the last part of the path over HTTP.
     package enum Kind: String, Equatable, Sendable {
         case peek, focus, release
     }
@@ -42,6 +44,7 @@ package enum FeedMessage: Equatable, Sendable {
     /// The swipe was called off; with a stream, only if that one is the neighbour.
     case release(StreamID?)
 
+    /// For counting, and for refusals.
     package var kind: Kind {
         switch self {
         case .peek: .peek
@@ -50,6 +53,7 @@ package enum FeedMessage: Equatable, Sendable {
         }
     }
 
+    /// What it names; nil for a release of whatever the neighbour is.
     package var stream: StreamID? {
         switch self {
         case .peek(let stream, _), .focus(let stream, _): stream
@@ -64,14 +68,14 @@ package enum FeedRefusal: String, Error, Equatable, Sendable {
     case notLive = "not-live"
     /// The viewer may not see it.
     case notPermitted = "not-permitted"
-    /// Nothing is in focus that one could swipe away from.
+    /// No stream is in focus, so there is nothing to swipe away from.
     case noFocus = "no-focus"
     /// A newer session of the same viewer has the second stream.
     case heldElsewhere = "held-elsewhere"
     case tooManyMessages = "too-many-messages"
     /// The session is not, or not any more.
     case noSession = "no-session"
-    /// As many viewers are in the feed as it takes.
+    /// The feed is full.
     case full = "full"
 }
 
@@ -86,14 +90,19 @@ package enum FeedRefusal: String, Error, Equatable, Sendable {
 /// ```
 /// The one who encodes `slots` adds each slot's `mid`s.
 package enum FeedNotice: Equatable, Sendable {
+    /// Why the focus was lost.
     package enum Loss: String, Equatable, Sendable {
         case ended
         case notPermitted = "not-permitted"
     }
 
+    /// What one slot carries.
     package struct SlotState: Equatable, Sendable {
+        /// Its number on the wire is the raw value.
         package let slot: FeedSlot
+        /// A slot without a stream is not listed.
         package let stream: StreamID
+        /// Full in the focus only.
         package let quality: FeedQuality
 
         package init(slot: FeedSlot, stream: StreamID, quality: FeedQuality) {

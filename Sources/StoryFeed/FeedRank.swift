@@ -6,7 +6,9 @@ import Base
 /// loses the same in the same time. So the order of two streams never changes merely because time passes, and a score
 /// can be written as what a stream gains by having started later. Nothing has to be scored again as a clock ticks.
 package struct FeedWeights: Equatable, Sendable {
+    /// Of each weight, either way.
     package static let limit = 1_000
+    /// Steps that count, either way.
     package static let boostLimit = 1_000
 
     /// Points for each doubling of the audience.

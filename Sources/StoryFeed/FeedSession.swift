@@ -2,7 +2,9 @@ import Base
 
 /// What is around a session when something happens to it.
 package struct FeedScene {
+    /// Changed already by what has happened.
     package let feed: StoryFeed
+    /// For message rates and preloading.
     package let now: MonotonicTime
     /// Whether a viewer may see a stream, as things are now.
     package let maySee: (FeedViewer, StreamID) -> Bool
@@ -30,12 +32,15 @@ package enum FeedPreload: String, Equatable, Sendable {
 ///
 /// `room` says how many streams the session may hold: 2, or less if newer sessions of the same viewer hold some.
 package struct FeedSession: Sendable {
+    /// How eager a session is, and how much its client may say.
     package struct Configuration: Equatable, Sendable {
+        /// As the client asked when it came.
         package var preload: FeedPreload
         /// How long the focus must rest before the next stream is preloaded.
         package var settleTime = Duration.milliseconds(300)
         /// Messages: three a swipe, so a burst of ten swipes and then six or seven a second.
         package var messageInterval = Duration.milliseconds(50)
+        /// Messages before `messageInterval` counts.
         package var messageBurst = 30
 
         package init(preload: FeedPreload) {
@@ -48,6 +53,7 @@ package struct FeedSession: Sendable {
         let stream: StreamID
     }
 
+    /// Whose sessions share the two streams.
     package let viewer: FeedViewer
     private let configuration: Configuration
     /// Nil only while no stream is live that the viewer may see.
@@ -73,7 +79,9 @@ package struct FeedSession: Sendable {
 
     /// Streams attached now.
     package var attachedCount: Int { (focus == nil ? 0 : 1) + (neighbour == nil ? 0 : 1) }
+    /// Nil only while nothing is live that the viewer may see.
     package var focusedStream: StreamID? { focus?.stream }
+    /// Nil while nothing is preloaded.
     package var neighbourStream: StreamID? { neighbour?.stream }
 
     /// As the client is told.

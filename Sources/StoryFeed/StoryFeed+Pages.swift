@@ -52,6 +52,7 @@ struct EpochShelf: Sendable {
 }
 
 extension StoryFeed {
+    /// Items; a request for more gets this many.
     package static let pageLimit = 100
 
     /// The first part of the feed, or the part after a cursor.
@@ -59,13 +60,13 @@ extension StoryFeed {
     /// **Why nothing is seen twice and nothing skipped.** A reader goes by the order that was frozen when it began, its
     /// epoch, whatever moves meanwhile. Every stream stands in it once, and the offset only grows: so each is given
     /// once, unless it has ended. Streams that went live later are in no place of it. They are given in the order of
-    /// their serials, and the cursor says up to which: serials only grow, so each of these is given once as well, and no
-    /// stream is both in the epoch and later than it. They come first on every page but the first one, that is, right
-    /// ahead of where the reader is; half a page at most, lest a crowd of new ones keep the reader from the rest.
+    /// their serials, and the cursor says up to which: serials only grow, so each of these is given once as well, and
+    /// no stream is both in the epoch and later than it. They come first on every page but the first one, that is,
+    /// right ahead of where the reader is; half a page at most, lest a crowd of new ones keep the reader from the rest.
     ///
-    /// Epochs are made only for first pages, only if the order changed, and at a bounded rate; when the burst is used up,
-    /// the first page is as old as `epochInterval` at most. A bounded number is kept, and a cursor whose epoch is not any
-    /// more is refused instead of guessed at.
+    /// Epochs are made only for first pages, only if the order changed, and at a bounded rate; when the burst is used
+    /// up, the first page is as old as `epochInterval` at most. A bounded number is kept, and a cursor whose epoch is
+    /// not any more is refused instead of guessed at.
     /// - Parameter maySee: what the reader may not see is passed over.
     package mutating func page(
         limit: Int, after cursor: FeedCursor? = nil, at now: MonotonicTime, maySee: (StreamID) -> Bool

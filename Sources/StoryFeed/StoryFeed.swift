@@ -8,8 +8,11 @@ import Base
 ///
 /// Each going live gets a serial, which never comes again: a stream that ends and goes live again is a new one.
 package struct StoryFeed: Sendable {
+    /// Limits of the list, and how often it is put in order.
     package struct Configuration: Equatable, Sendable {
+        /// Until `setWeights`.
         package var weights = FeedWeights()
+        /// Beyond it a stream can be watched, but is not listed.
         package var streamLimit = 20_000
         /// Between two times that viewer counts are looked at; a tenth of it while some are left over.
         package var rescoreInterval = Duration.seconds(2)
@@ -21,7 +24,9 @@ package struct StoryFeed: Sendable {
         ///
         /// With `epochLimit` it says how long a cursor holds at least: (200 - 16) × 3 s, nine minutes.
         package var epochInterval = Duration.seconds(3)
+        /// Orders frozen before `epochInterval` counts.
         package var epochBurst = 16
+        /// Frozen orders kept; the oldest goes first.
         package var epochLimit = 200
         /// A frozen order that nobody began to read for this long is forgotten.
         package var epochLifetime = Duration.seconds(600)
@@ -33,6 +38,7 @@ package struct StoryFeed: Sendable {
         }
     }
 
+    /// Why the list stays as it is.
     package enum Refusal: Error, Equatable, Sendable {
         /// As many streams are live as the feed takes.
         case full
@@ -75,12 +81,16 @@ package struct StoryFeed: Sendable {
 
     // MARK: Looking
 
+    /// Of live streams.
     package var count: Int { order.count }
     /// From first to last.
     package var streams: some Sequence<StreamID> { order.lazy.map(\.id) }
 
+    /// Whether the list has it: a stream beyond `streamLimit` counts as not live.
     package func isLive(_ id: StreamID) -> Bool { serials[id] != nil }
+    /// Nil for a stream that is not in the list.
     package func item(_ id: StreamID) -> FeedItem? { record(id)?.item }
+    /// Nil for a stream that is not in the list.
     package func rank(of id: StreamID) -> FeedRank? { record(id)?.rank }
 
     private func record(_ id: StreamID) -> Record? { serials[id].flatMap { records[$0] } }
@@ -126,7 +136,9 @@ package struct StoryFeed: Sendable {
 
     /// A stream that ended: what to tell, and where it stood.
     package struct Departure: Sendable {
+        /// For followers.
         package let change: FeedChange
+        /// From where a viewer of it moves on.
         package let rank: FeedRank
     }
 
@@ -171,6 +183,7 @@ package struct StoryFeed: Sendable {
         return try edit(item)
     }
 
+    /// - Parameter steps: as a whole, not in addition.
     package mutating func boost(_ id: StreamID, by steps: Int) throws(Refusal) -> [FeedChange] {
         guard var item = item(id) else { throw .notLive }
         item.boost = steps
@@ -188,6 +201,7 @@ package struct StoryFeed: Sendable {
         scoreLater(serial)
     }
 
+    /// Nothing for a stream that is not live, or has this preview already.
     package mutating func setPreview(_ id: StreamID, _ preview: FeedPreview) -> [FeedChange] {
         guard let serial = serials[id], let record = records[serial], record.item.preview != preview else {
             return []

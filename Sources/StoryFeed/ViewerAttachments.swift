@@ -13,12 +13,13 @@ package enum FeedViewer: Hashable, Sendable {
 /// one that is newer than itself. So the device somebody took up last wins, and two devices on one stream each
 /// do not disturb each other.
 package struct ViewerAttachments: Equatable, Sendable {
+    /// Streams of one viewer, over all sessions.
     package static let limit = 2
     /// Sessions of one viewer, idle ones included.
     package static let sessionLimit = 4
 
     private struct Holding: Equatable, Sendable {
-        /// Ascending with age: the lowest is the oldest.
+        /// In order of arrival; the lowest number is the oldest session.
         let session: UInt64
         var count: Int
     }

@@ -42,6 +42,7 @@ package final class HTTPPoster: WebhookTransport {
     /// Milliseconds; only a bound, as the thread is woken when there is something to do.
     private static let longestWait: CInt = 60_000
 
+    /// Starts the thread, which ends with `close()` or the poster.
     package init() {
         let shared = shared
         let limits = Self.limits

@@ -151,7 +151,9 @@ actor WebhookReceiver {
 
 /// What became of attempts, for metrics.
 package final class WebhookCounters: Sendable {
+    /// Totals since the start, over all receivers.
     package struct Values: Sendable, Equatable {
+        /// Events that were answered with a 2xx.
         package var delivered: UInt64 = 0
         /// Attempts that failed and are repeated.
         package var failed: UInt64 = 0
@@ -165,6 +167,7 @@ package final class WebhookCounters: Sendable {
 
     package init() {}
 
+    /// For metrics; the receivers go on counting.
     package var copy: Values { values.withLock { $0 } }
 
     func note(_ outcome: DeliveryOutcome) {

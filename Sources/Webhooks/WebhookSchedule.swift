@@ -7,11 +7,13 @@ import Store
 /// reached is tried with one event at a time until it answers, instead of with every stream's. Times are milliseconds
 /// since 1970.
 package struct WebhookSchedule: Sendable {
+    /// How hard a receiver is tried; times in milliseconds.
     package struct Settings: Sendable, Equatable {
         /// Events under way at once.
         package var concurrency = 4
         /// Before the second attempt; doubles with each further one.
         package var firstDelay: Int64 = 1_000
+        /// Between two attempts, whatever the receiver's `Retry-After` says.
         package var longestDelay: Int64 = 600_000
         /// An event that could not be delivered for this long is dropped, so that those after it get their turn.
         package var patience: Int64 = 3 * 24 * 3_600_000
@@ -19,6 +21,7 @@ package struct WebhookSchedule: Sendable {
         package init() {}
     }
 
+    /// Its URL.
     package let receiver: String
     private let settings: Settings
     private var underWay: [Int64: Delivery] = [:]

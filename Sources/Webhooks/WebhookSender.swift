@@ -3,6 +3,7 @@ import Store
 
 /// Delivers what the outbox holds to all receivers, until it is told to stop.
 package struct WebhookSender: Sendable {
+    /// Of all receivers together.
     package let counters = WebhookCounters()
     private let outbox: any Outbox
     private let receivers: [WebhookReceiver]

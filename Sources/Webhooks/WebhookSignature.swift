@@ -6,6 +6,7 @@ import Crypto
 /// `t=<seconds since 1970>,v1=<hexadecimal HMAC-SHA256 of "<t>.<body>">`. The time is signed too, so that a receiver
 /// can refuse what somebody recorded and plays again.
 package struct WebhookSignature: Sendable {
+    /// The header's name.
     package static let header = "Rostrum-Signature"
 
     private let secret: Secret<String>
@@ -14,6 +15,7 @@ package struct WebhookSignature: Sendable {
         self.secret = secret
     }
 
+    /// The header's value, for a body sent at this time.
     package func value(for body: [UInt8], at seconds: Int64) -> String {
         let signed = Array("\(seconds).".utf8) + body
         let code = HMAC.sha256(key: Array(secret.exposed.utf8).span, signed.span)

@@ -14,6 +14,7 @@ extension Span where Element == UInt8 {
         guard range.lowerBound >= 0, range.upperBound <= count else { throw .truncated }
     }
 
+    /// - Throws: `WireError.truncated` past the end.
     @inline(__always)
     package func uint8(at offset: Int) throws(WireError) -> UInt8 {
         guard offset >= 0, offset < count else { throw .truncated }
@@ -27,12 +28,14 @@ extension Span where Element == UInt8 {
         return UInt16(self[offset]) << 8 | UInt16(self[offset &+ 1])
     }
 
+    /// Three bytes in the low bits of the result.
     @inline(__always)
     package func uint24(at offset: Int) throws(WireError) -> UInt32 {
         guard offset >= 0, offset <= count &- 3 else { throw .truncated }
         return UInt32(self[offset]) << 16 | UInt32(self[offset &+ 1]) << 8 | UInt32(self[offset &+ 2])
     }
 
+    /// - Throws: `WireError.truncated` if fewer than four bytes are left.
     @inline(__always)
     package func uint32(at offset: Int) throws(WireError) -> UInt32 {
         guard offset >= 0, offset <= count &- 4 else { throw .truncated }
@@ -40,6 +43,7 @@ extension Span where Element == UInt8 {
             | UInt32(self[offset &+ 2]) << 8 | UInt32(self[offset &+ 3])
     }
 
+    /// - Throws: `WireError.truncated` if fewer than eight bytes are left.
     @inline(__always)
     package func uint64(at offset: Int) throws(WireError) -> UInt64 {
         try UInt64(uint32(at: offset)) << 32 | UInt64(uint32(at: offset &+ 4))
@@ -56,12 +60,14 @@ extension Span where Element == UInt8 {
 }
 
 extension MutableSpan where Element == UInt8 {
+    /// - Throws: `WireError.noRoom` past the end.
     @inline(__always)
     package mutating func store(_ value: UInt8, at offset: Int) throws(WireError) {
         guard offset >= 0, offset < count else { throw .noRoom }
         self[offset] = value
     }
 
+    /// Big-endian.
     @inline(__always)
     package mutating func store(_ value: UInt16, at offset: Int) throws(WireError) {
         guard offset >= 0, offset <= count &- 2 else { throw .noRoom }
@@ -69,6 +75,7 @@ extension MutableSpan where Element == UInt8 {
         self[offset &+ 1] = UInt8(truncatingIfNeeded: value)
     }
 
+    /// Big-endian.
     @inline(__always)
     package mutating func store(_ value: UInt32, at offset: Int) throws(WireError) {
         guard offset >= 0, offset <= count &- 4 else { throw .noRoom }

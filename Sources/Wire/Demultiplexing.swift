@@ -4,7 +4,7 @@
 package enum DatagramKind: Equatable, Sendable {
     case stun, dtls, rtp, rtcp
 
-    /// - Returns: nil for an empty datagram and for what is none of ours (ZRTP, TURN channels, QUIC, noise).
+    /// - Returns: nil for an empty datagram and for protocols not expected here (ZRTP, TURN channels, QUIC, noise).
     package init?(_ datagram: Span<UInt8>) {
         guard !datagram.isEmpty else { return nil }
         switch datagram[0] {

@@ -9,6 +9,7 @@ package enum WireError: Error, Equatable, Sendable {
 
     /// Names a field of a format, such as `rtp.version`; each format declares its own beside its parser.
     package struct Field: Equatable, Sendable, CustomStringConvertible {
+        /// `format.field`, as it stands in logs and refusals.
         package let description: String
 
         package init(_ name: String) {

@@ -47,8 +47,8 @@ extension Configuration {
         return "rostrum token --role host --stream NAME --link https://\(host)"
     }
 
-    /// Firefox neither makes a loopback candidate, unless `media.peerconnection.ice.loopback` is set, nor pairs any other
-    /// one of its own with a loopback address: with no pair to check its ICE fails without a single packet.
+    /// Firefox neither makes a loopback candidate, unless `media.peerconnection.ice.loopback` is set, nor pairs any
+    /// other one of its own with a loopback address: with no pair to check its ICE fails without a single packet.
     private var onlyLoopback: String {
         let browsers = "Firefox connects to no loopback address, only Chromium does"
         guard !udp.ip.isUnspecified else {

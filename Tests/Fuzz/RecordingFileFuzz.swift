@@ -1,5 +1,5 @@
-// Fuzz entry of recordings as they lie on a disk: what is found lies within the file, and an MP4 file of which tables are made is
-// one that needs no other.
+// Fuzz entry of recordings as they lie on a disk: what is found lies within the file, and an MP4 file of which tables
+// are made is one that needs no other.
 // Seeds: Recordings/*.hex
 
 import Node

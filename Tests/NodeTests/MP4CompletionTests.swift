@@ -19,7 +19,7 @@ private struct Scratch: ~Copyable {
 
     var bytes: [UInt8] { FileManager.default.contents(atPath: path).map { Array($0) } ?? [] }
 
-    /// What ffprobe says: of the file, and of each packet by its track, when it is shown, how long it is, and its bytes.
+    /// What ffprobe says of the file, and of each packet: its track, when and how long it is shown, its bytes.
     func probe() throws -> (duration: Double?, complaints: String, packets: [String]) {
         let process = Process()
         process.executableURL = URL(fileURLWithPath: "/usr/bin/ffprobe")

@@ -73,7 +73,7 @@ import Testing
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
-    /// A round trip that was long for a while, as on a machine that was busy, is no reason to refuse what is asked again.
+    /// A round trip that was long for a while, as on a busy machine, is no reason to refuse what is asked again.
     @Test func `is repaired in time after a while of long round trips`() throws {
         var (resent, refused): (UInt64, UInt64) = (0, 0)
         for seed in UInt64(1)...6 {

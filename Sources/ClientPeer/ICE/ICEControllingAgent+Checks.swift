@@ -4,6 +4,7 @@ import Wire
 // What time brings: first checks, retransmissions, nomination and consent.
 
 extension ICEControllingAgent {
+    /// Sends the checks that are due, nominates, and notices lost consent.
     package mutating func advance(
         to now: MonotonicTime, authenticator: some MessageAuthenticator,
         using random: inout some RandomNumberGenerator

@@ -1,7 +1,7 @@
 import Base
 import Wire
 
-// What a server asks that is a full agent itself; a lite one never does.
+// What a server asks: one that is a full agent itself, or a lite one that wants to know who is at a new address.
 
 extension ICEControllingAgent {
     /// Answers a check of the server's.

@@ -15,7 +15,9 @@ package struct ICEControllingAgent: Sendable {
         case aggressive
     }
 
+    /// How patient the agent is; the defaults are those of browsers.
     package struct Configuration: Sendable {
+        /// As Chrome unless a test wants Firefox.
         package var nomination = Nomination.regular
         /// Between the first checks of two pairs (Ta).
         package var pacing: Duration = .milliseconds(50)
@@ -27,6 +29,7 @@ package struct ICEControllingAgent: Sendable {
         ///
         /// As Chrome; Firefox takes 5 s.
         package var consentInterval: Duration = .milliseconds(2_500)
+        /// Without an answer, nothing more is sent (RFC 7675 §5.1).
         package var consentTimeout: Duration = .seconds(30)
 
         package init() {}
@@ -34,7 +37,9 @@ package struct ICEControllingAgent: Sendable {
 
     /// An address of either side.
     package struct Candidate: Hashable, Sendable {
+        /// As the other side is to reach it.
         package let address: TransportAddress
+        /// RFC 8445 §5.1.2.
         package let priority: UInt32
 
         package init(address: TransportAddress, priority: UInt32) {
@@ -52,7 +57,9 @@ package struct ICEControllingAgent: Sendable {
 
     /// One of our addresses and one of the server's.
     package struct Path: Hashable, Sendable {
+        /// The socket's, not what the server sees.
         package let local: TransportAddress
+        /// One of the server's candidates.
         package let remote: TransportAddress
 
         package init(local: TransportAddress, remote: TransportAddress) {
@@ -61,6 +68,7 @@ package struct ICEControllingAgent: Sendable {
         }
     }
 
+    /// What the owner has to do, in order.
     package enum Effect: Equatable, Sendable {
         case send([UInt8], on: Path)
         /// Media goes this way from now on; replaces any earlier path.
@@ -86,11 +94,13 @@ package struct ICEControllingAgent: Sendable {
     var remotes: [Candidate] = []
     /// Highest priority first.
     var pairs: [CheckPair] = []
+    /// Changes only by a role conflict (RFC 8445 §7.3.1.1).
     package internal(set) var isControlling: Bool
     var tieBreaker: UInt64
     /// Whether a path was chosen by `nominate(_:)`, so that no better one replaces it.
     var isPinned = false
     var hasFailed = false
+    /// Whether the server has been silent for `consentTimeout`.
     package internal(set) var isConsentLost = false
     /// When the next pair may be checked.
     var nextCheck: MonotonicTime

@@ -2,8 +2,8 @@ import Base
 
 /// Tells from the packets that come how many streams a viewer is attached to.
 ///
-/// A stream counts from its first packet to its last one: between two of its packets it has been attached, whatever came
-/// in between. Pauses longer than `pause` part two attachments, and so does whoever knows that the first one is over.
+/// A stream counts from its first packet to its last one: between two of its packets it has been attached, whatever
+/// came in between. Pauses longer than `pause` part two attachments, as does a caller who knows that the first is over.
 package struct AttachmentWatch {
     /// Many packets come at one time to who was busy: their order tells more.
     private struct Arrival {
@@ -25,6 +25,7 @@ package struct AttachmentWatch {
     private let tolerance: Int64
     private var episodes: [Episode] = []
     private var packets: UInt64 = 0
+    /// The most streams at once so far.
     package private(set) var most = 0
 
     /// - Parameter tolerance: by which a network may have put packets out of order; shorter meetings do not count.

@@ -32,11 +32,13 @@ package struct BurstPacer<Packet> {
         rate = Double(max(bitrate, 1)) / 8 * Self.rateFactor
     }
 
+    /// Whether nothing waits.
     package var isEmpty: Bool { head == queue.count }
 
     /// When `next` has to be called; nil if nothing waits.
     package var deadline: MonotonicTime? { isEmpty ? nil : nextBurst }
 
+    /// - Parameter size: in bytes, as it counts against the burst.
     package mutating func enqueue(_ packet: Packet, size: Int, at now: MonotonicTime) {
         if isEmpty {
             queue.removeAll(keepingCapacity: true)

@@ -30,7 +30,9 @@ package struct DecoderModel {
 
     /// Frames shown, key frames among them.
     package private(set) var framesDecoded = 0
+    /// Of `framesDecoded`.
     package private(set) var keyFramesDecoded = 0
+    /// In the order in which they were noticed; empty for a sound stream.
     package private(set) var complaints: [Complaint] = []
     /// From the first frame shown to the last one, in ticks of 90 kHz; nil before the second.
     package var shownTicks: UInt32? {

@@ -24,6 +24,7 @@ package struct MediaStamp: Equatable, Sendable {
         time = MonotonicTime(nanoseconds: Int64(bits & Self.mask) &* 1_000)
     }
 
+    /// As it stands in the payload, big-endian.
     package var bits: UInt64 {
         Self.mark | UInt64(bitPattern: time.nanoseconds / 1_000) & Self.mask
     }
@@ -59,10 +60,12 @@ package struct StreamTag: Hashable, Sendable {
     package static let length = 8
     /// Behind the stamp of video stand the frame's number and the packet's.
     package static let offsetInVideo = MediaStamp.length + 6
+    /// From the stamp of `SyntheticAudio`.
     package static let offsetInAudio = MediaStamp.length
     /// From a tag to the stamp behind it, which says when the media was captured.
     package static let toCapture = length
 
+    /// As it stands in the payload, big-endian.
     package let bits: UInt64
 
     /// - Parameter layer: 0 for the best one, which sound counts as; at most 3.
@@ -72,6 +75,7 @@ package struct StreamTag: Hashable, Sendable {
         bits = Self.mark | name | UInt64(clamping: layer) & Self.layerMask
     }
 
+    /// 0 for the best one.
     package var layer: Int { Int(bits & Self.layerMask) }
     /// The same for all layers.
     package var ofStream: StreamTag { StreamTag(bits: bits & ~Self.layerMask) ?? self }

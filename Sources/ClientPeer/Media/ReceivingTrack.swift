@@ -4,19 +4,26 @@ import Wire
 
 /// One slot as a client sees it: repairs losses by NACK, and hands complete packets on.
 package struct ReceivingTrack {
+    /// The slot's stream, which never changes.
     package let source: ClientPlan.RemoteSource
+    /// The slot's m-line, as it was agreed.
     package let line: ClientPlan.Line
+    /// Losses, jitter and reports.
     package private(set) var stream: ReceiveStream
     /// How the slot's time line relates to the server's clock; nil before the first sender report.
     package private(set) var lastReport: SenderReport?
 
     /// A packet in the original's place, whether it came as itself or as RTX.
     package struct Packet {
+        /// The original's, also of a packet that came as RTX.
         package let header: RTPHeader
+        /// Of this packet: a slot may change it.
         package let codec: MediaCodec
+        /// Without padding.
         package let payload: [UInt8]
         /// Extended beyond 16 bits.
         package let sequenceNumber: Int64
+        /// Whether it came as RTX.
         package let isRepaired: Bool
     }
 
@@ -30,6 +37,7 @@ package struct ReceivingTrack {
             repair: line.kind == .video ? .packetsAndKeyFrames : .packets)
     }
 
+    /// Whether this is the slot's media or its retransmissions.
     package func takes(ssrc: UInt32) -> Bool {
         ssrc == source.ssrc || ssrc == source.repairSSRC
     }
@@ -71,6 +79,7 @@ package struct ReceivingTrack {
         }
     }
 
+    /// Notes the sender's clock, for reports and lip sync.
     package mutating func receive(_ report: SenderReport, at now: MonotonicTime) {
         guard report.ssrc == source.ssrc, stream.receive(report, at: now) else { return }
         lastReport = report
@@ -91,6 +100,7 @@ package struct ReceivingTrack {
         return packets
     }
 
+    /// What the next receiver report says; nil before the first packet.
     package mutating func reportBlock(at now: MonotonicTime) -> ReportBlock? {
         stream.reportBlock(at: now)
     }

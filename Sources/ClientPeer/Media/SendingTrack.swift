@@ -5,7 +5,9 @@ import Wire
 
 /// One RTP stream that a client sends: numbers its packets, keeps the last of them, and answers NACKs by RTX.
 package struct SendingTrack {
+    /// Of the media; RTX has its own.
     package let ssrc: UInt32
+    /// The m-line, as it was agreed.
     package let line: ClientPlan.Line
     private let encoding: ClientOffer.Encoding
     private let format: MediaFormat
@@ -42,6 +44,7 @@ package struct SendingTrack {
         stream = SendStream(ssrc: encoding.ssrc, clockRate: format.codec.clockRate)
     }
 
+    /// Of media, without retransmissions.
     package var packetsSent: UInt64 { stream.packetCount }
 
     /// Sends one packet.

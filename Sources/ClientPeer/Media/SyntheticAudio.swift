@@ -7,6 +7,7 @@ import Wire
 package struct SyntheticAudio {
     /// Of one packet, in milliseconds and in ticks of 48 kHz.
     package static let packetMilliseconds = 20
+    /// At 48 kHz.
     package static let packetTicks: UInt32 = 960
 
     /// Fullband CELT, 20 ms, mono, code 3.
@@ -16,6 +17,7 @@ package struct SyntheticAudio {
     /// What libopus writes for digital silence.
     private static let silence: [UInt8] = [0xFF, 0xFE]
 
+    /// The same for every packet but for the stamp.
     package let payload: [UInt8]
     /// Where the stamp goes.
     package let stampOffset: Int

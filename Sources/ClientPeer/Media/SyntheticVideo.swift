@@ -3,17 +3,22 @@ import Wire
 
 /// Makes RTP packets that look like a VP8 encoder's.
 ///
-/// Headers and descriptors are valid, sizes as chosen, key frames come on request. What lies behind the frame header is filler that names its frame, so that a receiver can check it.
+/// Headers and descriptors are valid, sizes as chosen, key frames come on request. What lies behind the frame header is
+/// filler that names its frame, so that a receiver can check it.
 ///
 /// - Source: RFC 7741 §4.2, §4.3 (descriptor, payload header); RFC 6386 §9.1 (key-frame header).
 package struct SyntheticVideo {
+    /// Size and shape of what is made.
     package struct Settings: Sendable {
         /// In bits a second, key frames included.
         package var bitrate = 1_500_000
+        /// Of all temporal layers together.
         package var framesPerSecond = 30
         /// A key frame is so many times larger than the frames between.
         package var keyFrameRatio = 8
+        /// Told by key frames; nothing has that size.
         package var width = 1_280
+        /// Told by key frames.
         package var height = 720
         /// Bytes of RTP payload.
         package var maximumPayload = 1_150
@@ -25,13 +30,17 @@ package struct SyntheticVideo {
 
     /// One RTP payload, and whether its frame ends with it.
     package struct Packet {
+        /// A VP8 descriptor, and a piece of the frame.
         package let payload: [UInt8]
+        /// The last packet of its frame.
         package let marker: Bool
+        /// The same for all packets of a frame.
         package let isKeyFrame: Bool
         /// 90 kHz.
         package let timestamp: UInt32
     }
 
+    /// As they were at the start.
     package let settings: Settings
     private var frameNumber: UInt32 = 0
     private var timestamp: UInt32
@@ -49,6 +58,7 @@ package struct SyntheticVideo {
         pictureID = UInt16.random(in: 0...0x7FFF, using: &random)
     }
 
+    /// Between the beginnings of two frames.
     package var frameInterval: Duration {
         .nanoseconds(1_000_000_000 / Int64(max(settings.framesPerSecond, 1)))
     }
@@ -127,8 +137,11 @@ package struct SyntheticVideo {
 
 /// What `SyntheticVideo` wrote into a packet.
 package struct SyntheticMark: Equatable, Sendable {
+    /// What `nextFrame` was given.
     package let stamp: UInt64
+    /// From 0 on; wraps.
     package let frameNumber: UInt32
+    /// Within the frame, from 0 on.
     package let packetIndex: UInt16
 
     /// - Parameter payload: of RTP, beginning with a VP8 descriptor.

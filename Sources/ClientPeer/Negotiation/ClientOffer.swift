@@ -26,21 +26,29 @@ package struct ClientOffer: Sendable {
     package struct Encoding: Equatable, Sendable {
         /// Nil without simulcast.
         package var rid: String?
+        /// Announced in the offer, unless there are RIDs.
         package var ssrc: UInt32
+        /// Nil without RTX.
         package var repairSSRC: UInt32?
     }
 
     /// One offered m-line.
     package struct Line: Equatable, Sendable {
+        /// Counts the lines.
         package var mid: String
+        /// Of the m-line.
         package var kind: MediaKind
+        /// As the client sees it.
         package var direction: MediaDirection
         /// What the client will send; empty if it only receives.
         package var encodings: [Encoding]
     }
 
+    /// The client's.
     package let credentials: ICECredentials
+    /// In the offer's order.
     package let lines: [Line]
+    /// What is sent.
     package let description: SessionDescription
 
     /// - Parameter candidates: addresses of the client; a lite server needs none.

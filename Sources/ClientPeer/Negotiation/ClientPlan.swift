@@ -22,12 +22,15 @@ package struct ClientPlan: Equatable, Sendable {
 
     /// One accepted m-line.
     package struct Line: Equatable, Sendable {
+        /// As in the offer.
         package var mid: String
+        /// As in the offer.
         package var kind: MediaKind
         /// As the client sees it.
         package var direction: MediaDirection
         /// In the server's order; a client sends the first.
         package var formats: [MediaFormat]
+        /// Those that both sides know, by the offer's ids.
         package var extensions: ExtensionIDs
         /// What the client sends: with simulcast, the layers that were accepted.
         package var encodings: [ClientOffer.Encoding]
@@ -37,9 +40,13 @@ package struct ClientPlan: Equatable, Sendable {
 
     /// The stream of a slot.
     package struct RemoteSource: Equatable, Sendable {
+        /// Stays, whatever the slot carries.
         package var ssrc: UInt32
+        /// Nil without RTX.
         package var repairSSRC: UInt32?
+        /// The same for slots in lip sync.
         package var cname: String?
+        /// What a browser would make a MediaStream of.
         package var msid: MediaStreamIdentifier?
     }
 
@@ -64,8 +71,10 @@ package struct ClientPlan: Equatable, Sendable {
         candidates.filter { $0.transport == .udp && $0.component == 1 }.compactMap(\.transportAddress)
     }
 
+    /// Nil for an m-line that was rejected or never offered.
     package subscript(mid mid: String) -> Line? { lines.first { $0.mid == mid } }
 
+    /// - Throws: where a browser would refuse the answer, too.
     package init(_ answer: SessionDescription, to offer: ClientOffer) throws(Problem) {
         guard answer.media.count == offer.lines.count else { throw .mismatch }
         let accepted = zip(offer.lines, answer.media).filter { $0.1.port != 0 }

@@ -47,7 +47,9 @@ package struct CertificateFingerprint: Hashable, Sendable {
         }
     }
 
+    /// The digest that `bytes` was made with.
     package let algorithm: Algorithm
+    /// As many as `algorithm.length` says.
     package let bytes: [UInt8]
 
     /// - Returns: nil if the number of bytes is not the algorithm's.

@@ -5,8 +5,8 @@ enum CertificateKey {
     /// A signature by one takes 0.1 ms to check; by one four times as long, 1.5 ms.
     private static let maximumRSABits: CInt = 4_096
 
-    /// Whether a certificate, an `X509 *`, has a key that peers of WebRTC have, and a signature by it takes little: it is
-    /// checked on the worker's thread, where media wait.
+    /// Whether a certificate, an `X509 *`, has a key that peers of WebRTC have, and a signature by it takes little: it
+    /// is checked on the worker's thread, where media wait.
     /// - Source: RFC 8827 §6.5 (ECDSA and RSA).
     static func isAffordable(_ certificate: OpaquePointer) -> Bool {
         guard let key = X509_get0_pubkey(certificate) else { return false }

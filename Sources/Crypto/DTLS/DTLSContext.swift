@@ -12,6 +12,7 @@ import COpenSSL
     private static let maximumCertificates = 16_384
 
     let context: OpaquePointer
+    /// Longest datagram of a handshake, in bytes, without IP and UDP headers.
     package let mtu: Int
 
     /// - Parameters:

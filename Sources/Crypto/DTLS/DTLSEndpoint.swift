@@ -7,6 +7,7 @@ import Base
 /// told, so that it runs in virtual time.
 /// - Source: RFC 6347 §4.2.4 (repetition), RFC 5764 (SRTP), RFC 8827 §6.5 (certificates).
 package final class DTLSEndpoint {
+    /// What the owner has to do, in order.
     package enum Effect: Sendable {
         /// One datagram.
         case send([UInt8])
@@ -17,6 +18,7 @@ package final class DTLSEndpoint {
         case closed(CloseReason)
     }
 
+    /// Why an association is over.
     package enum CloseReason: Equatable, Sendable {
         /// `close()` was called.
         case closedHere
@@ -91,6 +93,7 @@ package final class DTLSEndpoint {
         expected = expectedFingerprints
     }
 
+    /// Whether keys were exported; stays true after `releaseHandshake()`, until the end.
     package var isConnected: Bool {
         switch state {
         case .connected, .released: true
@@ -98,6 +101,7 @@ package final class DTLSEndpoint {
         }
     }
 
+    /// Whether `.closed` was given out; nothing is sent or understood any more.
     package var isClosed: Bool {
         if case .closed = state { true } else { false }
     }

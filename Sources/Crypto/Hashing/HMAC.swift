@@ -36,6 +36,7 @@ package enum HMAC {
 package struct OpenSSLAuthenticator: MessageAuthenticator {
     package init() {}
 
+    /// - Returns: 20 bytes.
     package func hmacSHA1(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] {
         HMAC.sha1(key: key, message)
     }

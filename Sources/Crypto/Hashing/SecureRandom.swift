@@ -12,6 +12,7 @@ package final class SecureRandom: RandomNumberGenerator {
 
     package init() {}
 
+    /// Falls back on the system's generator where OpenSSL's fails.
     package func next() -> UInt64 {
         if position == words.count {
             guard fill() else {

@@ -2,8 +2,8 @@ import COpenSSL
 
 /// A packet that is encrypted, and may lack its tag still.
 ///
-/// SHA-1 is a chain of steps of which each waits for the one before, but the hashes of sixteen packets can be made side by
-/// side in the time of three. So counter mode leaves the tag to whoever gathers packets, where the processor can do
+/// SHA-1 is a chain of steps of which each waits for the one before, but the hashes of sixteen packets can be made side
+/// by side in the time of three. So counter mode leaves the tag to whoever gathers packets, where the processor can do
 /// that; everybody else completes the packet at once.
 package struct EncryptedPacket {
     /// Of the packet with its tag, in bytes; 0 where there is no packet.

@@ -4,6 +4,7 @@ import Wire
 
 /// Names a publisher inside the server; unique within a node.
 package struct InjectionID: Hashable, Sendable {
+    /// Never used twice.
     package let number: UInt64
 
     package init(number: UInt64) {
@@ -13,6 +14,7 @@ package struct InjectionID: Hashable, Sendable {
 
 /// Tracks to be made on a worker for media that the server makes itself.
 package struct InjectionOpening: Sendable {
+    /// Chosen by control, before the worker knows of it.
     package let id: InjectionID
     /// One for each track; none of them asks for retransmissions, since nothing is lost on the way.
     package let sources: [SourcePlan]
@@ -42,6 +44,7 @@ package struct InjectedPackets: Sendable {
 
     package init() {}
 
+    /// Whether there is nothing to inject.
     package var isEmpty: Bool { items.isEmpty }
     /// Of all packets, in bytes.
     package var size: Int { bytes.count }

@@ -21,6 +21,7 @@ package final class RelayExchange: Sendable {
         inboxes = (0..<workers).map { _ in Mutex<Inbox>.Box(Inbox()) }
     }
 
+    /// Each has one inbox.
     package var workerCount: Int { inboxes.count }
 
     /// Says how a worker is made to look into its inbox.

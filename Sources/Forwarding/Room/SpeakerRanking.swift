@@ -51,6 +51,7 @@ package struct SpeakerRanking: Sendable {
 
     package init() {}
 
+    /// Enters as the quietest.
     package mutating func add(_ id: SessionID) {
         guard voices[id] == nil else { return }
         voices[id] = Voice()
@@ -58,6 +59,7 @@ package struct SpeakerRanking: Sendable {
         latest.append(id)
     }
 
+    /// Whoever came next moves up.
     package mutating func remove(_ id: SessionID) {
         guard voices.removeValue(forKey: id) != nil else { return }
         loudest.removeAll { $0 == id }
@@ -72,6 +74,7 @@ package struct SpeakerRanking: Sendable {
     /// Whether somebody is heard just now.
     package func isSpeaking(_ id: SessionID) -> Bool { voices[id]?.speakingSince != nil }
 
+    /// Goes on in whole steps; the rest of the time counts for the next call.
     package mutating func advance(to now: MonotonicTime) {
         guard let last = steppedTo else { return steppedTo = now }
         let steps = now.nanoseconds(since: last) / Self.step.wholeNanoseconds

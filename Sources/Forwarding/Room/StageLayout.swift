@@ -10,7 +10,9 @@ import Wire
 package struct StageLayout: Sendable {
     /// One published m-line.
     package struct Source: Hashable, Sendable {
+        /// That publishes it.
         package let session: SessionID
+        /// Of the publisher's m-line.
         package let mid: String
 
         package init(session: SessionID, mid: String) {
@@ -21,6 +23,7 @@ package struct StageLayout: Sendable {
 
     /// What a slot is to do.
     package struct Assignment: Equatable, Sendable {
+        /// Nil for a slot that is to carry nothing.
         package var source: Source?
         /// Nil for the best layer; of video.
         package var maximumHeight: Int?
@@ -28,9 +31,13 @@ package struct StageLayout: Sendable {
         package var isVisible = true
     }
 
+    /// What one slot is to do from now on.
     package struct Change: Equatable, Sendable {
+        /// Whose slot it is.
         package let session: SessionID
+        /// Of the slot's m-line.
         package let mid: String
+        /// All of it, not only what is new.
         package let assignment: Assignment
     }
 
@@ -65,7 +72,9 @@ package struct StageLayout: Sendable {
 
     package init() {}
 
+    /// In the order in which they came.
     package var sessions: [SessionID] { order }
+    /// Whether nobody is there.
     package var isEmpty: Bool { order.isEmpty }
 
     package mutating func add(_ session: SessionID, of participant: ParticipantID, with plan: SessionPlan) {
@@ -82,6 +91,7 @@ package struct StageLayout: Sendable {
         order.removeAll { $0 == session }
     }
 
+    /// Nil for a session that is not there.
     package func participant(of session: SessionID) -> ParticipantID? { members[session]?.participant }
 
     /// Media began or ceased to come on a published m-line.
@@ -118,6 +128,7 @@ package struct StageLayout: Sendable {
         members[session]?.slots[index].chosenHeight = height.map { min(max($0, 1), 16_384) }
     }
 
+    /// A slot that nobody sees is sent nothing, and keeps its source.
     package mutating func setVisible(_ isVisible: Bool, _ mid: String, of session: SessionID) {
         guard let index = index(mid, of: session) else { return }
         members[session]?.slots[index].assignment.isVisible = isVisible

@@ -6,21 +6,28 @@ import Wire
 package struct ComposedSpeaker: Equatable, Sendable {
     /// Names a place in the picture.
     package struct ID: Hashable, Sendable {
+        /// Who is shown.
         package let session: SessionID
         /// Of a shared screen; nil for the person.
         package let screen: String?
     }
 
+    /// The same as long as the place in the picture is.
     package let id: ID
+    /// For the label.
     package let participant: ParticipantID
+    /// Nil where none is published.
     package let video: PublishedTrack?
+    /// Nil where none is published.
     package let audio: PublishedTrack?
     /// Whether the camera is on, and sends.
     package let hasPicture: Bool
+    /// By the audio level, with some delay.
     package let isSpeaking: Bool
     /// Grows with each who came; whoever came first stands first.
     package let arrival: Int
 
+    /// A shared screen has a place of its own beside its owner's.
     package var isScreen: Bool { id.screen != nil }
 }
 

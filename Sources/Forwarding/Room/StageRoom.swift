@@ -6,6 +6,7 @@ import Wire
 ///
 /// Pure: takes what workers tell and clients wish, and gives out commands for the workers.
 package struct StageRoom: Sendable {
+    /// What control has to do, in order.
     package enum Effect: Sendable {
         case command(WorkerCommand, worker: Int)
         /// What the session's slots carry has changed: tell its client.
@@ -58,6 +59,7 @@ package struct StageRoom: Sendable {
 
     var members: [SessionID: Member] = [:]
     var ranking = SpeakerRanking()
+    /// Which slot carries whom.
     package private(set) var layout = StageLayout()
     var programme = Programme.host
     private var toldProgramme: [PublishedTrack] = []
@@ -73,7 +75,9 @@ package struct StageRoom: Sendable {
 
     package init() {}
 
+    /// Whether the last session has left.
     package var isEmpty: Bool { members.isEmpty }
+    /// Whether `maximumSessions` are there.
     package var isFull: Bool { members.count >= Self.maximumSessions }
 
     /// A session that has been made, connected or not.
@@ -91,6 +95,7 @@ package struct StageRoom: Sendable {
         ranking.add(session)
     }
 
+    /// Frees the session's slots, and those that showed it.
     package mutating func leave(_ session: SessionID) -> [Effect] {
         guard members[session] != nil else { return [] }
         forget(session)
@@ -111,10 +116,12 @@ package struct StageRoom: Sendable {
         layout.sessions.filter { layout.participant(of: $0) == participant }
     }
 
+    /// Nil for a session that is not there.
     package func worker(of session: SessionID) -> Int? { members[session]?.worker }
 
     // MARK: What workers tell
 
+    /// Takes news of sources, voices and channels; what is of no concern here changes nothing.
     package mutating func receive(_ event: WorkerEvent) -> [Effect] {
         switch event {
         case .published(let session, let tracks):
@@ -142,11 +149,13 @@ package struct StageRoom: Sendable {
         return choose()
     }
 
+    /// - Parameter height: in pixels; nil for the best layer there is.
     package mutating func limit(_ mid: String, of session: SessionID, to height: Int?) -> [Effect] {
         layout.limit(mid, of: session, to: height)
         return choose()
     }
 
+    /// Whether a client shows a slot at all.
     package mutating func setVisible(_ isVisible: Bool, _ mid: String, of session: SessionID) -> [Effect] {
         layout.setVisible(isVisible, mid, of: session)
         return choose()
@@ -154,8 +163,11 @@ package struct StageRoom: Sendable {
 
     // MARK: Mute states
 
+    /// What a participant says of their own microphone and camera.
     package struct Mute: Equatable, Sendable {
+        /// Whether the microphone is off.
         package var audio = false
+        /// Whether the camera is off.
         package var video = false
 
         package init(audio: Bool = false, video: Bool = false) {
@@ -164,6 +176,7 @@ package struct StageRoom: Sendable {
         }
     }
 
+    /// Nothing is off for somebody who has said nothing.
     package func mute(of participant: ParticipantID) -> Mute { mutes[participant] ?? Mute() }
 
     /// Notes that somebody switched microphone or camera, and tells whoever has them in a slot.
@@ -217,6 +230,7 @@ package struct StageRoom: Sendable {
         programme != .host || members[source.session]?.isHost == true
     }
 
+    /// Whose picture viewers get from now on.
     package mutating func setProgramme(_ new: Programme) -> [Effect] {
         programme = new
         return choose()

@@ -28,6 +28,7 @@ package struct RTPTimeline<Source: AnyObject> {
         /// once.
         fileprivate(set) var caughtUp = Int64.min
 
+        /// Nil for what came before the segment.
         package func outgoing(_ sequence: Int64) -> Int64? {
             sequence >= firstSourceSequence ? sequence &+ sequenceOffset : nil
         }

@@ -73,6 +73,7 @@ struct Replay {
         return anchor.time.advanced(byNanoseconds: MediaTicks.nanoseconds(ticks: ticks, clockRate: 90_000))
     }
 
+    /// Notes a packet of the past that leaves.
     mutating func spend(_ bytes: Int) {
         credit -= bytes
     }

@@ -14,6 +14,7 @@ package protocol TapSink: AnyObject, Sendable {
 
 /// Names a tap; unique within a node.
 package struct TapID: Hashable, Sendable {
+    /// Never used twice.
     package let number: UInt64
 
     package init(number: UInt64) {
@@ -30,6 +31,7 @@ package struct TapOpening: Sendable {
         case track(PublishedTrack)
     }
 
+    /// How much the tap takes.
     package enum Mode: Equatable, Sendable {
         /// The packets of one key frame, in order and whole, and then no more: the latest one that came, or the next.
         ///
@@ -41,11 +43,15 @@ package struct TapOpening: Sendable {
         case whole
     }
 
+    /// Chosen by control, which closes it by this.
     package let id: TapID
+    /// Looked up once, when the tap is opened.
     package let target: Target
+    /// For the tap's life.
     package let mode: Mode
     /// Of simulcast layers, the best picture that is not higher is taken, or the least; nil for the best.
     package let maximumHeight: Int?
+    /// Called on the worker's thread.
     package let sink: any TapSink
 
     package init(
@@ -77,15 +83,19 @@ package struct TapMark: Equatable, Sendable {
 
 /// What a tap tells of one packet.
 package struct TappedPacket: Equatable, Sendable {
+    /// Of this packet: a publisher may change it.
     package let codec: MediaCodec
     /// Extended, as the source counts.
     package let sequenceNumber: Int64
+    /// In ticks of the codec's clock, as the publisher sent it.
     package let timestamp: UInt32
+    /// The last packet of a frame.
     package let marker: Bool
     /// Whether a decoder that saw nothing before can begin here.
     package let isEntryPoint: Bool
     /// Changes with the layer, and when the source starts anew: other sequence numbers, another time line.
     package let epoch: UInt32
+    /// When the worker received it, or took it out of the cache.
     package let arrival: MonotonicTime
     /// When the media was captured, on our clock; nil while that is not known, and for packets out of the cache.
     package let captured: MonotonicTime?

@@ -7,7 +7,9 @@ import Wire
 /// Holds byte ranges, not bytes; they are good for the buffer that the packet was parsed from, and for its copy in
 /// the history.
 package struct MediaPacket {
+    /// As the publisher sent it.
     package let header: RTPHeader
+    /// By the payload type.
     package let codec: MediaCodec
     /// Extension elements that viewers get as they came.
     package let passedOn: PassedExtensions
@@ -17,7 +19,9 @@ package struct MediaPacket {
     package internal(set) var captured: MonotonicTime?
     /// Nil for audio, and for video whose payload makes no sense.
     package internal(set) var video: VideoPacketInfo?
+    /// VP8's or VP9's, whose counters a slot rewrites.
     package internal(set) var descriptor = PayloadDescriptor.none
+    /// Nil where the packet has no dependency descriptor.
     package internal(set) var dependency: DependencyDescriptor?
     /// As the sender counts, with short picture ids extended.
     package internal(set) var pictures = PictureNumbers()
@@ -42,10 +46,15 @@ package struct MediaPacket {
 ///
 /// Read at the publisher's ids and written under the viewer's.
 package struct PassedExtensions: Equatable, Sendable {
+    /// RFC 6464.
     package var audioLevel: Range<Int>?
+    /// 3GPP TS 26.114 §7.4.5.
     package var videoOrientation: Range<Int>?
+    /// The publisher's wish, which a replay replaces.
     package var playoutDelay: Range<Int>?
+    /// On the publisher's clock.
     package var absoluteCaptureTime: Range<Int>?
+    /// Its frame number is rewritten.
     package var dependencyDescriptor: Range<Int>?
 
     /// None.

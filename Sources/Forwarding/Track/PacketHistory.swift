@@ -5,8 +5,9 @@ import Wire
 ///
 /// Every slot's retransmissions come out of this one copy, and so do the pictures that a new viewer begins with
 /// (`GOPCache`). Packets lie one behind the other in a ring of bytes, so that storing one is a copy and an index
-/// entry. Behind each there is room for padding, which makes packets that leave together equally long. The ring starts small and doubles while it would overwrite packets younger than `retention`, or packets
-/// that are to be kept, up to a limit: a quiet track costs little, a busy one is never without an answer to a NACK.
+/// entry. Behind each there is room for padding, which makes packets that leave together equally long. The ring starts
+/// small and doubles while it would overwrite packets younger than `retention`, or packets that are to be kept, up to a
+/// limit: a quiet track costs little, a busy one is never without an answer to a NACK.
 package struct PacketHistory: ~Copyable {
     private struct Entry {
         var sequenceNumber: Int64 = .min

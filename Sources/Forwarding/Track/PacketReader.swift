@@ -11,6 +11,7 @@ package struct PacketReader {
         self.ids = ids
     }
 
+    /// Nil for RTX and for what was not agreed.
     package func codec(ofPayloadType payloadType: UInt8) -> MediaCodec? {
         for format in formats where format.payloadType == payloadType { return format.codec }
         return nil
@@ -53,5 +54,6 @@ package struct PacketReader {
 }
 
 extension WireError.Field {
+    /// Not one that was agreed for the m-line.
     package static var rtpPayloadType: Self { .init("rtp.payloadType") }
 }

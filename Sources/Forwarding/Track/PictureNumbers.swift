@@ -9,7 +9,9 @@ import Wire
 package struct PictureNumbers: Equatable, Sendable {
     /// 15 bits.
     package var pictureID: UInt16?
+    /// 8 bits; nil without temporal layers.
     package var tl0PictureIndex: UInt8?
+    /// Of the dependency descriptor.
     package var frameNumber: UInt16?
 
     package init() {}
@@ -43,8 +45,11 @@ package struct PictureNumbers: Equatable, Sendable {
 
 /// What is added to the picture numbers of one source, wrapping in their width.
 package struct PictureOffsets: Equatable, Sendable {
+    /// Wraps with 15 bits.
     package var pictureID: UInt16 = 0
+    /// Wraps with 8 bits.
     package var tl0PictureIndex: UInt8 = 0
+    /// Wraps with 16 bits.
     package var frameNumber: UInt16 = 0
 
     package init() {}

@@ -4,7 +4,9 @@ import Peer
 package struct MediaCounters: Equatable, Sendable {
     /// Packets and their bytes.
     package struct Volume: Equatable, Sendable {
+        /// Each once.
         package var packets: UInt64 = 0
+        /// Of whole packets, headers included.
         package var bytes: UInt64 = 0
 
         package init(packets: UInt64 = 0, bytes: UInt64 = 0) {
@@ -94,6 +96,7 @@ package struct MediaCounters: Equatable, Sendable {
     package var received = Volume()
     /// Of publishers' audio and video, what was new: each packet once, repaired ones included.
     package var audioReceived = Volume()
+    /// The same of video.
     package var videoReceived = Volume()
     /// Of publishers' packets, those that came by retransmission.
     package var packetsRepaired: UInt64 = 0
@@ -102,22 +105,30 @@ package struct MediaCounters: Equatable, Sendable {
 
     /// SRTP to viewers, for the first time, not as a retransmission.
     package var packetsSent: UInt64 = 0
+    /// Of those packets.
     package var bytesSent: UInt64 = 0
     /// The same by kind; filled in when counters are put together.
     package var audioSent = Volume()
+    /// The same of video.
     package var videoSent = Volume()
     /// Packets of higher temporal layers that a viewer did not get, because it does not show them yet.
     package var packetsThinned: UInt64 = 0
     /// Packets that viewers asked for again, and those that were sent again.
     package var resendsRequested: UInt64 = 0
+    /// By RTX, or as they were where that was not agreed.
     package var packetsResent: UInt64 = 0
+    /// Of `resendsRequested`.
     package var refusals = Refusals()
 
+    /// Of packets to and from clients.
     package var drops = Drops()
     /// Times that a viewer began with pictures out of the cache.
     package var replays: UInt64 = 0
+    /// Times that a viewer or a loss needed a key frame that was not cached.
     package var keyFrameDemands: UInt64 = 0
+    /// PLIs and FIRs to publishers.
     package var keyFrameRequests: UInt64 = 0
+    /// That publishers sent.
     package var keyFrames: UInt64 = 0
 
     package init() {}

@@ -3,7 +3,7 @@ import Base
 /// How long packets may wait for others, by how much a worker has sent lately.
 ///
 /// Browsers send a frame in bursts 5 ms apart: who waits a little longer than that sends two bursts at once. A worker
-/// that is close to its limit waits for three, mostly a whole frame: what the wait adds is less than what a queue would.
+/// that is close to its limit waits for three, mostly a whole frame: that adds less than a queue would.
 struct Patience {
     /// Between two bursts of a browser, in nanoseconds.
     static let burstInterval: Int64 = 5_000_000

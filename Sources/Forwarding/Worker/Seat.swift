@@ -5,7 +5,7 @@ import Wire
 /// A pair of a session's slots, audio and video, through which it gets a stream's programme.
 ///
 /// A player has one, for ever on the same stream; a feed session has two, which control puts on streams as its viewer
-/// swipes. As a preview a seat takes the lowest layer, or the lowest temporal one where there is no other, and no audio.
+/// swipes. As a preview a seat takes no audio and the lowest layer, or the lowest temporal one of an only layer.
 final class Seat {
     /// How a switch to full quality is counted.
     struct Switch {
@@ -77,7 +77,9 @@ final class Seat {
 
 /// How long viewers of the feed wait for a stream at its best layer.
 package struct SwitchTimes: Equatable, Sendable {
+    /// Of a neighbour that had been attached before.
     package var preloaded = DurationHistogram(.joins)
+    /// Of a stream that was not attached.
     package var cold = DurationHistogram(.joins)
 
     package init() {}

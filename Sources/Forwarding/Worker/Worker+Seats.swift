@@ -4,7 +4,7 @@ import Wire
 
 /// Seats: which session gets which stream's programme.
 extension Worker {
-    /// Puts a seat of a feed session on a stream, on another one, or on none; nothing is sent of the one before any more.
+    /// Puts a seat of a feed session on a stream, on another one, or on none; the one before stops at once.
     ///
     /// A session that is not connected yet takes its seats as soon as it is.
     /// - Parameter requested: when the viewer asked for it; nil if it did not.

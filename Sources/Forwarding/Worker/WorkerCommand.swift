@@ -43,8 +43,11 @@ package enum WorkerCommand: Sendable {
 
 /// A session to be made: who it is, and what was agreed.
 package struct SessionOpening: Sendable {
+    /// Chosen by control.
     package let id: SessionID
+    /// What was answered.
     package let plan: SessionPlan
+    /// By whose ufrag the first check finds the session.
     package let localCredentials: ICECredentials
     /// The stream whose programme this session provides.
     package let publishes: StreamID?
@@ -54,6 +57,7 @@ package struct SessionOpening: Sendable {
     package let isFeed: Bool
     /// The stage that this session takes part in: control fills its slots, and hears of its sources.
     package let stage: StreamID?
+    /// Nil for somebody without a name.
     package let participant: ParticipantID?
     /// Later sessions of the node have higher numbers; of two publishers of a stream the later one counts.
     package let order: UInt64
@@ -113,28 +117,37 @@ package struct WorkerCounters: Equatable, Sendable {
     package var strangers: UInt64 = 0
     /// Datagrams from where a session ended a moment ago: they were on their way.
     package var afterTheEnd: UInt64 = 0
+    /// By `.open` commands.
     package var sessionsOpened: UInt64 = 0
+    /// Of those, the ones whose DTLS was completed.
     package var sessionsConnected: UInt64 = 0
     /// Datagrams of sessions, by protocol.
     package var checks: UInt64 = 0
+    /// Of DTLS: handshakes and data channels.
     package var handshakes: UInt64 = 0
     /// DTLS records of joining clients for which there was no room.
     package var handshakesDropped: UInt64 = 0
+    /// SRTP.
     package var mediaDatagrams: UInt64 = 0
+    /// SRTCP.
     package var controlDatagrams: UInt64 = 0
     /// Packets that came from other workers.
     package var packetsRelayed: UInt64 = 0
+    /// Of those packets.
     package var bytesRelayed: UInt64 = 0
     /// Packets that came from other workers for a track that is gone.
     package var relayedInVain: UInt64 = 0
     /// Packets handed to other workers, once for each.
     package var packetsToWorkers: UInt64 = 0
+    /// Of those packets.
     package var bytesToWorkers: UInt64 = 0
     /// Packets of publishers inside the server.
     package var packetsInjected: UInt64 = 0
     /// How long packets waited for others, while the worker was busy.
     package var waits = DurationHistogram(.packets)
+    /// Of sessions that publish.
     package var publishers = JoinPhases()
+    /// Of all others.
     package var viewers = JoinPhases()
     /// Of viewers of the feed.
     package var switches = SwitchTimes()
@@ -142,6 +155,7 @@ package struct WorkerCounters: Equatable, Sendable {
     package var seatsTaken: UInt64 = 0
     /// On data channels.
     package var messagesReceived: UInt64 = 0
+    /// On data channels.
     package var messagesSent: UInt64 = 0
     /// Too many, too long, or for a client that reads too slowly.
     package var messagesDropped: UInt64 = 0
@@ -149,6 +163,7 @@ package struct WorkerCounters: Equatable, Sendable {
     package var sessions = 0
     /// Slots of sessions that live now, and those among them that carry a track.
     package var slots = 0
+    /// Those of them that carry a track.
     package var slotsAttached = 0
     /// In `Worker.counters` of sessions that have ended; `Worker.statistics` adds those that live.
     package var media = MediaCounters()

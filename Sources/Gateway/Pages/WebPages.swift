@@ -3,7 +3,9 @@ import Foundation
 
 /// The web client: a few files, held in memory.
 package struct WebPages: Sendable {
+    /// The program was built or installed without its files.
     package struct Failure: Error, CustomStringConvertible {
+        /// In words for an operator.
         package let description: String
     }
 

@@ -5,6 +5,7 @@ import Node
 
 /// How the routes behave.
 package struct GatewaySettings: Sendable {
+    /// Who may watch.
     package enum Viewers: String, Sendable, CaseIterable {
         /// Anyone may watch any stream.
         case everyone = "public"
@@ -16,7 +17,9 @@ package struct GatewaySettings: Sendable {
     package struct ICEServer: Sendable, Equatable {
         /// `stun:` or `turn:` and so on.
         package let url: String
+        /// Nil where none is needed, or one is made for each session.
         package let username: String?
+        /// Nil where none is needed, or one is made for each session.
         package let credential: Secret<String>?
 
         package init(url: String, username: String? = nil, credential: Secret<String>? = nil) {
@@ -31,6 +34,7 @@ package struct GatewaySettings: Sendable {
         }
     }
 
+    /// Of streams and of the feed alike.
     package var viewers = Viewers.token
     /// Of the program, for clients.
     package var version = ""
@@ -40,11 +44,13 @@ package struct GatewaySettings: Sendable {
     package var records = true
     /// Hand out tokens to anyone on this machine.
     package var isDevelopment = false
+    /// In the order in which clients are told.
     package var iceServers: [ICEServer] = []
     /// What TURN servers without a password of their own share with us.
     package var iceServerSecret: Secret<String>?
     /// How long a viewer waits with `?wait` and without a number.
     package var usualPatience = Duration.seconds(60)
+    /// What a longer `?wait=` is cut to.
     package var longestPatience = Duration.seconds(3_600)
 
     /// Checks the addresses of previews.

@@ -3,10 +3,13 @@ import Base
 /// An answer that says what is wrong, for people and for machines.
 /// - Source: RFC 9457.
 package struct Problem: Error, Sendable {
+    /// 400 to 599.
     package let status: Int
+    /// A sentence for people: what is wrong, and what would be right.
     package var detail: String
     /// Names the kind of problem, as the last part of its type.
     package let kind: String
+    /// Such as `Retry-After`.
     package var headers: HTTPHeaders
     /// Further members of the JSON object.
     var members: [String: JSON] = [:]
@@ -47,6 +50,7 @@ package struct Problem: Error, Sendable {
         }
     }
 
+    /// `application/problem+json`.
     package var response: HTTPResponse {
         var object = members
         object["type"] = .string("urn:rostrum:problem:\(kind)")

@@ -3,14 +3,18 @@ import Base
 /// One number to watch, with its meaning.
 /// - Source: Prometheus text format 0.0.4.
 package struct Metric: Sendable, Equatable {
+    /// How monitoring may calculate with it.
     package enum Kind: String, Sendable {
         case counter
         case gauge
         case histogram
     }
 
+    /// One value of a metric.
     package struct Sample: Sendable, Equatable {
+        /// Tell the samples of a metric apart; each set stands once.
         package let labels: [Label]
+        /// In base units: seconds, bytes, or a number.
         package let value: Double
         /// What a histogram's lines add to its name.
         fileprivate let suffix: String
@@ -26,6 +30,7 @@ package struct Metric: Sendable, Equatable {
         }
     }
 
+    /// A name, and which of its values the sample is for.
     package struct Label: Sendable, Equatable {
         let name: String
         let value: String
@@ -36,9 +41,13 @@ package struct Metric: Sendable, Equatable {
         }
     }
 
+    /// `rostrum_…`, ending in the unit, and `_total` for counters.
     package let name: String
+    /// A sentence for people.
     package let help: String
+    /// A counter never falls but for a restart.
     package let kind: Kind
+    /// Labels are never names of streams or people, so that there are few.
     package let samples: [Sample]
 
     package init(_ name: String, _ kind: Kind, _ help: String, _ samples: [Sample]) {

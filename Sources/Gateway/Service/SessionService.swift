@@ -5,12 +5,16 @@ import StoryFeed
 
 /// What the routes need of the server behind them; a `Node`, and a stand-in in tests.
 package protocol SessionService: Sendable {
+    /// Makes a session of an offer and answers it; its worker knows it before this returns.
     func createSession(_ request: SessionRequest) async throws(SessionRefusal) -> CreatedSession
     /// The strong entity tag of the session's ICE credentials, without quotes.
     func entityTag(of id: SessionID) async -> String?
     /// Which stream and purpose a session has; nil if there is no such session.
     func session(_ id: SessionID) async -> (stream: StreamID, purpose: SessionRequest.Purpose)?
+    /// Takes candidates of a client, which an ICE-lite server only checks to belong here (RFC 9725 §4.3).
     func trickle(_ id: SessionID, fragment text: String) async throws(SessionRefusal)
+    /// Gives a session new ICE credentials.
+    /// - Returns: the fragment that answers, and the new entity tag.
     func restartICE(
         _ id: SessionID, fragment text: String
     ) async throws(SessionRefusal) -> (fragment: String, entityTag: String)
@@ -18,6 +22,7 @@ package protocol SessionService: Sendable {
     func endSession(_ id: SessionID) async -> Bool
     func streamSnapshots() async -> [StreamSnapshot]
     func streamSnapshot(_ id: StreamID) async -> StreamSnapshot?
+    /// Makes a stream; the same request with the same key makes it once.
     func createStream(_ creation: Node.StreamCreation) async throws(StageRefusal) -> StreamSnapshot
     /// - Returns: once it is durable.
     func perform(
@@ -59,7 +64,9 @@ package protocol SessionService: Sendable {
     func record(_ stream: StreamID) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool)
     /// - Returns: the recording, complete.
     func stopRecording(_ stream: StreamID) async throws(RecordingRefusal) -> RecordingEntry
+    /// Of one stream, the earliest first, those under way too.
     func recordings(of stream: StreamID) async -> [RecordingEntry]
+    /// Removes one that has ended, with its file.
     func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal)
     /// Where a recording's bytes are.
     func path(of recording: RecordingEntry) -> String?
@@ -91,6 +98,7 @@ extension SessionService {
 }
 
 extension Node: SessionService {
+    /// False while the node stops.
     package var isReady: Bool { acceptsSessions }
 
     package func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric] {

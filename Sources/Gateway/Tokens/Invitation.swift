@@ -5,6 +5,7 @@ import Base
 /// A JWT without `sub` and with `"use":"invitation"`. It is good for one thing, to be exchanged for a token of one's
 /// own; so nobody acts under a name that others have too.
 package struct Invitation: Equatable, Sendable {
+    /// What a link can make of whoever opens it; never a host or an admin.
     package enum Role: String, Sendable, CaseIterable {
         case speaker
         case viewer
@@ -13,7 +14,9 @@ package struct Invitation: Equatable, Sendable {
     /// The claim `use`.
     static let use = "invitation"
 
+    /// The only one it is good for.
     package let stream: StreamID
+    /// What the token given in exchange has.
     package let role: Role
     /// `iat`, in seconds since 1970: a host revokes what was issued until a moment.
     package let issued: Int

@@ -23,6 +23,7 @@ package struct Token: Equatable, Sendable {
         case all
         case one(StreamID)
 
+        /// Whether the token is for this stream.
         package func contains(_ stream: StreamID) -> Bool {
             switch self {
             case .all: true
@@ -37,7 +38,9 @@ package struct Token: Equatable, Sendable {
     package let subject: ParticipantID
     /// `name`: what others see.
     package let name: String?
+    /// The claim `stream`.
     package let scope: Scope
+    /// The claim `role`; what the stream makes of it is the stage's business.
     package let role: Role
     /// `capabilities`; unknown ones are passed over.
     package let capabilities: Set<Capability>
@@ -74,6 +77,7 @@ package struct Token: Equatable, Sendable {
         role == .admin || scope.contains(stream) && (role == .host || role == .speaker)
     }
 
+    /// Whether it lets its bearer watch a stream.
     package func mayPlay(_ stream: StreamID) -> Bool {
         role == .admin || scope.contains(stream)
     }
@@ -91,6 +95,7 @@ package enum TokenRefusal: Error, Equatable, Sendable, CustomStringConvertible {
     case invitation
     case badClaim(String)
 
+    /// Told to the client, so without anything about the server's keys.
     package var description: String {
         switch self {
         case .malformed: "The token is malformed."

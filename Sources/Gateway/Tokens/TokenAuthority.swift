@@ -7,7 +7,9 @@ import Foundation
 package struct TokenAuthority: Sendable {
     /// A shared secret with a name.
     package struct Key: Sendable {
+        /// The claim `iss` of what it signs.
         package let id: String
+        /// At least 32 bytes outside of development.
         package let secret: Secret<[UInt8]>
 
         package init(id: String, secret: Secret<[UInt8]>) {

@@ -5,6 +5,7 @@ import CLinux
 package final class StreamSocket: Sendable {
     /// Both of transport `tcp`.
     package let localAddress: TransportAddress
+    /// The server's.
     package let remoteAddress: TransportAddress
     let connection: AcceptedConnection
 
@@ -29,6 +30,7 @@ package enum ClientSocket: Sendable {
     case datagram(DatagramSocket)
     case stream(StreamSocket)
 
+    /// The socket's own, as the kernel chose it.
     package var localAddress: TransportAddress {
         switch self {
         case .datagram(let socket): socket.localAddress

@@ -32,6 +32,7 @@ package final class ClientSockets {
 
     private static let wakerToken = UInt32.max
 
+    /// Of both kinds.
     package var count: Int { sockets.count + streams.count }
 
     /// Begins to listen.

@@ -62,6 +62,7 @@ package final class ClientStreams {
         descriptors[token] = descriptor
     }
 
+    /// Nothing happens where there is none.
     package func close(token: Int) {
         guard let descriptor = descriptor(token) else { return }
         descriptors[token] = -1

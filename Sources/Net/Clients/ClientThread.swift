@@ -7,6 +7,7 @@ import Synchronization
 package protocol ClientHandler: ~Copyable, SendableMetatype {
     associatedtype Command: Sendable
 
+    /// Carries out what the owner posted, in order.
     mutating func perform(_ command: Command, at now: MonotonicTime)
 
     /// Takes one datagram that came to the socket of this token.
@@ -31,8 +32,11 @@ package protocol ClientHandler: ~Copyable, SendableMetatype {
 
 /// What a client handler is given when it is made, on its own thread.
 package struct ClientStart {
+    /// Of this thread alone; the handler adds and removes.
     package let sockets: ClientSockets
+    /// Shared by all sinks of the thread.
     package let buffer: DirectSinkBuffer
+    /// When the handler is made.
     package let now: MonotonicTime
 }
 
@@ -42,6 +46,7 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
     private let mailbox: Mailbox<Handler.Command>
     private let thread: NativeThread
 
+    /// Whether the kernel agreed to the CPU that was asked for.
     package var isPinned: Bool { thread.isPinned }
 
     /// - Parameters:
@@ -91,6 +96,7 @@ package final class ClientThread<Handler: ClientHandler & ~Copyable>: Sendable {
         }
     }
 
+    /// Returns at once; `stop` waits.
     package func requestStop() {
         mailbox.close()
         waker.wake()

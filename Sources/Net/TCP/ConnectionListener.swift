@@ -42,6 +42,7 @@ package final class ConnectionListener: Sendable {
         requestStop()
     }
 
+    /// A copy; those of the listener's thread go on.
     package var counters: ListenerCounters { shared.counters.withLock { $0 } }
 
     private func requestStop() {
@@ -58,6 +59,7 @@ package final class ConnectionListener: Sendable {
 
 /// What a listener has done since its start.
 package struct ListenerCounters: Equatable, Sendable {
+    /// Taken from the kernel.
     package var accepted: UInt64 = 0
     /// Handed to a worker.
     package var placed: UInt64 = 0

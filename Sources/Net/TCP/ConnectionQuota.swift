@@ -4,11 +4,15 @@ import Synchronization
 
 /// How many TCP connections there may be.
 package struct ConnectionLimits: Sendable {
+    /// Of all workers together.
     package var total = 8_192
     /// From one IPv4 address, or from one IPv6 network of 64 bits; an office may share one.
+    ///
+    /// IPv6 networks of 56 and of 48 bits may have 4 and 16 times as many, but never more than half of all.
     package var perAddress = 1_024
     /// Connections that have not said yet which session they belong to, in all and from one address.
     package var waiting = 1_024
+    /// The same from one address.
     package var waitingPerAddress = 128
     /// How long they may take to.
     package var patience = Duration.seconds(5)

@@ -4,12 +4,17 @@ package struct TCPCounters: Equatable, Sendable {
     package var connections = 0
     /// Connections that there have been.
     package var adopted: UInt64 = 0
+    /// Datagrams that came (RFC 4571).
     package var framesIn: UInt64 = 0
+    /// Of the TCP stream: payload and lengths.
     package var bytesIn: UInt64 = 0
+    /// Datagrams that left.
     package var framesOut: UInt64 = 0
+    /// Of the TCP stream: payload and lengths.
     package var bytesOut: UInt64 = 0
     /// Video that was left out for readers that are too slow, and whatever else.
     package var droppedVideo: UInt64 = 0
+    /// What was not video.
     package var droppedOther: UInt64 = 0
     /// Datagrams for connections that are gone.
     package var droppedClosed: UInt64 = 0

@@ -164,8 +164,11 @@ struct FeedDesk {
 
 /// What feed viewers did.
 package struct FeedCounters: Equatable, Sendable {
+    /// Messages, over HTTP too.
     package var peeks: UInt64 = 0
+    /// Messages, over HTTP too.
     package var focuses: UInt64 = 0
+    /// Messages, over HTTP too.
     package var releases: UInt64 = 0
     /// Of these, those that were not followed; of too many messages only the first is counted.
     package var refused: UInt64 = 0

@@ -4,6 +4,7 @@ import StoryFeed
 
 /// Somebody who looks at the feed: what they may see, and as whom.
 package struct FeedReader: Sendable {
+    /// Which streams the reader's token is for.
     package enum Scope: Equatable, Sendable {
         case all
         case one(StreamID)

@@ -240,6 +240,7 @@ extension Node {
 package struct FeedFollowing: Sendable {
     /// Tells them of these streams, too.
     package let watch: @Sendable ([StreamID]) async -> Void
+    /// Ends the following; nothing is sent after it.
     package let stop: @Sendable () async -> Void
 }
 

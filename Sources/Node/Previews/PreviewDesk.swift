@@ -8,6 +8,7 @@ import Transcoder
 package actor PreviewDesk {
     /// What is counted of it.
     package struct Counters: Equatable, Sendable {
+        /// Pictures of key frames, and cards.
         package var made: UInt64 = 0
         /// Key frames that could not be decoded, or found no room.
         package var failed: UInt64 = 0
@@ -27,6 +28,7 @@ package actor PreviewDesk {
     /// Layers whose shorter side is not longer are good enough.
     private static let layerHeight = 360
 
+    /// Makes and checks the addresses of pictures.
     package nonisolated let address: PreviewAddress
     private let transcoder: TranscoderSupervisor
     private let taps: TapNumbers
@@ -76,6 +78,7 @@ package actor PreviewDesk {
 
     package subscript(_ stream: StreamID) -> StoredPreview? { shelf[stream] }
 
+    /// As of now.
     package var counters: Counters {
         var result = counted
         result.bytes = shelf.byteCount

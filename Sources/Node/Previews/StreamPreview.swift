@@ -6,8 +6,11 @@ import Transcoder
 package struct StreamPreview: Equatable, Sendable {
     /// In pixels, of the picture as it is shown.
     package let width: Int
+    /// In pixels, of the picture as it is shown.
     package let height: Int
+    /// When its key frame came.
     package let capturedAt: WallTime
+    /// To be shown until the picture has come (blurha.sh).
     package let blurHash: String
     /// Path and query, signed where streams are not public.
     package let url: String
@@ -22,8 +25,11 @@ package struct StreamPreview: Equatable, Sendable {
 
 /// A preview with its picture.
 package struct StoredPreview: Equatable, Sendable {
+    /// What is told of it without being asked.
     package let about: StreamPreview
+    /// A whole file.
     package let webP: [UInt8]
+    /// A whole file.
     package let jpeg: [UInt8]
 
     var byteCount: Int { webP.count + jpeg.count }
@@ -57,8 +63,10 @@ package struct PreviewAddress: Sendable {
         Secret(HMAC.sha256(key: secret.exposed.span, Array("rostrum preview addresses".utf8).span))
     }
 
+    /// Whether pictures may only be had by an address that somebody was given.
     package var isSigned: Bool { key != nil }
 
+    /// Without the ending that names the format.
     package static func path(of stream: StreamID) -> String { "/v1/streams/\(stream)/preview" }
 
     /// The address of a picture taken at that time, which makes it another one than that of the picture before.

@@ -65,7 +65,7 @@ package struct MP4Fragments {
     /// More frames than in any recording: 16 hours of picture and sound.
     private static let frameLimit = 5_000_000
 
-    /// The box that tells of the tracks, and its contents; nil for a file that is none of ours.
+    /// The `moov` box and its contents; nil for a file that this server did not write.
     package private(set) var moov: (box: MP4Boxes.Box, bytes: [UInt8])?
     private(set) var moofs: [MP4Boxes.Box] = []
     private(set) var tracks: [UInt64: Track] = [:]

@@ -18,8 +18,11 @@ package actor RecordingDesk {
 
     /// What is counted.
     package struct Counters: Equatable, Sendable {
+        /// Under way now.
         package var active = 0
+        /// Parts that follow in the same recording are not counted.
         package var started: UInt64 = 0
+        /// Parts, by why they did.
         package var ended: [RecordingEntry.EndReason: UInt64] = [:]
         /// Of recordings that have ended.
         package var bytes: UInt64 = 0
@@ -131,6 +134,7 @@ package actor RecordingDesk {
         }.sorted { ($0.startedAt, $0.part) < ($1.startedAt, $1.part) }
     }
 
+    /// Whether a part is under way, or the next is about to begin.
     package func isRecording(_ stream: StreamID) -> Bool { active[stream] != nil }
 
     /// Where a recording's bytes are.

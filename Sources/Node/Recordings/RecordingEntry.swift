@@ -3,10 +3,12 @@ import Foundation
 
 /// What is known of one recording: a file, or one of several parts of one.
 package struct RecordingEntry: Codable, Equatable, Sendable {
+    /// Whether the file may still grow.
     package enum State: String, Codable, Sendable {
         case recording, ended
     }
 
+    /// As the API and metrics say it.
     package enum EndReason: String, Codable, Sendable, CaseIterable {
         /// Somebody stopped it.
         case stopped
@@ -21,16 +23,21 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
 
     /// Names it among all recordings.
     package let id: String
+    /// The stream's name.
     package let stream: String
     /// 1, and more where the recording went on in another file.
     package let part: Int
+    /// As it is on the disk.
     package var state = State.recording
     /// Milliseconds since 1970.
     package let startedAt: Int64
+    /// Milliseconds since 1970; nil while it is under way.
     package var endedAt: Int64?
+    /// Nil while it is under way.
     package var endReason: EndReason?
     /// How long it plays; of one that goes on, as far as it is on the disk.
     package var milliseconds: Int64 = 0
+    /// In bytes, as far as they are on the disk.
     package var size: Int64 = 0
     /// Nil until there is something in it.
     package var fileExtension: String?
@@ -42,9 +49,12 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
         self.startedAt = startedAt
     }
 
+    /// Of the file.
     package var contentType: String { fileExtension == "mp4" ? "video/mp4" : "video/webm" }
+    /// Nil before there is a file.
     package var fileName: String? { fileExtension.map { "\(id).\($0)" } }
 
+    /// Nil before there is a file.
     package var url: String? { fileName.map { "/v1/streams/\(stream)/recordings/\($0)" } }
 
     package var json: JSON {

@@ -35,13 +35,16 @@ enum RecordingRepair {
 
 /// What a file's structure says.
 package struct RecordingOutline: Equatable {
+    /// Bytes to be written over others, so that a file that was cut off says how long it is.
     package struct Patch: Equatable {
+        /// From the beginning of the file.
         package let offset: Int64
         package let bytes: [UInt8]
     }
 
     /// Of the last piece that is whole.
     package var end: Int64 = 0
+    /// How long the whole pieces play.
     package var milliseconds: Int64 = 0
     /// What tells players how long it plays.
     package var patch: Patch?

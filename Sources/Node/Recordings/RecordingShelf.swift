@@ -6,8 +6,8 @@ import Stage
 
 /// The recordings on the disk: files in a folder for each stream, and beside each what is known of it.
 ///
-/// What is known is a file of its own (`ID.json`), replaced as a whole, so that a folder can be copied, moved or removed
-/// with all that belongs to it. Used by one queue; nothing here may hold up an actor.
+/// What is known is a file of its own (`ID.json`), replaced as a whole, so that a folder can be copied, moved or
+/// removed with all that belongs to it. Used by one queue; nothing here may hold up an actor.
 final class RecordingShelf: Sendable {
     let settings: RecordingSettings
     private let log: Log

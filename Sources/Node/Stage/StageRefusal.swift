@@ -20,7 +20,9 @@ package enum StageRefusal: Error, Equatable, Sendable {
 package struct StageAnswer: Sendable {
     /// Followers learn of it with this version at the latest.
     package let version: UInt64
+    /// The sender's own state.
     package let you: SyncYou
+    /// What everybody may know.
     package let stream: StreamSnapshot
     /// Whether the token that was shown still opens the stage to its bearer, who is not there.
     package let mayStepUp: Bool

@@ -18,6 +18,7 @@ package final class StreamDirectory: Sendable {
         (news, signal) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
+    /// Puts a stream's latest state into the lists; the feed hears of it soon.
     package func update(_ snapshot: StreamSnapshot) {
         state.withLock { state in
             // Somebody who waits for a stream that nobody made does not put it into the lists.
@@ -40,6 +41,7 @@ package final class StreamDirectory: Sendable {
         state.withLock { $0.entries[stream]?.banned[participant] != nil }
     }
 
+    /// Forgets a stream; its record in the store stays.
     package func remove(_ id: StreamID) {
         state.withLock { state in
             state.entries[id] = nil

@@ -7,6 +7,7 @@ package protocol SyncFollower: Sendable {
     func close(_ reason: SyncClose)
 }
 
+/// What became of a message.
 package enum SyncDelivery: Sendable {
     case queued
     /// The follower reads too slowly.

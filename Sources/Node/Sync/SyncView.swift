@@ -120,11 +120,16 @@ struct SyncView: Equatable {
 package struct SyncYou: Equatable, Sendable {
     package let id: ParticipantID
     package let name: String?
+    /// What they are now, not what their token would allow.
     package let standing: Stage.Standing
+    /// Whether they have a host's rights over others.
     package let isModerator: Bool
     package let isHandRaised: Bool
+    /// Whether the host waits for an answer.
     package let isInvited: Bool
+    /// Whether they may see and hear the programme now.
     package let isAdmitted: Bool
+    /// Nil for those who are not on stage.
     package let member: StageRecord.Member?
 
     /// - Parameter record: nil while nobody made the stream.

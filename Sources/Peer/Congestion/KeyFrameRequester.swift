@@ -16,6 +16,7 @@ package struct KeyFrameRequester: Sendable {
         /// A repeated request carries the sequence number of the one it repeats.
         case fullIntraRequest(sequenceNumber: UInt8)
 
+        /// - Parameter senderSSRC: ours; `mediaSSRC` is the layer's.
         package func packet(senderSSRC: UInt32, mediaSSRC: UInt32) -> RTCPPacket {
             switch self {
             case .pictureLossIndication:
@@ -37,6 +38,7 @@ package struct KeyFrameRequester: Sendable {
         case loss
     }
 
+    /// How seldom a publisher is asked, and what that may cost.
     package struct Limits: Equatable, Sendable {
         /// Between any two requests, whatever is demanded.
         package var minimumInterval = Duration.seconds(1)
@@ -78,7 +80,9 @@ package struct KeyFrameRequester: Sendable {
 
     /// For metrics: how often somebody asked, and how often the publisher was.
     package private(set) var demandCount: UInt64 = 0
+    /// PLIs and FIRs that were sent.
     package private(set) var requestCount: UInt64 = 0
+    /// Key frames that came, asked for or not.
     package private(set) var keyFrameCount: UInt64 = 0
 
     /// PLI is preferred: it is what every browser answers; FIR is for encoders that know nothing else.

@@ -6,10 +6,13 @@ import Base
 /// below what arrived when much is. The publisher's own loss-based control works below it.
 /// - Source: draft-alvestrand-rmcat-remb-03; the thresholds are those of draft-ietf-rmcat-gcc-02 §6.
 package struct REMBEstimator: Sendable {
+    /// Between which rates the estimate stays.
     package struct Limits: Equatable, Sendable {
         /// In bits per second, like all rates here; enough for a good picture from the first second.
         package var start = 1_500_000
+        /// Reported whatever the loss.
         package var minimum = 150_000
+        /// Nothing more is ever asked for.
         package var maximum = 8_000_000
         /// Growth in a second without loss.
         package var growthPercent = 25

@@ -36,6 +36,7 @@ package struct TransportFeedbackRecorder: Sendable {
     package private(set) var deadline: MonotonicTime?
     /// For metrics: packets that were not reported because they came too late or too fast.
     package private(set) var droppedCount: UInt64 = 0
+    /// Packets with a number that came before.
     package private(set) var duplicateCount: UInt64 = 0
 
     /// - Parameter mediaSSRC: any SSRC the publisher sends; it tells transports apart, not streams.

@@ -29,13 +29,16 @@ package final class DataChannelEndpoint {
 
     // MARK: Packets and time
 
+    /// - Parameter packet: what DTLS has decrypted.
     package func receive(_ packet: Span<UInt8>, at now: MonotonicTime) {
         association.receive(packet, at: now)
         takeIn(at: now)
     }
 
+    /// When `advance` wants to be called; nil while nothing is under way.
     package var deadline: MonotonicTime? { association.deadline }
 
+    /// Does what is due: SCTP's repetitions and late acknowledgements.
     package func advance(to now: MonotonicTime) {
         association.advance(to: now)
         takeIn(at: now)
@@ -89,6 +92,7 @@ package final class DataChannelEndpoint {
         return stream
     }
 
+    /// - Throws: `.tooLong` beyond what the client takes, `.bufferFull` where too much waits.
     package func send(
         _ message: DataChannelMessage, on stream: UInt16, at now: MonotonicTime
     ) throws(DataChannelError) {
@@ -106,6 +110,7 @@ package final class DataChannelEndpoint {
         takeIn(at: now)
     }
 
+    /// Closes the channel, once what was sent on it has arrived.
     package func close(_ stream: UInt16, at now: MonotonicTime) {
         perform(table.close(stream), at: now)
         takeIn(at: now)

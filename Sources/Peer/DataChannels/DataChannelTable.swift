@@ -8,6 +8,7 @@ import Wire
 /// opens stream 0 instead has not agreed to that, and gets the channel that it asks for.
 /// - Source: RFC 8831 §6, RFC 8832 §6.
 package struct DataChannelTable {
+    /// What the endpoint has to do with its association, or to tell.
     package enum Effect: Equatable, Sendable {
         case send(SCTPMessage)
         /// Close our direction of the stream.
@@ -34,7 +35,9 @@ package struct DataChannelTable {
         var isClosing: Bool { if case .closing = state { true } else { false } }
     }
 
+    /// Negotiated by number, so that it is there without DCEP (RFC 8831 §6.4).
     package static let controlStream: UInt16 = 0
+    /// The label that clients give the channel.
     package static let controlLabel = "control"
     /// Channels that are not closing.
     package static let maximumChannels = 64
@@ -102,6 +105,7 @@ package struct DataChannelTable {
 
     // MARK: From the association
 
+    /// Takes what the association says: messages, resets, the end.
     package mutating func receive(_ event: SCTPAssociation.Event) -> [Effect] {
         guard !isEnded else { return [] }
         switch event {

@@ -3,6 +3,7 @@ import Wire
 /// The m-line of a session's data channels: one SCTP association beside the media.
 /// - Source: RFC 8841 §5 and §6, RFC 8831.
 package struct DataChannelPlan: Equatable, Sendable {
+    /// Of the m-line `application`.
     package var mid: String
     /// Longest message that the peer takes, in bytes.
     package var maximumMessage: Int
@@ -42,6 +43,7 @@ package struct DataChannelPlan: Equatable, Sendable {
         return section
     }
 
+    /// What an answer says: our SCTP port, and the longest message we take.
     package static func appendLimits(to section: inout MediaDescription) {
         section.append(.sctpPort, String(port))
         section.append(.maxMessageSize, String(maximumReceived))

@@ -9,6 +9,7 @@ package enum ICEUpdate: Equatable, Sendable {
     /// An ICE restart under new credentials.
     case restart(ICECredentials)
 
+    /// Why a PATCH changes nothing.
     package enum Refusal: Error, Equatable, Sendable {
         /// 400: half of the credentials is missing, or they are malformed.
         case invalidCredentials

@@ -3,6 +3,7 @@ import Wire
 
 /// Our end of a session's transport, as its answer describes it.
 package struct LocalTransport: Sendable {
+    /// Of this session alone; the ufrag names its worker too.
     package var credentials: ICECredentials
     /// Of the certificate we show.
     package var fingerprint: SDPFingerprint

@@ -13,8 +13,11 @@ package struct NegotiationPolicy: Sendable, Equatable {
 
     /// Hints for a publisher's rate control, in kbit/s; Chrome obeys all, others the maximum.
     package struct VideoBitrate: Sendable, Equatable {
+        /// Nil to leave it to the browser.
         package var start: Int?
+        /// Nil to leave it to the browser.
         package var minimum: Int?
+        /// Nil to leave it to the browser.
         package var maximum: Int?
 
         package init(start: Int? = nil, minimum: Int? = nil, maximum: Int? = nil) {

@@ -4,6 +4,7 @@ import Wire
 ///
 /// - Source: RFC 9429 §5.3 (answers), RFC 9143 §7.3 (BUNDLE), RFC 9725 §4.2 (WHIP).
 package struct Negotiator: Sendable {
+    /// The same for all sessions of a node.
     package let policy: NegotiationPolicy
 
     package init(policy: NegotiationPolicy = NegotiationPolicy()) {

@@ -2,24 +2,33 @@ import Wire
 
 /// One codec of an m-line that we forward, as the client offers it.
 package struct OfferedFormat: Sendable {
+    /// Under the payload types of the offer, which an answer keeps.
     package let format: MediaFormat
+    /// As offered: an answer repeats it.
     package let map: RTPMap
     /// Nil where the offer has no `a=fmtp` for it.
     package let parameters: FormatParameters?
+    /// What the client understands of what we could use.
     package let feedback: FeedbackKinds
 
     /// Kinds of RTCP feedback that we send or answer.
     package struct FeedbackKinds: OptionSet, Sendable {
+        /// A bit for each kind.
         package let rawValue: UInt8
 
         package init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
+        /// `nack`: RFC 4585 §6.2.1.
         package static let nack = FeedbackKinds(rawValue: 1)
+        /// `nack pli`: RFC 4585 §6.3.1.
         package static let pictureLoss = FeedbackKinds(rawValue: 2)
+        /// `ccm fir`: RFC 5104 §4.3.1.
         package static let fullIntraRequest = FeedbackKinds(rawValue: 4)
+        /// `transport-cc`: draft-holmer-rmcat-transport-wide-cc-extensions-01.
         package static let transportWide = FeedbackKinds(rawValue: 8)
+        /// `goog-remb`: draft-alvestrand-rmcat-remb-03.
         package static let receiverEstimate = FeedbackKinds(rawValue: 16)
 
         /// As `a=rtcp-fb` spells them, in the order in which we answer.
@@ -130,6 +139,7 @@ extension MediaCodec {
         case opus, vp8, vp9, h264, av1
     }
 
+    /// The codec without its profile, by which formats are preferred.
     package var family: Family {
         switch self {
         case .opus: .opus

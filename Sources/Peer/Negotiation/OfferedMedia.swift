@@ -2,7 +2,9 @@ import Wire
 
 /// One m-line of an offer, with what we understand of it.
 package struct OfferedMedia: Sendable {
+    /// The m-line's place, which the answer keeps (RFC 3264 §6).
     package let index: Int
+    /// Unique in the offer.
     package let mid: String
     /// The m-line as it was offered.
     package let description: MediaDescription
@@ -18,6 +20,7 @@ package struct OfferedMedia: Sendable {
     package let extensions: [ExtensionMap]
     /// Simulcast layers that the client can send, in its order of preference.
     package let layers: [StreamRestriction]
+    /// Empty where the client names no SSRCs, as with RIDs.
     package let announced: [SourcePlan.AnnouncedSSRC]
     /// The browser's MediaStream and track that it sends, if it says so.
     package let msid: MediaStreamIdentifier?
@@ -29,6 +32,7 @@ package struct OfferedMedia: Sendable {
     /// Most SSRCs taken from one m-line.
     static let maximumAnnounced = 16
 
+    /// Nil for a kind that we do not know, which is rejected.
     package var kind: MediaKind? { description.kind }
 
     /// Whether it is audio or video.

@@ -50,6 +50,7 @@ extension SessionOffer {
 }
 
 extension SessionOffer.Refusal: CustomStringConvertible {
+    /// What the HTTP status is made of.
     package var kind: SessionOffer.RefusalKind {
         switch self {
         case .malformed, .noMedia, .missingMID, .invalidMID, .duplicateMID, .unknownMID, .noICECredentials,

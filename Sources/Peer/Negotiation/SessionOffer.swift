@@ -37,14 +37,19 @@ package struct SessionOffer: Sendable {
         var hasDataChannels: Bool { self == .feed || self == .stage || self == .audience }
     }
 
+    /// What m-lines may do here, and what must be there.
     package let purpose: Purpose
+    /// In the offer's order, rejected ones too.
     package let media: [OfferedMedia]
     /// The mids of the BUNDLE group in its order; nil for an offer of one m-line that has no such group.
     package let bundle: [String]?
+    /// The client's; the same for all m-lines of a BUNDLE.
     package let credentials: ICECredentials
     /// Those of algorithms we know; never empty.
     package let fingerprints: [SDPFingerprint]
+    /// Such as `trickle`; what we do not know is passed over.
     package let iceOptions: [String]
+    /// Whether both forms of header extensions may come on one stream (RFC 8285 §6).
     package let allowsMixedExtensions: Bool
 
     /// Most header extensions that may be named for the whole session; browsers name them for each m-line.

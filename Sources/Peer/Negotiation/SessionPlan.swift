@@ -25,6 +25,7 @@ package struct SessionPlan: Equatable, Sendable {
     package var slots: [SlotPlan]
     /// Ids that the client uses in what it sends; the same for all m-lines of a BUNDLE (RFC 9143 §9.1).
     package var publishedExtensions: ExtensionIDs
+    /// What the publisher's rate control is told by us.
     package var congestionFeedback: CongestionFeedback
     /// RFC 5506; without it every RTCP datagram starts with a report.
     package var allowsReducedSizeRTCP: Bool
@@ -50,7 +51,9 @@ package struct SessionPlan: Equatable, Sendable {
 
 /// One m-line that publishes to us.
 package struct SourcePlan: Equatable, Sendable {
+    /// Names the m-line.
     package var mid: String
+    /// Audio or video.
     package var kind: MediaKind
     /// What the client may send; it changes between them by payload type.
     package var formats: [MediaFormat]
@@ -58,15 +61,21 @@ package struct SourcePlan: Equatable, Sendable {
     package var rids: [String]
     /// SSRCs from `a=ssrc`, with their RTX SSRC from `a=ssrc-group:FID`; often empty.
     package var announced: [AnnouncedSSRC]
+    /// Whether the client sends packets again.
     package var supportsNACK: Bool
+    /// Whether the client answers PLIs with key frames.
     package var supportsPLI: Bool
+    /// Whether the client answers FIRs with key frames; asked for where PLI is not there.
     package var supportsFIR: Bool
 
     /// Ticks a second of the RTP clock.
     package var clockRate: UInt32 { kind == .video ? 90_000 : 48_000 }
 
+    /// One RTP stream that the offer names.
     package struct AnnouncedSSRC: Equatable, Sendable {
+        /// Of the media.
         package var ssrc: UInt32
+        /// Of its RTX; nil without.
         package var repairSSRC: UInt32?
 
         package init(ssrc: UInt32, repairSSRC: UInt32? = nil) {
@@ -93,12 +102,15 @@ package struct SourcePlan: Equatable, Sendable {
 
 /// One m-line that receives from us: what a slot is called, and what it may carry.
 package struct SlotPlan: Equatable, Sendable {
+    /// Names the m-line.
     package var mid: String
+    /// Audio or video.
     package var kind: MediaKind
     /// Ours, and the same for the life of the session.
     package var ssrc: UInt32
     /// Nil if no RTX was offered.
     package var repairSSRC: UInt32?
+    /// Shared by slots that are to be played in lip sync.
     package var cname: String
     /// What the client can take, in its order of preference; the slot changes between them by payload type.
     package var formats: [MediaFormat]
@@ -133,7 +145,9 @@ package struct SlotPlan: Equatable, Sendable {
 
 /// A codec under the payload types that one m-line gave it.
 package struct MediaFormat: Equatable, Sendable {
+    /// With what tells its profiles apart.
     package var codec: MediaCodec
+    /// 0 to 127; the same codec may have others on other m-lines.
     package var payloadType: UInt8
     /// RTX for this format (RFC 4588 §8.6, `apt`); nil if it was not offered.
     package var repairPayloadType: UInt8?
@@ -155,6 +169,7 @@ package enum MediaCodec: Hashable, Sendable {
     case h264(packetizationMode: UInt8)
     case av1
 
+    /// Opus is the only one that is not.
     package var isVideo: Bool { video != nil }
 
     /// The payload format; nil for audio.
@@ -175,15 +190,25 @@ package enum MediaCodec: Hashable, Sendable {
 /// The ids that header extensions go by in one direction of a session; nil where not negotiated.
 /// - Source: RFC 8285 §5.
 package struct ExtensionIDs: Equatable, Sendable {
+    /// RFC 9143 §15.
     package var mid: UInt8?
+    /// RFC 8852 §3.1.
     package var rtpStreamID: UInt8?
+    /// RFC 8852 §3.2.
     package var repairedRTPStreamID: UInt8?
+    /// draft-holmer-rmcat-transport-wide-cc-extensions-01 §2.
     package var transportSequenceNumber: UInt8?
+    /// webrtc.org/experiments/rtp-hdrext/abs-send-time.
     package var absoluteSendTime: UInt8?
+    /// webrtc.org/experiments/rtp-hdrext/abs-capture-time.
     package var absoluteCaptureTime: UInt8?
+    /// webrtc.org/experiments/rtp-hdrext/playout-delay.
     package var playoutDelay: UInt8?
+    /// RFC 6464 §3.
     package var audioLevel: UInt8?
+    /// 3GPP TS 26.114 §7.4.5.
     package var videoOrientation: UInt8?
+    /// RTP Payload Format for AV1, appendix A.
     package var dependencyDescriptor: UInt8?
 
     package init() {}

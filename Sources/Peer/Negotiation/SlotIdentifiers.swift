@@ -14,8 +14,9 @@ struct SlotIdentifiers {
 
     /// Names a slot for every m-line that receives.
     ///
-    /// In `.play` and `.feed` the n-th audio and the n-th video form one MediaStream, because browsers play the tracks of one
-    /// in lip sync. On the stage each slot has one of its own: its audio and video slots follow different people.
+    /// In `.play` and `.feed` the n-th audio and the n-th video form one MediaStream, because browsers play the tracks
+    /// of one in lip sync. On the stage each slot has one of its own: its audio and video slots follow different
+    /// people.
     init(
         for lines: [NegotiatedLine?], of offer: SessionOffer, using random: inout some RandomNumberGenerator
     ) {

@@ -15,6 +15,7 @@ package struct JitterEstimator: Sendable {
     /// In ticks of the media clock.
     package var jitter: UInt32 { UInt32(clamping: scaled >> 4) }
 
+    /// - Parameter timestamp: of the RTP header, in ticks of the codec's clock.
     package mutating func add(timestamp: UInt32, at now: MonotonicTime) {
         let arrival = MediaTicks.ticks(nanoseconds: now.nanoseconds, clockRate: clockRate)
         let transit = UInt32(truncatingIfNeeded: arrival) &- timestamp

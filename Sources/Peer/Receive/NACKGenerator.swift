@@ -5,6 +5,7 @@ import Base
 /// What cannot be repaired is dropped: for video a key frame is then wanted instead.
 /// - Source: RFC 4585 §6.2.1 (generic NACK); the limits are ours.
 package struct NACKGenerator: Sendable {
+    /// How much is asked for, and how often.
     package struct Limits: Equatable, Sendable {
         /// Missing packets asked for at the same time.
         package var maximumOutstanding = 300
@@ -40,12 +41,14 @@ package struct NACKGenerator: Sendable {
     package private(set) var deadline: MonotonicTime?
     /// For metrics: requests made, and packets that were given up.
     package private(set) var requestedCount: UInt64 = 0
+    /// Packets that were asked for in vain.
     package private(set) var abandonedCount: UInt64 = 0
 
     package init(limits: Limits = Limits()) {
         self.limits = limits
     }
 
+    /// Packets that are being asked for now.
     package var outstandingCount: Int { entries.count }
 
     /// True once after a loss that will not be repaired.

@@ -30,7 +30,9 @@ package struct ReceiveStream: Sendable {
 
     /// Losses between two looks, before any repair: what the network did, not what the viewer notices.
     package struct LossInterval: Equatable, Sendable {
+        /// By sequence numbers.
         package var expected: Int
+        /// Those of them that had not come when it was their turn.
         package var lost: Int
 
         package init(expected: Int, lost: Int) {
@@ -39,20 +41,27 @@ package struct ReceiveStream: Sendable {
         }
     }
 
+    /// Packets by what became of them.
     package struct Counters: Equatable, Sendable {
         /// Accepted, repaired ones included.
         package var packets: UInt64 = 0
+        /// Of the accepted packets, headers included.
         package var bytes: UInt64 = 0
+        /// That came again because they were asked for, as RTX or as they were.
         package var repaired: UInt64 = 0
+        /// Dropped: they had come before.
         package var duplicates: UInt64 = 0
+        /// Dropped: too far behind to be told from duplicates.
         package var tooOld: UInt64 = 0
         /// Jumps and restarts of the sender.
         package var restarts: UInt64 = 0
     }
 
+    /// A source that changes it begins a new stream.
     package let ssrc: UInt32
     /// In ticks a second.
     package let clockRate: UInt32
+    /// Since the stream began.
     package private(set) var counters = Counters()
 
     private let repair: Repair
@@ -179,6 +188,7 @@ extension ReceiveStream {
 
     /// For metrics.
     package var nackCount: UInt64 { nacks.requestedCount }
+    /// Packets that were asked for in vain.
     package var abandonedCount: UInt64 { nacks.abandonedCount }
 
     /// Bits per second over about the last second.
@@ -188,9 +198,9 @@ extension ReceiveStream {
 
     /// What to report of this stream now; nil before the first packet.
     ///
-    /// Counts as sent: the next one speaks of what comes after. A repaired packet counts as received, so that the sender learns what is still missing. Deviates from RFC
-    /// 3550 §6.4.1: a duplicate does not count, because browsers probe with packets sent before, each of which
-    /// would hide a real loss.
+    /// Counts as sent: the next one speaks of what comes after. A repaired packet counts as received, so that the
+    /// sender learns what is still missing. Deviates from RFC 3550 §6.4.1: a duplicate does not count, because browsers
+    /// probe with packets sent before, each of which would hide a real loss.
     /// - Source: RFC 3550 §6.4.1, A.3.
     package mutating func reportBlock(at now: MonotonicTime) -> ReportBlock? {
         guard let highest else { return nil }

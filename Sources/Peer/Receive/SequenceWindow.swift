@@ -6,6 +6,7 @@
 ///   probation, and a jump forward is believed at once. A jump far back is a restarted sender only when a second
 ///   packet confirms it, as the RFC says; its numbers then go on above all earlier ones.
 package struct SequenceWindow: Sendable {
+    /// Where a packet belongs among those before it.
     package enum Place: Equatable, Sendable {
         /// Newer than all before it; `missing` of the numbers right below it have not been seen.
         case ahead(Int64, missing: Int)
@@ -23,6 +24,7 @@ package struct SequenceWindow: Sendable {
     /// More numbers than this left out are a jump, not a loss (MAX_DROPOUT).
     package static let maximumDropout = 3_000
 
+    /// Extended; nil before the first packet.
     package private(set) var highest: Int64?
     /// The oldest number that counts as part of the stream.
     package private(set) var lowest: Int64 = 0

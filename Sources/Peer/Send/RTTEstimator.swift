@@ -8,8 +8,11 @@ package struct RTTEstimator: Equatable, Sendable {
 
     /// Nil until the first sample.
     package private(set) var smoothed: Duration?
+    /// How far samples are from `smoothed`, on average.
     package private(set) var variation = Duration.zero
+    /// Nil until the first sample.
     package private(set) var latest: Duration?
+    /// The shortest so far; nil until the first sample.
     package private(set) var minimum: Duration?
 
     package init() {}

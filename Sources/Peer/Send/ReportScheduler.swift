@@ -10,6 +10,7 @@ package struct ReportScheduler: Sendable {
     private let interval: Int64
     /// Reports are due at multiples of 2^23 ns, 8 ms: so a worker with hundreds of sessions wakes for several at once.
     private static let gridShift: Int64 = 23
+    /// When the next report is due.
     package private(set) var deadline: MonotonicTime
 
     /// The first report comes early, so that round-trip time and lip sync are known soon.

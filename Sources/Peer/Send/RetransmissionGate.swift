@@ -6,6 +6,7 @@ import Base
 /// round-trip time, nothing from before the last key frame, and bytes in proportion to what the viewer is
 /// sent anyway. One per outgoing SSRC; sequence numbers are those the viewer sees.
 package struct RetransmissionGate: Sendable {
+    /// Whether a packet is sent again; the other cases are counted as refusals.
     package enum Verdict: Equatable, Sendable {
         case admitted
         /// Never sent.
@@ -19,6 +20,7 @@ package struct RetransmissionGate: Sendable {
 
     /// A packet with which a decoder can begin.
     package struct KeyFrameStart: Equatable, Sendable {
+        /// Extended, as the viewer sees it.
         package let sequence: Int64
         /// Of the frame, as the viewer sees it.
         package let timestamp: UInt32
@@ -37,6 +39,7 @@ package struct RetransmissionGate: Sendable {
         }
     }
 
+    /// What repeating may cost.
     package struct Limits: Equatable, Sendable {
         /// How much of what was sent over the last second may be repeated within a second.
         package var percentOfSent = 50
@@ -98,6 +101,7 @@ package struct RetransmissionGate: Sendable {
     /// - Parameters:
     ///   - size: bytes the repeated packet takes.
     ///   - rtt: the shortest round-trip time that an answer may have taken to this viewer; nil if not known yet.
+    ///   - share: percent of the usual budget; less where repeating only adds to what is lost.
     package mutating func admit(
         _ sequence: Int64, size: Int, rtt: Duration?, at now: MonotonicTime
     ) -> Verdict {

@@ -15,18 +15,25 @@ package struct SendStream: Sendable {
     package struct Reception: Equatable, Sendable {
         /// Of the packets expected between its last two reports, in 1/256.
         package var fractionLost: UInt8
+        /// Since the viewer began; duplicates can make it negative.
         package var cumulativeLost: Int32
+        /// With the count of wraps in the upper 16 bits.
         package var highestSequenceNumber: UInt32
+        /// Of arrivals at the viewer.
         package var jitter: Duration
+        /// When the report came.
         package var at: MonotonicTime
     }
 
+    /// Of the slot, for its life.
     package let ssrc: UInt32
     /// In ticks a second.
     package let clockRate: UInt32
+    /// Without retransmissions.
     package private(set) var packetCount: UInt64 = 0
     /// Of payload, without headers and padding.
     package private(set) var octetCount: UInt64 = 0
+    /// Nil before the viewer's first report.
     package private(set) var reception: Reception?
 
     /// One instant on both clocks; sender reports extrapolate from it.

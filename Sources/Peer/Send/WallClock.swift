@@ -73,11 +73,13 @@ package enum NTPInterval {
 
 /// Converts between nanoseconds and the ticks of an RTP clock; wraps instead of trapping.
 package enum MediaTicks {
+    /// Rounded towards zero.
     package static func ticks(nanoseconds: Int64, clockRate: UInt32) -> Int64 {
         let (seconds, rest) = nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
         return seconds &* Int64(clockRate) &+ rest &* Int64(clockRate) / 1_000_000_000
     }
 
+    /// Rounded towards zero.
     package static func nanoseconds(ticks: Int64, clockRate: UInt32) -> Int64 {
         let rate = Int64(max(clockRate, 1))
         let (seconds, rest) = ticks.quotientAndRemainder(dividingBy: rate)

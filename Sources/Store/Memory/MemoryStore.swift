@@ -16,6 +16,7 @@ package final class MemoryStore: StreamStore {
     package let changes: AsyncStream<Void>
     private let announcer: AsyncStream<Void>.Continuation
 
+    /// - Parameter limits: of the outbox; streams are kept until they are purged.
     package init(limits: OutboxLimits = OutboxLimits()) {
         state = Mutex(State(outbox: MemoryOutbox(limits: limits)))
         (changes, announcer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))

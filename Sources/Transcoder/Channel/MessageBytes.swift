@@ -3,6 +3,7 @@ import Wire
 
 /// Writes the numbers and texts of a message.
 package struct MessageWriter {
+    /// What was written so far.
     package private(set) var bytes: [UInt8] = []
 
     package init() {}
@@ -11,7 +12,9 @@ package struct MessageWriter {
     mutating func exchange(_ other: inout [UInt8]) { swap(&bytes, &other) }
 
     package mutating func write(_ value: UInt8) { bytes.append(value) }
+    /// One byte.
     package mutating func write(_ value: Bool) { bytes.append(value ? 1 : 0) }
+    /// Big-endian, as all numbers here.
     package mutating func write(_ value: UInt16) { write(UInt64(value), length: 2) }
     package mutating func write(_ value: UInt32) { write(UInt64(value), length: 4) }
     package mutating func write(_ value: UInt64) { write(value, length: 8) }
@@ -26,12 +29,14 @@ package struct MessageWriter {
         bytes += value
     }
 
+    /// Four bytes of length, then the bytes.
     package mutating func write(_ value: Span<UInt8>) {
         write(UInt32(clamping: value.count))
         bytes.reserveCapacity(bytes.count + value.count)
         for index in value.indices { bytes.append(value[index]) }
     }
 
+    /// As bytes of UTF-8 after their number.
     package mutating func write(_ text: String) { write(Array(text.utf8)) }
 
     private mutating func write(_ value: UInt64, length: Int) {
@@ -45,6 +50,7 @@ package struct MessageReader {
     private var place: Int
     private let end: Int
 
+    /// - Parameter bytes: one message's body.
     package init(_ bytes: [UInt8]) {
         self.init(bytes, 0..<bytes.count)
     }
@@ -55,8 +61,10 @@ package struct MessageReader {
         end = min(range.upperBound, bytes.count)
     }
 
+    /// Whether everything was read.
     package var isAtEnd: Bool { place >= end }
 
+    /// - Throws: `.truncated` at the end, as all of these.
     package mutating func uint8() throws(WireError) -> UInt8 { UInt8(truncatingIfNeeded: try number(1)) }
     package mutating func bool() throws(WireError) -> Bool { try uint8() != 0 }
     package mutating func uint16() throws(WireError) -> UInt16 { UInt16(truncatingIfNeeded: try number(2)) }
@@ -64,6 +72,7 @@ package struct MessageReader {
     package mutating func uint64() throws(WireError) -> UInt64 { try number(8) }
     package mutating func int64() throws(WireError) -> Int64 { Int64(bitPattern: try number(8)) }
 
+    /// Nil for a time that is not known.
     package mutating func time() throws(WireError) -> MonotonicTime? {
         let nanoseconds = try int64()
         return nanoseconds == .min ? nil : MonotonicTime(nanoseconds: nanoseconds)
@@ -77,6 +86,7 @@ package struct MessageReader {
         return Array(bytes[place..<(place + count)])
     }
 
+    /// - Parameter limit: in bytes; those that are no UTF-8 are replaced.
     package mutating func text(limit: Int = 4_096) throws(WireError) -> String {
         String(decoding: try array(limit: limit), as: UTF8.self)
     }

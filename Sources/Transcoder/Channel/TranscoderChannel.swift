@@ -71,5 +71,6 @@ package struct MessageAssembler {
 }
 
 extension WireError.Field {
+    /// A kind, length or value that this version does not send.
     package static var transcoderMessage: Self { .init("transcoder.message") }
 }

@@ -45,6 +45,7 @@ package enum InputCodec: UInt8, Sendable {
     case h264 = 3
     case av1 = 4
 
+    /// Nil for audio.
     package var video: VideoCodec? {
         switch self {
         case .opus: nil
@@ -70,8 +71,11 @@ package enum InputCodec: UInt8, Sendable {
 package struct InputPacket: Equatable, Sendable {
     /// Extended, as the source counts.
     package var sequenceNumber: Int64
+    /// In ticks of the codec's clock, as in the RTP header.
     package var timestamp: UInt32
+    /// The last packet of a frame.
     package var marker: Bool
+    /// Of this packet: a publisher may change it.
     package var codec: InputCodec
     /// Whether a decoder that saw nothing before can begin here.
     package var isEntryPoint: Bool
@@ -79,6 +83,7 @@ package struct InputPacket: Equatable, Sendable {
     ///
     /// Sequence numbers and time stamps of different sources have nothing to do with each other.
     package var epoch: UInt32
+    /// When the server received it.
     package var arrival: MonotonicTime
     /// When the media was captured, on the same clock; nil while the publisher has not told.
     ///
@@ -88,6 +93,7 @@ package struct InputPacket: Equatable, Sendable {
     package var audioLevel: UInt8?
     /// The video orientation as the extension has it; nil where there is none.
     package var orientation: UInt8?
+    /// Without padding, as the codec's RTP format has it.
     package var payload: [UInt8]
 
     package init(

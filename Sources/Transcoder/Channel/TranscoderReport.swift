@@ -97,6 +97,7 @@ package struct OutputPacket: Equatable, Sendable {
     package var layer: UInt8
     /// When the media was captured, on the machine's monotonic clock.
     package var captured: MonotonicTime?
+    /// At most `maximumLength`.
     package var bytes: [UInt8]
 
     /// Bytes that a packet may have: what a network takes.
@@ -112,7 +113,9 @@ package struct OutputPacket: Equatable, Sendable {
 
 /// What the process has used since it began.
 package struct TranscoderLoad: Equatable, Sendable {
+    /// Of all threads.
     package var cpuNanoseconds: Int64
+    /// In memory now, shared libraries included.
     package var residentBytes: Int64
 
     package init(cpuNanoseconds: Int64 = 0, residentBytes: Int64 = 0) {

@@ -3,8 +3,11 @@ import Codecs
 
 /// Turns Opus packets into stereo and makes up for those that are missing; a library, or a test's stand-in.
 protocol SoundDecoder: AnyObject {
+    /// The sound of a packet, left and right in turn at 48 kHz.
     func decode(_ packet: [UInt8]) throws(CodecError) -> [Float]
+    /// The sound of the lost packet before `packet`, from what that repeats of it.
     func recover(from packet: [UInt8], frames: Int) throws(CodecError) -> [Float]
+    /// A guess at sound that is missing; `frames` in samples of a channel.
     func conceal(frames: Int) throws(CodecError) -> [Float]
 }
 

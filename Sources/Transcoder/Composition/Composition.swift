@@ -57,6 +57,7 @@ package final class Composition {
     private var meter = CompositionMeter()
     private var lastSkipped: UInt64 = 0
 
+    /// - Parameter seed: sets SSRCs and first numbers; another one for each life of a composition.
     package convenience init(_ scene: CompositionScene, seed: UInt64, at now: MonotonicTime) {
         self.init(scene, seed: seed, codecs: Codecs(), at: now)
     }

@@ -4,11 +4,15 @@ import Base
 package struct CompositionStatus: Equatable, Sendable, Codable {
     /// Over the time since the last status.
     package var framesPerSecond = 0.0
+    /// What load leaves of the settings.
     package var targetFramesPerSecond = 0
+    /// In pixels; less than the settings under load.
     package var width = 0
+    /// In pixels.
     package var height = 0
     /// How much was given up because of overload; 0 for nothing.
     package var level = 0
+    /// On stage, seen or not.
     package var speakers = 0
     /// Of processor time for one picture, everything included.
     package var millisecondsPerFrame = 0.0
@@ -16,16 +20,23 @@ package struct CompositionStatus: Equatable, Sendable, Codable {
     package var load = 0.0
     /// From the last packet of a speaker's frame to the composed frame that shows it, encoded.
     package var latencyMedianMilliseconds = 0.0
+    /// The 95th percentile of the same.
     package var latencyHighMilliseconds = 0.0
     /// After which time speakers are shown, for the sake of sync.
     package var delayMilliseconds = 0
+    /// Of what was encoded, over the time since the last status, in bits a second.
     package var bitrate = 0
+    /// Since the composition began.
     package var keyFrames: UInt64 = 0
     /// Pictures whose time was over.
     package var skippedFrames: UInt64 = 0
+    /// Samples that were made up, for packets that did not come in time.
     package var concealedSamples: UInt64 = 0
+    /// Packets whose time in the mix was over.
     package var lateAudioPackets: UInt64 = 0
+    /// Packets of an input that the scene does not name.
     package var strayPackets: UInt64 = 0
+    /// Refused by a decoder.
     package var undecodablePackets: UInt64 = 0
 
     package init() {}

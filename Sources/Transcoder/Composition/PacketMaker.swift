@@ -3,6 +3,7 @@ import Wire
 
 /// A packet that composing gives out.
 package struct ComposedPacket: Sendable {
+    /// Which of the composition's tracks and layers it is for.
     package enum Kind: UInt8, Sendable {
         case audio = 0
         case video = 1
@@ -11,7 +12,9 @@ package struct ComposedPacket: Sendable {
     }
 
     package let kind: Kind
+    /// What the RTP time stamp stands for, on the machine's monotonic clock.
     package let captured: MonotonicTime
+    /// A whole RTP packet in the clear.
     package let bytes: [UInt8]
 }
 

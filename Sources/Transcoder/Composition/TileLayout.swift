@@ -1,6 +1,8 @@
 /// A rectangle in a picture, in pixels; all four are even, so that colour samples are not cut.
 package struct TileFrame: Equatable, Sendable {
+    /// From the left.
     package var x: Int
+    /// From the top.
     package var y: Int
     package var width: Int
     package var height: Int
@@ -12,6 +14,7 @@ package struct TileFrame: Equatable, Sendable {
         self.height = height
     }
 
+    /// Touching does not count.
     package func overlaps(_ other: TileFrame) -> Bool {
         x < other.x + other.width && other.x < x + width && y < other.y + other.height
             && other.y < y + height
@@ -101,6 +104,7 @@ package enum TileLayout {
 /// As long as there are places for all, they are taken in the order in which people came. Beyond that, who spoke last
 /// is shown; whoever stays in sight stays in place.
 package struct TileAssignment: Equatable, Sendable {
+    /// Ids, first place first.
     package private(set) var places: [String] = []
 
     package init() {}

@@ -4,6 +4,7 @@ import Wire
 
 /// Turns the frames of one video source into pictures; a library, or a test's stand-in.
 protocol PictureDecoder: AnyObject {
+    /// Nil where the frame shows nothing.
     func decode(_ frame: [UInt8]) throws(CodecError) -> Picture?
 }
 

@@ -3,14 +3,21 @@ import Wire
 
 /// A frame of an input, in what decoders take.
 package struct AssembledFrame: Equatable, Sendable {
+    /// Of the frame's first packet.
     package let codec: VideoCodec
+    /// Whether a decoder can begin here.
     package let isKeyFrame: Bool
+    /// In ticks of 90 kHz.
     package let timestamp: UInt32
+    /// Frames of different epochs are of different sources.
     package let epoch: UInt32
     /// Of its last packet.
     package let arrival: MonotonicTime
+    /// Nil while the publisher has not told.
     package let captured: MonotonicTime?
+    /// The video orientation extension's byte, if there was one.
     package let orientation: UInt8?
+    /// H.264 with start codes, AV1 as units with sizes.
     package let bytes: [UInt8]
 }
 

@@ -7,7 +7,9 @@ import Wire
 package struct CardRequest: Equatable, Sendable {
     /// Decides on the colour.
     package var stream: String
+    /// Ends in an ellipsis where it does not fit.
     package var title: String
+    /// Below the title.
     package var host: String
 
     package init(stream: String, title: String, host: String) {
@@ -16,6 +18,7 @@ package struct CardRequest: Equatable, Sendable {
         self.host = host
     }
 
+    /// The job's body.
     package var bytes: [UInt8] {
         var writer = MessageWriter()
         writer.write(stream)
@@ -24,6 +27,7 @@ package struct CardRequest: Equatable, Sendable {
         return writer.bytes
     }
 
+    /// - Throws: for what `bytes` does not make.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         stream = try reader.text()

@@ -8,6 +8,7 @@ import Wire
 
 /// What the server says to a composition after its beginning, which is a scene.
 package struct CompositionCommand: Equatable, Sendable, Codable {
+    /// Nil where the stage has not changed.
     package var scene: CompositionScene?
     /// Somebody waits for a key frame.
     package var isKeyFrameWanted = false

@@ -7,6 +7,7 @@ import Wire
 
 /// What a pause picture is made of.
 package struct PausePictureRequest: Equatable, Sendable {
+    /// What is held liable if the file kills the process.
     package var source: SourceKey
     /// A JPEG, WebP or PNG file.
     package var file: [UInt8]
@@ -22,6 +23,7 @@ package struct PausePictureRequest: Equatable, Sendable {
         self.seed = seed
     }
 
+    /// The job's body.
     package var bytes: [UInt8] {
         var writer = MessageWriter()
         writer.write(source.number)
@@ -31,6 +33,7 @@ package struct PausePictureRequest: Equatable, Sendable {
         return writer.bytes
     }
 
+    /// - Throws: for what `bytes` does not make.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         source = SourceKey(number: try reader.uint64())

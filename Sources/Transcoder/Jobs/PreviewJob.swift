@@ -7,7 +7,9 @@ import Wire
 package struct PreviewRequest: Equatable, Sendable {
     /// What kills the process three times is not decoded again.
     package var source: SourceKey
+    /// How to decode `payloads`.
     package var codec: VideoCodec
+    /// Wanted, in pixels; the height follows from the picture.
     package var width: UInt16
     /// As the video orientation extension says it.
     package var orientation: UInt8
@@ -25,6 +27,7 @@ package struct PreviewRequest: Equatable, Sendable {
         self.payloads = payloads
     }
 
+    /// The job's body.
     package var bytes: [UInt8] {
         var writer = MessageWriter()
         writer.write(source.number)
@@ -36,6 +39,7 @@ package struct PreviewRequest: Equatable, Sendable {
         return writer.bytes
     }
 
+    /// - Throws: for what `bytes` does not make.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         source = SourceKey(number: try reader.uint64())
@@ -53,10 +57,15 @@ package struct PreviewRequest: Equatable, Sendable {
 
 /// A small picture of a stream, in the forms in which it is asked for.
 package struct PreviewPicture: Equatable, Sendable {
+    /// In pixels, upright.
     package var width: UInt16
+    /// In pixels, upright.
     package var height: UInt16
+    /// Shown by pages until the picture has come.
     package var blurHash: String
+    /// A whole file.
     package var webP: [UInt8]
+    /// A whole file, for players and sites that take no WebP.
     package var jpeg: [UInt8]
     /// CPU time that it took to make.
     package var cpuNanoseconds: Int64

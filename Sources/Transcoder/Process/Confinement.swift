@@ -5,12 +5,14 @@ import Foundation
 package enum Confinement {
     /// Something that the kernel did not do.
     package struct Refusal: Sendable {
+        /// Which of the restrictions.
         package enum Part: String, Sendable {
             case privileges, subordinate, limits, files, calls
             /// The place in the queue of those that the kernel ends when memory runs out.
             case order
         }
 
+        /// Some are needed, others are welcome.
         package let part: Part
         let code: Int32
 
@@ -42,6 +44,9 @@ package enum Confinement {
         "/sys/devices/system/cpu", "/dev/null", "/dev/urandom",
     ]
 
+    /// - Parameters:
+    ///   - parent: with which it ends.
+    ///   - niceness: how far it stands behind other processes, 0 to 19; what previews do stands further behind.
     /// - Returns: what the kernel refused.
     package static func confine(parent: Int32) -> [Refusal] {
         var refusals: [Refusal] = []

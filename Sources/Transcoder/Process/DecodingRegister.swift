@@ -9,6 +9,7 @@ import Synchronization
 package final class DecodingRegister: Sendable {
     /// What one entry says.
     package struct Entry: Equatable, Sendable {
+        /// What is liable if the process dies now.
         package let source: SourceKey
         /// Of the process: which one decodes.
         package let thread: Int32
@@ -29,6 +30,7 @@ package final class DecodingRegister: Sendable {
     static let capacity = 64
     /// Source, count, thread, and limit in milliseconds.
     private static let words = 4
+    /// Of the shared memory, in bytes.
     package static let size = capacity * words * 8
 
     private let memory: UInt

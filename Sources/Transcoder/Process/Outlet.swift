@@ -31,10 +31,12 @@ package final class Outlet: Sendable {
         }
     }
 
+    /// One report; waits like `send(_:)` of several.
     package func send(_ report: TranscoderReport) {
         send([report])
     }
 
+    /// Logs by way of the server, because the process has no log of its own.
     package func log(_ level: Log.Level, _ event: String, _ text: String) {
         send(.log(level, event: event, text: String(text.prefix(500))))
     }

@@ -5,7 +5,7 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// Does one thing after the other in time that nobody else has a use for.
+/// Does one thing after another at idle priority.
 ///
 /// Whoever wakes while this runs takes its CPU at once: a thread that forwards packets does not wait for the end of
 /// its turn, as it would for one that is merely less important. On a machine that is always busy it would never come to

@@ -7,9 +7,14 @@ import Base
 package protocol TranscoderJob: AnyObject {
     /// The server has something to say, in the job's own words.
     func command(_ body: [UInt8])
+    /// An input begins; its packets follow.
+    /// - Parameter source: what is to be registered while it is decoded.
     func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec)
+    /// A packet of an input, in the order in which the server sent them.
     func take(_ packet: InputPacket, of input: InputID)
+    /// Nothing more comes of this input.
     func close(_ input: InputID)
+    /// The server wants no more of the job; nothing is called after it.
     func end()
 }
 
@@ -22,7 +27,9 @@ extension TranscoderJob {
 
 /// What a job is given.
 package struct JobEnvironment: Sendable {
+    /// What reports are sent under.
     package let id: JobID
+    /// For packets and wishes; `report` is for the job's own words.
     package let outlet: Outlet
     /// To be told of everything that is decoded.
     package let register: DecodingRegister

@@ -9,9 +9,12 @@ package enum RecordingContainer: UInt8, Sendable {
     /// alone.
     case mp4 = 1
 
+    /// - Parameter codec: nil for audio alone, which WebM takes.
     package init(for codec: VideoCodec?) { self = codec == .h264 ? .mp4 : .webM }
 
+    /// Without the dot.
     package var fileExtension: String { self == .webM ? "webm" : "mp4" }
+    /// For `Content-Type`.
     package var contentType: String { self == .webM ? "video/webm" : "video/mp4" }
 }
 

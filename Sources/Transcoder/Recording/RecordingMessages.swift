@@ -4,6 +4,7 @@ import Wire
 package struct RecordingRequest: Equatable, Sendable {
     /// Whether such tracks are there, or may be waited for.
     package var expectsVideo: Bool
+    /// The same of sound: the file begins without what does not come.
     package var expectsAudio: Bool
 
     package init(expectsVideo: Bool, expectsAudio: Bool) {
@@ -11,6 +12,7 @@ package struct RecordingRequest: Equatable, Sendable {
         self.expectsAudio = expectsAudio
     }
 
+    /// The job's body.
     package var bytes: [UInt8] {
         var writer = MessageWriter()
         writer.write(expectsVideo)
@@ -18,6 +20,7 @@ package struct RecordingRequest: Equatable, Sendable {
         return writer.bytes
     }
 
+    /// - Throws: for what `bytes` does not make.
     package init(_ bytes: [UInt8]) throws(WireError) {
         var reader = MessageReader(bytes)
         expectsVideo = try reader.bool()
@@ -27,11 +30,13 @@ package struct RecordingRequest: Equatable, Sendable {
 
 /// The one thing that is said to a recording job: finish the file.
 package enum RecordingCommand {
+    /// The body of the command.
     package static let stop: [UInt8] = [1]
 }
 
 /// What a recording job reports.
 package enum RecordingReport: Equatable, Sendable {
+    /// Why a file is complete; more may follow in another one.
     package enum Cause: UInt8, Sendable {
         /// As it was told.
         case stopped = 0

@@ -4,9 +4,11 @@ import Base
 package struct MessageLimits: Sendable {
     /// A second, without any job.
     package var messages = 2_000
+    /// The same in bytes.
     package var bytes = 4 << 20
     /// A second more for each job: a recording of 100 Mbit/s, a composition of 40.
     package var messagesPerJob = 4_000
+    /// The same in bytes.
     package var bytesPerJob = 16 << 20
     /// Lines a second for the log; further ones are left out.
     package var lines = 20

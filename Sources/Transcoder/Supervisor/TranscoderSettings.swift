@@ -8,6 +8,7 @@ package struct TranscoderSettings: Sendable {
     package var queueLimit = 8 << 20
     /// Before the process is started again, doubled each time up to `longestPause`.
     package var shortestPause = Duration.milliseconds(100)
+    /// Between two starts.
     package var longestPause = Duration.seconds(10)
     /// A process that lived for so long has not been started in vain.
     package var lifeThatCounts = Duration.seconds(20)
@@ -24,17 +25,23 @@ package struct TranscoderSettings: Sendable {
 
 /// What is counted of the transcoder.
 package struct TranscoderStatistics: Equatable, Sendable {
+    /// Whether there is a process now.
     package var isRunning = false
+    /// First ones and those after a death.
     package var starts: UInt64 = 0
     /// Ends that nobody asked for.
     package var deaths: UInt64 = 0
     /// CPU time of all its lives.
     package var cpuNanoseconds: Int64 = 0
+    /// Of the process that runs; 0 without one.
     package var residentBytes: Int64 = 0
+    /// Under way now.
     package var jobs = 0
+    /// Tracks that are fed now.
     package var inputs = 0
     /// Packets that found no room in the queue.
     package var packetsDropped: UInt64 = 0
+    /// Said to the process and not written yet.
     package var queuedBytes = 0
     /// Sources that are not decoded any more.
     package var refusedSources = 0

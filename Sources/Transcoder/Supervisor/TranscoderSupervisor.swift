@@ -57,6 +57,7 @@ package final class TranscoderSupervisor: Sendable {
     let called = DispatchSemaphore(value: 0)
     private let threads = DispatchGroup()
 
+    /// Starts no process yet, only the threads that look after it.
     package init(_ settings: TranscoderSettings = TranscoderSettings(), log: Log) {
         self.settings = settings
         self.log = log.subsystem("transcoder")
@@ -95,6 +96,7 @@ package final class TranscoderSupervisor: Sendable {
     /// Of the process; nil while there is none.
     package var processID: Int32? { state.withLock { $0.process?.id } }
 
+    /// A copy, in which numbers of the process are as of its last report.
     package var statistics: TranscoderStatistics {
         state.withLock { state in
             var statistics = state.statistics
@@ -185,6 +187,7 @@ package final class TranscoderSupervisor: Sendable {
         if isFirst { filled.signal() }
     }
 
+    /// Ends an input; packets that still wait are read and dropped.
     package func close(_ input: InputID) {
         post { state in
             guard state.inputs.removeValue(forKey: input) != nil else { return }

@@ -7,6 +7,7 @@ package enum DataChannelControl: Equatable, Sendable {
     private static let acknowledgeType: UInt8 = 0x02
     private static let openType: UInt8 = 0x03
 
+    /// - Throws: `.invalid` for a message type, channel type or text that RFC 8832 does not have.
     package init(parsing message: Span<UInt8>) throws(WireError) {
         switch try message.uint8(at: 0) {
         case Self.acknowledgeType: self = .acknowledge
@@ -15,6 +16,7 @@ package enum DataChannelControl: Equatable, Sendable {
         }
     }
 
+    /// What is sent under payload protocol 50.
     package var bytes: [UInt8] {
         switch self {
         case .acknowledge: [Self.acknowledgeType]
@@ -26,6 +28,7 @@ package enum DataChannelControl: Equatable, Sendable {
 /// What the side that opens a channel says of it: DATA_CHANNEL_OPEN.
 /// - Source: RFC 8832 §5.1.
 package struct DataChannelOpen: Equatable, Sendable {
+    /// Channel type and reliability parameter.
     package var delivery: DataChannelDelivery
     /// RFC 8831 §6.4: 128 below normal, 256 normal, 512 high, 1024 extra high.
     package var priority: UInt16
@@ -34,6 +37,7 @@ package struct DataChannelOpen: Equatable, Sendable {
     /// A name from the WebSocket Subprotocol registry, or empty; limited like the label.
     package var subprotocol: String
 
+    /// What browsers send (RFC 8831 §6.4).
     package static let normalPriority: UInt16 = 256
 
     package init(
@@ -89,8 +93,12 @@ package struct DataChannelOpen: Equatable, Sendable {
 }
 
 extension WireError.Field {
+    /// Neither DATA_CHANNEL_OPEN nor DATA_CHANNEL_ACK.
     package static var dataChannelMessageType: Self { .init("datachannel.messageType") }
+    /// A channel type that RFC 8832 §8.2.2 does not list.
     package static var dataChannelType: Self { .init("datachannel.channelType") }
+    /// No UTF-8.
     package static var dataChannelLabel: Self { .init("datachannel.label") }
+    /// No UTF-8.
     package static var dataChannelProtocol: Self { .init("datachannel.protocol") }
 }

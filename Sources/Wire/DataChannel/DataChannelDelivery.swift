@@ -1,6 +1,7 @@
 /// How the messages of a channel are delivered: in what order, and how hard they are tried.
 /// - Source: RFC 8832 §5.1 (channel type and reliability parameter).
 package struct DataChannelDelivery: Hashable, Sendable {
+    /// What becomes of a message that does not arrive at once (RFC 3758 §3.5).
     package enum Reliability: Hashable, Sendable {
         case reliable
         /// A message is given up after this many retransmissions.
@@ -9,7 +10,9 @@ package struct DataChannelDelivery: Hashable, Sendable {
         case lifetime(milliseconds: UInt32)
     }
 
+    /// Whether messages arrive in the order of sending; a lost one then holds up the rest.
     package var isOrdered: Bool
+    /// Reliable, or partially so.
     package var reliability: Reliability
 
     package init(isOrdered: Bool = true, reliability: Reliability = .reliable) {

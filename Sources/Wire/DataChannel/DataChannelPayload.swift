@@ -21,17 +21,19 @@ package enum DataChannelMessage: Equatable, Sendable {
     case string([UInt8])
     case binary([UInt8])
 
+    /// A text message, in UTF-8.
     package init(_ text: String) {
         self = .string(Array(text.utf8))
     }
 
+    /// Empty for an empty message, unlike what is sent for it.
     package var bytes: [UInt8] {
         switch self {
         case .string(let bytes), .binary(let bytes): bytes
         }
     }
 
-    /// Nil for binary messages and for what is no UTF-8.
+    /// Nil for binary messages and for text that is not valid UTF-8.
     package var text: String? {
         guard case .string(let bytes) = self else { return nil }
         return String(validating: bytes, as: UTF8.self)

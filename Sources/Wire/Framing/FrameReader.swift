@@ -67,5 +67,6 @@ package struct FrameReader: Sendable {
 }
 
 extension WireError.Field {
+    /// A frame longer than the reader's limit.
     package static var frameLength: Self { .init("frame.length") }
 }

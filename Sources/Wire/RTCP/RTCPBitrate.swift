@@ -5,6 +5,7 @@ package struct ReceiverEstimatedMaximumBitrate: Equatable, Sendable {
     static let format: UInt8 = 15
     private static let identifier: UInt32 = 0x5245_4D42
 
+    /// The receiver that reports.
     package var senderSSRC: UInt32
     /// In bits per second, over all `ssrcs`; sent with 18 significant bits, rounded down.
     package var bitrate: UInt64

@@ -17,6 +17,7 @@ package struct ExtendedReport: Equatable, Sendable {
         }
     }
 
+    /// The report blocks that matter here (RFC 3611 §4).
     package enum Block: Equatable, Sendable {
         /// RRTR: NTP time, 32.32 fixed point seconds.
         case receiverReferenceTime(UInt64)
@@ -31,6 +32,7 @@ package struct ExtendedReport: Equatable, Sendable {
     private static let maximumDelays = 64
 
     package var ssrc: UInt32
+    /// At most `maximumBlocks` are sent.
     package var blocks: [Block]
 
     package init(ssrc: UInt32, blocks: [Block]) {
@@ -101,5 +103,6 @@ package struct ExtendedReport: Equatable, Sendable {
 }
 
 extension WireError.Field {
+    /// A report block whose length its type does not have.
     package static var rtcpExtendedReportBlock: Self { .init("rtcp.xr.block") }
 }

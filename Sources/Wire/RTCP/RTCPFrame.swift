@@ -57,6 +57,8 @@ struct RTCPFrame {
 }
 
 extension WireError.Field {
+    /// Not version 2.
     package static var rtcpVersion: Self { .init("rtcp.version") }
+    /// Padding of no bytes, or longer than the packet.
     package static var rtcpPadding: Self { .init("rtcp.padding") }
 }

@@ -90,6 +90,7 @@ package enum RTCPPacket: Equatable, Sendable {
 
 /// What is left of a packet that was stepped over.
 package struct UnknownRTCPPacket: Equatable, Sendable {
+    /// As registered for RTCP, such as 204 (APP).
     package var packetType: UInt8
     /// The feedback message type, or the count, depending on the packet type; 5 bits.
     package var countOrFormat: UInt8

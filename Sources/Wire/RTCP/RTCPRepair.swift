@@ -7,7 +7,9 @@ package struct NegativeAcknowledgement: Equatable, Sendable {
     /// Chrome keeps at most 1,000.
     package static let maximumLost = 1_024
 
+    /// The receiver that asks.
     package var senderSSRC: UInt32
+    /// The stream with the losses.
     package var mediaSSRC: UInt32
     /// In the order of the packet.
     package var lost: [UInt16]
@@ -69,7 +71,9 @@ package struct NegativeAcknowledgement: Equatable, Sendable {
 package struct PictureLossIndication: Equatable, Sendable {
     static let format: UInt8 = 1
 
+    /// The receiver that asks.
     package var senderSSRC: UInt32
+    /// The video stream.
     package var mediaSSRC: UInt32
 
     package init(senderSSRC: UInt32, mediaSSRC: UInt32) {
@@ -95,8 +99,11 @@ package struct PictureLossIndication: Equatable, Sendable {
 /// Asks for a key frame; a repeated request has the same sequence number.
 /// - Source: RFC 5104 §4.3.1.
 package struct FullIntraRequest: Equatable, Sendable {
+    /// A request to one sender.
     package struct Entry: Equatable, Sendable {
+        /// The video stream.
         package var ssrc: UInt32
+        /// Counts requests to this sender; one that is repeated for fear of loss keeps its number.
         package var sequenceNumber: UInt8
 
         package init(ssrc: UInt32, sequenceNumber: UInt8) {
@@ -109,7 +116,9 @@ package struct FullIntraRequest: Equatable, Sendable {
     /// Read from or written to one packet; what follows is ignored.
     package static let maximumEntries = 64
 
+    /// The receiver that asks.
     package var senderSSRC: UInt32
+    /// At most `maximumEntries` are sent.
     package var entries: [Entry]
 
     package init(senderSSRC: UInt32, entries: [Entry]) {

@@ -5,6 +5,7 @@ package struct ReportBlock: Equatable, Sendable {
     /// What the five bits of a count can say.
     package static let maximumPerPacket = 31
 
+    /// The source that the block is about.
     package var ssrc: UInt32
     /// Of the packets expected since the last report, in 1/256.
     package var fractionLost: UInt8
@@ -69,11 +70,13 @@ package struct ReportBlock: Equatable, Sendable {
 /// What a sender says of its stream: the same instant on two clocks, and how much it sent.
 /// - Source: RFC 3550 §6.4.1.
 package struct SenderReport: Equatable, Sendable {
+    /// The sender.
     package var ssrc: UInt32
     /// Seconds since 1900, 32.32 fixed point.
     package var ntpTime: UInt64
     /// The same instant in ticks of the codec clock.
     package var rtpTimestamp: UInt32
+    /// Sent since the beginning; wraps.
     package var packetCount: UInt32
     /// Of payload, without headers and padding.
     package var octetCount: UInt32
@@ -125,6 +128,7 @@ package struct SenderReport: Equatable, Sendable {
 /// What a receiver that sends nothing itself says of what it receives.
 /// - Source: RFC 3550 §6.4.2.
 package struct ReceiverReport: Equatable, Sendable {
+    /// The receiver.
     package var ssrc: UInt32
     /// At most 31 are sent.
     package var reports: [ReportBlock]

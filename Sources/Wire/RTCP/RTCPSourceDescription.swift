@@ -1,6 +1,7 @@
 /// Who the sources are; in WebRTC only their canonical names.
 /// - Source: RFC 3550 §6.5.
 package struct SourceDescription: Equatable, Sendable {
+    /// One thing said of a source.
     package struct Item: Equatable, Sendable {
         /// 1 is CNAME.
         package var type: UInt8
@@ -13,8 +14,11 @@ package struct SourceDescription: Equatable, Sendable {
         }
     }
 
+    /// All that is said of one source.
     package struct Chunk: Equatable, Sendable {
+        /// The source.
         package var ssrc: UInt32
+        /// A CNAME must be among them (RFC 3550 §6.5.1).
         package var items: [Item]
 
         package init(ssrc: UInt32, items: [Item]) {
@@ -22,10 +26,12 @@ package struct SourceDescription: Equatable, Sendable {
             self.items = items
         }
 
+        /// A chunk of only a CNAME, which is all that WebRTC sends.
         package init(ssrc: UInt32, canonicalName: String) {
             self.init(ssrc: ssrc, items: [Item(type: 1, text: canonicalName)])
         }
 
+        /// The CNAME, which sources that belong in lip sync share.
         package var canonicalName: String? { items.first { $0.type == 1 }?.text }
     }
 

@@ -3,7 +3,9 @@
 /// Sequence numbers are those of the transport-wide extension, which counts over all streams of a connection.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.
 package struct TransportFeedback: Equatable, Sendable {
+    /// A packet that has come.
     package struct Arrival: Equatable, Sendable {
+        /// Transport-wide, not that of its RTP header.
         package var sequenceNumber: UInt16
         /// In units of 250 µs on the receiver's clock, whose origin is arbitrary; differences between packets
         /// with one feedback sender count, and wrap with the 24-bit reference time after 12 days.
@@ -21,7 +23,9 @@ package struct TransportFeedback: Equatable, Sendable {
     /// Of one step of the reference time, which is 64 ms.
     static let ticksPerReference: Int64 = 256
 
+    /// The receiver that reports.
     package var senderSSRC: UInt32
+    /// One of the sender's streams: libwebrtc drops feedback that names none.
     package var mediaSSRC: UInt32
     /// The first packet this feedback speaks of.
     package var baseSequenceNumber: UInt16
@@ -118,5 +122,6 @@ package struct TransportFeedback: Equatable, Sendable {
 }
 
 extension WireError.Field {
+    /// A status chunk that covers nothing, or has a symbol that is not defined.
     package static var transportFeedbackStatus: Self { .init("rtcp.twcc.status") }
 }

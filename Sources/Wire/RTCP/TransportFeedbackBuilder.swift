@@ -7,9 +7,11 @@ import Base
 /// allows.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §3.1.
 package struct TransportFeedbackBuilder: Sendable {
+    /// A packet that has come, to be reported.
     package struct Arrival: Equatable, Sendable {
         /// Unwrapped by a `SequenceUnwrapper`.
         package var sequenceNumber: Int64
+        /// When it was received.
         package var time: MonotonicTime
 
         package init(sequenceNumber: Int64, time: MonotonicTime) {
@@ -23,7 +25,9 @@ package struct TransportFeedbackBuilder: Sendable {
     /// Missing packets before an arrival that are spoken of; more are the sender's own jump.
     package static let maximumGap: Int64 = 8_191
 
+    /// The receiver that reports.
     package var senderSSRC: UInt32
+    /// One of the sender's streams; may be set once the first is known.
     package var mediaSSRC: UInt32
     private var feedbackCount: UInt8 = 0
     /// The first packet not yet spoken of; `nil` before the first feedback.

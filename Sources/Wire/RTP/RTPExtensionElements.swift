@@ -15,6 +15,7 @@ package struct RTPExtensionCursor: Sendable {
     private var position: Int
     private let end: Int
 
+    /// Stands before the first element; at the end at once where the form is not known.
     package init(_ header: RTPHeader) {
         form = RTPExtensionForm(profile: header.extensionProfile)
         position = header.extensionRange.lowerBound
@@ -71,6 +72,7 @@ package enum RTPExtensionForm: Equatable, Sendable {
         }
     }
 
+    /// The two-byte form's low four bits, which mean nothing to us, are 0.
     package var profile: UInt16 {
         switch self {
         case .oneByte: 0xBEDE

@@ -6,6 +6,7 @@ package struct AbsoluteSendTime: RTPExtensionValue {
     /// 24 bits, in units of 2^-18 s.
     package var value: UInt32
 
+    /// - Parameter value: its low 24 bits count.
     package init(_ value: UInt32) {
         self.value = value & 0xFF_FFFF
     }

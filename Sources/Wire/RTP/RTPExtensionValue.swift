@@ -1,8 +1,10 @@
 /// The value of a header extension element.
 package protocol RTPExtensionValue: Equatable, Sendable {
+    /// - Throws: `.truncated` where there are fewer bytes than the value needs; more are ignored.
     init(parsing bytes: Span<UInt8>) throws(WireError)
     /// In bytes, without the element's header.
     var encodedLength: Int { get }
+    /// Writes `encodedLength` bytes; `.noRoom` where they do not fit.
     func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError)
 }
 
@@ -58,12 +60,16 @@ package struct AudioLevel: RTPExtensionValue {
 /// How a picture has to be turned before it is shown (coordination of video orientation).
 /// - Source: 3GPP TS 26.114 §7.4.5.
 package struct VideoOrientation: RTPExtensionValue {
+    /// Clockwise, as seen by the viewer; the raw value is what is sent.
     package enum Rotation: UInt8, Sendable {
         case none, clockwise90, clockwise180, clockwise270
     }
 
+    /// Whether the camera faces away from its user.
     package var isBackCamera: Bool
+    /// Whether left and right are exchanged.
     package var isFlipped: Bool
+    /// What the receiver does before it shows the picture.
     package var rotation: Rotation
 
     package init(isBackCamera: Bool = false, isFlipped: Bool = false, rotation: Rotation) {
@@ -90,6 +96,7 @@ package struct VideoOrientation: RTPExtensionValue {
 /// The sender's counter of everything sent on one transport, echoed in transport-wide feedback.
 /// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §2.
 package struct TransportSequenceNumber: RTPExtensionValue {
+    /// Wraps.
     package var value: UInt16
 
     package init(_ value: UInt16) {

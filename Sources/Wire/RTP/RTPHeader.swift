@@ -11,9 +11,11 @@ package struct RTPHeader: Equatable, Sendable {
     package var marker: Bool
     /// 7 bits.
     package var payloadType: UInt8
+    /// Wraps; see `SequenceUnwrapper`.
     package var sequenceNumber: UInt16
     /// In ticks of the codec clock: 90 kHz for video, 48 kHz for Opus.
     package var timestamp: UInt32
+    /// The stream; simulcast layers and retransmissions have their own.
     package var ssrc: UInt32
     /// The extension's "defined by profile" word, which tells its form; 0 when the X bit is clear.
     package var extensionProfile: UInt16
@@ -75,6 +77,8 @@ package struct RTPHeader: Equatable, Sendable {
 }
 
 extension WireError.Field {
+    /// Not version 2.
     package static var rtpVersion: Self { .init("rtp.version") }
+    /// A padding count of 0, though the P bit is set.
     package static var rtpPadding: Self { .init("rtp.padding") }
 }

@@ -60,6 +60,7 @@ package struct RTPHeaderWriter: Sendable {
         position = start &+ range.count
     }
 
+    /// Appends an element that knows how to write itself.
     package mutating func append(
         id: UInt8, _ value: some RTPExtensionValue, into packet: inout MutableSpan<UInt8>
     ) throws(WireError) {
@@ -128,6 +129,8 @@ package struct RTPHeaderWriter: Sendable {
 }
 
 extension WireError.Field {
+    /// 0, which is padding (RFC 8285 §4.2).
     package static var rtpExtensionID: Self { .init("rtp.extension.id") }
+    /// More than an element can hold, or no value where one is needed.
     package static var rtpExtensionLength: Self { .init("rtp.extension.length") }
 }

@@ -6,6 +6,7 @@ package enum SequenceNumber {
         Int(Int16(bitPattern: new &- old))
     }
 
+    /// Of two numbers 32,768 apart neither is newer.
     package static func isNewer(_ candidate: UInt16, than reference: UInt16) -> Bool {
         Int16(bitPattern: candidate &- reference) > 0
     }
@@ -29,6 +30,7 @@ package struct SequenceUnwrapper: Equatable, Sendable {
         return highest &+ Int64(SequenceNumber.distance(from: last, to: sequenceNumber))
     }
 
+    /// What `sequenceNumber` stands for; a newer one moves `highest`.
     package mutating func unwrap(_ sequenceNumber: UInt16) -> Int64 {
         let value = peek(sequenceNumber)
         highest = max(highest ?? value, value)
@@ -38,10 +40,12 @@ package struct SequenceUnwrapper: Equatable, Sendable {
 
 /// Turns 32-bit RTP timestamps into 64-bit ones that never wrap, like `SequenceUnwrapper`.
 package struct TimestampUnwrapper: Equatable, Sendable {
+    /// The highest timestamp seen; nil before the first.
     package private(set) var highest: Int64?
 
     package init() {}
 
+    /// The closest to the highest so far; in ticks, like the timestamp.
     package mutating func unwrap(_ timestamp: UInt32) -> Int64 {
         guard let highest else {
             self.highest = Int64(timestamp)

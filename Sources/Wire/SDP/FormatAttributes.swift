@@ -4,6 +4,7 @@
 ///
 /// - Source: RFC 8866 §6.6.
 package struct RTPMap: SDPValue {
+    /// 0 to 127.
     package var payloadType: UInt8
     /// Such as `opus`, `VP8` or `rtx`; compare with `matchesIgnoringCase`.
     package var encoding: String
@@ -19,6 +20,7 @@ package struct RTPMap: SDPValue {
         self.channels = channels
     }
 
+    /// - Throws: `.invalid(.sdpRTPMap)` unless it is `TYPE NAME/RATE` or `TYPE NAME/RATE/CHANNELS`.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         payloadType = try Wire.payloadType(scanner.word())
@@ -47,7 +49,9 @@ package struct RTPMap: SDPValue {
 package struct FormatParameters: SDPValue {
     /// One parameter; the value is nil where there is no equals sign, as in `111/111` of RED.
     package struct Parameter: Equatable, Sendable {
+        /// Such as `profile-level-id`; case does not count.
         package var name: String
+        /// As it stands, without blanks around it.
         package var value: String?
 
         package init(_ name: String, _ value: String? = nil) {
@@ -56,7 +60,9 @@ package struct FormatParameters: SDPValue {
         }
     }
 
+    /// 0 to 127.
     package var payloadType: UInt8
+    /// In order; a name may come twice.
     package var parameters: [Parameter]
 
     package init(payloadType: UInt8, parameters: [Parameter]) {
@@ -89,6 +95,7 @@ package struct FormatParameters: SDPValue {
         return parameters
     }
 
+    /// `name=value` with semicolons between.
     package static func text(of parameters: [Parameter]) -> String {
         parameters.map { item in item.value.map { "\(item.name)=\($0)" } ?? item.name }.joined(separator: ";")
     }
@@ -129,8 +136,11 @@ package struct RTCPFeedback: SDPValue {
 }
 
 extension MediaDescription {
+    /// - Throws: at the first that is malformed.
     package func rtpMaps() throws(WireError) -> [RTPMap] { try parsed(.rtpmap) }
+    /// - Throws: at the first whose payload type is none.
     package func formatParameters() throws(WireError) -> [FormatParameters] { try parsed(.fmtp) }
+    /// - Throws: at the first that is malformed.
     package func feedback() throws(WireError) -> [RTCPFeedback] { try parsed(.rtcpFeedback) }
 
     /// Whether RTCP shares the port of RTP (RFC 5761, RFC 8858).
@@ -140,6 +150,8 @@ extension MediaDescription {
 }
 
 extension WireError.Field {
+    /// No codec, rate or number of channels where one has to be.
     package static var sdpRTPMap: Self { .init("sdp.rtpmap") }
+    /// An `a=rtcp-fb` that names no kind of feedback.
     package static var sdpFeedback: Self { .init("sdp.rtcp-fb") }
 }

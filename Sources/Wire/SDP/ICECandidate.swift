@@ -4,10 +4,12 @@ import Base
 ///
 /// - Source: RFC 8839 §5.1, RFC 6544 §4.5 (TCP).
 package struct ICECandidate: SDPValue {
+    /// In lower case, though some write `UDP`.
     package enum Transport: String, Sendable {
         case udp, tcp
     }
 
+    /// Who opens the connection (RFC 6544 §4.5).
     package enum TCPType: String, Sendable {
         case active, passive, so
     }
@@ -16,15 +18,21 @@ package struct ICECandidate: SDPValue {
     package var foundation: String
     /// 1 for RTP, and for RTCP where it shares the port.
     package var component: UInt16
+    /// Others than these are refused.
     package var transport: Transport
+    /// Higher ones are checked first (RFC 8445 §5.1.2).
     package var priority: UInt32
     /// An IP address, or a name such as the `.local` ones of browsers that hide their addresses.
     package var address: String
+    /// 9, discard, of an active TCP candidate.
     package var port: UInt16
     /// `host`, `srflx`, `prflx`, `relay`, or one we do not know.
     package var type: String
+    /// Behind a reflexive or relayed candidate: the base or mapped address.
     package var relatedAddress: String?
+    /// Of `relatedAddress`.
     package var relatedPort: UInt16?
+    /// Nil for UDP.
     package var tcpType: TCPType?
     /// What else is said, such as `generation 0 ufrag Ab12`.
     package var extensions: [SDPAttribute]
@@ -115,5 +123,6 @@ extension SDPSection {
 }
 
 extension WireError.Field {
+    /// A candidate that ends early or has a field of another kind; it is ignored, not the description.
     package static var sdpCandidate: Self { .init("sdp.candidate") }
 }

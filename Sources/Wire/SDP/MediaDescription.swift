@@ -17,6 +17,7 @@ package struct MediaDescription: Equatable, Sendable, SDPSection {
     package var formats: [String]
     /// Lines such as `c=` and `b=`, in order.
     package var fields: [SDPField] = []
+    /// In order; those of the session are not repeated here.
     package var attributes: [SDPAttribute] = []
 
     package init(media: String, port: UInt16, transport: String, formats: [String]) {
@@ -70,5 +71,6 @@ func payloadType(_ digits: Substring?) throws(WireError) -> UInt8 {
 }
 
 extension WireError.Field {
+    /// Not a number from 0 to 127.
     package static var sdpPayloadType: Self { .init("sdp.payload-type") }
 }

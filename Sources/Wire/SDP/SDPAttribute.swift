@@ -2,6 +2,7 @@
 ///
 /// - Source: RFC 8866 §5.13.
 package struct SDPAttribute: Equatable, Sendable {
+    /// What stands before the colon.
     package var name: Name
     /// Nil for a property attribute such as `a=rtcp-mux`.
     package var value: String?
@@ -13,6 +14,7 @@ package struct SDPAttribute: Equatable, Sendable {
 
     /// The name of an attribute; names differ by case.
     package struct Name: Hashable, Sendable, CustomStringConvertible {
+        /// As it was written.
         package let description: String
 
         package init(_ name: String) {
@@ -25,6 +27,7 @@ package struct SDPAttribute: Equatable, Sendable {
 package struct SDPField: Equatable, Sendable {
     /// The letter before the equals sign.
     package var letter: UInt8
+    /// What stands behind the equals sign.
     package var value: String
 
     package init(_ letter: UInt8, _ value: String) {
@@ -40,6 +43,7 @@ package protocol SDPSection {
 }
 
 extension SDPSection {
+    /// Whether there is an attribute of that name, with a value or without.
     package func has(_ name: SDPAttribute.Name) -> Bool {
         attributes.contains { $0.name == name }
     }
@@ -54,10 +58,12 @@ extension SDPSection {
         attributes.compactMap { $0.name == name ? $0.value ?? "" : nil }
     }
 
+    /// - Parameter value: nil for a property attribute.
     package mutating func append(_ name: SDPAttribute.Name, _ value: String? = nil) {
         attributes.append(SDPAttribute(name, value))
     }
 
+    /// Removes every attribute of that name.
     package mutating func removeAll(_ name: SDPAttribute.Name) {
         attributes.removeAll { $0.name == name }
     }
@@ -80,38 +86,67 @@ extension SDPSection {
 
 /// What stands after the colon of an attribute, in a form code can work with.
 package protocol SDPValue: Equatable, Sendable {
+    /// - Throws: `.invalid`, naming the attribute.
     init(parsing text: String) throws(WireError)
     /// The value as it stands in a description.
     var text: String { get }
 }
 
 extension SDPAttribute.Name {
+    /// RFC 9143 §6.
     package static var bundleOnly: Self { .init("bundle-only") }
+    /// RFC 8839 §5.1.
     package static var candidate: Self { .init("candidate") }
+    /// RFC 8840.
     package static var endOfCandidates: Self { .init("end-of-candidates") }
+    /// RFC 8285 §5.
     package static var extmap: Self { .init("extmap") }
+    /// RFC 8285 §6.
     package static var extmapAllowMixed: Self { .init("extmap-allow-mixed") }
+    /// RFC 8122 §5.
     package static var fingerprint: Self { .init("fingerprint") }
+    /// RFC 8866 §6.15.
     package static var fmtp: Self { .init("fmtp") }
+    /// RFC 5888 §5.
     package static var group: Self { .init("group") }
+    /// RFC 8839 §5.3.
     package static var iceLite: Self { .init("ice-lite") }
+    /// RFC 8839 §5.6.
     package static var iceOptions: Self { .init("ice-options") }
+    /// RFC 8839 §5.4.
     package static var icePassword: Self { .init("ice-pwd") }
+    /// RFC 8839 §5.4.
     package static var iceUfrag: Self { .init("ice-ufrag") }
+    /// RFC 8841 §6.
     package static var maxMessageSize: Self { .init("max-message-size") }
+    /// RFC 5888 §4.
     package static var mid: Self { .init("mid") }
+    /// RFC 8830 §2.
     package static var msid: Self { .init("msid") }
+    /// Of drafts before RFC 8830; browsers still write it.
     package static var msidSemantic: Self { .init("msid-semantic") }
+    /// RFC 8851 §4.
     package static var rid: Self { .init("rid") }
+    /// RFC 3605 §2.1.
     package static var rtcp: Self { .init("rtcp") }
+    /// RFC 4585 §4.2.
     package static var rtcpFeedback: Self { .init("rtcp-fb") }
+    /// RFC 5761 §5.1.1.
     package static var rtcpMux: Self { .init("rtcp-mux") }
+    /// RFC 8858.
     package static var rtcpMuxOnly: Self { .init("rtcp-mux-only") }
+    /// RFC 5506 §5.
     package static var rtcpReducedSize: Self { .init("rtcp-rsize") }
+    /// RFC 8866 §6.6.
     package static var rtpmap: Self { .init("rtpmap") }
+    /// RFC 8841 §5.
     package static var sctpPort: Self { .init("sctp-port") }
+    /// RFC 4145 §4.
     package static var setup: Self { .init("setup") }
+    /// RFC 8853 §5.1.
     package static var simulcast: Self { .init("simulcast") }
+    /// RFC 5576 §4.1.
     package static var ssrc: Self { .init("ssrc") }
+    /// RFC 5576 §4.2.
     package static var ssrcGroup: Self { .init("ssrc-group") }
 }

@@ -3,10 +3,12 @@
 /// The body of a WHIP or WHEP PATCH, media type `application/trickle-ice-sdpfrag`.
 /// - Source: RFC 8840 §9, RFC 9725 §4.3.
 package struct SDPFragment: Equatable, Sendable, SDPSection {
+    /// RFC 8840 §9.
     package static let mediaType = "application/trickle-ice-sdpfrag"
     /// Longest fragment accepted, in bytes: room for a hundred candidates.
     package static let maximumLength = 16_384
 
+    /// Before the first m-line.
     package var attributes: [SDPAttribute]
     /// Pseudo m-lines: only `a=mid` and the ICE attributes in them count.
     package var media: [MediaDescription]
@@ -16,10 +18,12 @@ package struct SDPFragment: Equatable, Sendable, SDPSection {
         self.media = media
     }
 
+    /// - Throws: as `init(parsing:)` of bytes.
     package init(parsing text: String) throws(WireError) {
         try self.init(parsing: Array(text.utf8).span)
     }
 
+    /// - Throws: `.truncated` if there is no line; `.invalid` naming what is wrong.
     package init(parsing bytes: Span<UInt8>) throws(WireError) {
         var lines = try SDPLines(bytes, upTo: Self.maximumLength)
         guard lines.peek() != nil else { throw .truncated }

@@ -96,13 +96,22 @@ struct SDPLines {
 }
 
 extension WireError.Field {
+    /// More bytes than `SessionDescription.maximumLength`, or those of a fragment.
     package static var sdpLength: Self { .init("sdp.length") }
+    /// More lines than `SessionDescription.maximumLineCount`.
     package static var sdpLineCount: Self { .init("sdp.lines") }
+    /// More m-lines than `SessionDescription.maximumMediaCount`.
     package static var sdpMediaCount: Self { .init("sdp.media.count") }
+    /// Not `LETTER=VALUE`, or a line that does not belong where it stands.
     package static var sdpLine: Self { .init("sdp.line") }
+    /// No UTF-8.
     package static var sdpText: Self { .init("sdp.text") }
+    /// An attribute whose name is no token (RFC 8866 §9).
     package static var sdpAttribute: Self { .init("sdp.attribute") }
+    /// The first line is not `v=0`.
     package static var sdpVersion: Self { .init("sdp.version") }
+    /// The second line is no `o=`.
     package static var sdpOrigin: Self { .init("sdp.origin") }
+    /// An m-line without a port or formats.
     package static var sdpMedia: Self { .init("sdp.media") }
 }

@@ -6,7 +6,9 @@
 package struct SessionDescription: Equatable, Sendable, SDPSection {
     /// Longest description accepted, in bytes; Chrome's offers take about 5 kB for each pair of audio and video.
     package static let maximumLength = 65_536
+    /// More lines are refused as `sdpLineCount`.
     package static let maximumLineCount = 5_000
+    /// More m-lines are refused as `sdpMediaCount`.
     package static let maximumMediaCount = 32
 
     /// The value of `o=`.
@@ -15,7 +17,9 @@ package struct SessionDescription: Equatable, Sendable, SDPSection {
     package var name: String
     /// Lines such as `t=`, `c=` and `b=`, in order.
     package var fields: [SDPField]
+    /// Before the first m-line: they hold for all of them.
     package var attributes: [SDPAttribute]
+    /// In the order that an answer must keep (RFC 3264 §6).
     package var media: [MediaDescription]
 
     package init(
@@ -32,6 +36,7 @@ package struct SessionDescription: Equatable, Sendable, SDPSection {
         self.media = media
     }
 
+    /// - Throws: as `init(parsing:)` of bytes.
     package init(parsing text: String) throws(WireError) {
         try self.init(parsing: Array(text.utf8).span)
     }

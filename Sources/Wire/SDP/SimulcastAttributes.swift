@@ -4,6 +4,7 @@
 ///
 /// - Source: RFC 8851 §4.
 package struct StreamRestriction: SDPValue {
+    /// Seen from the side whose description holds it.
     package enum Direction: String, Sendable {
         case send, recv
     }
@@ -11,7 +12,9 @@ package struct StreamRestriction: SDPValue {
     /// The longest id accepted, in bytes; browsers use one to three.
     package static let maximumIDLength = 32
 
+    /// Letters, digits, `-` and `_`: what the RtpStreamId extension carries.
     package var id: String
+    /// Whether the side sends the stream or wants it.
     package var direction: Direction
     /// Such as `pt=97,98` or `max-width=1280`.
     package var parameters: [FormatParameters.Parameter]
@@ -56,6 +59,7 @@ package struct StreamRestriction: SDPValue {
 package struct Simulcast: SDPValue {
     /// One way to send a simulcast stream.
     package struct Alternative: Equatable, Sendable {
+        /// The id of an `a=rid` line.
         package var rid: String
         /// Whether it begins paused (`~`).
         package var isPaused: Bool
@@ -68,6 +72,7 @@ package struct Simulcast: SDPValue {
 
     /// Simulcast streams in order of preference, each with its alternatives.
     package var send: [[Alternative]]
+    /// What the side would take, in the same form.
     package var receive: [[Alternative]]
 
     package init(send: [[Alternative]] = [], receive: [[Alternative]] = []) {
@@ -75,6 +80,7 @@ package struct Simulcast: SDPValue {
         self.receive = receive
     }
 
+    /// - Throws: `.invalid(.sdpRID)` if id or direction are missing or of another form.
     package init(parsing text: String) throws(WireError) {
         self.init()
         var scanner = SDPScanner(text)
@@ -116,11 +122,15 @@ package struct Simulcast: SDPValue {
 }
 
 extension MediaDescription {
+    /// The m-line's `a=rid` lines, in order.
     package func streamRestrictions() throws(WireError) -> [StreamRestriction] { try parsed(.rid) }
+    /// Nil without `a=simulcast`.
     package func simulcast() throws(WireError) -> Simulcast? { try firstParsed(.simulcast) }
 }
 
 extension WireError.Field {
+    /// An `a=rid` without a valid id or direction.
     package static var sdpRID: Self { .init("sdp.rid") }
+    /// An `a=simulcast` that lists nothing, or an id that cannot be.
     package static var sdpSimulcast: Self { .init("sdp.simulcast") }
 }

@@ -8,7 +8,9 @@ package enum MediaDirection: String, Sendable, Hashable {
         self = sends ? (receives ? .sendrecv : .sendonly) : (receives ? .recvonly : .inactive)
     }
 
+    /// Whether the side that says it sends.
     package var sends: Bool { self == .sendrecv || self == .sendonly }
+    /// Whether the side that says it is ready to receive.
     package var receives: Bool { self == .sendrecv || self == .recvonly }
     /// The same seen from the other side.
     package var reversed: MediaDirection { MediaDirection(sends: receives, receives: sends) }
@@ -32,6 +34,7 @@ package struct ExtensionMap: SDPValue {
     package var id: UInt16
     /// Nil: the direction of the m-line.
     package var direction: MediaDirection?
+    /// Which extension; `RTPExtensionURI` has those we know.
     package var uri: String
     /// Extension attributes, which none that we know has.
     package var parameters: String?
@@ -73,6 +76,7 @@ package struct ExtensionMap: SDPValue {
 package struct MediaStreamIdentifier: SDPValue {
     /// `-` for a track that belongs to no MediaStream.
     package var stream: String
+    /// Nil where only the MediaStream is named.
     package var track: String?
 
     package init(stream: String, track: String?) {
@@ -95,9 +99,11 @@ package struct MediaStreamIdentifier: SDPValue {
 ///
 /// - Source: RFC 5576 §4.1.
 package struct SourceAttribute: SDPValue {
+    /// The RTP stream.
     package var ssrc: UInt32
     /// Such as `cname` or `msid`.
     package var name: String
+    /// Nil where the attribute is a property.
     package var value: String?
 
     package init(ssrc: UInt32, name: String, value: String?) {
@@ -124,7 +130,9 @@ package struct SourceAttribute: SDPValue {
 ///
 /// - Source: RFC 5576 §4.2.
 package struct SourceGroup: SDPValue {
+    /// Such as `FID`, or `SIM` for simulcast without RIDs.
     package var semantics: String
+    /// In the order that the semantics give meaning to: of `FID`, media before repair.
     package var ssrcs: [UInt32]
 
     package init(semantics: String, ssrcs: [UInt32]) {
@@ -154,15 +162,23 @@ extension SDPSection {
 }
 
 extension MediaDescription {
+    /// Names the m-line within its description, and in the MID extension of packets.
     package var mid: String? { first(.mid) }
+    /// One for each MediaStream that the track is in.
     package func msids() throws(WireError) -> [MediaStreamIdentifier] { try parsed(.msid) }
+    /// In order; one stream has several.
     package func sourceAttributes() throws(WireError) -> [SourceAttribute] { try parsed(.ssrc) }
+    /// In order.
     package func sourceGroups() throws(WireError) -> [SourceGroup] { try parsed(.ssrcGroup) }
 }
 
 extension WireError.Field {
+    /// An id, direction or URI that is missing or cannot be.
     package static var sdpExtensionMap: Self { .init("sdp.extmap") }
+    /// No stream, or more than stream and track.
     package static var sdpMSID: Self { .init("sdp.msid") }
+    /// No number, or no attribute behind it.
     package static var sdpSSRC: Self { .init("sdp.ssrc") }
+    /// No semantics, or what is no number among the streams.
     package static var sdpSSRCGroup: Self { .init("sdp.ssrc-group") }
 }

@@ -5,7 +5,9 @@ import Base
 ///
 /// - Source: RFC 8839 §5.4.
 package struct ICECredentials: Sendable {
+    /// The server finds a session by its own.
     package let ufrag: String
+    /// The key of MESSAGE-INTEGRITY on checks to this side.
     package let password: Secret<String>
 
     package init(ufrag: String, password: Secret<String>) {
@@ -34,6 +36,7 @@ extension ICECredentials: Equatable {
 package struct SDPFingerprint: SDPValue, Hashable {
     /// In lower case, such as `sha-256`.
     package var algorithm: String
+    /// The digest, at most 64 bytes.
     package var bytes: [UInt8]
 
     package init(algorithm: String, bytes: [UInt8]) {
@@ -41,6 +44,8 @@ package struct SDPFingerprint: SDPValue, Hashable {
         self.bytes = bytes
     }
 
+    /// - Throws: `.invalid(.sdpFingerprint)` for pairs that are no hexadecimal, or a length that is not the
+    ///   algorithm's.
     package init(parsing text: String) throws(WireError) {
         var scanner = SDPScanner(text)
         guard let name = scanner.word(), let digits = scanner.word(), scanner.word() == nil else {
@@ -83,6 +88,7 @@ package struct SDPFingerprint: SDPValue, Hashable {
 package enum SetupRole: String, SDPValue {
     case active, passive, actpass, holdconn
 
+    /// - Throws: `.invalid(.sdpSetup)` for another word.
     package init(parsing text: String) throws(WireError) {
         guard let role = SetupRole(rawValue: text) else { throw .invalid(.sdpSetup) }
         self = role
@@ -95,7 +101,9 @@ package enum SetupRole: String, SDPValue {
 ///
 /// - Source: RFC 5888 §5, RFC 9143.
 package struct MediaGroup: SDPValue {
+    /// Such as `BUNDLE` or `LS`.
     package var semantics: String
+    /// Of a BUNDLE, the first is the one whose transport counts.
     package var mids: [String]
 
     package init(semantics: String, mids: [String]) {
@@ -128,13 +136,19 @@ extension SDPSection {
         }
     }
 
+    /// Whether this side only answers checks (RFC 8839 §5.3).
     package var isICELite: Bool { has(.iceLite) }
+    /// Whether no candidates follow by trickling.
     package var isEndOfCandidates: Bool { has(.endOfCandidates) }
 
+    /// Several where a side has several certificates, or digests of one.
     package func fingerprints() throws(WireError) -> [SDPFingerprint] { try parsed(.fingerprint) }
+    /// Nil where the section does not say.
     package func setup() throws(WireError) -> SetupRole? { try firstParsed(.setup) }
+    /// - Throws: at the first without semantics.
     package func groups() throws(WireError) -> [MediaGroup] { try parsed(.group) }
 
+    /// Appends ufrag and password as two lines.
     package mutating func append(_ credentials: ICECredentials) {
         append(.iceUfrag, credentials.ufrag)
         append(.icePassword, credentials.password.exposed)
@@ -158,9 +172,14 @@ extension MediaDescription {
 }
 
 extension WireError.Field {
+    /// Not `ALGORITHM PAIRS`, or a digest of the wrong length.
     package static var sdpFingerprint: Self { .init("sdp.fingerprint") }
+    /// None of the four roles.
     package static var sdpSetup: Self { .init("sdp.setup") }
+    /// No semantics.
     package static var sdpGroup: Self { .init("sdp.group") }
+    /// Not a port number.
     package static var sdpSCTPPort: Self { .init("sdp.sctp-port") }
+    /// Not a number.
     package static var sdpMaximumMessageSize: Self { .init("sdp.max-message-size") }
 }

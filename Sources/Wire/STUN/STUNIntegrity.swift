@@ -64,6 +64,7 @@ package enum CRC32 {
         }
     }
 
+    /// Not yet combined with FINGERPRINT's mask.
     package static func checksum(_ bytes: Span<UInt8>) -> UInt32 {
         let table = table.span
         var crc: UInt32 = 0xFFFF_FFFF

@@ -3,26 +3,33 @@
 /// A value holding byte ranges, not a view; what needs the bytes again takes them as a parameter.
 /// - Source: RFC 8489 §5 (header), §14 (attributes).
 package struct STUNMessage: Equatable, Sendable {
+    /// Type, and where the value lies.
     package struct Attribute: Equatable, Sendable {
+        /// May be one that we do not know.
         package let type: STUNAttribute
         /// The value without its padding.
         package let range: Range<Int>
     }
 
+    /// Bytes of type, length, cookie and transaction.
     package static let headerLength = 20
+    /// Tells STUN apart from what older clients sent (RFC 8489 §5).
     package static let magicCookie: UInt32 = 0x2112_A442
     /// More attributes than any client sends (ICE needs at most ten), so that parsing stays cheap.
     package static let attributeLimit = 32
     /// The longest USERNAME, in bytes (RFC 8489 §14.3).
     package static let usernameLimit = 508
 
+    /// May be one that nobody here answers.
     package let kind: STUNKind
+    /// An answer has that of its request.
     package let transactionID: STUNTransactionID
     /// In the order of the message, without repetitions, and without what follows MESSAGE-INTEGRITY and
     /// is therefore not protected.
     package let attributes: [Attribute]
     /// The sender's priority for this pair (RFC 8445 §7.1.1).
     package let priority: UInt32?
+    /// Whether the controlling side nominates this pair (RFC 8445 §7.1.2).
     package let useCandidate: Bool
     /// The tie-breaker of a sender in the controlled role.
     package let iceControlled: UInt64?
@@ -96,13 +103,22 @@ package struct STUNMessage: Equatable, Sendable {
 }
 
 extension WireError.Field {
+    /// The two highest bits, which are 0 in STUN, are not.
     package static var stunType: Self { .init("stun.type") }
+    /// Not the magic cookie.
     package static var stunCookie: Self { .init("stun.cookie") }
+    /// A length that is no multiple of four, or not that of the datagram.
     package static var stunLength: Self { .init("stun.length") }
+    /// An attribute that its type cannot have at this length.
     package static var stunAttributeLength: Self { .init("stun.attributeLength") }
+    /// More than `attributeLimit`.
     package static var stunAttributeCount: Self { .init("stun.attributeCount") }
+    /// FINGERPRINT is not the last attribute.
     package static var stunFingerprint: Self { .init("stun.fingerprint") }
+    /// An address of no family that we know, or cut short.
     package static var stunAddress: Self { .init("stun.address") }
+    /// A class or number outside of 300 to 699.
     package static var stunErrorCode: Self { .init("stun.errorCode") }
+    /// No UTF-8.
     package static var stunText: Self { .init("stun.text") }
 }

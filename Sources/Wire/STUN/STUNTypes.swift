@@ -2,15 +2,20 @@
 ///
 /// - Source: RFC 8489 §5.
 package struct STUNKind: RawRepresentable, Hashable, Sendable {
+    /// The 14 bits of the header, class bits in their places.
     package let rawValue: UInt16
 
     package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
+    /// A connectivity check, or a question for one's own address.
     package static let bindingRequest = STUNKind(rawValue: 0x0001)
+    /// Keeps a NAT's binding; nobody answers.
     package static let bindingIndication = STUNKind(rawValue: 0x0011)
+    /// The answer that makes a pair valid.
     package static let bindingSuccess = STUNKind(rawValue: 0x0101)
+    /// The answer with an ERROR-CODE.
     package static let bindingError = STUNKind(rawValue: 0x0111)
 }
 
@@ -18,6 +23,7 @@ package struct STUNKind: RawRepresentable, Hashable, Sendable {
 package struct STUNTransactionID: Hashable, Sendable {
     /// The first four and the last eight bytes, in network order.
     package let high: UInt32
+    /// The last eight of the twelve bytes.
     package let low: UInt64
 
     package init(high: UInt32, low: UInt64) {
@@ -36,26 +42,42 @@ package struct STUNTransactionID: Hashable, Sendable {
 ///
 /// - Source: RFC 8489 §14, §18.3; RFC 8445 §16.1 (the ICE attributes).
 package struct STUNAttribute: RawRepresentable, Hashable, Sendable {
+    /// As in the registry; 0x8000 and above may be ignored by who does not know them.
     package let rawValue: UInt16
 
     package init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
+    /// RFC 8489 §14.1; only older clients use it.
     package static let mappedAddress = STUNAttribute(rawValue: 0x0001)
+    /// RFC 8489 §14.3; in ICE `RECEIVER:SENDER` of the ufrags.
     package static let username = STUNAttribute(rawValue: 0x0006)
+    /// RFC 8489 §14.5.
     package static let messageIntegrity = STUNAttribute(rawValue: 0x0008)
+    /// RFC 8489 §14.8.
     package static let errorCode = STUNAttribute(rawValue: 0x0009)
+    /// RFC 8489 §14.13.
     package static let unknownAttributes = STUNAttribute(rawValue: 0x000A)
+    /// RFC 8489 §14.9; not used by ICE.
     package static let realm = STUNAttribute(rawValue: 0x0014)
+    /// RFC 8489 §14.10; not used by ICE.
     package static let nonce = STUNAttribute(rawValue: 0x0015)
+    /// RFC 8489 §14.6; not used by ICE.
     package static let messageIntegritySHA256 = STUNAttribute(rawValue: 0x001C)
+    /// RFC 8489 §14.2.
     package static let xorMappedAddress = STUNAttribute(rawValue: 0x0020)
+    /// RFC 8445 §7.1.1.
     package static let priority = STUNAttribute(rawValue: 0x0024)
+    /// RFC 8445 §7.1.2.
     package static let useCandidate = STUNAttribute(rawValue: 0x0025)
+    /// RFC 8489 §14.14.
     package static let software = STUNAttribute(rawValue: 0x8022)
+    /// RFC 8489 §14.7.
     package static let fingerprint = STUNAttribute(rawValue: 0x8028)
+    /// RFC 8445 §7.1.3.
     package static let iceControlled = STUNAttribute(rawValue: 0x8029)
+    /// RFC 8445 §7.1.3.
     package static let iceControlling = STUNAttribute(rawValue: 0x802A)
 
     /// Whether a receiver that does not know the attribute must refuse the message (RFC 8489 §14).
@@ -90,6 +112,7 @@ package struct STUNAttribute: RawRepresentable, Hashable, Sendable {
 package struct STUNErrorCode: Hashable, Sendable {
     /// 300 to 699.
     package let number: UInt16
+    /// For people; does not count in comparisons.
     package let reason: String
 
     /// - Parameter reason: for people; at most 127 characters.
@@ -98,9 +121,13 @@ package struct STUNErrorCode: Hashable, Sendable {
         self.reason = reason
     }
 
+    /// The request is malformed or lacks what it needs.
     package static let badRequest = STUNErrorCode(400, "Bad Request")
+    /// MESSAGE-INTEGRITY is missing or was made with another key.
     package static let unauthenticated = STUNErrorCode(401, "Unauthenticated")
+    /// The request has attributes that must be understood and are not; they are listed.
     package static let unknownAttribute = STUNErrorCode(420, "Unknown Attribute")
+    /// Both sides believe that they control (RFC 8445 §7.3.1.1).
     package static let roleConflict = STUNErrorCode(487, "Role Conflict")
 
     package static func == (left: Self, right: Self) -> Bool { left.number == right.number }

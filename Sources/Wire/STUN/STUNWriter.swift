@@ -10,6 +10,7 @@ package struct STUNWriter: Sendable {
     private var bytes: [UInt8] = []
     private let transactionID: STUNTransactionID
 
+    /// Begins with a header whose length is filled in by `sealed`.
     package init(_ kind: STUNKind, transactionID: STUNTransactionID) {
         self.transactionID = transactionID
         bytes.reserveCapacity(128)
@@ -32,18 +33,21 @@ package struct STUNWriter: Sendable {
         bytes.append(contentsOf: repeatElement(0, count: -value.count & 3))
     }
 
+    /// Big-endian.
     package mutating func append(_ type: STUNAttribute, _ value: UInt32) {
         var encoded: [UInt8] = []
         encoded.append(bigEndian: value)
         append(type, encoded)
     }
 
+    /// Big-endian.
     package mutating func append(_ type: STUNAttribute, _ value: UInt64) {
         var encoded: [UInt8] = []
         encoded.append(bigEndian: value)
         append(type, encoded)
     }
 
+    /// - Parameter username: in ICE, the receiver's ufrag, a colon, and the sender's.
     package mutating func appendUsername(_ username: String) {
         append(.username, Array(username.utf8))
     }
@@ -73,7 +77,7 @@ package struct STUNWriter: Sendable {
         append(.errorCode, [0, 0, hundreds, rest] + Array(code.reason.utf8))
     }
 
-    /// - Source: RFC 8489 §14.9.
+    /// - Source: RFC 8489 §14.13.
     package mutating func appendUnknownAttributes(_ types: [STUNAttribute]) {
         var value: [UInt8] = []
         for type in types { value.append(bigEndian: type.rawValue) }

@@ -95,6 +95,8 @@ private struct LEB128 {
 }
 
 extension WireError.Field {
+    /// A packet that both continues a unit and starts a sequence.
     package static var av1AggregationHeader: Self { .init("av1.aggregationHeader") }
+    /// More bytes than a length can have.
     package static var leb128: Self { .init("av1.leb128") }
 }

@@ -57,5 +57,6 @@ struct BitReader {
 }
 
 extension WireError.Field {
+    /// A code of more than 32 bits.
     package static var exponentialGolomb: Self { .init("video.ue") }
 }

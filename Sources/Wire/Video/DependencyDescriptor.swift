@@ -4,7 +4,9 @@ package struct DependencyDescriptor: Equatable, Sendable {
     /// Where the frame number lies in the extension's value, 16 bits; a rewriter patches it there.
     package static let frameNumberOffset = 1
 
+    /// Whether this is the frame's first packet.
     package let startsFrame: Bool
+    /// Whether this is the frame's last packet.
     package let endsFrame: Bool
     /// 6 bits.
     package let templateID: UInt8
@@ -18,7 +20,9 @@ package struct DependencyDescriptor: Equatable, Sendable {
     package private(set) var activeDecodeTargets: UInt32?
     /// Whether the layer ids and what follows from them are known.
     package private(set) var hasLayers = false
+    /// 0 is the smallest picture; of no meaning unless `hasLayers`.
     package private(set) var spatialLayer: UInt8 = 0
+    /// 0 is the lowest frame rate; of no meaning unless `hasLayers`.
     package private(set) var temporalLayer: UInt8 = 0
     /// Whether the frame needs no other one.
     package private(set) var isIndependent = false
@@ -104,6 +108,8 @@ package struct DependencyDescriptor: Equatable, Sendable {
 }
 
 extension WireError.Field {
+    /// A template that the structure does not have.
     package static var dependencyTemplate: Self { .init("dependencyDescriptor.template") }
+    /// A structure of layers that cannot be.
     package static var dependencyStructure: Self { .init("dependencyDescriptor.structure") }
 }

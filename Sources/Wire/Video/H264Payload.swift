@@ -89,6 +89,8 @@ enum H264Payload {
 }
 
 extension WireError.Field {
+    /// A unit of no bytes in an aggregation packet.
     package static var h264Aggregation: Self { .init("h264.aggregation") }
+    /// A parameter set that cannot be, or a picture beyond 65,536 pixels.
     package static var h264SequenceParameters: Self { .init("h264.sequenceParameters") }
 }

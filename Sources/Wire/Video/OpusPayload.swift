@@ -27,6 +27,7 @@ package enum OpusPayload {
         payload.count <= 2
     }
 
+    /// Of this packet: an encoder may change from one to the next (RFC 6716 §3.1).
     package static func isStereo(_ payload: Span<UInt8>) throws(WireError) -> Bool {
         try payload.uint8(at: 0) & 0x04 != 0
     }
@@ -48,5 +49,6 @@ package enum OpusPayload {
 }
 
 extension WireError.Field {
+    /// No frame, or more than 120 ms of them.
     package static var opusFrameCount: Self { .init("opus.frameCount") }
 }

@@ -28,6 +28,7 @@ package struct VP8Descriptor: Equatable, Sendable {
     /// Counts key frames, 5 bits; must be left as the sender wrote it.
     package var keyIndex: UInt8?
 
+    /// - Throws: `.truncated` where the descriptor is longer than the payload.
     package init(parsing payload: Span<UInt8>) throws(WireError) {
         let first = try payload.uint8(at: 0)
         isNonReference = first & 0x20 != 0

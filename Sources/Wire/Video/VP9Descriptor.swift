@@ -19,7 +19,9 @@ package struct VP9Descriptor: Equatable, Sendable {
     package let isNotReferenceForHigherLayers: Bool
     /// Whether layer indices are present at all.
     package let hasLayers: Bool
+    /// 0 is the lowest frame rate.
     package private(set) var temporalLayer: UInt8 = 0
+    /// 0 is the smallest picture.
     package private(set) var spatialLayer: UInt8 = 0
     /// U: what follows in higher temporal layers than this one needs nothing of them from before this picture.
     package private(set) var isSwitchingPoint = false
@@ -34,6 +36,7 @@ package struct VP9Descriptor: Equatable, Sendable {
     /// Of the highest spatial layer, if the packet tells.
     package private(set) var resolution: VideoResolution?
 
+    /// - Throws: `.truncated`, or `.invalid(.vp9References)`.
     package init(parsing payload: Span<UInt8>) throws(WireError) {
         let first = try payload.uint8(at: 0)
         isInterPredicted = first & 0x40 != 0
@@ -152,6 +155,8 @@ package struct VP9Descriptor: Equatable, Sendable {
 }
 
 extension WireError.Field {
+    /// More than three pictures named as needed.
     package static var vp9References: Self { .init("vp9.references") }
+    /// No frame marker, or a key frame without its sync code.
     package static var vp9FrameHeader: Self { .init("vp9.frameHeader") }
 }

@@ -5,7 +5,9 @@ package enum VideoCodec: Sendable {
 
 /// In pixels.
 package struct VideoResolution: Equatable, Sendable {
+    /// As coded, before any orientation.
     package var width: Int
+    /// As coded, before any orientation.
     package var height: Int
 
     package init(width: Int, height: Int) {

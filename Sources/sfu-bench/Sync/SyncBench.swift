@@ -16,6 +16,7 @@ struct SyncBench {
     /// A change that has not come by then will not come.
     private static let patience = 10.0
     private static let threadPrefix = "bench-"
+    /// An operator's: others may not toggle a hand without end.
     private static let viewer = "bench-viewer"
 
     init(_ options: Options) async throws {

@@ -3,8 +3,8 @@ import TestSupport
 import TestTraits
 import Testing
 
-/// A thousand viewers over all seeds, who swipe without rest over bad links; one seed after the other, because tests that
-/// talk over real sockets run at the same time.
+/// A thousand viewers over all seeds, who swipe without rest over bad links; one seed after the other, because tests
+/// that talk over real sockets run at the same time.
 @Suite(.simulated, .sctpTurn, .serialized) struct `A swarm of viewers` {
     private static let viewers = 25
 
