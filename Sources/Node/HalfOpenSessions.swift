@@ -1,25 +1,32 @@
 import Base
 
-/// Sessions whose client has sent no ICE check yet: all that a request costs whoever makes it.
+/// Sessions that are not connected yet: all that a request and a packet or two cost whoever makes them.
 ///
 /// Where viewers are public, anybody may ask for sessions. These limits keep them from taking everybody's places by
-/// asking alone: the oldest goes first, because a client that is there sends its first check within a moment.
+/// asking alone: the oldest goes first, because a client that is there sends its first check within a moment, and
+/// completes its handshake soon after.
 struct HalfOpenSessions {
-    /// Of one address, or of one IPv6 /64, which is what one subscriber gets.
-    static let limitForEach = 20
-    /// Of one IPv6 /48, which is what one site gets.
-    static let limitForSite = 100
-    static let limit = 2_000
+    /// How many there may be.
+    struct Limits {
+        /// Of one address, or of one IPv6 /64, which is what one subscriber gets.
+        let ofSubscriber: Int
+        /// Of one IPv6 /56 or /48, which are what sites get.
+        let ofSite: Int
+        let ofAll: Int
 
-    private struct Entry {
-        let id: SessionID
-        let client: IPAddress?
+        func of(_ network: ClientNetwork) -> Int { min(ofSubscriber * Int(network.factor), ofSite) }
     }
 
-    /// Oldest first.
-    private var entries: [Entry] = []
+    /// Before the first ICE check: nothing says that the client is where the request came from.
+    static let unchecked = Limits(ofSubscriber: 20, ofSite: 100, ofAll: 2_000)
+    /// After it: a check is one packet, whose password stands in the answer, but a handshake may take a few seconds,
+    /// and a school begins to watch at once.
+    static let checked = Limits(ofSubscriber: 64, ofSite: 256, ofAll: 8_000)
 
-    var count: Int { entries.count }
+    private var waiting = Line(limits: unchecked)
+    private var answering = Line(limits: checked)
+
+    var count: Int { waiting.count + answering.count }
 
     /// Notes a new session.
     ///
@@ -27,43 +34,71 @@ struct HalfOpenSessions {
     ///   among all only.
     /// - Returns: the one that has to go for it.
     mutating func add(_ id: SessionID, of client: IPAddress?) -> SessionID? {
-        let crowded = client.flatMap { crowd(with: $0) } ?? (entries.count >= Self.limit ? 0 : nil)
-        let oldest = crowded.map { entries.remove(at: $0).id }
-        entries.append(Entry(id: id, client: client))
-        return oldest
+        waiting.add(id, of: client)
     }
 
-    /// A check came, or the session has ended.
+    /// A session's first check came.
+    /// - Returns: the one that has to go for it.
+    mutating func noteCheck(of id: SessionID) -> SessionID? {
+        waiting.remove(id).flatMap { answering.add(id, of: $0.client) }
+    }
+
+    /// A session is connected, or has ended.
     mutating func remove(_ id: SessionID) {
-        entries.removeAll { $0.id == id }
+        if waiting.remove(id) == nil { answering.remove(id) }
     }
 
-    /// The place of the oldest one of those who fill what this client may have; nil while they do not.
-    private func crowd(with client: IPAddress) -> Int? {
-        guard !client.isLoopback else { return nil }
-        return oldest(of: Self.limitForEach) { $0.isSubscriber(with: client) }
-            ?? oldest(of: Self.limitForSite) { $0.isSite(with: client) }
-    }
-
-    private func oldest(of limit: Int, where isMeant: (IPAddress) -> Bool) -> Int? {
-        var first: Int?
-        var count = 0
-        for index in entries.indices where entries[index].client.map(isMeant) == true {
-            first = first ?? index
-            count += 1
+    /// Sessions that wait for the same.
+    private struct Line {
+        struct Entry {
+            let client: IPAddress?
+            /// The higher, the later.
+            let number: UInt64
         }
-        return count >= limit ? first : nil
-    }
-}
 
-extension IPAddress {
-    /// Whether both are one IPv4 address, or of one IPv6 /64.
-    fileprivate func isSubscriber(with other: IPAddress) -> Bool {
-        ipv4 == other.ipv4 && (ipv4 != nil || high == other.high)
-    }
+        let limits: Limits
+        private var entries: [SessionID: Entry] = [:]
+        private var counts = ClientCounts()
+        private var lastNumber: UInt64 = 0
 
-    /// Whether both are of one IPv6 /48.
-    fileprivate func isSite(with other: IPAddress) -> Bool {
-        ipv4 == nil && other.ipv4 == nil && high >> 16 == other.high >> 16
+        init(limits: Limits) {
+            self.limits = limits
+        }
+
+        var count: Int { entries.count }
+
+        /// - Returns: the one that has to go for it.
+        mutating func add(_ id: SessionID, of client: IPAddress?) -> SessionID? {
+            let crowded = crowded(by: client)
+            if let crowded { remove(crowded) }
+            lastNumber += 1
+            entries[id] = Entry(client: client, number: lastNumber)
+            counts.add(client)
+            return crowded
+        }
+
+        @discardableResult
+        mutating func remove(_ id: SessionID) -> Entry? {
+            guard let entry = entries.removeValue(forKey: id) else { return nil }
+            counts.remove(entry.client)
+            return entry
+        }
+
+        /// The oldest one of those who fill what this client may have; nil while they do not.
+        private func crowded(by client: IPAddress?) -> SessionID? {
+            for network in ClientCounts.networks(of: client) where counts[network] >= limits.of(network) {
+                return oldest { ClientCounts.networks(of: $0.client).contains(network) }
+            }
+            return entries.count >= limits.ofAll ? oldest { _ in true } : nil
+        }
+
+        private func oldest(where isMeant: (Entry) -> Bool) -> SessionID? {
+            var oldest: (id: SessionID, number: UInt64)?
+            for (id, entry) in entries where isMeant(entry) {
+                if let number = oldest?.number, number < entry.number { continue }
+                oldest = (id, entry.number)
+            }
+            return oldest?.id
+        }
     }
 }

@@ -31,8 +31,10 @@ extension Node {
 
         let isLive = streams[request.stream]?.isLive ?? false
         sessions[id] = SessionRecord(
-            id: id, request: request, plan: plan, worker: worker, entityTag: credentials.ufrag,
+            id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
+            entityTag: credentials.ufrag,
             waitsUntil: isLive ? nil : request.patience.map { MonotonicClock.now() + $0 })
+        if request.sender == nil { strangers.add(request.clientAddress) }
         load[worker, default: 0] += 1
         let crowded = halfOpen.add(id, of: request.clientAddress)
         enlist(id, request)
@@ -69,13 +71,17 @@ extension Node {
             order: nextOrder, requested: request.received)
     }
 
-    /// Whether there is a place: not all are for everybody, so that strangers cannot keep those out who have a part.
+    /// Whether there is a place: not all are for everybody, so that strangers cannot keep those out who have a part,
+    /// nor one of them all others.
     private func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
         let kept = configuration.sessionLimit / 10
         var places = configuration.sessionLimit
         if request.isWatching { places -= kept }
         if request.sender == nil { places -= kept }
         guard !isStopping, sessions.count < places else { throw .overloaded }
+        guard request.sender != nil || strangers.hasRoom(for: request.clientAddress) else {
+            throw .tooManySessions
+        }
         if request.purpose == .stage, !request.isAudience { try checkRoom(for: request) }
     }
 

@@ -10,8 +10,11 @@ extension Node {
 
     func take(_ event: WorkerEvent) async {
         switch event {
-        case .checked(let id): halfOpen.remove(id)
+        case .checked(let id):
+            guard let crowded = halfOpen.noteCheck(of: id) else { return }
+            _ = await endSession(crowded, because: "no handshake came")
         case .connected(let id, let profile, let address):
+            halfOpen.remove(id)
             guard let record = sessions[id] else { return }
             log.info(
                 "session.connected",
@@ -54,6 +57,7 @@ extension Node {
         if record.request.isOnStage { leaveRoom(record) }
         load[record.worker, default: 0] -= 1
         halfOpen.remove(id)
+        if record.isStrangers { strangers.remove(record.request.clientAddress) }
         let now = MonotonicClock.now()
         if sessionLines.admit(at: now) {
             log.info(

@@ -35,6 +35,7 @@ package actor Node {
     /// How many of them each worker has.
     var load: [Int: Int] = [:]
     var halfOpen = HalfOpenSessions()
+    var strangers: StrangersSessions
     let offerDesk: OfferDesk
     var offersUnderWay = 0
     /// Of lines about sessions that were made or have ended.
@@ -101,6 +102,7 @@ package actor Node {
         configuration: NodeConfiguration, log: Log, store: any StreamStore = MemoryStore()
     ) throws {
         self.configuration = configuration
+        strangers = StrangersSessions(limit: configuration.sessionLimitForAddress)
         self.store = store
         offerDesk = OfferDesk(negotiator: configuration.negotiator)
         let (effects, performing) = AsyncStream.makeStream(of: (StageEffect, StreamID).self)

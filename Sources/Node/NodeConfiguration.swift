@@ -26,6 +26,8 @@ package struct NodeConfiguration: Sendable {
     package var feedWeights = FeedWeights()
     /// More sessions than this are refused; a tenth is kept for holders of a token, and a tenth for those who publish.
     package var sessionLimit = 20_000
+    /// Sessions without a token that one address may have, or one IPv6 /64, whose /56 and /48 have four times as many.
+    package var sessionLimitForAddress = 500
     /// How long a silent peer is kept (RFC 7675 §5.1).
     package var consentTimeout = Duration.seconds(15)
     /// How long viewers of an ended stream are kept, in case its publisher comes back.

@@ -103,6 +103,8 @@ package enum SessionRefusal: Error, Equatable, Sendable {
     case noPublisher
     /// As many sessions as configured are there already, or too many requests wait, or the server is about to stop.
     case overloaded
+    /// An address has as many sessions as strangers may have from one.
+    case tooManySessions
     case unknownSession
     /// The stream's rules or its store stand against it.
     case stage(StageRefusal)

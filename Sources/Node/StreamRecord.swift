@@ -67,6 +67,8 @@ struct StreamRecord {
 struct SessionRecord {
     let id: SessionID
     var request: SessionRequest
+    /// Whether it was made without a token, and counts for its address as long as it lasts.
+    let isStrangers: Bool
     /// What was agreed; its remote credentials change with an ICE restart.
     var plan: SessionPlan
     let worker: Int

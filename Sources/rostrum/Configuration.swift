@@ -32,6 +32,8 @@ struct Configuration: Sendable {
     var publicAddresses: [IPAddress] = []
     var workers: Int
     var maximumSessions = 20_000
+    /// Without a token.
+    var maximumSessionsPerAddress = 500
     var maximumCompositions: Int
     /// Nil to remember as long as the process lives.
     var dataDirectory: String?
@@ -77,6 +79,9 @@ struct Configuration: Sendable {
         }
         publicAddresses = try Self.publicAddresses(values)
         if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
+        if let limit = try values.number("max-sessions-per-address", 1...1_000_000) {
+            maximumSessionsPerAddress = limit
+        }
         maximumCompositions = try values.number("max-compositions", 0...10_000) ?? 2 * max(processors, 1)
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
         webhooks = try Self.webhooks(values)
@@ -281,7 +286,9 @@ extension Configuration {
     var summary: String {
         var lines = [
             "http = \(http)", "udp = \(udp)", "tcp = \(tcp?.description ?? "off")", "workers = \(workers)",
-            "max-sessions = \(maximumSessions)", "max-compositions = \(maximumCompositions)",
+            "max-sessions = \(maximumSessions)",
+            "max-sessions-per-address = \(maximumSessionsPerAddress)",
+            "max-compositions = \(maximumCompositions)",
             "data = \(dataDirectory ?? "(none: a restart begins with nothing)")", "key-id = \(key.id)",
             "viewers = \(viewers.rawValue)",
             "feed-viewers-weight = \(feedWeights.perDoublingOfViewers)",

@@ -54,6 +54,10 @@ struct Option: Sendable {
         Option("workers", .text, "N", "Threads that carry media. Default: one for each processor."),
         Option("max-sessions", .text, "N", "Refuse more peer connections than this. Default 20000."),
         Option(
+            "max-sessions-per-address", .text, "N",
+            "Of viewers without a token, refuse more peer connections from one address, or one IPv6",
+            "/64, whose /56 and /48 may have four times as many. Loopback has no limit. Default 500."),
+        Option(
             "max-compositions", .text, "N",
             "Compose so many programmes at once, of those that somebody watches; viewers of",
             "more see who speaks instead.",

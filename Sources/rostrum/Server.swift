@@ -120,6 +120,7 @@ struct Server: Sendable {
         result.srtpEngine = configuration.srtpEngine
         result.feedWeights = configuration.feedWeights
         result.sessionLimit = configuration.maximumSessions
+        result.sessionLimitForAddress = configuration.maximumSessionsPerAddress
         // Only a browser on this machine can use it, and only in development there is one.
         result.advertisesLoopback = configuration.isDevelopment
         result.createsStreamsOnPublish = configuration.isDevelopment

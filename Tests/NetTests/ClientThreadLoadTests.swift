@@ -26,9 +26,9 @@ private final class Diary: Sendable {
     var received: [Int: [Int]] { state.withLock(\.received) }
     var changes: Int { state.withLock(\.changes) }
 
-    /// Waits until something is so; false if it is not for half a minute.
+    /// Waits until something is so; false if it is not for two minutes.
     func wait(_ isSo: (State) -> Bool) -> Bool {
-        let end = DispatchTime.now() + 30
+        let end = DispatchTime.now() + 120
         while !state.withLock({ isSo($0) }) {
             guard news.wait(timeout: end) == .success else { return false }
         }

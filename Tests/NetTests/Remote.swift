@@ -34,10 +34,10 @@ struct Remote: ~Copyable {
     }
 
     /// Waits until `count` datagrams have come.
-    /// - Returns: what came; fewer than `count` if none came for two seconds.
+    /// - Returns: what came; fewer than `count` if none came for a minute.
     mutating func receive(_ count: Int) -> [Datagram] {
         var result: [Datagram] = []
-        while result.count < count, clinux_wait_readable(socket.descriptor, 2_000) > 0 {
+        while result.count < count, clinux_wait_readable(socket.descriptor, 60_000) > 0 {
             result += receiveWaiting()
         }
         return result

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Forwarding
 import Foundation
 import Peer
@@ -159,12 +160,69 @@ private func withNode(
             let used = try await ask(from: own)
             await node.take(.checked(used))
             var unused: [SessionID] = []
-            for _ in 0..<(HalfOpenSessions.limitForEach + 2) { unused.append(try await ask(from: own)) }
+            for _ in 0..<(HalfOpenSessions.unchecked.ofSubscriber + 2) {
+                unused.append(try await ask(from: own))
+            }
             #expect(await node.session(elsewhere) != nil)
             #expect(await node.session(used) != nil)
             for (place, id) in unused.enumerated() {
                 #expect(await (node.session(id) != nil) == (place >= 2))
             }
+        }
+    }
+
+    private func viewer(of node: Node, from address: String) async throws -> SessionID {
+        let address = try #require(IPAddress(address))
+        return try await node.createSession(
+            request(.play, patience: .seconds(9), isAnonymous: true, from: address)
+        ).id
+    }
+
+    private func living(_ ids: [SessionID], in node: Node) async -> [Int] {
+        var places: [Int] = []
+        for (place, id) in ids.enumerated() where await node.session(id) != nil { places.append(place) }
+        return places
+    }
+
+    /// A check is one packet, and what it takes to send it stands in the answer.
+    @Test func `of one address that never finish a handshake make room for each other`() async throws {
+        try await withNode { node in
+            let elsewhere = try await viewer(of: node, from: "198.51.100.2")
+            await node.take(.checked(elsewhere))
+            let watching = try await viewer(of: node, from: "198.51.100.1")
+            await node.take(.checked(watching))
+            await node.take(.connected(watching, .aeadAES128GCM, nil))
+            var ids: [SessionID] = []
+            for _ in 0..<100 {
+                ids.append(try await viewer(of: node, from: "198.51.100.1"))
+                await node.take(.checked(ids[ids.count - 1]))
+            }
+            #expect(await living(ids, in: node) == Array(36..<100))
+            #expect(await node.session(elsewhere) != nil)
+            #expect(await node.session(watching) != nil)
+        }
+    }
+
+    @Test func `of strangers do not take all places for one address`() async throws {
+        try await withNode({ $0.sessionLimitForAddress = 5 }) { node in
+            var ids: [SessionID] = []
+            for _ in 0..<5 {
+                ids.append(try await viewer(of: node, from: "198.51.100.1"))
+                await node.take(.checked(ids[ids.count - 1]))
+                await node.take(.connected(ids[ids.count - 1], .aeadAES128GCM, nil))
+            }
+            await #expect(throws: SessionRefusal.tooManySessions) {
+                _ = try await viewer(of: node, from: "198.51.100.1")
+            }
+            #expect(await living(ids, in: node).count == 5)
+            // Who has a token is known, and who is elsewhere is somebody else.
+            _ = try await node.createSession(
+                request(.play, patience: .seconds(9), from: IPAddress("198.51.100.1")))
+            _ = try await viewer(of: node, from: "198.51.100.2")
+            #expect(await node.endSession(ids[0]))
+            _ = try await viewer(of: node, from: "198.51.100.1")
+            // Nobody knows who is behind a loopback address.
+            for _ in 0..<10 { _ = try await viewer(of: node, from: "127.0.0.1") }
         }
     }
 

@@ -203,6 +203,11 @@ extension Problem {
             self.init(
                 503, "overloaded", "The server has no room for another session.",
                 headers: ["Retry-After": "5"])
+        case .tooManySessions:
+            self.init(
+                429, "too-many-sessions",
+                "From this address there are as many sessions without a token as one may have; end one, or show a token.",
+                headers: ["Retry-After": "10"])
         case .unknownSession: self.init(404, "unknown-session", "There is no such session.")
         case .stage(let refusal): self.init(refusal)
         }

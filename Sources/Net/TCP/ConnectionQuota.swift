@@ -24,28 +24,33 @@ package struct ConnectionLimits: Sendable {
 final class ConnectionQuota: Sendable {
     private struct State {
         var total = 0
-        var counts: [IPAddress: Int] = [:]
+        var counts: [ClientNetwork: Int] = [:]
     }
 
     private let state = Mutex(State())
     private let total: Int
     private let perAddress: Int
+    private let share: Int
 
-    init(total: Int, perAddress: Int) {
+    /// - Parameters:
+    ///   - total: of all addresses.
+    ///   - share: what all addresses of a site may have together; `perAddress` if that is more.
+    init(total: Int, perAddress: Int, share: Int) {
         self.total = total
         self.perAddress = perAddress
+        self.share = max(share, perAddress)
     }
 
     var count: Int { state.withLock { $0.total } }
 
     /// - Returns: false if there are too many.
     func take(_ address: IPAddress) -> Bool {
-        state.withLock { state in
-            guard state.total < total, state.counts[address.network, default: 0] < perAddress else {
-                return false
-            }
+        let networks = ClientNetwork.all(of: address)
+        return state.withLock { state in
+            let hasRoom = networks.allSatisfy { state.counts[$0, default: 0] < limit(of: $0) }
+            guard state.total < total, hasRoom else { return false }
             state.total += 1
-            state.counts[address.network, default: 0] += 1
+            for network in networks { state.counts[network, default: 0] += 1 }
             return true
         }
     }
@@ -53,18 +58,16 @@ final class ConnectionQuota: Sendable {
     func giveBack(_ address: IPAddress) {
         state.withLock { state in
             state.total -= 1
-            guard let count = state.counts[address.network], count > 1 else {
-                state.counts[address.network] = nil
-                return
+            for network in ClientNetwork.all(of: address) {
+                let count = state.counts[network, default: 1] - 1
+                state.counts[network] = count > 0 ? count : nil
             }
-            state.counts[address.network] = count - 1
         }
     }
-}
 
-extension IPAddress {
-    /// What one customer usually has: an IPv4 address, or 64 bits of IPv6.
-    var network: IPAddress { ipv4 == nil ? IPAddress(high: high, low: 0) : self }
+    private func limit(of network: ClientNetwork) -> Int {
+        min(perAddress * Int(network.factor), share)
+    }
 }
 
 /// The descriptor of a TCP connection; closed when its last owner lets it go.

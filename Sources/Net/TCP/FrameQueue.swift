@@ -65,6 +65,8 @@ struct FrameQueue {
     private(set) var isShedding = false
     private(set) var drops = Drops()
     private(set) var framesSent: UInt64 = 0
+    /// Lengths of frames included.
+    private(set) var bytesSent: UInt64 = 0
 
     init(_ limits: Limits = Limits()) {
         self.limits = limits
@@ -174,6 +176,7 @@ struct FrameQueue {
         let taken = min(result, waiting)
         sent += taken
         begun += taken
+        bytesSent &+= UInt64(taken)
         while first < frames.count, begun >= frames[first].length {
             begun -= frames[first].length
             first += 1

@@ -48,8 +48,10 @@ struct ListenerLoop: ~Copyable {
         self.events = events
         self.limits = limits
         self.place = place
-        all = ConnectionQuota(total: limits.total, perAddress: limits.perAddress)
-        strangers = ConnectionQuota(total: .max, perAddress: limits.waitingPerAddress)
+        all = ConnectionQuota(
+            total: limits.total, perAddress: limits.perAddress, share: limits.total / 2)
+        strangers = ConnectionQuota(
+            total: .max, perAddress: limits.waitingPerAddress, share: limits.waiting / 2)
     }
 
     /// Runs until the listener is stopped.

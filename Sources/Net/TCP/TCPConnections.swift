@@ -224,9 +224,10 @@ package final class TCPConnections {
     private func flush(_ connection: TCPConnection) {
         let before = connection.queue.waiting
         let drops = connection.queue.drops
-        let framesBefore = connection.queue.framesSent
+        let (framesBefore, bytesBefore) = (connection.queue.framesSent, connection.queue.bytesSent)
         let isAlive = connection.flush(at: now)
         totals.framesOut &+= connection.queue.framesSent &- framesBefore
+        totals.bytesOut &+= connection.queue.bytesSent &- bytesBefore
         count(connection, before: before, drops: drops)
         guard isAlive else { return close(connection, because: \.closedByPeer) }
         if connection.isBlocked != connection.watchesWritable {

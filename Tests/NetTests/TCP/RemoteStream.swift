@@ -14,7 +14,7 @@ final class RemoteStream {
 
     init(to address: TransportAddress) throws {
         descriptor = clinux_tcp_connect(clinux_address(address))
-        guard descriptor >= 0, clinux_tcp_finish(descriptor, 2_000) == 0 else {
+        guard descriptor >= 0, clinux_tcp_finish(descriptor, 60_000) == 0 else {
             throw NetError.system(operation: "connect", code: -descriptor)
         }
         var local = clinux_address()
@@ -44,10 +44,10 @@ final class RemoteStream {
     }
 
     /// Waits until `count` datagrams have come, or the connection is closed.
-    /// - Returns: what came; fewer than `count` if nothing came for two seconds.
+    /// - Returns: what came; fewer than `count` if nothing came for a minute.
     func receive(_ count: Int) -> [[UInt8]] {
         var found: [[UInt8]] = []
-        while found.count < count, !isClosed, clinux_wait_readable(descriptor, 2_000) > 0 {
+        while found.count < count, !isClosed, clinux_wait_readable(descriptor, 60_000) > 0 {
             found += receiveWaiting()
         }
         return found
@@ -71,9 +71,9 @@ final class RemoteStream {
         }
     }
 
-    /// Waits until the other side closes; false if it does not for three seconds.
+    /// Waits until the other side closes; false if it says and does nothing for a minute.
     func waitForClose() -> Bool {
-        while !isClosed, clinux_wait_readable(descriptor, 3_000) > 0 { _ = receiveWaiting() }
+        while !isClosed, clinux_wait_readable(descriptor, 60_000) > 0 { _ = receiveWaiting() }
         return isClosed
     }
 }
