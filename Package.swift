@@ -45,12 +45,7 @@ let package = Package(
             linkerSettings: [
                 .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
             ]),
-        .target(
-            name: "CWebSockets",
-            linkerSettings: [
-                .linkedLibrary("websockets"), .linkedLibrary("uv"), .linkedLibrary("ssl"),
-                .linkedLibrary("crypto"),
-            ]),
+        .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
         .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: common),
         .target(
@@ -75,6 +70,7 @@ let package = Package(
         .target(name: "Store", dependencies: ["Base", "CSQLite"], swiftSettings: common),
         .target(
             name: "Webhooks", dependencies: ["Base", "Crypto", "Store", "CCurl"], swiftSettings: common),
+        .target(name: "HTTP", dependencies: ["Base", "CWebSockets"], swiftSettings: common),
 
         // Service and entrance.
         .target(
@@ -88,8 +84,7 @@ let package = Package(
             name: "Gateway",
             dependencies: [
                 "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Store", "Transcoder",
-                "Node",
-                "CWebSockets",
+                "HTTP", "Node",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json")], swiftSettings: common),
 
@@ -97,7 +92,7 @@ let package = Package(
         .executableTarget(
             name: "rostrum",
             dependencies: [
-                "Base", "Crypto", "Node", "Gateway", "Store", "StoryFeed", "Webhooks", "Transcoder",
+                "Base", "Crypto", "HTTP", "Node", "Gateway", "Store", "StoryFeed", "Webhooks", "Transcoder",
             ],
             swiftSettings: common),
         .executableTarget(
@@ -113,6 +108,9 @@ let package = Package(
         .target(
             name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
         .target(name: "TestTraits", path: "Tests/Traits", swiftSettings: common),
+        .target(
+            name: "HTTPTestSupport", dependencies: ["Base", "HTTP"], path: "Tests/HTTPTestSupport",
+            swiftSettings: common),
         .target(
             name: "FuzzEntries",
             dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "Transcoder", "Node", "TestSupport"],
@@ -183,13 +181,16 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "RostrumTests",
-            dependencies: ["Base", "Crypto", "Gateway", "StoryFeed", "rostrum", "TestSupport"],
+            dependencies: ["Base", "Crypto", "HTTP", "Gateway", "StoryFeed", "rostrum", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
+            name: "HTTPTests", dependencies: ["Base", "HTTP", "TestSupport", "HTTPTestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Stage", "StoryFeed", "Store", "Transcoder", "Node", "Gateway",
-                "TestSupport",
+                "Base", "Wire", "Crypto", "Stage", "StoryFeed", "Store", "Transcoder", "HTTP", "Node",
+                "Gateway", "TestSupport", "HTTPTestSupport",
             ],
             swiftSettings: common),
         .testTarget(

@@ -2,14 +2,9 @@
 #define _GNU_SOURCE
 #include "CWebSockets.h"
 #include <dlfcn.h>
-#include <errno.h>
-#include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 static void *event_plugin;
 static const char *event_plugin_problem;
@@ -39,7 +34,7 @@ struct lws_context *cws_create(const struct cws_settings *settings, struct lws_v
     void *loops[1] = {settings->loop};
     struct lws_context_creation_info info;
     memset(&info, 0, sizeof(info));
-    // The gateway listens and accepts by itself.
+    // The server listens and accepts by itself.
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
     info.protocols = protocols;
     info.user = settings->user;
@@ -52,7 +47,7 @@ struct lws_context *cws_create(const struct cws_settings *settings, struct lws_v
     info.timeout_secs = settings->header_seconds;
     info.timeout_secs_ah_idle = settings->header_seconds;
     info.keepalive_timeout = (int)settings->idle_seconds;
-    // Heartbeats are the gateway's own: each of libwebsockets' would walk through a sorted list of all of them.
+    // Heartbeats are the server's own: each of libwebsockets' would walk through a sorted list of all of them.
     static const lws_retry_bo_t without_heartbeats;
     info.retry_and_idle_policy = &without_heartbeats;
     // Garbage instead of a request line reaches us as raw bytes, so that it gets an answer.
@@ -101,64 +96,3 @@ void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, siz
 }
 
 void cws_set_log(void (*sink)(int level, const char *line)) { lws_set_log_level(sink ? LLL_ERR | LLL_WARN : 0, sink); }
-
-static _Thread_local struct cws_hooks hooks;
-
-void cws_set_hooks(const struct cws_hooks *new_hooks) {
-    if (new_hooks)
-        hooks = *new_hooks;
-    else
-        memset(&hooks, 0, sizeof(hooks));
-}
-
-// These three stand before the libraries' own, for libwebsockets too: they are the only moments at which an answer can
-// still be given, or be ours.
-int shutdown(int socket, int how) {
-    if (hooks.last_words && how != SHUT_RD)
-        hooks.last_words(hooks.user, socket, NULL);
-    return (int)syscall(SYS_shutdown, socket, how);
-}
-
-static int (*next_ssl_shutdown)(SSL *);
-static int (*next_return_http_status)(struct lws *, unsigned int, const char *);
-
-static void find_next(void) {
-    next_ssl_shutdown = (int (*)(SSL *))dlsym(RTLD_NEXT, "SSL_shutdown");
-    next_return_http_status =
-        (int (*)(struct lws *, unsigned int, const char *))dlsym(RTLD_NEXT, "lws_return_http_status");
-}
-
-static void find_next_once(void) {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, find_next);
-}
-
-int SSL_shutdown(SSL *tls) {
-    find_next_once();
-    if (hooks.last_words && SSL_is_init_finished(tls) && !SSL_get_shutdown(tls))
-        hooks.last_words(hooks.user, SSL_get_fd(tls), tls);
-    return next_ssl_shutdown ? next_ssl_shutdown(tls) : -1;
-}
-
-int lws_return_http_status(struct lws *wsi, unsigned int status, const char *html) {
-    find_next_once();
-    if (hooks.page)
-        return hooks.page(hooks.user, wsi, status);
-    return next_return_http_status ? next_return_http_status(wsi, status, html) : -1;
-}
-
-int cws_is_peer_there(int socket) {
-    char byte;
-    ssize_t count = recv(socket, &byte, 1, MSG_PEEK | MSG_DONTWAIT);
-    return count > 0 || (count < 0 && (errno == EAGAIN || errno == EINTR));
-}
-
-void cws_say(int socket, void *tls, const void *bytes, size_t count) {
-    if (tls) {
-        (void)!SSL_write(tls, bytes, (int)count);
-        // What it complains of is nothing that libwebsockets asked for.
-        ERR_clear_error();
-    } else {
-        (void)!send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
-    }
-}

@@ -115,7 +115,8 @@ struct Option: Sendable {
         Option(
             "dev", .toggle, "",
             "For trying out on one machine: a key made at start, and tokens for anyone on",
-            "this machine from POST /v1/tokens."),
+            "this machine from POST /v1/tokens. Not for use behind a proxy: one that is neither",
+            "trusted nor tells that it forwards passes for somebody on this machine."),
         Option("log-level", .text, "LEVEL", "debug, info, warning or error. Default info."),
         Option("log-format", .text, "text|json", "How log lines look. Default text."),
         Option("config", .text, "FILE", "Read more options from a file of lines `name = value`."),

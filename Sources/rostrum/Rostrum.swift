@@ -3,6 +3,7 @@ import Crypto
 import Foundation
 import Gateway
 import Glibc
+import HTTP
 import Node
 import Transcoder
 

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Foundation
 import Gateway
+import HTTP
 import Node
 import Transcoder
 

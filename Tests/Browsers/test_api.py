@@ -15,6 +15,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+import requests
 import schemathesis
 from hypothesis import HealthCheck, Phase, settings
 from schemathesis.checks import not_a_server_error
@@ -84,8 +85,8 @@ class Streams:
 
 
 @pytest.fixture(scope="module")
-def api(logs: Path) -> Iterator[tuple[Server, Streams]]:
-    server = Server(logs / "server-api.log", "--data", str(logs / "api-data"))
+def api(logs: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Streams]]:
+    server = Server(logs / "server-api.log", "--data", str(tmp_path_factory.mktemp("api") / "data"))
     yield server, Streams(server)
     assert server.is_running, "the server died"
     assert server.stop() == 0
@@ -101,9 +102,13 @@ def test_the_server_answers_as_its_document_says(case: schemathesis.Case, api: t
     place_in_a_stream(case, streams)
     token = server.token("*", "admin", "ann")
     if has_control_characters([case.path_parameters, case.query]):
-        # Malformed before any operation is asked, which then cannot have documented it.
-        answer = case.call(base_url=server.origin, headers={"Authorization": f"Bearer {token}"}, timeout=patient(10))
-        assert answer.status_code < 500
+        # Malformed before any operation is asked, which then cannot have documented it; libwebsockets may hang up.
+        try:
+            answer = case.call(base_url=server.origin, headers={"Authorization": f"Bearer {token}"}, timeout=patient(10))
+        except requests.ConnectionError:
+            assert server.request("GET", "/healthz")[0] == 200
+        else:
+            assert answer.status_code < 500
         return
     case.call_and_validate(
         base_url=server.origin, headers={"Authorization": f"Bearer {token}"}, checks=CHECKS, timeout=patient(10))
@@ -113,17 +118,27 @@ def test_the_server_answers_as_its_document_says(case: schemathesis.Case, api: t
     "/v1/streams/a%00b", "/v1/streams/%00b", "/v1/streams/a%0d%0aX-Y:%20z", "/v1/streams/%ff", "/v1/streams/%c0%af",
     "/v1/streams?host=%00", "/v1/streams/a%01b", "/whep/a%00b", "/watch/%00x", "/v1/streams/%zz", "/v1/streams?host=%z",
 ])
-def test_odd_addresses_get_an_answer(api: tuple[Server, Streams], path: str) -> None:
+def test_odd_addresses_are_refused(api: tuple[Server, Streams], path: str) -> None:
+    """By us, by libwebsockets with a page of its own, or by a connection that ends; and the next client is served."""
     connection = http.client.HTTPConnection("127.0.0.1", api[0].http_port, timeout=patient(10))
     # Kept alive, so that the second is not the first of its connection.
-    for target in ("/healthz", path):
-        connection.request("GET", target)
+    connection.request("GET", "/healthz")
+    healthy = connection.getresponse()
+    healthy.read()
+    assert healthy.status == 200
+    connection.request("GET", path)
+    try:
         answer = connection.getresponse()
         body = answer.read()
-    assert answer.status in (400, 404, 422), (answer.status, body)
-    assert answer.getheader("Content-Type") == "application/problem+json"
-    assert json.loads(body)["status"] == answer.status
+    except (http.client.RemoteDisconnected, ConnectionResetError):
+        pass
+    else:
+        assert answer.status in (400, 403, 404, 422), (answer.status, body)
+        if answer.status != 403:
+            assert answer.getheader("Content-Type") == "application/problem+json"
+            assert json.loads(body)["status"] == answer.status
     connection.close()
+    assert api[0].request("GET", "/healthz")[0] == 200
 
 
 def place_in_a_stream(case: schemathesis.Case, streams: Streams) -> None:

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Gateway
+import HTTP
 import StoryFeed
 import TestSupport
 import Testing

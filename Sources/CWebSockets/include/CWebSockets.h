@@ -4,7 +4,7 @@
 #include <libwebsockets.h>
 #include <uv.h>
 
-/// What the gateway asks of a libwebsockets context.
+/// What the server asks of a libwebsockets context.
 struct cws_settings {
     /// The loop to run on; the caller runs it, on one thread.
     uv_loop_t *loop;
@@ -51,30 +51,6 @@ void cws_kill(struct lws *wsi);
 ///
 /// To return nonzero there would close it without a close frame.
 void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, size_t length);
-
-/// Where libwebsockets would otherwise answer by itself, or not at all.
-struct cws_hooks {
-    /// Comes back with every call.
-    void *user;
-    /// A socket is about to be shut down for sending; `tls` is its OpenSSL connection, or null without one.
-    ///
-    /// libwebsockets closes without a word, and without a callback in time, what its parser refuses, such as a path with %00.
-    void (*last_words)(void *user, int socket, void *tls);
-    /// libwebsockets would send a page of its own, in HTML. Returns nonzero to have the connection closed.
-    int (*page)(void *user, struct lws *wsi, unsigned int status);
-};
-
-/// For everything on this thread; null for no more.
-void cws_set_hooks(const struct cws_hooks *hooks);
-
-/// Bytes that were given to a TCP socket to send; negative where the kernel does not say.
-int64_t cws_bytes_given(int socket);
-
-/// Whether the other end of a TCP socket still may send, and has not closed it.
-int cws_is_peer_there(int socket);
-
-/// Sends what fits at once, without waiting; through `tls` unless that is null.
-void cws_say(int socket, void *tls, const void *bytes, size_t count);
 
 /// Sends libwebsockets' own complaints to `sink`; none are wanted when it is null.
 void cws_set_log(void (*sink)(int level, const char *line));

@@ -1,5 +1,6 @@
 import Crypto
 import Foundation
+import HTTP
 
 /// The web client: a few files, held in memory.
 package struct WebPages: Sendable {

@@ -1,4 +1,5 @@
 import Base
+import HTTP
 import Node
 import Stage
 
@@ -61,34 +62,5 @@ extension GatewayHandler {
             return false
         }
         return changed.milliseconds / 1_000 <= since
-    }
-}
-
-extension HTTPDate {
-    private static let months = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ]
-
-    /// Seconds since 1970; nil for what is no such time.
-    ///
-    /// Obsolete forms are not read: whoever sends them gets the whole answer.
-    /// - Source: RFC 9110 §5.6.7; the calendar by Howard Hinnant, `days_from_civil`.
-    static func seconds(_ text: String) -> Int64? {
-        let parts = text.split(separator: " ")
-        guard parts.count == 6, parts[5] == "GMT", let day = Int64(parts[1]), (1...31).contains(day),
-            let month = months.firstIndex(of: String(parts[2])).map({ Int64($0) + 1 }),
-            let year = Int64(parts[3]), (1970...9_999).contains(year)
-        else { return nil }
-        let clock = parts[4].split(separator: ":").compactMap { Int64($0) }
-        guard clock.count == 3, (0..<24).contains(clock[0]), (0..<60).contains(clock[1]),
-            (0...60).contains(clock[2])
-        else { return nil }
-        let shifted = month <= 2 ? year - 1 : year
-        let era = shifted / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month > 2 ? month - 3 : month + 9) + 2) / 5 + day - 1
-        let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
-        let days = era * 146_097 + dayOfEra - 719_468
-        return days * 86_400 + clock[0] * 3_600 + clock[1] * 60 + clock[2]
     }
 }

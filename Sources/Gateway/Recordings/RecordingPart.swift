@@ -1,4 +1,5 @@
 import Base
+import HTTP
 import Node
 
 /// The part of a recording that a request wants.

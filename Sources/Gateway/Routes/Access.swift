@@ -1,4 +1,5 @@
 import Base
+import HTTP
 import Stage
 
 /// Who may do what.
@@ -105,7 +106,7 @@ struct Access: Sendable {
 
     /// Not by a proxy, nor from some web page that happens to be open in its browser.
     private static func isFromThisMachine(_ request: HTTPRequest) -> Bool {
-        guard request.remoteAddress.ip.isLoopback, !request.headers.isForwarded else { return false }
+        guard request.remoteAddress.ip.isLoopback, !request.isForwarded else { return false }
         guard let host = request.headers["host"].map(Self.hostName), Self.isLoopback(host) else {
             return false
         }

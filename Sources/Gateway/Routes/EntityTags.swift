@@ -1,3 +1,5 @@
+import HTTP
+
 /// The `If-Match` field.
 /// - Source: RFC 9110 §13.1.1, §8.8.3.
 enum IfMatch: Equatable {
@@ -60,15 +62,5 @@ private struct EntityTagList {
             tags.append((tag, isWeak))
             rest = rest[rest.index(after: end)...]
         }
-    }
-}
-
-extension StringProtocol {
-    /// Without blanks and tabs at both ends (OWS of RFC 9110 §5.6.3).
-    var trimmed: String {
-        var text = Substring(self)
-        while text.first == " " || text.first == "\t" { text.removeFirst() }
-        while text.last == " " || text.last == "\t" { text.removeLast() }
-        return String(text)
     }
 }

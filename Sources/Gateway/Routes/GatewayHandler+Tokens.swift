@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import HTTP
 
 extension GatewayHandler {
     private struct TokenRequest: Decodable {

@@ -1,4 +1,5 @@
 import Base
+import HTTP
 import Node
 import Stage
 import StoryFeed
@@ -58,6 +59,11 @@ package struct GatewayHandler: HTTPHandler {
         case .found(let operation, _): operation == .livePage || operation == .watchPage
         case .otherMethods: false
         }
+    }
+
+    /// A list of streams may have looked at all that there ever were.
+    package func surcharge(_ request: HTTPRequest) -> Double {
+        request.method != .post && request.path == "/v1/streams" ? 4 : 0
     }
 
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
@@ -194,8 +200,8 @@ package struct GatewayHandler: HTTPHandler {
     func metrics() async -> HTTPResponse {
         let answered = answerTimes.copy
         let metrics =
-            await service.metrics(published: answered.published, played: answered.played) + counters.metrics
-            + ProcessMetrics.collect() + (settings.furtherMetrics?() ?? [])
+            await service.metrics(published: answered.published, played: answered.played)
+            + counters.copy.metrics + ProcessMetrics.collect() + (settings.furtherMetrics?() ?? [])
         return HTTPResponse(
             status: 200, headers: ["Content-Type": "text/plain; version=0.0.4; charset=utf-8"],
             body: Array(metrics.text.utf8))

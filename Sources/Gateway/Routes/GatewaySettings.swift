@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Foundation
+import HTTP
 import Node
 
 /// How the routes behave.

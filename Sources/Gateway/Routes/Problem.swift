@@ -1,4 +1,5 @@
 import Base
+import HTTP
 
 /// An answer that says what is wrong, for people and for machines.
 /// - Source: RFC 9457.

@@ -1,4 +1,5 @@
 import Base
+import HTTP
 
 /// Something a client can ask for.
 enum Operation: String, CaseIterable, Sendable {

@@ -1,4 +1,5 @@
 import Base
+import HTTP
 
 /// What operators' tools are answered, on a listener of their own: health, readiness and numbers, without tokens.
 package struct OperatorHandler: HTTPHandler {

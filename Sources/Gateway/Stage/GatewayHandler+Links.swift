@@ -1,4 +1,5 @@
 import Base
+import HTTP
 import Node
 import Stage
 
@@ -114,23 +115,5 @@ extension GatewayHandler {
             members["you"] = seen.you.json
         }
         return Self.fresh(.object(members))
-    }
-}
-
-extension HTTPRequest {
-    /// What the client calls this server, such as `https://example.org`; nil where it does not say.
-    var origin: String? {
-        guard let host = publicHost ?? headers["host"], (1...255).contains(host.utf8.count),
-            host.utf8.allSatisfy({ byte in
-                switch byte {
-                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-                    UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"),
-                    UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"):
-                    true
-                default: false
-                }
-            })
-        else { return nil }
-        return "\(isSecure ? "https" : "http")://\(host)"
     }
 }

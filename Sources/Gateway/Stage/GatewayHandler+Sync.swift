@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import HTTP
 import Node
 import Stage
 

@@ -1,6 +1,7 @@
 import Base
 import Foundation
 @testable import Node
+import HTTP
 import Stage
 import StoryFeed
 import Synchronization

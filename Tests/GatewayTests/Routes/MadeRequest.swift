@@ -1,3 +1,4 @@
+import HTTP
 @testable import Gateway
 
 extension HTTPRequest {

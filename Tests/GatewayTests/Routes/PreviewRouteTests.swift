@@ -1,4 +1,5 @@
 import Base
+import HTTP
 import Stage
 import Synchronization
 import Testing

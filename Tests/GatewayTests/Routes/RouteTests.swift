@@ -6,6 +6,7 @@ import TestSupport
 import Testing
 
 @testable import Gateway
+@testable import HTTP
 
 private func snapshot(_ name: String, _ state: StreamState = .live, version: UInt64 = 3) throws
     -> StreamSnapshot

@@ -1,4 +1,5 @@
 import Base
+import HTTP
 import Node
 import Synchronization
 import Testing

@@ -1,5 +1,6 @@
 import Base
 import Forwarding
+import HTTP
 import Net
 @testable import Node
 import Testing
@@ -44,7 +45,7 @@ import Testing
         let metrics =
             MetricsOfNode.collect(workers, [])
             + [MetricsOfNode.joins(workers, published: answered, played: DurationHistogram(.joins))]
-            + HTTPCounters().metrics + ProcessMetrics.collect()
+            + HTTPCounters().copy.metrics + ProcessMetrics.collect()
         return try Exposition(metrics.text)
     }
 

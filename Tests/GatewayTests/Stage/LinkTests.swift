@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import HTTP
 import Node
 import Stage
 import Testing
@@ -193,6 +194,16 @@ import Testing
         #expect(refused.headers["retry-after"] == "1")
         #expect(try refused.json(JSON.self)["type"]?.string == "urn:rostrum:problem:too-many-guests")
         #expect(await ask(second).status == 201)
+    }
+
+    @Test(.timeLimit(.minutes(10)))
+    func `cost the same however many addresses took some`() async throws {
+        let allowance = GuestAllowance()
+        var request = HTTPRequest.made(.post, "/v1/streams/s1/tokens", token: nil, [:], body: "")
+        for number in 0..<30_000 {
+            request.clientAddress = IPAddress(ipv4: 0xC000_0000 + UInt32(number))
+            #expect(allowance.take(request, at: 1_800_000_000) == nil)
+        }
     }
 
     @Test func `change and their bearer stays the same`() async throws {

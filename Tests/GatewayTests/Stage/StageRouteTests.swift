@@ -7,6 +7,7 @@ import TestSupport
 import Testing
 
 @testable import Gateway
+@testable import HTTP
 
 @Suite struct StageRoutes {
     private struct List: Decodable {

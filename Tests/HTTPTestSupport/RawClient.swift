@@ -2,31 +2,35 @@ import Base
 import Dispatch
 import Foundation
 import Glibc
-
-@testable import Gateway
+import HTTP
 
 /// A TCP client that sends exactly the bytes it is told to.
 ///
 /// Its blocking calls run on Dispatch's threads, so that they cannot starve the handlers they wait for.
-final class RawClient: Sendable {
-    struct Failure: Error {
-        let what: String
+package final class RawClient: Sendable {
+    package struct Failure: Error {
+        package let what: String
+
+        package init(what: String) {
+            self.what = what
+        }
     }
 
-    struct Response: Equatable {
-        var status = 0
-        var headers: [String: String] = [:]
-        var body: [UInt8] = []
+    package struct Response: Equatable, Sendable {
+        package var status = 0
+        /// Names in lower case.
+        package var headers: [String: String] = [:]
+        package var body: [UInt8] = []
 
-        var text: String { String(decoding: body, as: UTF8.self) }
+        package var text: String { String(decoding: body, as: UTF8.self) }
     }
 
     private let descriptor: CInt
     /// A queue of its own, because the shared ones have few threads.
     private let queue = DispatchQueue(label: "client")
 
-    /// - Parameter timeout: for each read, in seconds.
-    init(_ address: TransportAddress, timeout: Int = 10) throws {
+    /// - Parameter timeout: for each read, in seconds; what should come does so much sooner.
+    package init(_ address: TransportAddress, timeout: Int = 120) throws {
         descriptor = socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
         var limit = timeval(tv_sec: timeout, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -39,9 +43,9 @@ final class RawClient: Sendable {
         close(descriptor)
     }
 
-    func send(_ text: String) async throws { try await send(Array(text.utf8)) }
+    package func send(_ text: String) async throws { try await send(Array(text.utf8)) }
 
-    func send(_ bytes: [UInt8]) async throws {
+    package func send(_ bytes: [UInt8]) async throws {
         try await blocking { [descriptor] in
             var rest = bytes[...]
             while !rest.isEmpty {
@@ -55,17 +59,17 @@ final class RawClient: Sendable {
     }
 
     /// Says that nothing more will come, and still reads.
-    func finish() { shutdown(descriptor, CInt(SHUT_WR)) }
+    package func finish() { shutdown(descriptor, CInt(SHUT_WR)) }
 
     /// Closes so that the other end sees a reset.
-    func reset() {
+    package func reset() {
         var option = linger(l_onoff: 1, l_linger: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &option, socklen_t(MemoryLayout<linger>.size))
         shutdown(descriptor, CInt(SHUT_RDWR))
     }
 
     /// At most `count` bytes; empty at the end of the connection.
-    func receive(_ count: Int = 65_536) async throws -> [UInt8] {
+    package func receive(_ count: Int = 65_536) async throws -> [UInt8] {
         try await blocking { [descriptor] in
             var buffer = [UInt8](repeating: 0, count: count)
             let received = recv(descriptor, &buffer, count, 0)
@@ -77,7 +81,7 @@ final class RawClient: Sendable {
         }
     }
 
-    func receive(exactly count: Int) async throws -> [UInt8] {
+    package func receive(exactly count: Int) async throws -> [UInt8] {
         var bytes: [UInt8] = []
         while bytes.count < count {
             let more = try await receive(count - bytes.count)
@@ -87,7 +91,7 @@ final class RawClient: Sendable {
         return bytes
     }
 
-    func receiveToEnd() async throws -> [UInt8] {
+    package func receiveToEnd() async throws -> [UInt8] {
         var bytes: [UInt8] = []
         while true {
             let more = try await receive()
@@ -97,7 +101,7 @@ final class RawClient: Sendable {
     }
 
     /// Reads one response, byte by byte up to its body.
-    func response(toHead isHead: Bool = false) async throws -> Response {
+    package func response(toHead isHead: Bool = false) async throws -> Response {
         var head: [UInt8] = []
         while !head.suffix(4).elementsEqual([13, 10, 13, 10]) {
             head += try await receive(exactly: 1)
@@ -122,45 +126,4 @@ final class RawClient: Sendable {
             queue.async { continuation.resume(with: Swift.Result { try body() }) }
         }
     }
-}
-
-/// Answers with what a closure says.
-struct ClosureHandler: HTTPHandler {
-    var answer: @Sendable (HTTPRequest) async -> HTTPResponse = { Self.echo($0) }
-    var socket: (@Sendable (WebSocketConnection) async -> Void)?
-
-    func respond(to request: HTTPRequest) async -> HTTPResponse { await answer(request) }
-
-    func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
-        guard let socket, request.path == "/socket" else { return .refuse(refusal(404, "none")) }
-        return .accept(socket)
-    }
-
-    /// Method, path, query and body, one a line.
-    static func echo(_ request: HTTPRequest) -> HTTPResponse {
-        var text = "\(request.method.rawValue)\n\(request.path)\n"
-        text += request.query.map { "\($0.name)=\($0.value)" }.joined(separator: "&") + "\n"
-        text += String(decoding: request.body, as: UTF8.self)
-        return HTTPResponse(status: 200, headers: ["Content-Type": "text/plain"], body: Array(text.utf8))
-    }
-}
-
-/// Runs a server on a free loopback port while `body` runs.
-func withServer(
-    _ handler: ClosureHandler = ClosureHandler(), _ change: (inout HTTPServerSettings) -> Void = { _ in },
-    _ body: (HTTPServer) async throws -> Void
-) async throws {
-    var settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
-    // Pings between the frames a test reads, when the machine is busy, would be in its way.
-    settings.webSocketPing = .seconds(60)
-    settings.webSocketHangup = .seconds(120)
-    change(&settings)
-    let server = try await HTTPServer.start(settings, handler: handler, log: .silent)
-    do {
-        try await body(server)
-    } catch {
-        await server.stop(grace: .zero)
-        throw error
-    }
-    await server.stop(grace: .zero)
 }

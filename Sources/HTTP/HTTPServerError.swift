@@ -13,6 +13,7 @@ package enum HTTPServerError: Error, Equatable, CustomStringConvertible {
     case missingEventPlugin(detail: String)
     case libraryFailed(detail: String)
 
+    /// In words for an operator, with the option to change.
     package var description: String {
         switch self {
         case .addressInUse(let address):

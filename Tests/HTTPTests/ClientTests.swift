@@ -1,7 +1,8 @@
 import Base
+import HTTPTestSupport
 import Testing
 
-@testable import Gateway
+@testable import HTTP
 
 private func ip(_ text: String) -> IPAddress {
     guard let ip = IPAddress(text) else {
@@ -118,7 +119,7 @@ private func ip(_ text: String) -> IPAddress {
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct `Behind a proxy` {
+@Suite(.timeLimit(.minutes(10))) struct `Behind a proxy` {
     private func alive(_ fields: String...) -> String {
         "GET /alive HTTP/1.1\r\nHost: h\r\n" + fields.map { $0 + "\r\n" }.joined() + "\r\n"
     }
@@ -131,7 +132,7 @@ private func ip(_ text: String) -> IPAddress {
         try await withServer(Self.echo) {
             $0.trustedProxies = TrustedProxies([TrustedProxies.Network("127.0.0.1")].compactMap { $0 })
             $0.requestBurstPerAddress = 3
-            $0.requestRatePerAddress = 0.01
+            $0.requestRatePerAddress = 0.0001
         } _: { server in
             func ask(_ fields: String) async throws -> RawClient.Response {
                 let client = try RawClient(server.address)
@@ -150,8 +151,24 @@ private func ip(_ text: String) -> IPAddress {
             let other = try await ask(
                 "X-Forwarded-For: 203.0.113.10\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: example.org")
             #expect(other.status == 200 && other.text == "203.0.113.10 https://example.org\n")
-            // The proxy's own, such as a look whether we are well.
-            for _ in 0..<10 { #expect(try await ask("Accept: */*").status == 200) }
+            // The proxy's own, such as a look whether we are well; or its clients', whom it does not name.
+            for _ in 0..<3 { #expect(try await ask("Accept: */*").text == "127.0.0.1 http://h\n") }
+            #expect(try await ask("Accept: */*").status == 429)
+        }
+    }
+
+    @Test func `that shows itself by its old HTTP, all count as one`() async throws {
+        try await withServer(Self.echo) {
+            $0.requestBurstPerAddress = 3
+            $0.requestRatePerAddress = 0.0001
+        } _: { server in
+            var statuses: [Int] = []
+            for _ in 0..<4 {
+                let client = try RawClient(server.address)
+                try await client.send("GET / HTTP/1.0\r\nHost: h\r\n\r\n")
+                statuses.append(try await client.response().status)
+            }
+            #expect(statuses == [200, 200, 200, 429])
         }
     }
 
@@ -159,7 +176,7 @@ private func ip(_ text: String) -> IPAddress {
         let (started, start) = AsyncStream<Void>.makeStream()
         let handler = ClosureHandler(answer: { _ in
             start.yield()
-            try? await Task.sleep(for: .seconds(30))
+            await waitInVain()
             return .text(200, "late")
         })
         try await withServer(handler) {
@@ -182,7 +199,7 @@ private func ip(_ text: String) -> IPAddress {
     @Test func `that nobody trusts, all count as one`() async throws {
         try await withServer(Self.echo) {
             $0.requestBurstPerAddress = 3
-            $0.requestRatePerAddress = 0.01
+            $0.requestRatePerAddress = 0.0001
         } _: { server in
             let client = try RawClient(server.address)
             var statuses: [Int] = []

@@ -14,6 +14,7 @@ package final class HTTPFile: Sendable, Equatable {
 
     /// Of the whole file, when it was opened.
     package struct Size: Sendable {
+        /// Of the whole file.
         package let bytes: Int
         /// In nanoseconds since 1970.
         package let changedAt: Int64

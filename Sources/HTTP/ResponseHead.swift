@@ -1,5 +1,3 @@
-import Glibc
-
 /// The bytes before a response's body, in HTTP/1.1.
 /// - Source: RFC 9112 §4, RFC 9110 §6.6.1 (Date), §8.6 (Content-Length).
 struct ResponseHead {
@@ -27,25 +25,5 @@ struct ResponseHead {
     static func sanitized(_ value: String) -> String {
         guard value.utf8.contains(where: { $0 < 0x20 || $0 == 0x7F }) else { return value }
         return String(value.unicodeScalars.map { $0.value < 0x20 || $0.value == 0x7F ? " " : Character($0) })
-    }
-}
-
-enum HTTPDate {
-    /// `Sun, 06 Nov 1994 08:49:37 GMT`.
-    /// - Source: RFC 9110 §5.6.7.
-    static func text(_ seconds: Int) -> String {
-        var time = time_t(seconds)
-        var parts = tm()
-        gmtime_r(&time, &parts)
-        let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
-        let day = two(parts.tm_mday)
-        let clock = "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
-        return
-            "\(days[Int(parts.tm_wday)]), \(day) \(months[Int(parts.tm_mon)]) \(1900 + parts.tm_year) \(clock) GMT"
-    }
-
-    private static func two(_ number: CInt) -> String {
-        number < 10 ? "0\(number)" : "\(number)"
     }
 }

@@ -1,11 +1,12 @@
 import Base
+import HTTPTestSupport
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Gateway
+@testable import HTTP
 
-@Suite(.timeLimit(.minutes(1))) struct HTTPAbuse {
+@Suite(.timeLimit(.minutes(10))) struct HTTPAbuse {
     private static let alive = "GET /alive HTTP/1.1\r\nHost: h\r\n\r\n"
 
     private func expectAlive(_ server: HTTPServer) async throws {
@@ -39,18 +40,9 @@ import Testing
         Nuisance("an unknown version", "GET / SPDY/3\r\nHost: h\r\n\r\n", 400),
         Nuisance("HTTP/2 out of the blue", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
         Nuisance("CONNECT", "CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 501),
-        Nuisance("a zero byte", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         Nuisance("a zero byte behind a slash", "GET /%00a HTTP/1.1\r\nHost: h\r\n\r\n", 400),
-        Nuisance("a zero byte in a query", "GET /a?b=c%00d HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         Nuisance("the end of a line", "GET /a%0d%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400),
         Nuisance("a line feed", "GET /a%0ab HTTP/1.1\r\nHost: h\r\n\r\n", 400),
-        Nuisance("half a percent code", "GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
-        Nuisance("a lone percent sign", "GET /a% HTTP/1.1\r\nHost: h\r\n\r\n", 400),
-        Nuisance("no percent code", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400),
-        Nuisance("no percent code in a query", "GET /a?b=%zz HTTP/1.1\r\nHost: h\r\n\r\n", 400),
-        Nuisance(
-            "an unknown upgrade",
-            "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: tea\r\n\r\n", 400),
         Nuisance(post: "a negative length", "Content-Length: -1", 400),
         Nuisance(post: "no number", "Content-Length: 1x", 400),
         Nuisance(post: "a huge length", "Content-Length: 99999999999999999999", 400),
@@ -84,8 +76,13 @@ import Testing
         "/%23", "/%20", "/%01%02%1f", "/a?%00", "/a?%00=%00", "/a?b=%ff&c=%zz", "/%u0041", "/%%", "/%0",
         "/%-1",
     ])
-    func `in an address gets one answer, however it is written`(_ target: String) async throws {
-        try await withServer { server in
+    func `in an address gets one answer at most, however it is written`(_ target: String) async throws {
+        let seen = Mutex<[HTTPRequest]>([])
+        let handler = ClosureHandler(answer: { request in
+            seen.withLock { $0.append(request) }
+            return ClosureHandler.echo(request)
+        })
+        try await withServer(handler) { server in
             // On a connection of its own, and behind a good request.
             for earlier in ["", Self.alive] {
                 let client = try RawClient(server.address)
@@ -95,25 +92,27 @@ import Testing
                 }
                 try await client.send("GET \(target) HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n")
                 let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
-                #expect(answer.hasPrefix("HTTP/1."), "\(target) \(answer)")
-                #expect(answer.ranges(of: "HTTP/1.").count == 1, "\(target) \(answer)")
+                #expect(answer.isEmpty || answer.hasPrefix("HTTP/1."), "\(target) \(answer)")
+                #expect(answer.ranges(of: "HTTP/1.").count <= 1, "\(target) \(answer)")
             }
             try await expectAlive(server)
         }
-    }
-
-    @Test func `before a good one on the same connection does not answer that one`() async throws {
-        try await withServer { server in
-            let client = try RawClient(server.address)
-            try await client.send("GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n" + Self.alive)
-            let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
-            #expect(answer.ranges(of: "HTTP/1.1 ").count == 1)
-            #expect(answer.hasPrefix("HTTP/1.1 400 ") && answer.lowercased().contains("connection: close"))
-        }
+        // Whatever passes, handlers see no byte of zero.
+        let texts = seen.withLock { $0 }.flatMap { [$0.path] + $0.query.flatMap { [$0.name, $0.value] } }
+        #expect(texts.allSatisfy { !$0.utf8.contains(0) })
     }
 
     /// libwebsockets itself answers these, or hangs up.
     @Test(arguments: [
+        Nuisance("a zero byte", "GET /a%00b HTTP/1.1\r\nHost: h\r\n\r\n", 0),
+        Nuisance("a zero byte in a query", "GET /a?b=c%00d HTTP/1.1\r\nHost: h\r\n\r\n", 0),
+        Nuisance("half a percent code", "GET /a%2 HTTP/1.1\r\nHost: h\r\n\r\n", 0),
+        Nuisance("a lone percent sign", "GET /a% HTTP/1.1\r\nHost: h\r\n\r\n", 0),
+        Nuisance("no percent code", "GET /%zz HTTP/1.1\r\nHost: h\r\n\r\n", 0),
+        Nuisance("no percent code in a query", "GET /a?b=%zz HTTP/1.1\r\nHost: h\r\n\r\n", 0),
+        Nuisance(
+            "an unknown upgrade",
+            "GET / HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: tea\r\n\r\n", 0),
         Nuisance("two request lines", "GET / HTTP/1.1\r\nGET / HTTP/1.1\r\n\r\n", 0),
         Nuisance(
             "huge headers",
@@ -123,13 +122,30 @@ import Testing
             "GET / HTTP/1.1\r\nHost: h\r\n" + (0..<500).map { "Accept: \($0)\r\n" }.joined() + "\r\n", 0),
     ])
     func `never gets through`(_ nuisance: Nuisance) async throws {
-        try await withServer { server in
-            let client = try RawClient(server.address)
-            try? await client.send(nuisance.bytes)
-            let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
-            #expect(answer.isEmpty || answer.hasPrefix("HTTP/1.1 4") || answer.hasPrefix("HTTP/1.0 4"))
-            try await expectAlive(server)
+        let paths = Mutex<[String]>([])
+        let handler = ClosureHandler(answer: { request in
+            paths.withLock { $0.append(request.path) }
+            return ClosureHandler.echo(request)
+        })
+        try await withServer(handler) { server in
+            // On a connection of its own, behind a good request, and before one that must not be answered any more.
+            for (earlier, later) in [("", ""), (Self.alive, ""), ("", Self.alive), (Self.alive, Self.alive)] {
+                let client = try RawClient(server.address)
+                if !earlier.isEmpty {
+                    try await client.send(earlier)
+                    #expect(try await client.response().status == 200)
+                }
+                try? await client.send(nuisance.bytes + later)
+                let answer = String(decoding: try await client.receiveToEnd(), as: UTF8.self)
+                #expect(
+                    answer.isEmpty || answer.hasPrefix("HTTP/1.1 4") || answer.hasPrefix("HTTP/1.0 4"),
+                    "\(answer)")
+                #expect(answer.ranges(of: "HTTP/1.").count <= 1, "\(answer)")
+                try await expectAlive(server)
+            }
         }
+        // The good ones: twice before, and four times after.
+        #expect(paths.withLock { $0 } == [String](repeating: "/alive", count: 6))
     }
 
     @Test func `of any random kind does no harm`() async throws {
@@ -166,11 +182,8 @@ import Testing
             $0.receiveTimeout = .seconds(1)
         } _: { server in
             let client = try RawClient(server.address)
-            let clock = ContinuousClock()
-            let start = clock.now
             try await client.send("GET / HTTP/1.1\r\nHost:")
             #expect(try await client.receiveToEnd().isEmpty)
-            #expect(clock.now - start < .seconds(5))
         }
     }
 
@@ -196,9 +209,10 @@ import Testing
     }
 
     @Test func `by a slow handler gets 503`() async throws {
-        let wasCancelled = Mutex(false)
+        let (cancellations, cancelled) = AsyncStream<Void>.makeStream()
         let handler = ClosureHandler(answer: { _ in
-            do { try await Task.sleep(for: .seconds(60)) } catch { wasCancelled.withLock { $0 = true } }
+            await waitInVain()
+            cancelled.yield()
             return HTTPResponse(status: 200)
         })
         try await withServer(handler) {
@@ -207,7 +221,7 @@ import Testing
             let client = try RawClient(server.address)
             try await client.send(Self.alive)
             #expect(try await client.response().status == 503)
-            while !wasCancelled.withLock({ $0 }) { await Task.yield() }
+            for await _ in cancellations { break }
         }
     }
 
@@ -255,7 +269,8 @@ import Testing
         try await withServer {
             $0.limitsLoopback = true
             $0.requestBurstPerAddress = 5
-            $0.requestRatePerAddress = 0.1
+            // None comes back within the test.
+            $0.requestRatePerAddress = 0.0001
         } _: { server in
             let client = try RawClient(server.address)
             for _ in 0..<5 {
@@ -265,25 +280,33 @@ import Testing
             try await client.send(Self.alive)
             let response = try await client.response()
             #expect(response.status == 429)
-            #expect(response.headers["retry-after"].flatMap { Int($0) }.map { (1...10).contains($0) } == true)
+            let pause = try #require(response.headers["retry-after"].flatMap { Int($0) })
+            #expect((1...10_000).contains(pause))
         }
     }
 }
 
-@Suite(.timeLimit(.minutes(1))) struct ServerLife {
+@Suite(.timeLimit(.minutes(10))) struct ServerLife {
     @Test func `ends after what is under way`() async throws {
         let (started, start) = AsyncStream<Void>.makeStream()
-        let handler = ClosureHandler(answer: { _ in
+        let (released, release) = AsyncStream<Void>.makeStream()
+        let handler = ClosureHandler(answer: { request in
+            guard request.path == "/slow" else { return HTTPResponse(status: 200) }
             start.yield()
-            try? await Task.sleep(for: .seconds(2))
+            for await _ in released { break }
             return HTTPResponse(status: 200)
         })
-        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
-        let server = try await HTTPServer.start(settings, handler: handler, log: .silent)
+        let server = try await HTTPServer.start(patientSettings(), handler: handler, log: .silent)
+        let idle = try RawClient(server.address)
+        try await idle.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(try await idle.response().status == 200)
         let client = try RawClient(server.address)
-        try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
+        try await client.send("GET /slow HTTP/1.1\r\nHost: h\r\n\r\n")
         for await _ in started { break }
-        async let stopped: Void = server.stop(grace: .seconds(20))
+        async let stopped: Void = server.stop(grace: .seconds(300))
+        // It has begun to end when it closes what is idle.
+        #expect(try await idle.receiveToEnd().isEmpty)
+        release.yield()
         let response = try await client.response()
         #expect(response.status == 200)
         #expect(response.headers["connection"] == "close")
@@ -293,21 +316,19 @@ import Testing
 
     /// libwebsockets looked at their time-outs only when something came in, which nothing did.
     @Test func `ends connections that are kept alive and say nothing`() async throws {
-        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
-        let server = try await HTTPServer.start(settings, handler: ClosureHandler(), log: .silent)
+        let server = try await HTTPServer.start(patientSettings(), handler: ClosureHandler(), log: .silent)
         let clients = try (0..<3).map { _ in try RawClient(server.address) }
         for client in clients {
             try await client.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n")
             #expect(try await client.response().headers["connection"] != "close")
         }
-        // Their own time-out is 30 s.
-        #expect(await ContinuousClock().measure { await server.stop() } < .seconds(15))
+        // Neither their own time-out nor the grace comes within the test.
+        await server.stop(grace: .seconds(3_600))
         for client in clients { #expect(try await client.receiveToEnd().isEmpty) }
     }
 
     @Test func `may be stopped twice`() async throws {
-        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
-        let server = try await HTTPServer.start(settings, handler: ClosureHandler(), log: .silent)
+        let server = try await HTTPServer.start(patientSettings(), handler: ClosureHandler(), log: .silent)
         await server.stop()
         await server.stop()
     }

@@ -6,14 +6,22 @@ import Glibc
 extension ServiceLoop {
     /// Who sent a request.
     func client(of connection: Connection, _ head: RequestHead) -> AddressLimits.Client {
-        let isForwarded = head.headers.isForwarded
+        let isForwarded = isForwarded(head, on: connection)
         guard connection.isProxy else {
-            if isForwarded, connection.address.ip.isLoopback { warnOfStrangeProxy() }
+            if isForwarded, connection.address.ip.isLoopback {
+                warnOfProxy("proxy-not-trusted", "say --trusted-proxy and its address")
+            }
             return AddressLimits.Client(ip: connection.address.ip, isForwarded: isForwarded)
         }
-        let ip = settings.trustedProxies.client(
-            of: connection.address.ip, forwardedFor: head.headers["x-forwarded-for"])
+        let field = head.headers["x-forwarded-for"]
+        if field == nil { warnOfProxy("proxy-names-nobody", "have it add X-Forwarded-For") }
+        let ip = settings.trustedProxies.client(of: connection.address.ip, forwardedFor: field)
         return AddressLimits.Client(ip: ip, isForwarded: isForwarded)
+    }
+
+    /// Whether somebody else may have asked than who has the connection.
+    private func isForwarded(_ head: RequestHead, on connection: Connection) -> Bool {
+        connection.isProxy || head.headers.isForwarded || head.isOldHTTP
     }
 
     /// Lets a request count for who sent it; behind a proxy as one of its connections too, while it lasts.
@@ -41,6 +49,7 @@ extension ServiceLoop {
         var request = HTTPRequest(
             method: head.method, path: head.path, query: head.query, headers: head.headers, body: body,
             remoteAddress: connection.address, isSecure: settings.tls != nil)
+        request.isByProxy = connection.isProxy || head.isOldHTTP
         guard connection.isProxy else { return request }
         request.clientAddress = client.ip
         if head.headers["x-forwarded-proto"]?.lowercased() == "https" { request.isSecure = true }
@@ -48,15 +57,11 @@ extension ServiceLoop {
         return request
     }
 
-    private func warnOfStrangeProxy() {
+    /// Says once what is wrong with a proxy.
+    private func warnOfProxy(_ event: String, _ remedy: String) {
         guard !hasWarnedOfProxy else { return }
         hasWarnedOfProxy = true
-        log.warning(
-            "proxy-not-trusted",
-            [
-                "why-it-matters":
-                    "all who come by it count as one address; say --trusted-proxy and its address"
-            ])
+        log.warning(event, ["why-it-matters": "all who come by it count as one address; \(remedy)"])
     }
 
     /// Closes connections that do nothing, of the network that has the most, when no more may be accepted.

@@ -88,7 +88,7 @@ struct ListenSocket: ~Copyable {
 
 extension TransportAddress {
     /// Calls `body` with the address as the system wants it.
-    func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+    package func withSocketAddress<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         if let bits = ip.ipv4 {
             var address = sockaddr_in()
             address.sin_family = sa_family_t(AF_INET)

@@ -10,20 +10,29 @@ package protocol HTTPHandler: Sendable {
     /// Runs on the service thread: it must neither wait nor take long.
     func upgrade(_ request: HTTPRequest) -> WebSocketDecision
 
+    /// What a request costs beyond others, in requests.
+    func surcharge(_ request: HTTPRequest) -> Double
+
     /// The answer to a request that the server itself turns away, such as one that is too large.
     func refusal(_ status: Int, _ detail: String) -> HTTPResponse
 }
 
 extension HTTPHandler {
+    /// As much as any other.
+    package func surcharge(_ request: HTTPRequest) -> Double { 0 }
+
+    /// No WebSocket anywhere.
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
         .refuse(refusal(404, "There is no WebSocket here."))
     }
 
+    /// A line of text; a handler with its own form of errors answers in that.
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
         .text(status, detail)
     }
 }
 
+/// What becomes of a handshake.
 package enum WebSocketDecision: Sendable {
     case refuse(HTTPResponse)
     /// The closure owns the conversation: the connection is closed when it returns, and the task that runs it is

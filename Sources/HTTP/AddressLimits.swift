@@ -1,41 +1,20 @@
 import Base
 
 /// Counts what each address does, so that no single one takes all of the server.
-///
-/// An IPv6 client counts with its whole /64, which is what one subscriber gets, and, as providers give away whole
-/// sites, with its /56 and its /48, which may do 4 and 16 times as much.
-struct AddressLimits {
+package struct AddressLimits: Sendable {
     /// Who is counted.
-    struct Client: Hashable {
+    package struct Client: Hashable, Sendable {
         let ip: IPAddress
         /// A proxy speaks for it; then the address of this machine is no reason to trust it.
-        var isForwarded = false
-    }
+        let isForwarded: Bool
 
-    /// A network, whose addresses count together.
-    struct Network: Hashable {
-        fileprivate let bits: UInt64
-        /// How many times the limits of one client it has.
-        fileprivate let factor: UInt8
-
-        /// The widest one that an address counts with.
-        init(widestOf ip: IPAddress) {
-            self = ip.ipv4.map { Network(UInt64($0), 1) } ?? Network(ip.high & ~0xFFFF, 16)
-        }
-
-        fileprivate init(_ bits: UInt64, _ factor: UInt8) {
-            self.bits = bits
-            self.factor = factor
-        }
-
-        fileprivate static func all(of ip: IPAddress) -> [Network] {
-            // IPv4 lies in ::ffff:0:0/96, whose first half is zero; no routed /64 starts with that.
-            if let bits = ip.ipv4 { return [Network(UInt64(bits), 1)] }
-            return [
-                Network(ip.high, 1), Network(ip.high & ~0xFF, 4), Network(ip.high & ~0xFFFF, 16),
-            ]
+        package init(ip: IPAddress, isForwarded: Bool = false) {
+            self.ip = ip
+            self.isForwarded = isForwarded
         }
     }
+
+    typealias Network = ClientNetwork
 
     private struct Entry {
         var connections = 0
@@ -50,7 +29,8 @@ struct AddressLimits {
     private let settings: HTTPServerSettings
     private var entries: [Network: Entry] = [:]
 
-    init(_ settings: HTTPServerSettings) {
+    /// - Parameter settings: of which the limits per address count.
+    package init(_ settings: HTTPServerSettings) {
         self.settings = settings
     }
 
@@ -75,8 +55,9 @@ struct AddressLimits {
     }
 
     /// Takes one request from the address's allowance.
+    /// - Parameter now: in milliseconds, by any clock that always goes forward.
     /// - Returns: nil when it may go on, else the seconds to wait.
-    mutating func request(_ client: Client, at now: UInt64) -> Int? {
+    package mutating func request(_ client: Client, at now: UInt64) -> Int? {
         guard !isExempt(client) else { return nil }
         let networks = Network.all(of: client.ip)
         guard hasRoom(for: networks) else { return 1 }
@@ -101,7 +82,9 @@ struct AddressLimits {
     }
 
     /// Forgets addresses that have no connection and a full allowance.
-    mutating func forgetIdle(at now: UInt64) {
+    ///
+    /// Looks at all of them, so not often.
+    package mutating func forgetIdle(at now: UInt64) {
         entries = entries.filter { network, entry in
             entry.connections > 0 || refilled(entry, network, at: now) < burst(of: network)
         }

@@ -51,7 +51,6 @@ extension ServiceLoop {
         endSocket(wsi)
         upgrades[wsi] = nil
         guard let connection = connections.removeValue(forKey: wsi) else { return }
-        if connectionOn[connection.descriptor] === connection { connectionOn[connection.descriptor] = nil }
         counters.add(-1, counters.connections)
         release(connection)
     }
@@ -80,7 +79,6 @@ extension ServiceLoop {
         let room = UnsafeMutableRawBufferPointer(rebasing: scratch[prefix...])
         room.copyBytes(from: head)
         UnsafeMutableRawBufferPointer(rebasing: room[head.count...]).copyBytes(from: body)
-        connections[wsi]?.given += count
         let start = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
         return lws_write(wsi, start, count, kind) >= 0
     }

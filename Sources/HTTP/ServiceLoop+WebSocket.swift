@@ -33,11 +33,12 @@ extension ServiceLoop {
 
     /// Asked for a request that wants another protocol.
     func confirmUpgrade(_ wsi: OpaquePointer) -> CInt {
-        // libwebsockets comes here a second time, without headers, for a protocol it has refused itself
-        // (CVE-2025-11677); its own text must not be touched then.
-        guard lws_hdr_total_length(wsi, WSI_TOKEN_UPGRADE) > 0, let connection = connection(of: wsi) else {
-            return -1
-        }
+        // Every other protocol libwebsockets has refused by itself before it comes here. On a connection that was kept
+        // alive it has given up the headers by then (CVE-2025-11677): its own text must not be touched, and it goes on
+        // unless it is told to close.
+        guard let name = wsi.text(WSI_TOKEN_UPGRADE)?.lowercased(), name == "websocket" || name == "h2c",
+            let connection = connection(of: wsi)
+        else { return -1 }
         let response: HTTPResponse
         switch decide(wsi, connection) {
         case .accept(let upgrade):

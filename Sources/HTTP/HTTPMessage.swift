@@ -1,6 +1,6 @@
 import Base
 
-/// The methods the gateway understands; anything else is refused before it gets here.
+/// The methods that a handler gets; the server refuses every other.
 package enum HTTPMethod: String, CaseIterable, Sendable {
     case get = "GET"
     case head = "HEAD"
@@ -14,12 +14,15 @@ package enum HTTPMethod: String, CaseIterable, Sendable {
 /// Header fields in the order they came; names compare without regard to case.
 /// - Source: RFC 9110 §5.
 package struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral {
+    /// One line of a head.
     package struct Field: Sendable, Equatable {
         /// In lower case.
         package let name: String
+        /// Without blanks around it.
         package let value: String
     }
 
+    /// In order; a name may come several times.
     package private(set) var fields: [Field] = []
 
     package init() {}
@@ -34,6 +37,7 @@ package struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral 
         return fields.first { $0.name == name }?.value
     }
 
+    /// Appends a field, whether there is one of that name or not.
     package mutating func add(_ name: String, _ value: String) {
         fields.append(Field(name: name.lowercased(), value: value))
     }
@@ -48,7 +52,9 @@ package struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral 
 
 /// One request, complete and within the server's limits.
 package struct HTTPRequest: Sendable {
+    /// One `name=value` of a query.
     package struct QueryItem: Sendable, Equatable {
+        /// Percent-decoded.
         package let name: String
         /// Empty for `?name` and for `?name=`.
         package let value: String
@@ -59,11 +65,15 @@ package struct HTTPRequest: Sendable {
         }
     }
 
+    /// HEAD is answered like GET, without the body.
     package var method: HTTPMethod
     /// Starts with a slash, percent-decoded, without `.` and `..` segments.
     package var path: String
+    /// In order; a name may come several times.
     package var query: [QueryItem]
+    /// Names in lower case.
     package var headers: HTTPHeaders
+    /// Whole, and within `maximumBodyBytes`.
     package var body: [UInt8]
     /// The other end of the TCP connection.
     package var remoteAddress: TransportAddress
@@ -71,6 +81,8 @@ package struct HTTPRequest: Sendable {
     package var isSecure: Bool
     /// Who asks: the other end, or whom a trusted proxy names.
     package var clientAddress: IPAddress
+    /// Whether the other end is a trusted proxy, or asks as some proxy would.
+    package var isByProxy = false
     /// What a trusted proxy says that the client called us by.
     package var publicHost: String?
 
@@ -89,6 +101,9 @@ package struct HTTPRequest: Sendable {
         self.isSecure = isSecure
     }
 
+    /// Whether somebody else may have asked than who has the connection.
+    package var isForwarded: Bool { isByProxy || headers.isForwarded }
+
     /// The value of the first query item of that name.
     package func query(_ name: String) -> String? {
         query.first { $0.name == name }?.value
@@ -105,10 +120,31 @@ package struct HTTPRequest: Sendable {
     }
 }
 
+extension HTTPRequest {
+    /// What the client calls this server, such as `https://example.org`; nil where it does not say.
+    package var origin: String? {
+        guard let host = publicHost ?? headers["host"], (1...255).contains(host.utf8.count),
+            host.utf8.allSatisfy({ byte in
+                switch byte {
+                case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                    UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"),
+                    UInt8(ascii: "_"), UInt8(ascii: ":"), UInt8(ascii: "["), UInt8(ascii: "]"):
+                    true
+                default: false
+                }
+            })
+        else { return nil }
+        return "\(isSecure ? "https" : "http")://\(host)"
+    }
+}
+
 /// One answer.
 package struct HTTPResponse: Sendable, Equatable {
+    /// 200 to 599.
     package var status: Int
+    /// Without `Content-Length` and `Date`, which the server adds.
     package var headers: HTTPHeaders
+    /// Left out of answers to HEAD.
     package var body: [UInt8]
     /// What is sent instead of the body.
     package var file: HTTPFile?
@@ -128,8 +164,9 @@ package struct HTTPResponse: Sendable, Equatable {
 }
 
 extension HTTPResponse {
+    /// What stands behind a status in the first line of an answer.
     /// - Source: RFC 9110 §15, RFC 6585 (428, 429, 431).
-    static func reasonPhrase(_ status: Int) -> String {
+    package static func reasonPhrase(_ status: Int) -> String {
         switch status {
         case 200: "OK"
         case 201: "Created"

@@ -59,10 +59,13 @@ extension ServiceLoop {
     }
 
     /// A client that is not asked because its messages pile up is silent all the same.
+    ///
+    /// The ping carries a byte, which the answer repeats (RFC 6455 §5.5.3): libwebsockets does not tell of empty pongs.
     private func sendPing(to session: SocketSession) {
         guard lws_partial_buffered(session.wsi) == 0 else { return }
         let start = scratch.baseAddress?.advanced(by: prefix).assumingMemoryBound(to: UInt8.self)
-        if lws_write(session.wsi, start, 0, LWS_WRITE_PING) < 0 { cws_kill(session.wsi) }
+        start?.pointee = 0
+        if lws_write(session.wsi, start, 1, LWS_WRITE_PING) < 0 { cws_kill(session.wsi) }
     }
 
     func noteSign(of wsi: OpaquePointer) {

@@ -4,7 +4,9 @@ import Base
 package struct HTTPServerSettings: Sendable {
     /// PEM files for TLS.
     package struct TLSFiles: Sendable, Equatable {
+        /// Path of the chain, the server's certificate first.
         package var certificate: String
+        /// Path of the private key.
         package var key: String
 
         package init(certificate: String, key: String) {
@@ -31,6 +33,7 @@ package struct HTTPServerSettings: Sendable {
     /// For an idle connection.
     package var idleTimeout = Duration.seconds(30)
 
+    /// Of all clients; beyond it idle ones are closed for new ones, or nothing is accepted.
     package var maximumConnections = 16_384
     /// From one address, or one /64 for IPv6, whose /56 and /48 have 4 and 16 times as many; loopback is exempt, unless
     /// something forwards to it.

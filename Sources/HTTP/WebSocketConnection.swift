@@ -1,6 +1,7 @@
 import Base
 import Synchronization
 
+/// A whole message, of however many frames (RFC 6455 §5.4).
 package enum WebSocketMessage: Sendable, Equatable {
     case text(String)
     case binary([UInt8])
@@ -27,9 +28,13 @@ package struct WebSocketClose: Sendable, Equatable {
         self.reason = reason
     }
 
+    /// Everything was said.
     package static let normal = WebSocketClose(code: 1000)
+    /// The server stops.
     package static let goingAway = WebSocketClose(code: 1001, reason: "the server is going away")
+    /// More messages wait than the settings allow.
     package static let policyViolation = WebSocketClose(code: 1008, reason: "too many messages at once")
+    /// A message is longer than the settings allow.
     package static let messageTooBig = WebSocketClose(code: 1009, reason: "the message is too big")
     /// The code means that no close frame came.
     package static let lost = WebSocketClose(code: 1006)
@@ -39,6 +44,7 @@ package struct WebSocketClose: Sendable, Equatable {
 ///
 /// Messages out wait in a bounded queue: when it is full, `send` says so and the sender decides what to drop.
 package final class WebSocketConnection: Sendable {
+    /// What became of a message.
     package enum SendResult: Sendable {
         case queued
         /// Nothing was queued: the client reads too slowly.
@@ -75,6 +81,7 @@ package final class WebSocketConnection: Sendable {
 
     /// Messages from the client; ends when the connection does.
     package let incoming: AsyncStream<WebSocketMessage>
+    /// The other end of the TCP connection, which may be a proxy's.
     package let remoteAddress: TransportAddress
     let id: UInt64
 
@@ -113,6 +120,7 @@ package final class WebSocketConnection: Sendable {
         return result
     }
 
+    /// Queues a text message.
     @discardableResult
     package func send(_ text: String) -> SendResult { send(.text(text)) }
 

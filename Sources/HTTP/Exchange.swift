@@ -5,9 +5,6 @@ import CWebSockets
 final class Connection {
     let wsi: OpaquePointer
     let address: TransportAddress
-    let descriptor: CInt
-    /// Bytes that we handed to libwebsockets for it, before TLS.
-    var given = 0
     /// Whether the other end is a proxy that says who asks.
     let isProxy: Bool
     /// Whom it counts for; nil for a proxy that passes nothing on at the moment.
@@ -23,12 +20,9 @@ final class Connection {
     /// It spoke something else than HTTP and has been told so.
     var isRefused = false
 
-    init(
-        wsi: OpaquePointer, descriptor: CInt, address: TransportAddress, isProxy: Bool, deadline: UInt64
-    ) {
+    init(wsi: OpaquePointer, address: TransportAddress, isProxy: Bool, deadline: UInt64) {
         self.isProxy = isProxy
         self.wsi = wsi
-        self.descriptor = descriptor
         self.address = address
         self.deadline = deadline
     }

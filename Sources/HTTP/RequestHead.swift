@@ -15,6 +15,10 @@ struct RequestHead {
     let headers: HTTPHeaders
     let framing: Framing
     let expectsContinue: Bool
+    /// Whether it is in HTTP/1.0.
+    ///
+    /// nginx asks so unless it is told otherwise, and then adds nothing that would tell who asks it.
+    let isOldHTTP: Bool
     /// Whether libwebsockets takes all that follows the head for a body.
     let libraryAwaitsMore: Bool
 
@@ -40,7 +44,8 @@ struct RequestHead {
         guard let version = wsi.text(WSI_TOKEN_HTTP), version.hasPrefix("HTTP/1.") else {
             throw Refusal(400, "The request line does not end in an HTTP version.")
         }
-        guard headers["host"] != nil || version == "HTTP/1.0" else {
+        isOldHTTP = version == "HTTP/1.0"
+        guard headers["host"] != nil || isOldHTTP else {
             throw Refusal(400, "The request has no Host field.")
         }
         framing = try Self.framing(headers, method)
@@ -101,11 +106,11 @@ struct RequestHead {
         return headers
     }
 
-    /// What the gateway needs beyond them.
+    /// What handlers, and the limits of addresses, need beyond them.
     private static let customNames =
         ["idempotency-key"] + HTTPHeaders.forwarding.filter { name in !names.contains { $0.0 == name } }
 
-    /// The header fields libwebsockets knows, which are all that the gateway needs.
+    /// The header fields that libwebsockets knows by itself.
     private static let names: [(String, lws_token_indexes)] = (0..<WSI_TOKEN_COUNT.rawValue).compactMap {
         number in
         let token = lws_token_indexes(rawValue: number)

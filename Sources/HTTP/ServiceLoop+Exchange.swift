@@ -116,7 +116,7 @@ extension ServiceLoop {
         let request = request(
             head, on: exchange.connection, from: exchange.client, body: exchange.body)
         let cost = exchange.body.count / max(settings.bytesPerRequest, 1)
-        limits.charge(Double(cost), to: exchange.client, at: now)
+        limits.charge(Double(cost) + self.handler.surcharge(request), to: exchange.client, at: now)
         exchange.body = []
         exchange.chunks = nil
         exchange.deadline = now + settings.handlerTimeout.milliseconds

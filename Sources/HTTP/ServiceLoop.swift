@@ -15,8 +15,6 @@ final class ServiceLoop {
     let listener: ListenSocket
 
     var connections: [OpaquePointer: Connection] = [:]
-    /// The same by descriptor; see `LastWords`.
-    var connectionOn: [CInt: Connection] = [:]
     var exchanges: [UInt64: Exchange] = [:]
     var exchangeOf: [OpaquePointer: Exchange] = [:]
     var sockets: [UInt64: SocketSession] = [:]
@@ -110,10 +108,8 @@ final class ServiceLoop {
         accepting.pointee.data = this
         resumeAccepting()
         link.open(wakeup)
-        speakForTheLibrary()
         started(.success(()))
         uv_run(library.loop, UV_RUN_DEFAULT)
-        cws_set_hooks(nil)
         leave(library)
     }
 
@@ -190,11 +186,10 @@ final class ServiceLoop {
         }
         counters.add(1, counters.connections)
         let connection = Connection(
-            wsi: wsi, descriptor: descriptor, address: address, isProxy: isProxy,
+            wsi: wsi, address: address, isProxy: isProxy,
             deadline: now + settings.receiveTimeout.milliseconds)
         if !isProxy { connection.counted = client }
         connections[wsi] = connection
-        connectionOn[descriptor] = connection
     }
 
     // MARK: What the loop calls

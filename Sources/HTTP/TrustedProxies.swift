@@ -32,11 +32,13 @@ package struct TrustedProxies: Sendable, Equatable {
             return IPAddress(high: ip.high & high, low: ip.low & low)
         }
 
+        /// The prefix and its length, as in `10.0.0.0/8`.
         package var description: String {
             "\(first)/\(first.ipv4 == nil ? length : length - 96)"
         }
     }
 
+    /// Empty where nobody's word counts.
     package let networks: [Network]
 
     package init(_ networks: [Network] = []) {

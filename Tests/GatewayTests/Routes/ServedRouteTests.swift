@@ -1,0 +1,56 @@
+import HTTP
+import HTTPTestSupport
+import Testing
+
+@testable import Gateway
+
+@Suite(.timeLimit(.minutes(10))) struct `Behind a proxy, with routes` {
+    /// Also by one that adds no header, and calls us by the address that it has.
+    @Test(arguments: [true, false])
+    func `nobody is on this machine`(isTrusted: Bool) async throws {
+        let bench = try Bench()
+        let handler = ClosureHandler(answer: { await bench.handler.respond(to: $0) })
+        try await withServer(handler) {
+            guard isTrusted else { return }
+            $0.trustedProxies = TrustedProxies([TrustedProxies.Network("127.0.0.1")].compactMap { $0 })
+        } _: { server in
+            func ask(_ line: String, _ fields: String = "") async throws -> Int {
+                let client = try RawClient(server.address)
+                let body = line.hasPrefix("POST") ? #"{"sub":"ann","role":"host","stream":"s1"}"# : ""
+                try await client.send(
+                    "\(line)\r\nHost: 127.0.0.1:8080\r\nConnection: close\r\n\(fields)"
+                        + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+                )
+                return try await client.response().status
+            }
+            let token = try await ask("POST /v1/tokens HTTP/1.1")
+            #expect(token == (isTrusted ? 401 : 201))
+            #expect(try await ask("GET /metrics HTTP/1.1") == (isTrusted ? 401 : 200))
+            // As nginx asks, unless it is told otherwise; browsers and curl do not.
+            #expect(try await ask("POST /v1/tokens HTTP/1.0") == 401)
+            #expect(try await ask("GET /metrics HTTP/1.0") == 401)
+            #expect(try await ask("GET /metrics HTTP/1.1", "X-Real-IP: 203.0.113.9\r\n") == 401)
+        }
+    }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `The price of a request` {
+    @Test func `is five for a list of streams`() async throws {
+        let bench = try Bench()
+        let handler = ClosureHandler(
+            answer: { await bench.handler.respond(to: $0) }, cost: { bench.handler.surcharge($0) })
+        try await withServer(handler) {
+            $0.limitsLoopback = true
+            $0.requestBurstPerAddress = 8
+            $0.requestRatePerAddress = 0.0001
+        } _: { server in
+            var statuses: [Int] = []
+            for path in ["/v1/streams?limit=1", "/v1/streams/s1", "/v1/streams", "/v1/streams"] {
+                let client = try RawClient(server.address)
+                try await client.send("GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n")
+                statuses.append(try await client.response().status)
+            }
+            #expect(statuses == [200, 404, 200, 429])
+        }
+    }
+}
