@@ -1,4 +1,3 @@
-import Base
 import COpenSSL
 import Wire
 
@@ -11,12 +10,12 @@ struct DTLSAlertReader: Sendable {
     private static let tagLength = 16
 
     private let suite: DTLSCipherSuite
-    private let key: Secret<[UInt8]>
-    private let iv: Secret<[UInt8]>
+    private let key: SecretBytes
+    private let iv: SecretBytes
 
     /// - Returns: nil unless the secrets have the lengths they should have.
     init?(
-        _ suite: DTLSCipherSuite, masterSecret: [UInt8], clientRandom: [UInt8], serverRandom: [UInt8],
+        _ suite: DTLSCipherSuite, masterSecret: SecretBytes, clientRandom: [UInt8], serverRandom: [UInt8],
         readingFrom peer: DTLSRole
     ) {
         guard masterSecret.count == 48, clientRandom.count == 32, serverRandom.count == 32 else { return nil }
@@ -24,22 +23,34 @@ struct DTLSAlertReader: Sendable {
         let seed = Array("key expansion".utf8) + serverRandom + clientRandom
         let (keyLength, ivLength) = (suite.keyLength, suite.ivLength)
         let block = Self.expand(masterSecret, seed, to: 2 * (keyLength + ivLength))
+        guard let block else { return nil }
         // Client key, server key, client IV, server IV.
         let keyStart = peer == .client ? 0 : keyLength
         let ivStart = 2 * keyLength + (peer == .client ? 0 : ivLength)
-        key = Secret(Array(block[keyStart..<(keyStart + keyLength)]))
-        iv = Secret(Array(block[ivStart..<(ivStart + ivLength)]))
+        guard let key = block.part(keyStart..<(keyStart + keyLength)),
+            let iv = block.part(ivStart..<(ivStart + ivLength))
+        else { return nil }
+        (self.key, self.iv) = (key, iv)
     }
 
     /// P_SHA256, the pseudorandom function of TLS 1.2 (RFC 5246 §5).
-    private static func expand(_ secret: [UInt8], _ seed: [UInt8], to length: Int) -> [UInt8] {
-        var block: [UInt8] = []
-        var link = seed
-        while block.count < length {
-            link = HMAC.sha256(key: secret.span, link.span)
-            block += HMAC.sha256(key: secret.span, (link + seed).span)
+    private static func expand(_ secret: SecretBytes, _ seed: [UInt8], to length: Int) -> SecretBytes? {
+        SecretBytes(count: length) { block in
+            var link = seed
+            var filled = 0
+            secret.withBytes { secret in
+                while filled < length {
+                    link = HMAC.sha256(key: secret.span, link.span)
+                    var part = HMAC.sha256(key: secret.span, (link + seed).span)
+                    for byte in part.prefix(length - filled) {
+                        block[filled] = byte
+                        filled += 1
+                    }
+                    part.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
+                }
+            }
+            return true
         }
-        return block
     }
 
     /// Whether `record` of `datagram` is an authentic alert that ends the association.
@@ -78,7 +89,11 @@ struct DTLSAlertReader: Sendable {
         var tag = Array(sealed.suffix(Self.tagLength))
         var plain = [UInt8](repeating: 0, count: length)
         var written: CInt = 0
-        guard EVP_DecryptInit_ex(context, algorithm, nil, key.exposed, nonce) == 1,
+        var isKeyed = false
+        key.withBytes {
+            isKeyed = EVP_DecryptInit_ex(context, algorithm, nil, $0.baseAddress, nonce) == 1
+        }
+        guard isKeyed,
             EVP_DecryptUpdate(context, nil, &written, additional, CInt(additional.count)) == 1,
             EVP_DecryptUpdate(context, &plain, &written, sealed, CInt(length)) == 1,
             EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(Self.tagLength), &tag) == 1

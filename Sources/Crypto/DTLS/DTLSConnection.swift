@@ -165,18 +165,20 @@ import COpenSSL
             let profile = SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
         else { return nil }
         let label = "EXTRACTOR-dtls_srtp"
-        var exported = [UInt8](repeating: 0, count: SRTPKeyingMaterial.exportLength(profile))
-        guard
-            SSL_export_keying_material(ssl, &exported, exported.count, label, label.utf8.count, nil, 0, 0)
-                == 1
-        else { return nil }
-        return SRTPKeyingMaterial(profile: profile, exported: exported)
+        let exported = SecretBytes(count: SRTPKeyingMaterial.exportLength(profile)) { exported in
+            SSL_export_keying_material(
+                ssl, exported.baseAddress, exported.count, label, label.utf8.count, nil, 0, 0) == 1
+        }
+        return exported.flatMap { SRTPKeyingMaterial(profile: profile, exported: $0) }
     }
 
     /// What is needed to read the peer's alerts without this connection; nil for an unknown cipher suite.
     func alertReader(as role: DTLSRole) -> DTLSAlertReader? {
-        guard let session = SSL_get_session(ssl), let suite else { return nil }
-        let master = Self.bytes(48) { SSL_SESSION_get_master_key(session, $0, $1) }
+        guard let session = SSL_get_session(ssl), let suite,
+            let master = SecretBytes(
+                count: 48, fill: { SSL_SESSION_get_master_key(session, $0.baseAddress, $0.count) == $0.count }
+            )
+        else { return nil }
         let client = Self.bytes(32) { SSL_get_client_random(ssl, $0, $1) }
         let server = Self.bytes(32) { SSL_get_server_random(ssl, $0, $1) }
         return DTLSAlertReader(

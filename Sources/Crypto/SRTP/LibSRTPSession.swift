@@ -28,11 +28,18 @@ import CSRTP
         // A NACKed packet may be sent again under its own SSRC.
         policy.allow_repeat_tx = 1
         var session: srtp_t?
-        var key = keys.masterKey.exposed + keys.masterSalt.exposed
-        let status = key.withUnsafeMutableBufferPointer { key in
-            policy.key = key.baseAddress
-            return srtp_create(&session, &policy)
+        var status = srtp_err_status_bad_param
+        let (masterKey, masterSalt) = (keys.masterKey, keys.masterSalt)
+        let together = SecretBytes(count: masterKey.count + masterSalt.count) { memory in
+            masterKey.withBytes { for (index, byte) in $0.enumerated() { memory[index] = byte } }
+            masterSalt.withBytes { salt in
+                for (index, byte) in salt.enumerated() { memory[masterKey.count + index] = byte }
+            }
+            policy.key = memory.baseAddress
+            status = srtp_create(&session, &policy)
+            return true
         }
+        guard together != nil else { throw .library(0) }
         try Self.check(status)
         guard let session else { throw .library(0) }
         self.session = session

@@ -17,7 +17,8 @@ import Wire
         package var malformed: UInt64 = 0
     }
 
-    private let keys: SRTPKeys
+    package let profile: SRTPProfile
+    private var keys: PendingSRTPKeys
     private var media: SRTPTransform
     private var control: SRTPTransform
     private var mediaSources = ReplayTable()
@@ -27,14 +28,11 @@ import Wire
     package private(set) var counters = Counters()
 
     package init(_ engine: SRTPEngine, _ keys: SRTPKeys) throws(SRTPError) {
-        self.keys = keys
+        profile = keys.profile
         media = SRTPTransform(keys.profile)
         control = SRTPTransform(keys.profile)
         library = engine == .libsrtp2 ? try LibSRTPSession(keys, isOutbound: false) : nil
-    }
-
-    package var profile: SRTPProfile {
-        keys.profile
+        self.keys = PendingSRTPKeys(engine == .libsrtp2 ? nil : keys)
     }
 
     /// How many RTP sources are remembered; at most 64.
@@ -78,7 +76,7 @@ import Wire
     private mutating func open(
         _ packet: inout MutableSpan<UInt8>, length: Int, headerLength: Int
     ) throws(SRTPError) -> Int {
-        let plainLength = length &- keys.profile.tagLength
+        let plainLength = length &- profile.tagLength
         guard length <= packet.count, length <= SRTPOutbound.maximumLength, headerLength >= 12,
             headerLength <= plainLength,
             let sequenceNumber = try? packet.span.uint16(at: 2), let ssrc = try? packet.span.uint32(at: 8)
@@ -91,7 +89,9 @@ import Wire
             return opened
         }
         guard mediaSources.admits(index, ssrc: ssrc) else { throw .replayed }
-        if !media.isKeyed { try media.key(with: keys, for: .media, isSealing: false) }
+        if !media.isKeyed {
+            try keys.derive(&media, for: .media, isLast: control.isKeyed, isSealing: false)
+        }
         let isOpen = packet.withUnsafeMutableBufferPointer { packet in
             guard let packet = packet.baseAddress else { return false }
             return media.openMedia(
@@ -105,7 +105,6 @@ import Wire
     private mutating func openControl(
         _ packet: inout MutableSpan<UInt8>, length: Int
     ) throws(SRTPError) -> Int {
-        let profile = keys.profile
         let plainLength = length &- profile.controlOverhead
         let wordOffset = profile.isAEAD ? length &- SRTPProfile.controlIndexLength : plainLength
         guard length <= packet.count, length <= SRTPOutbound.maximumLength,
@@ -120,7 +119,9 @@ import Wire
             return opened
         }
         guard controlSources.admits(UInt64(index), ssrc: ssrc) else { throw .replayed }
-        if !control.isKeyed { try control.key(with: keys, for: .control, isSealing: false) }
+        if !control.isKeyed {
+            try keys.derive(&control, for: .control, isLast: media.isKeyed, isSealing: false)
+        }
         let isOpen = packet.withUnsafeMutableBufferPointer { packet in
             guard let packet = packet.baseAddress else { return false }
             return control.openControl(packet, length: plainLength, ssrc: ssrc, index: index)

@@ -9,20 +9,34 @@ enum SRTPKeyDerivation {
     ///   - key: 16 or 32 bytes.
     ///   - salt: at most 14 bytes.
     static func derive(
-        _ length: Int, label: UInt8, key: [UInt8], salt: [UInt8]
-    ) throws(SRTPError) -> [UInt8] {
-        guard key.count == 16 || key.count == 32, salt.count <= 14 else { throw .library(0) }
-        var counter = salt + Array(repeating: 0, count: 16 - salt.count)
-        counter[7] ^= label
-        guard let context = EVP_CIPHER_CTX_new() else { throw .library(0) }
+        _ length: Int, label: UInt8, key: SecretBytes, salt: SecretBytes
+    ) throws(SRTPError) -> SecretBytes {
+        guard key.count == 16 || key.count == 32, salt.count <= 14, let context = EVP_CIPHER_CTX_new() else {
+            throw .library(0)
+        }
         defer { EVP_CIPHER_CTX_free(context) }
+        let counter = SecretBytes(count: 16) { counter in
+            salt.withBytes { salt in
+                for (index, byte) in salt.enumerated() { counter[index] = byte }
+            }
+            counter[7] ^= label
+            return true
+        }
         let cipher = key.count == 32 ? EVP_aes_256_ctr() : EVP_aes_128_ctr()
-        guard EVP_EncryptInit_ex2(context, cipher, key, counter, nil) == 1 else { throw .library(0) }
+        var isKeyed = false
+        counter?.withBytes { counter in
+            key.withBytes { key in
+                isKeyed =
+                    EVP_EncryptInit_ex2(context, cipher, key.baseAddress, counter.baseAddress, nil) == 1
+            }
+        }
         let zeros = [UInt8](repeating: 0, count: length)
-        var derived = zeros
-        var written: CInt = 0
-        guard EVP_EncryptUpdate(context, &derived, &written, zeros, CInt(length)) == 1, written == length
-        else { throw .library(0) }
+        let derived = SecretBytes(count: length) { derived in
+            var written: CInt = 0
+            return EVP_EncryptUpdate(context, derived.baseAddress, &written, zeros, CInt(length)) == 1
+                && written == length
+        }
+        guard isKeyed, let derived else { throw .library(0) }
         return derived
     }
 }

@@ -11,7 +11,8 @@ import Wire
     /// Longest packet, in bytes, tag included.
     package static let maximumLength = 65_535
 
-    private let keys: SRTPKeys
+    package let profile: SRTPProfile
+    private var keys: PendingSRTPKeys
     private var media: SRTPTransform
     private var control: SRTPTransform
     /// Set where libsrtp2 does the work.
@@ -20,14 +21,11 @@ import Wire
     private var controlIndex: UInt32 = 0
 
     package init(_ engine: SRTPEngine, _ keys: SRTPKeys) throws(SRTPError) {
-        self.keys = keys
+        profile = keys.profile
         media = SRTPTransform(keys.profile)
         control = SRTPTransform(keys.profile)
         library = engine == .libsrtp2 ? try LibSRTPSession(keys, isOutbound: true) : nil
-    }
-
-    package var profile: SRTPProfile {
-        keys.profile
+        self.keys = PendingSRTPKeys(engine == .libsrtp2 ? nil : keys)
     }
 
     /// What encrypting media reads besides this; nil before the first packet.
@@ -47,14 +45,16 @@ import Wire
         guard headerLength >= 12, prefixLength >= 0, headerLength <= Self.maximumLength,
             prefixLength <= Self.maximumLength
         else { throw .truncated }
-        let length = headerLength &+ prefixLength &+ body.count &+ keys.profile.tagLength
+        let length = headerLength &+ prefixLength &+ body.count &+ profile.tagLength
         guard length <= min(destination.count, Self.maximumLength) else { throw .noRoom }
         guard index >> 48 == 0 else { throw .exhausted }
         if let library {
             let length = try library.protect(&destination, prefix: headerLength &+ prefixLength, body: body)
             return EncryptedPacket(length: length)
         }
-        if !media.isKeyed { try media.key(with: keys, for: .media, isSealing: true) }
+        if !media.isKeyed {
+            try keys.derive(&media, for: .media, isLast: control.isKeyed, isSealing: true)
+        }
         guard let ssrc = try? destination.span.uint32(at: 8) else { throw .truncated }
         let packet = destination.withUnsafeMutableBufferPointer { destination in
             body.withUnsafeBufferPointer { body in
@@ -89,11 +89,13 @@ import Wire
         -> Int
     {
         guard length >= SRTPTransform.controlHeader, length <= packet.count else { throw .truncated }
-        let protectedLength = length &+ keys.profile.controlOverhead
+        let protectedLength = length &+ profile.controlOverhead
         guard protectedLength <= min(packet.count, Self.maximumLength) else { throw .noRoom }
         if let library { return try library.protectControl(&packet, length: length) }
         guard controlIndex < 1 << 31 - 1 else { throw .exhausted }
-        if !control.isKeyed { try control.key(with: keys, for: .control, isSealing: true) }
+        if !control.isKeyed {
+            try keys.derive(&control, for: .control, isLast: media.isKeyed, isSealing: true)
+        }
         guard let ssrc = try? packet.span.uint32(at: 4) else { throw .truncated }
         controlIndex &+= 1
         let isSealed = packet.withUnsafeMutableBufferPointer { packet in

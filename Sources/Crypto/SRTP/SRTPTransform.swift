@@ -57,7 +57,7 @@ enum SRTPPurpose {
     ///
     /// - Parameter isSealing: true to encrypt, false to decrypt.
     mutating func key(with master: SRTPKeys, for purpose: SRTPPurpose, isSealing: Bool) throws(SRTPError) {
-        let (key, salt) = (master.masterKey.exposed, master.masterSalt.exposed)
+        let (key, salt) = (master.masterKey, master.masterSalt)
         let label = purpose.firstLabel
         let encryptionKey = try SRTPKeyDerivation.derive(
             profile.keyLength, label: label, key: key, salt: salt)
@@ -68,9 +68,7 @@ enum SRTPPurpose {
             isSealing: isSealing)
         if isAEAD, isSealing, purpose == .media, mayUseVectors {
             // Null where the processor cannot; then the cipher does it.
-            keys.sealer = encryptionKey.withUnsafeBufferPointer {
-                rostrum_gcm_sealer_make($0.baseAddress, $0.count)
-            }
+            encryptionKey.withBytes { keys.sealer = rostrum_gcm_sealer_make($0.baseAddress, $0.count) }
         }
     }
 
@@ -78,22 +76,30 @@ enum SRTPPurpose {
     ///
     /// - Parameter authentication: not used by AES-GCM.
     mutating func install(
-        encryption: [UInt8], authentication: [UInt8], salt: [UInt8], isSealing: Bool
+        encryption: SecretBytes, authentication: SecretBytes, salt: SecretBytes, isSealing: Bool
     ) throws(SRTPError) {
         guard encryption.count == profile.keyLength, salt.count == profile.saltLength, !isKeyed else {
             throw .library(0)
         }
         // Null where the processor cannot.
-        if !isAEAD, mayUseVectors { keys.stream = rostrum_ctr_make(encryption) }
+        if !isAEAD, mayUseVectors {
+            encryption.withBytes { keys.stream = rostrum_ctr_make($0.baseAddress) }
+        }
         if keys.stream == nil { keys.cipher = try makeCipher(encryption, isSealing: isSealing) }
-        if !isAEAD { rostrum_hmac_sha1_init(&keys.authentication, authentication, authentication.count) }
-        withUnsafeMutableBytes(of: &keys.iv_mask) { mask in
-            for (index, byte) in salt.enumerated() { mask[index] = byte }
+        if !isAEAD {
+            authentication.withBytes {
+                rostrum_hmac_sha1_init(&keys.authentication, $0.baseAddress, $0.count)
+            }
+        }
+        salt.withBytes { salt in
+            withUnsafeMutableBytes(of: &keys.iv_mask) { mask in
+                for (index, byte) in salt.enumerated() { mask[index] = byte }
+            }
         }
         keys.iv_offset = isAEAD ? 2 : 4
     }
 
-    private func makeCipher(_ key: [UInt8], isSealing: Bool) throws(SRTPError) -> OpaquePointer {
+    private func makeCipher(_ key: SecretBytes, isSealing: Bool) throws(SRTPError) -> OpaquePointer {
         let cipher: OpaquePointer? =
             switch profile {
             case .aes128CMHMACSHA1_80: EVP_aes_128_ctr()
@@ -101,7 +107,11 @@ enum SRTPPurpose {
             case .aeadAES256GCM: EVP_aes_256_gcm()
             }
         guard let context = EVP_CIPHER_CTX_new() else { throw .library(0) }
-        guard EVP_CipherInit_ex2(context, cipher, key, nil, isSealing ? 1 : 0, nil) == 1 else {
+        var isKeyed = false
+        key.withBytes {
+            isKeyed = EVP_CipherInit_ex2(context, cipher, $0.baseAddress, nil, isSealing ? 1 : 0, nil) == 1
+        }
+        guard isKeyed else {
             EVP_CIPHER_CTX_free(context)
             throw .library(0)
         }

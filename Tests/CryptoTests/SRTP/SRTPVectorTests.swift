@@ -9,7 +9,9 @@ import Testing
 
     @Test func `session keys are those of RFC 3711 B3`() throws {
         func derive(_ length: Int, _ label: UInt8) throws -> [UInt8] {
-            try SRTPKeyDerivation.derive(length, label: label, key: Self.masterKey, salt: Self.masterSalt)
+            try SRTPKeyDerivation.derive(
+                length, label: label, key: secret(Self.masterKey), salt: secret(Self.masterSalt)
+            ).exposed
         }
         #expect(try derive(16, 0) == hex("C61E7A93744F39EE10734AFE3FF7A087"))
         #expect(try derive(14, 2) == hex("30CBBC08863D8C85D49DB34A9AE1"))
@@ -27,7 +29,7 @@ import Testing
         let key = hex("f0f04914b513f2763a1b1fa130f10e29 98f6f6e43e4309d1e622a0e332b9f1b6")
         let salt = hex("3b04803de51ee7c96423ab5b78d2")
         func derive(_ length: Int, _ label: UInt8) throws -> [UInt8] {
-            try SRTPKeyDerivation.derive(length, label: label, key: key, salt: salt)
+            try SRTPKeyDerivation.derive(length, label: label, key: secret(key), salt: secret(salt)).exposed
         }
         #expect(try derive(32, 0) == hex("5ba1064e30ec51613cad926c5a28ef73 1ec7fb397f70a960653caf06554cd8c4"))
         #expect(try derive(14, 2) == hex("fa31791685ca444a9e07c6c64e93"))
@@ -38,9 +40,9 @@ import Testing
     func `the key stream of AES-CM is that of RFC 3711 B2`(_ mayUseVectors: Bool) throws {
         var transform = SRTPTransform(.aes128CMHMACSHA1_80, mayUseVectors: mayUseVectors)
         try transform.install(
-            encryption: hex("2B7E151628AED2A6ABF7158809CF4F3C"),
-            authentication: Array(repeating: 0, count: 20),
-            salt: hex("F0F1F2F3F4F5F6F7F8F9FAFBFCFD"), isSealing: true)
+            encryption: secret(hex("2B7E151628AED2A6ABF7158809CF4F3C")),
+            authentication: secret(Array(repeating: 0, count: 20)),
+            salt: secret(hex("F0F1F2F3F4F5F6F7F8F9FAFBFCFD")), isSealing: true)
         let header = hex("80000000 00000000 00000000")
         let sealed = try transform.seal(header, Array(repeating: 0, count: 48), ssrc: 0, index: 0, tag: 10)
         #expect(
@@ -90,8 +92,8 @@ import Testing
     func `AES-GCM is as in RFC 7714 16`(_ profile: SRTPProfile, _ expected: String) throws {
         var transform = SRTPTransform(profile)
         try transform.install(
-            encryption: Array(0..<UInt8(profile.keyLength)), authentication: [],
-            salt: hex("51756964 2070726f 2071756f"), isSealing: true)
+            encryption: secret(Array(0..<UInt8(profile.keyLength))), authentication: secret([]),
+            salt: secret(hex("51756964 2070726f 2071756f")), isSealing: true)
         let payload = hex(
             """
             47616c6c696120657374206f6d6e6973 20646976697361 20696e207061727465 73207472 6573
@@ -120,8 +122,8 @@ import Testing
     func `AES-GCM of RTCP is as in RFC 7714 17`(_ profile: SRTPProfile, _ expected: String) throws {
         var transform = SRTPTransform(profile)
         try transform.install(
-            encryption: Array(0..<UInt8(profile.keyLength)), authentication: [],
-            salt: hex("51756964 2070726f 2071756f"), isSealing: true)
+            encryption: secret(Array(0..<UInt8(profile.keyLength))), authentication: secret([]),
+            salt: secret(hex("51756964 2070726f 2071756f")), isSealing: true)
         let report = hex(
             """
             81c8000d4d617273 4e5450314e545032 525450200000042a 0000e9304c756e61
