@@ -205,7 +205,7 @@ extension Node {
             throw .malformedOffer("An ICE restart needs an a=ice-ufrag and an a=ice-pwd that are new.")
         }
         let local = ICECredentials(worker: record.worker, using: &random)
-        guard workers[record.worker].post(.restartICE(id, local)) else { throw .overloaded }
+        guard workers[record.worker].post(.restartICE(id, local, remote: remote)) else { throw .overloaded }
         record.entityTag = local.ufrag
         record.plan.remoteCredentials = remote
         sessions[id] = record

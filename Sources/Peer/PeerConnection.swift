@@ -11,7 +11,7 @@ import Wire
 package final class PeerConnection {
     /// How far the connection is; it never goes back.
     package enum State: Equatable, Sendable {
-        /// ICE or DTLS have still to finish.
+        /// ICE or DTLS have still to finish, or no address is proven.
         case connecting
         case connected
         case closed(CloseReason)
@@ -74,7 +74,7 @@ package final class PeerConnection {
     private static let authenticator = OpenSSLAuthenticator()
 
     // These two stand first because they are read for every packet that is sent; see `cacheHints`.
-    /// Where media goes; nil until something came from there.
+    /// Where media goes; nil until somebody proved to be there.
     package private(set) var remoteAddress: TransportAddress?
     private var outbound: SRTPOutbound?
     /// Media may flow while it is `.connected`.
@@ -88,12 +88,17 @@ package final class PeerConnection {
     /// Nil without an offer of them, and until DTLS is done.
     private var channels: DataChannelEndpoint?
     private let connectDeadline: MonotonicTime
+    private var route = HandshakeRoute()
+    /// Of a handshake that is made while no address is proven.
+    private var keys: SRTPKeyingMaterial?
     private var events: [Event] = []
 
     package init(
         plan: SessionPlan, localCredentials: ICECredentials, environment: Environment, at now: MonotonicTime
     ) {
-        ice = ICELiteAgent(credentials: localCredentials, configuration: environment.ice, at: now)
+        ice = ICELiteAgent(
+            credentials: localCredentials, remote: plan.remoteCredentials, configuration: environment.ice,
+            at: now)
         dtls = DTLSEndpoint(
             context: environment.dtls, role: .server,
             expectedFingerprints: plan.fingerprints.compactMap {
@@ -116,7 +121,7 @@ package final class PeerConnection {
     /// By which it finds that of any other datagram; at most 8.
     package var addresses: [TransportAddress] { ice.addresses }
 
-    /// When an authentic check or packet last came from an address; nil for one that passed no check.
+    /// When an authentic check or packet last came from an address; nil for one where nobody need be.
     package func lastHeard(from address: TransportAddress) -> MonotonicTime? {
         isClosed ? nil : ice.lastHeard(from: address)
     }
@@ -130,14 +135,15 @@ package final class PeerConnection {
 
     // MARK: Connecting
 
-    /// Answers a connectivity check that carries our ufrag.
+    /// Answers a connectivity check that carries our ufrag, or takes the answer to a request of ours in.
     package func receiveCheck(
         _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
-        into sink: inout some DatagramSink & ~Copyable
+        using random: inout some RandomNumberGenerator, into sink: inout some DatagramSink & ~Copyable
     ) {
         guard !isClosed else { return }
         do {
-            let effects = try ice.receive(datagram, from: source, at: now, authenticator: Self.authenticator)
+            let effects = try ice.receive(
+                datagram, from: source, at: now, authenticator: Self.authenticator, using: &random)
             perform(effects, at: now, into: &sink)
         } catch {
             guard let answer = error.answer else { return }
@@ -151,8 +157,7 @@ package final class PeerConnection {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         guard !isClosed else { return }
-        // Some clients begin with DTLS on the pair that they are about to nominate.
-        if remoteAddress == nil { remoteAddress = source }
+        if route.origin == nil { route.origin = source }
         // No sign of life: anybody can send records from an address that was once admitted.
         perform(dtls.receive(datagram, at: now), at: now, into: &sink)
     }
@@ -163,16 +168,16 @@ package final class PeerConnection {
     ) {
         guard !isClosed else { return }
         perform(ice.lose(address, at: now), at: now, into: &sink)
-        // DTLS may have begun there before a pair was nominated.
-        if remoteAddress == address { remoteAddress = ice.selected }
+        if route.origin == address { route.origin = nil }
     }
 
     /// New credentials from both sides; the addresses and keys stay (RFC 8445 §2.4).
     package func restartICE(
-        _ credentials: ICECredentials, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+        _ credentials: ICECredentials, remote: ICECredentials, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
     ) {
         guard !isClosed else { return }
-        perform(ice.restart(with: credentials), at: now, into: &sink)
+        perform(ice.restart(with: credentials, remote: remote), at: now, into: &sink)
     }
 
     private func perform(
@@ -190,6 +195,7 @@ package final class PeerConnection {
             case .consentLost: end(because: .consentLost)
             }
         }
+        connectIfReady(at: now, into: &sink)
     }
 
     private func perform(
@@ -199,9 +205,13 @@ package final class PeerConnection {
         for effect in effects {
             switch effect {
             case .send(let bytes):
-                guard let remoteAddress else { continue }
-                sink.append(bytes, to: remoteAddress)
-            case .connected(let keys): becomeConnected(with: keys, at: now, into: &sink)
+                guard let address = ice.nominated ?? route.origin,
+                    route.take(address, isProven: ice.isProven(address))
+                else { continue }
+                sink.append(bytes, to: address)
+            case .connected(let keys):
+                self.keys = keys
+                perform(ice.noteHandshake(through: route.only, at: now), at: now, into: &sink)
             case .applicationData(let bytes): withChannels(into: &sink) { $0.receive(bytes.span, at: now) }
             case .closed(.closedByPeer): end(because: .closedByPeer)
             case .closed(.timedOut): end(because: .timedOut)
@@ -210,9 +220,10 @@ package final class PeerConnection {
         }
     }
 
-    private func becomeConnected(
-        with keys: SRTPKeyingMaterial, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
-    ) {
+    /// Becomes connected once there are keys and an address that is proven.
+    private func connectIfReady(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        guard state == .connecting, remoteAddress != nil, let keys else { return }
+        self.keys = nil
         do {
             inbound = try SRTPInbound(engine, keys.inbound(as: .server))
             outbound = try SRTPOutbound(engine, keys.outbound(as: .server))
@@ -233,6 +244,7 @@ package final class PeerConnection {
     private func end(because reason: CloseReason) {
         guard !isClosed else { return }
         state = .closed(reason)
+        keys = nil
         channels = nil
         events.append(.closed(reason))
     }
@@ -252,11 +264,18 @@ package final class PeerConnection {
         }
     }
 
-    package func advance(to now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+    /// Does what is due: time-outs, DTLS and SCTP repetitions, requests to new addresses, lost consent.
+    package func advance(
+        to now: MonotonicTime, using random: inout some RandomNumberGenerator,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
         guard !isClosed else { return }
         if state == .connecting, now >= connectDeadline { return end(because: .timedOut) }
         if let due = dtls.deadline, now >= due { perform(dtls.advance(to: now), at: now, into: &sink) }
-        if let due = ice.deadline, now >= due { perform(ice.advance(to: now), at: now, into: &sink) }
+        if let due = ice.deadline, now >= due {
+            let effects = ice.advance(to: now, authenticator: Self.authenticator, using: &random)
+            perform(effects, at: now, into: &sink)
+        }
         if let due = channels?.deadline, now >= due { withChannels(into: &sink) { $0.advance(to: now) } }
     }
 

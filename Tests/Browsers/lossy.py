@@ -1,15 +1,20 @@
-"""A bad network between a browser and the server: a proxy that loses datagrams, and that can be cut for a while.
+"""A bad network between a client and the server: a proxy that loses datagrams, can be cut for a while, takes no more than
+so much, and gives clients other addresses, as a NAT does.
 
 Pages come through its HTTP port, and their media through one UDP port for each of the server's workers: `rewrite` puts
-those into the server's answers. Publishers go to the server directly.
+those into the server's answers, or the proxy itself does for those who are no browsers. Publishers go to the server
+directly.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import selectors
 import socket
 import threading
+import time
+from collections import deque
 from contextlib import suppress
 from typing import Any
 
@@ -29,14 +34,19 @@ REWRITE = """() => {
         return original.call(this, { type: description.type, sdp });
     };
 }"""
+#: A candidate of an answer, up to its port. All ports here have five digits, so that an answer keeps its length.
+CANDIDATE = re.compile(rb"(a=candidate:\S+ 1 \S+ \d+ \S+) (\d{5})\b", re.IGNORECASE)
 WORKERS = 8
+#: Seconds that a datagram may wait before a link that takes no more: a home router's queue.
+QUEUE = 0.3
 
 
 class LossyPath:
     """Loses this share of the datagrams, each way; nothing passes while it is cut."""
 
-    def __init__(self, server: Server, loss: float, seed: int) -> None:
+    def __init__(self, server: Server, loss: float, seed: int, rewrites: bool = False) -> None:
         self._loss = loss
+        self._rewrites = rewrites
         self._chance = random.Random(seed)
         self._selector = selectors.DefaultSelector()
         self._ends: list[socket.socket] = []
@@ -45,13 +55,22 @@ class LossyPath:
         self._is_over = False
         self._passable = threading.Event()
         self._passable.set()
+        self._is_stale = threading.Event()
         self.passed = 0
         self.lost = 0
+        #: What the way to the clients takes, in bits a second; what does not fit into its queue is lost.
+        self.capacity: float | None = None
+        #: Bytes that the server sent, whether they passed or not.
+        self.offered = 0
+        #: When the way to the clients is free again, and what is on it.
+        self._free = 0.0
+        self._queued: deque[tuple[float, socket.socket, bytes, Any]] = deque()
         fronts = {}
         for port in range(server.udp_port, server.udp_port + WORKERS):
             front = self._socket(socket.SOCK_DGRAM)
             fronts[port] = front.getsockname()[1]
             self._selector.register(front, selectors.EVENT_READ, (front, None, port))
+        self._fronts = fronts
         self.rewrite = REWRITE.replace("PORTS", str(fronts))
         self._http = self._socket(socket.SOCK_STREAM)
         self._http.listen()
@@ -66,6 +85,10 @@ class LossyPath:
 
     def mend(self) -> None:
         self._passable.set()
+
+    def rebind(self) -> None:
+        """Forgets everybody's address: the server sees new ones, and the old ones lead nowhere."""
+        self._is_stale.set()
 
     def close(self) -> None:
         self._is_over = True
@@ -91,10 +114,19 @@ class LossyPath:
 
     def _pass_datagrams(self) -> None:
         while not self._is_over:
-            for key, _ in self._selector.select(timeout=0.2):
+            if self._is_stale.is_set():
+                self._is_stale.clear()
+                for way in self._ways.values():
+                    self._selector.unregister(way)
+                    way.close()
+                self._ways.clear()
+            due = self._queued[0][0] - time.monotonic() if self._queued else 0.2
+            for key, _ in self._selector.select(timeout=min(max(due, 0.0), 0.2)):
                 front, client, port = key.data
                 with suppress(OSError):
                     datagram, sender = key.fileobj.recvfrom(65_536)  # type: ignore[union-attr]
+                    if client is not None:
+                        self.offered += len(datagram)
                     if not self._passable.is_set() or self._chance.random() < self._loss:
                         self.lost += 1
                         continue
@@ -102,7 +134,23 @@ class LossyPath:
                     if client is None:
                         self._way(front, sender, port).send(datagram)
                     else:
-                        front.sendto(datagram, client)
+                        self._return(front, datagram, client)
+            while self._queued and self._queued[0][0] <= time.monotonic():
+                _, front, datagram, client = self._queued.popleft()
+                with suppress(OSError):
+                    front.sendto(datagram, client)
+
+    def _return(self, front: socket.socket, datagram: bytes, client: Any) -> None:
+        """Sends a datagram to a client, at once or when its turn comes."""
+        now = time.monotonic()
+        if self.capacity is None:
+            self._free = now
+        start = max(self._free, now)
+        if start > now + QUEUE:
+            self.lost += 1
+            return
+        self._free = start + (len(datagram) * 8 / self.capacity if self.capacity else 0)
+        self._queued.append((self._free, front, datagram, client))
 
     def _way(self, front: socket.socket, client: Any, port: int) -> socket.socket:
         known = self._ways.get((port, client))
@@ -126,16 +174,20 @@ class LossyPath:
                     client.close()
                     continue
                 self._ends += [client, server]
-                for source, sink in ((client, server), (server, client)):
-                    thread = threading.Thread(target=self._pump, args=(source, sink), daemon=True)
+                for source, sink, is_answer in ((client, server, False), (server, client, self._rewrites)):
+                    thread = threading.Thread(target=self._pump, args=(source, sink, is_answer), daemon=True)
                     self._threads.append(thread)
                     thread.start()
 
-    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pump(self, source: socket.socket, sink: socket.socket, is_answer: bool) -> None:
         with suppress(OSError):
             while chunk := source.recv(65_536):
                 # TCP loses nothing: what is cut comes late.
                 self._passable.wait()
-                sink.sendall(chunk)
+                sink.sendall(CANDIDATE.sub(self._front, chunk) if is_answer else chunk)
         with suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
+
+    def _front(self, candidate: re.Match[bytes]) -> bytes:
+        front = self._fronts.get(int(candidate[2]))
+        return candidate[0] if front is None else b"%b %d" % (candidate[1], front)

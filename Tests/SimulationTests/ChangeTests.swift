@@ -27,6 +27,20 @@ import Testing
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
+    @Test(arguments: 100..<106 as Range<UInt64>)
+    func `of the viewer's address are followed over a bad network too`(seed: UInt64) throws {
+        let (simulation, _, viewer) = try watching(seed: seed)
+        simulation.conditions = .init(loss: 0.1, delay: .milliseconds(30), jitter: .milliseconds(20))
+        for port: UInt16 in 600..<603 {
+            viewer.outerAddress = TransportAddress(ip: IPAddress(ipv4: 0xC633_6401), port: port)
+            let before = viewer.decoder.framesDecoded
+            #expect(simulation.run(for: .seconds(12)) { viewer.decoder.framesDecoded > before + 10 })
+            // Some clean seconds between two changes, so that ICE has seen the last one.
+            simulation.run(for: .seconds(6))
+        }
+        #expect(!viewer.isClosed)
+    }
+
     @Test func `of the publisher's address loses no more than what was on its way`() throws {
         let (simulation, publisher, viewer) = try watching(seed: 12)
         publisher.outerAddress = TransportAddress(ip: IPAddress(ipv4: 0xC633_6402), port: 556)

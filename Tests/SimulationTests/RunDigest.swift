@@ -69,7 +69,7 @@ final class RunDigest: Sendable {
         let text =
             switch command {
             case .open(let opening): "open \(opening.id) \(opening.order)"
-            case .restartICE(let id, _): "restart \(id)"
+            case .restartICE(let id, _, _): "restart \(id)"
             case .attach(let id, let mid, let track, let height):
                 "attach \(id) \(mid) \(Self.name(track)) \(height ?? -1)"
             case .setProgramme(let stream, let tracks): "programme \(stream) \(tracks.map(Self.name))"

@@ -18,6 +18,8 @@ final class Simulation {
     private var count = 0
     /// Clients whose datagrams come over TCP, by their addresses.
     var readers: [TransportAddress: SlowReader] = [:]
+    /// Addresses of people who have nothing to do with the server, and what was sent to them.
+    var bystanders: [TransportAddress: [[UInt8]]] = [:]
 
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 1) throws {
         server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
@@ -141,6 +143,7 @@ final class Simulation {
     }
 
     private func deliver(_ datagram: SimulatedNetwork.Datagram) {
+        guard bystanders[datagram.destination]?.append(datagram.bytes) == nil else { return }
         if let index = server.receive(datagram, at: now) { return settle(index) }
         for client in clients where client.outerAddress == datagram.destination {
             with(client) { $0.receive(datagram.bytes, from: datagram.source, at: now, into: &$1) }

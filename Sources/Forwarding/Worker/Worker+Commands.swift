@@ -10,9 +10,9 @@ extension Worker {
     ) {
         switch command {
         case .open(let opening): open(opening, at: now)
-        case .restartICE(let id, let credentials):
+        case .restartICE(let id, let credentials, let remote):
             guard let session = sessions[id] else { return }
-            session.connection.restartICE(credentials, at: now, into: &sink)
+            session.connection.restartICE(credentials, remote: remote, at: now, into: &sink)
             updateUfrags(of: session)
             settle(session, at: now, into: &sink)
         case .close(let id):

@@ -122,11 +122,15 @@ package final class Worker {
         _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard let ufrag = STUNMessage.localUfrag(ofRequest: datagram), let session = byUfrag[ufrag] else {
-            return countHomeless(from: source, at: now)
-        }
+        // An answer to a request of ours names nobody.
+        let isAnswer = (try? datagram.uint16(at: 0)) == STUNKind.bindingSuccess.rawValue
+        guard
+            let session = isAnswer
+                ? byAddress[source] : STUNMessage.localUfrag(ofRequest: datagram).flatMap({ byUfrag[$0] })
+        else { return countHomeless(from: source, at: now) }
         counters.checks &+= 1
-        session.connection.receiveCheck(datagram, from: source, at: now, into: &sink)
+        session.connection.receiveCheck(
+            datagram, from: source, at: now, using: &environment.random, into: &sink)
         settle(session, at: now, into: &sink)
     }
 
@@ -197,7 +201,7 @@ package final class Worker {
     private func wake(
         _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        session.connection.advance(to: now, into: &sink)
+        session.connection.advance(to: now, using: &environment.random, into: &sink)
         session.monitor?.advance(to: now)
         retellIfMissed(session)
         if session.monitor?.hasNotices == true { tellNotices(of: session) }

@@ -6,8 +6,8 @@ import Wire
 /// What control asks of a worker.
 package enum WorkerCommand: Sendable {
     case open(SessionOpening)
-    /// New credentials of ours; both pairs are good until the first check with the new ones (RFC 8445 §2.4).
-    case restartICE(SessionID, ICECredentials)
+    /// New credentials of both sides; both pairs are good until the first check with the new ones (RFC 8445 §2.4).
+    case restartICE(SessionID, ICECredentials, remote: ICECredentials)
     /// Ends a session with a DTLS close.
     case close(SessionID)
     /// Lets a slot, named by its m-line, carry a track of any worker; nil for nothing.

@@ -3,7 +3,8 @@ import Wire
 
 /// The server's half of ICE: it answers checks, follows the client's nominations and watches its consent.
 ///
-/// Holds credentials and addresses; owns no socket and no timer, and never sends a check of its own.
+/// Holds credentials and addresses; owns no socket and no timer. Its own requests ask only whether somebody is at an
+/// address where the client's checks come from; see `AddressProof`.
 /// - Source: RFC 8445 §2.5 (lite), §7.3 (checks), §9 (restart); RFC 8489 §6.3, §9.1.3 (refusals);
 ///   RFC 7675 (consent).
 package struct ICELiteAgent: Sendable {
@@ -27,7 +28,7 @@ package struct ICELiteAgent: Sendable {
         case admit(TransportAddress)
         /// The address was forgotten: too many others came.
         case dismiss(TransportAddress)
-        /// Media may now flow to this address; replaces any earlier one.
+        /// Media may now flow to this address, which is proven; replaces any earlier one.
         case nominate(TransportAddress)
         /// No way to the client is left; nothing may be sent until the next `nominate`.
         case abandon
@@ -56,72 +57,147 @@ package struct ICELiteAgent: Sendable {
     private let configuration: Configuration
     private var credentials: ICECredentials
     /// Those of a restart that no valid check has used yet.
-    private var nextCredentials: ICECredentials?
+    private var next: (local: ICECredentials, remote: ICECredentials)?
     /// Counts completed restarts.
     private var generation = 0
     private var pairs = RemotePairs()
+    private var requester: BindingRequester
+    /// Whether new addresses are asked: not while the handshake can prove the only one.
+    private var asksAddresses = false
     /// When the client last proved to be there, or when the agent was made.
     package private(set) var lastConsent: MonotonicTime
     private var isConsentLost = false
     /// Whether a valid check ever came.
     private var wasReached = false
-    private var strangers = (since: MonotonicTime.zero, answered: 0)
+    private var strangers = PerSecondLimit(Self.answersToStrangers)
 
-    /// - Parameter credentials: ours, as the answer says them; see `ICECredentials(using:)`.
+    /// - Parameters:
+    ///   - credentials: ours, as the answer says them; see `ICECredentials(using:)`.
+    ///   - remote: the client's, as the offer says them.
     package init(
-        credentials: ICECredentials, configuration: Configuration = Configuration(), at now: MonotonicTime
+        credentials: ICECredentials, remote: ICECredentials, configuration: Configuration = Configuration(),
+        at now: MonotonicTime
     ) {
         self.credentials = credentials
+        requester = BindingRequester(credentials: remote)
         self.configuration = configuration
         lastConsent = now
     }
 
-    /// Where media goes; nil until the client has nominated a pair.
+    /// Where media goes; nil until the client has nominated a pair whose address is proven.
     package var selected: TransportAddress? { pairs.selected }
+
+    /// Where a handshake goes: as `selected`, but need not be proven.
+    package var nominated: TransportAddress? { pairs.nominated }
+
+    package func isProven(_ address: TransportAddress) -> Bool { pairs.isProven(address) }
 
     /// The addresses that passed a check and were not dismissed; at most 8.
     package var addresses: [TransportAddress] { pairs.all.map(\.address) }
 
-    /// When an authentic check or packet last came from an address; nil for one that is not known.
+    /// When an authentic check or packet last came from an address; nil for one that is not known, or not proven while
+    /// another one is.
     package func lastHeard(from address: TransportAddress) -> MonotonicTime? {
-        pairs.all.first { $0.address == address }?.lastHeard
+        guard pairs.isBelieved(address) else { return nil }
+        return pairs.all.first { $0.address == address }?.lastHeard
     }
 
     /// The ufrags a check may use: one, or two during a restart.
     package var localUfrags: [String] {
-        [credentials.ufrag] + (nextCredentials.map { [$0.ufrag] } ?? [])
+        [credentials.ufrag] + (next.map { [$0.local.ufrag] } ?? [])
     }
 
-    /// Answers one connectivity check.
+    /// Answers one connectivity check, or takes the answer to a request of ours in.
     ///
-    /// - Parameter source: where `datagram` came from.
+    /// - Parameters:
+    ///   - source: where `datagram` came from.
+    ///   - random: cryptographic outside of tests: it makes what proves an address.
     package mutating func receive(
         _ datagram: Span<UInt8>,
         from source: TransportAddress,
         at now: MonotonicTime,
-        authenticator: some MessageAuthenticator
+        authenticator: some MessageAuthenticator,
+        using random: inout some RandomNumberGenerator
     ) throws(Refusal) -> [Effect] {
         guard !isConsentLost else { throw Refusal(reason: .consentLost, answer: nil) }
+        guard (try? datagram.uint16(at: 0)) != STUNKind.bindingSuccess.rawValue else {
+            return try receiveAnswer(datagram, from: source, at: now, authenticator: authenticator)
+        }
         let (check, used) = try accept(datagram, at: now, authenticator: authenticator)
 
         var answer = STUNWriter(.bindingSuccess, transactionID: check.transactionID)
         answer.appendXORMappedAddress(source)
         var effects = [Effect.send(answer.sealed(key: used.key, by: authenticator), to: source)]
-        if let next = nextCredentials, next.ufrag == used.ufrag {
+        if let next, next.local.ufrag == used.ufrag {
             effects.append(.retire(ufrag: credentials.ufrag))
-            credentials = next
-            nextCredentials = nil
+            (credentials, requester.credentials) = next
+            self.next = nil
             generation &+= 1
         }
-        lastConsent = now
         wasReached = true
+        let before = pairs.nominated
         let forgotten = pairs.heardCheck(
             from: source, generation: generation, nominating: check.useCandidate ? check.priority : nil,
             at: now)
+        if pairs.isBelieved(source) { lastConsent = now }
         if let forgotten { effects.append(.dismiss(forgotten)) }
         effects.append(.admit(source))
         if check.useCandidate, pairs.nominate(source, at: now) { effects.append(.nominate(source)) }
-        return effects + follow(at: now)
+        // With a second address the handshake proves neither.
+        if check.useCandidate, let before, before != source { asksAddresses = true }
+        if asksAddresses, requester.mayFollow(check, to: credentials) { pairs.inquire(source, at: now) }
+        return effects + ask(at: now, authenticator: authenticator, using: &random) + follow(at: now)
+    }
+
+    /// - Source: RFC 8445 §7.2.5.2.1 (both addresses agree); RFC 8489 §6.3.3, §9.1.4.
+    private mutating func receiveAnswer(
+        _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        authenticator: some MessageAuthenticator
+    ) throws(Refusal) -> [Effect] {
+        guard let id = pairs.transactionID(of: source) else {
+            throw Refusal(reason: .notARequest, answer: nil)
+        }
+        guard let answer = try? STUNMessage(parsing: datagram), answer.fingerprint(in: datagram) != .wrong,
+            answer.unknownRequired.isEmpty
+        else {
+            throw Refusal(reason: .malformed, answer: nil)
+        }
+        guard answer.transactionID == id else { throw Refusal(reason: .notARequest, answer: nil) }
+        guard answer.isAuthentic(datagram, key: requester.credentials.key, by: authenticator) else {
+            throw Refusal(reason: .unauthenticated, answer: nil)
+        }
+        lastConsent = now
+        let isMoved = pairs.answered(source, at: now)
+        return (isMoved ? [.nominate(source)] : []) + follow(at: now)
+    }
+
+    /// Sends the requests that are due.
+    private mutating func ask(
+        at now: MonotonicTime, authenticator: some MessageAuthenticator,
+        using random: inout some RandomNumberGenerator
+    ) -> [Effect] {
+        var effects: [Effect] = []
+        while let (address, due) = pairs.nextInquiry, due <= now, requester.take(at: now),
+            let id = pairs.ask(address, at: now, using: &random)
+        {
+            let request = requester.request(
+                id, from: credentials, authenticator: authenticator, using: &random)
+            effects.append(.send(request, to: address))
+        }
+        return effects
+    }
+
+    /// Records that the DTLS handshake was made: from now on every new address is asked.
+    ///
+    /// - Parameter address: the only one that our half of it went to, which proves it, because nobody else could make
+    ///   the other half; nil if there were several.
+    package mutating func noteHandshake(
+        through address: TransportAddress?, at now: MonotonicTime
+    ) -> [Effect] {
+        guard !isConsentLost else { return [] }
+        asksAddresses = true
+        guard pairs.madeHandshake(through: address, at: now), let selected = pairs.selected else { return [] }
+        return [.nominate(selected)]
     }
 
     /// Records that media or DTLS came, which shows that the client is there and which pair it uses.
@@ -147,24 +223,27 @@ package struct ICELiteAgent: Sendable {
 
     /// Begins an ICE restart: from now on checks with these credentials are answered too.
     ///
-    /// The old ones, and the selected address, stay good until the first valid check with the new ones.
-    package mutating func restart(with credentials: ICECredentials) -> [Effect] {
+    /// The old ones of both sides, and the selected address, stay good until the first valid check with the new ones.
+    package mutating func restart(with credentials: ICECredentials, remote: ICECredentials) -> [Effect] {
         guard !localUfrags.contains(credentials.ufrag) else {
             assertionFailure("an ICE restart needs a new ufrag")
             return []
         }
-        let superseded = nextCredentials
-        nextCredentials = credentials
+        let superseded = next?.local
+        next = (credentials, remote)
         return superseded.map { [.retire(ufrag: $0.ufrag)] } ?? []
     }
 
-    package mutating func advance(to now: MonotonicTime) -> [Effect] {
+    package mutating func advance(
+        to now: MonotonicTime, authenticator: some MessageAuthenticator,
+        using random: inout some RandomNumberGenerator
+    ) -> [Effect] {
         guard !isConsentLost else { return [] }
         guard now < consentDeadline else {
             isConsentLost = true
             return [.consentLost]
         }
-        return follow(at: now)
+        return ask(at: now, authenticator: authenticator, using: &random) + follow(at: now)
     }
 
     /// When `advance` wants to be called; nil once consent is lost.
@@ -172,7 +251,10 @@ package struct ICELiteAgent: Sendable {
     /// Traffic moves it only to later times, so it need not be read after every packet.
     package var deadline: MonotonicTime? {
         guard !isConsentLost else { return nil }
-        return pairs.takeover.map { min($0, consentDeadline) } ?? consentDeadline
+        var deadline = consentDeadline
+        if let takeover = pairs.takeover { deadline = min(deadline, takeover) }
+        if let due = pairs.nextInquiry?.due { deadline = min(deadline, max(due, requester.earliest)) }
+        return deadline
     }
 
     private var consentDeadline: MonotonicTime {
@@ -203,7 +285,7 @@ extension ICELiteAgent {
         // Deviates from RFC 8489 §9.1.3, which wants 401, because an open port that answers anybody is a
         // reflector. The remote half of the user name is not looked at: the password proves enough.
         guard let ufrag = STUNMessage.localUfrag(ofRequest: datagram),
-            let used = [credentials, nextCredentials].compactMap({ $0 }).first(where: { $0.ufrag == ufrag })
+            let used = [credentials, next?.local].compactMap({ $0 }).first(where: { $0.ufrag == ufrag })
         else { throw Refusal(reason: .unknownUfrag, answer: nil) }
         guard check.isAuthentic(datagram, key: used.key, by: authenticator) else {
             throw refusal(of: check, .unauthenticated, .unauthenticated, at: now)
@@ -230,11 +312,7 @@ extension ICELiteAgent {
     private mutating func refusal(
         of check: STUNMessage, _ reason: Refusal.Reason, _ code: STUNErrorCode, at now: MonotonicTime
     ) -> Refusal {
-        if strangers.answered == 0 || now - strangers.since >= .seconds(1) { strangers = (now, 0) }
-        guard strangers.answered < Self.answersToStrangers else {
-            return Refusal(reason: reason, answer: nil)
-        }
-        strangers.answered += 1
+        guard strangers.take(at: now) else { return Refusal(reason: reason, answer: nil) }
         return Refusal(reason: reason, answer: Self.error(code, answering: check).sealed())
     }
 

@@ -118,7 +118,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
 
     @Test mutating func `accepts old and new credentials until the new ones are used`() throws {
         _ = try client.check(from: 1, at: 0)
-        #expect(client.agent.restart(with: Client.second) == [])
+        #expect(client.restart(with: Client.second) == [])
         #expect(client.agent.localUfrags == [Client.first.ufrag, Client.second.ufrag])
         #expect(try client.check(from: 1, at: 10) == [])
         #expect(client.agent.selected == address(1))
@@ -133,7 +133,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
 
     @Test mutating func `keeps media where it is until the next nomination`() throws {
         _ = try client.check(from: 1, at: 0)
-        _ = client.agent.restart(with: Client.second)
+        _ = client.restart(with: Client.second)
         _ = try client.check(from: 2, priority: 1, nominates: false, with: Client.second, at: 10)
         #expect(client.agent.selected == address(1))
         #expect(
@@ -142,7 +142,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
 
     @Test mutating func `forgets the nomination of an address that is checked again`() throws {
         _ = try client.check(from: 1, at: 0)
-        _ = client.agent.restart(with: Client.second)
+        _ = client.restart(with: Client.second)
         _ = try client.check(from: 1, nominates: false, with: Client.second, at: 10)
         #expect(client.agent.selected == address(1))
         #expect(
@@ -152,7 +152,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
 
     @Test mutating func `is not led back by packets on the old path`() throws {
         _ = try client.check(from: 1, at: 0)
-        _ = client.agent.restart(with: Client.second)
+        _ = client.restart(with: Client.second)
         _ = try client.check(from: 2, with: Client.second, at: 1_000)
         #expect(client.traffic(from: 1, at: 2_000) == nil)
         #expect(client.advance(to: 3_000) == [])
@@ -160,8 +160,8 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
     }
 
     @Test mutating func `that is restarted drops the credentials nobody used`() throws {
-        #expect(client.agent.restart(with: Client.second) == [])
-        #expect(client.agent.restart(with: Client.third) == [.retire(ufrag: Client.second.ufrag)])
+        #expect(client.restart(with: Client.second) == [])
+        #expect(client.restart(with: Client.third) == [.retire(ufrag: Client.second.ufrag)])
         #expect(client.agent.localUfrags == [Client.first.ufrag, Client.third.ufrag])
         #expect(throws: ICELiteAgent.Refusal(reason: .unknownUfrag, answer: nil)) {
             try client.check(from: 1, with: Client.second, at: 0)
@@ -169,7 +169,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
     }
 
     @Test mutating func `needs the new password for the new ufrag`() throws {
-        _ = client.agent.restart(with: Client.second)
+        _ = client.restart(with: Client.second)
         let mixed = Client.check(with: Client.second).sealed(key: Client.first.key, by: SHA1Authenticator())
         let refusal = #expect(throws: ICELiteAgent.Refusal.self) { try client.receive(mixed) }
         #expect(refusal?.reason == .unauthenticated)

@@ -70,10 +70,21 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
     private func check(
         _ agent: inout ICELiteAgent, from source: TransportAddress, priority: UInt32, at time: Int64
     ) throws {
-        let bytes = Client.check(priority: priority, nominates: true)
-            .sealed(key: Client.first.key, by: SHA1Authenticator())
-        _ = try agent.receive(
-            bytes.span, from: source, at: Client.time(time), authenticator: SHA1Authenticator())
+        var random = SeededGenerator(seed: UInt64(time))
+        func receive(_ bytes: [UInt8]) throws {
+            let effects = try agent.receive(
+                bytes.span, from: source, at: Client.time(time), authenticator: SHA1Authenticator(),
+                using: &random)
+            for case .send(let bytes, source) in effects {
+                let request = try ReceivedSTUN(bytes)
+                guard request.message.kind == .bindingRequest else { continue }
+                #expect(source.transport == .udp)
+                try receive(Client.answer(to: request))
+            }
+        }
+        try receive(
+            Client.check(priority: priority, nominates: true)
+                .sealed(key: Client.first.key, by: SHA1Authenticator()))
     }
 
     @Test(arguments: [true, false]) func `yields to UDP when both are nominated`(tcpFirst: Bool) throws {

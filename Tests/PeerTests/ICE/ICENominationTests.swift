@@ -113,7 +113,7 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(client.agent.selected == address(1))
     }
 
-    /// A check that somebody forged in a third party's name.
+    /// The client's checks from its new network arrive there no more.
     @Test mutating func `of an address that is then silent does not last`() throws {
         _ = try client.check(from: 1, at: 0)
         #expect(try client.check(from: 9, at: 1_000) == [.nominate(address(9))])

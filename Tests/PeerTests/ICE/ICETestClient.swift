@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 import Wire
 
-/// Writes the checks a browser would, and drives an agent with them.
+/// Writes the checks a browser would, answers the agent's own, and drives it with both.
 struct ICETestClient {
     static let first = ICECredentials(ufrag: "srv1AAAA", password: Secret("first-password-of-the-server"))
     static let second = ICECredentials(ufrag: "srv2BBBB", password: Secret("second-password-of-the-server"))
@@ -14,11 +14,24 @@ struct ICETestClient {
     static let high: UInt32 = 0x6E7F_FFFF
     static let low: UInt32 = 0x1000_0000
 
-    var agent: ICELiteAgent
-    private var number: UInt64 = 0
+    /// The client's own, and those of its restart.
+    static let own = ICECredentials(ufrag: "client", password: Secret("password-of-the-client"))
+    static let ownRestarted = ICECredentials(
+        ufrag: "clien2", password: Secret("second-password-of-the-client"))
 
-    init(_ configuration: ICELiteAgent.Configuration = .init()) {
-        agent = ICELiteAgent(credentials: Self.first, configuration: configuration, at: Self.time(0))
+    var agent: ICELiteAgent
+    /// Whether it is where its checks say that it is, and answers there at once.
+    var answersRequests = true
+    /// The agent's, in the order they came.
+    private(set) var requests: [(message: ReceivedSTUN, destination: TransportAddress)] = []
+    private var number: UInt64 = 0
+    private var random = SeededGenerator(seed: 8_445)
+
+    /// - Parameter hasHandshake: whether DTLS is done, through several addresses: from then on each is asked.
+    init(_ configuration: ICELiteAgent.Configuration = .init(), hasHandshake: Bool = true) {
+        agent = ICELiteAgent(
+            credentials: Self.first, remote: Self.own, configuration: configuration, at: Self.time(0))
+        if hasHandshake { _ = agent.noteHandshake(through: nil, at: Self.time(0)) }
     }
 
     static func time(_ milliseconds: Int64) -> MonotonicTime {
@@ -48,9 +61,44 @@ struct ICETestClient {
     mutating func receive(_ bytes: [UInt8], from port: UInt16 = 1, at milliseconds: Int64 = 0)
         throws(ICELiteAgent.Refusal) -> [ICELiteAgent.Effect]
     {
-        try agent.receive(
+        let effects = try agent.receive(
             bytes.span, from: Self.address(port), at: Self.time(milliseconds),
-            authenticator: SHA1Authenticator())
+            authenticator: SHA1Authenticator(), using: &random)
+        return try answer(effects, at: milliseconds)
+    }
+
+    /// Takes the agent's requests out, and answers them.
+    private mutating func answer(
+        _ effects: [ICELiteAgent.Effect], at milliseconds: Int64
+    ) throws(ICELiteAgent.Refusal) -> [ICELiteAgent.Effect] {
+        var others: [ICELiteAgent.Effect] = []
+        var answers: [ICELiteAgent.Effect] = []
+        for effect in effects {
+            guard case .send(let bytes, let destination) = effect, let request = try? ReceivedSTUN(bytes),
+                request.message.kind == .bindingRequest
+            else {
+                others.append(effect)
+                continue
+            }
+            requests.append((request, destination))
+            guard answersRequests else { continue }
+            let isRestarted = request.username?.hasPrefix(Self.ownRestarted.ufrag) == true
+            answers += try receive(
+                Self.answer(to: request, with: isRestarted ? Self.ownRestarted : Self.own),
+                from: destination.port, at: milliseconds)
+        }
+        return others + answers
+    }
+
+    /// The answer to a request of the agent's, which `change` may spoil before it is sealed.
+    static func answer(
+        to request: ReceivedSTUN, kind: STUNKind = .bindingSuccess, with credentials: ICECredentials = own,
+        _ change: (inout STUNWriter) -> Void = { _ in }
+    ) -> [UInt8] {
+        var writer = STUNWriter(kind, transactionID: request.message.transactionID)
+        writer.appendXORMappedAddress(address(7_000))
+        change(&writer)
+        return writer.sealed(key: credentials.key, by: SHA1Authenticator())
     }
 
     /// Sends a valid check; returns the effects other than the answer, which is checked here.
@@ -96,6 +144,13 @@ struct ICETestClient {
     }
 
     mutating func advance(to milliseconds: Int64) -> [ICELiteAgent.Effect] {
-        agent.advance(to: Self.time(milliseconds))
+        let effects = agent.advance(
+            to: Self.time(milliseconds), authenticator: SHA1Authenticator(), using: &random)
+        return (try? answer(effects, at: milliseconds)) ?? effects
+    }
+
+    /// Begins an ICE restart on both sides.
+    mutating func restart(with credentials: ICECredentials) -> [ICELiteAgent.Effect] {
+        agent.restart(with: credentials, remote: Self.ownRestarted)
     }
 }

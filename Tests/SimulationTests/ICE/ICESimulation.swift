@@ -42,10 +42,13 @@ struct ICESimulation {
         let serverCredentials = ICECredentials(using: &random)
         var configuration = ICEControllingAgent.Configuration()
         configuration.nomination = nomination
-        server = ICELiteAgent(credentials: serverCredentials, at: .zero)
+        let clientCredentials = ICECredentials(using: &random)
+        server = ICELiteAgent(credentials: serverCredentials, remote: clientCredentials, at: .zero)
+        // There is no DTLS here: every address is asked.
+        _ = server.noteHandshake(through: nil, at: .zero)
         client = ICEControllingAgent(
-            local: ICECredentials(using: &random), remote: serverCredentials, configuration: configuration,
-            at: .zero, using: &random)
+            local: clientCredentials, remote: serverCredentials, configuration: configuration, at: .zero,
+            using: &random)
         for (index, socket) in Self.sockets.prefix(sockets).enumerated() {
             client.addLocal(.init(host: socket, index: UInt16(index)))
             rebind(index)
@@ -92,9 +95,10 @@ struct ICESimulation {
 
     mutating func restart() {
         let credentials = ICECredentials(using: &random)
-        serverEffects += server.restart(with: credentials)
+        let own = ICECredentials(using: &random)
+        serverEffects += server.restart(with: credentials, remote: own)
         client.restart(
-            local: ICECredentials(using: &random), remote: credentials,
+            local: own, remote: credentials,
             remoteCandidates: Self.servers.enumerated().map { .init(host: $1, index: UInt16($0)) }, at: now)
     }
 
@@ -136,7 +140,12 @@ struct ICESimulation {
         while let datagram = network.receive(at: now) {
             if Self.servers.contains(datagram.destination) { toServer(datagram) } else { toClient(datagram) }
         }
-        if !serverIsGone { perform(server.advance(to: now)) }
+        if !serverIsGone {
+            // A request leaves from whichever address; the client answers to where it came from.
+            let effects = server.advance(to: now, authenticator: authenticator, using: &random)
+            send(effects, from: Self.servers[0])
+            perform(effects)
+        }
         guard !clientIsGone else { return }
         perform(client.advance(to: now, authenticator: authenticator, using: &random))
         if let mediaInterval, let path = client.selected, now >= nextMedia {
@@ -153,19 +162,31 @@ struct ICESimulation {
         }
         guard
             let effects = try? server.receive(
-                datagram.bytes.span, from: datagram.source, at: now, authenticator: authenticator)
+                datagram.bytes.span, from: datagram.source, at: now, authenticator: authenticator,
+                using: &random)
         else { return }
         // The answer leaves from the address that was asked.
-        for case .send(let answer, let destination) in effects {
-            send(answer, from: datagram.destination, to: destination, socket: nil)
-        }
+        send(effects, from: datagram.destination)
         perform(effects)
+    }
+
+    private mutating func send(_ effects: [ICELiteAgent.Effect], from source: TransportAddress) {
+        for case .send(let bytes, let destination) in effects {
+            send(bytes, from: source, to: destination, socket: nil)
+        }
     }
 
     private mutating func toClient(_ datagram: SimulatedNetwork.Datagram) {
         guard !clientIsGone,
             let socket = translation.first(where: { $0.value == datagram.destination })?.key,
-            !deadSockets.contains(socket),
+            !deadSockets.contains(socket)
+        else { return }
+        if (try? datagram.bytes.span.uint16(at: 0)) == STUNKind.bindingRequest.rawValue {
+            let answer = try? client.answer(
+                datagram.bytes.span, to: socket, from: datagram.source, authenticator: authenticator)
+            return perform(answer.map { [$0] } ?? [])
+        }
+        guard
             let effects = try? client.receive(
                 datagram.bytes.span, to: socket, from: datagram.source, at: now, authenticator: authenticator,
                 using: &random)
