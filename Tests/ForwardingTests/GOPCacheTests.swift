@@ -181,6 +181,34 @@ import Wire
         #expect(entry(at: 70, isRepaired: false, of: layer) == 2)
     }
 
+    @Test func `takes key frames whose beginnings come many packets late`() throws {
+        var layer = Layer()
+        let missing: [Int64] = [10, 700, 1_400]
+        for number in Int64(1)...2_000 where !missing.contains(number) {
+            try receive(number, frame: UInt32(number), size: 100, at: number / 4, in: &layer)
+        }
+        for number in missing {
+            try receive(number, frame: UInt32(number), isKeyFrame: true, size: 100, at: 510, in: &layer)
+            let start = layer.cache.start
+            #expect(start == number)
+        }
+    }
+
+    /// To begin one is a walk over all that came since: here some 2,500 steps.
+    @Test func `begins no group for each of thousands of key frames that come late`() throws {
+        var layer = Layer()
+        try receive(0, frame: 0, isKeyFrame: true, size: 100, at: 0, in: &layer)
+        try receive(4_000, frame: 4_000, size: 100, at: 1, in: &layer)
+        var steps: Int64 = 0
+        for number in Int64(1)...3_000 {
+            try receive(number, frame: UInt32(number), isKeyFrame: true, size: 100, at: 2, in: &layer)
+            if layer.cache.start == number { steps += 4_000 - number }
+        }
+        #expect(steps <= GOPCache.latenessLimit + 3_000 * GOPCache.latenessGain, "\(steps) steps")
+        try receive(4_001, frame: 4_001, isKeyFrame: true, size: 100, at: 3, in: &layer)
+        #expect(entry(at: 3, of: layer) == 4_001)
+    }
+
     @Test func `forgets when it is told to, until the next key frame`() throws {
         var layer = Layer()
         try receive(1, frame: 1, isKeyFrame: true, at: 0, in: &layer)

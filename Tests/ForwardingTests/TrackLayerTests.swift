@@ -67,6 +67,38 @@ import Wire
         #expect(try receive(105, [0x67, 0x42, 0xC0, 0x1F], by: layer, at: deadline) != nil)
     }
 
+    /// All who watch begin anew each time.
+    @Test func `takes few leaps of its source's numbers at once, and the next one a second later`() throws {
+        let (track, layer) = try make(.video)
+        defer { withExtendedLifetime(track) {} }
+        let keyFrame: [UInt8] = [0x10, 0x10, 0, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1]
+        #expect(try receive(100, keyFrame, by: layer, at: start) != nil)
+        let epoch = layer.epoch
+        var taken = 0
+        for leap in 1...20 {
+            let now = start + .milliseconds(10 * leap)
+            if try receive(100 + 3_001 * leap, keyFrame, by: layer, at: now) != nil { taken += 1 }
+        }
+        #expect(layer.epoch - epoch == 4)
+        #expect(taken == 4)
+        #expect(try receive(60_121, keyFrame, by: layer, at: start + .milliseconds(1_100)) != nil)
+        #expect(try receive(60_122, keyFrame, by: layer, at: start + .milliseconds(1_101)) != nil)
+        #expect(layer.epoch - epoch == 5)
+    }
+
+    @Test func `changes its SSRC no more often than that`() throws {
+        let (track, layer) = try make(.video)
+        defer { withExtendedLifetime(track) {} }
+        let epoch = layer.epoch
+        for number in UInt32(1)...20 {
+            layer.restart(ssrc: 7 + number, at: start + .milliseconds(10 * Int64(number)))
+        }
+        #expect(layer.epoch - epoch == 4)
+        #expect(layer.ssrc == 11)
+        layer.restart(ssrc: 50, at: start + .milliseconds(1_100))
+        #expect(layer.ssrc == 50)
+    }
+
     @Test func `lets sound wait no longer than pictures`() throws {
         let (picture, pictures) = try make(.video)
         let (voice, sound) = try make(.audio)

@@ -14,11 +14,16 @@ import Wire
         var video: SyntheticVideo
         var sequenceNumber: UInt16 = 65_530
         var ssrc: UInt32
+        let source: Int
 
-        init(ssrc: UInt32, seed: UInt64) {
+        /// - Parameter source: place among the injection's sources.
+        init(ssrc: UInt32, seed: UInt64, source: Int = 0, bitrate: Int = 1_500_000) {
             var random = SeededGenerator(seed: seed)
-            video = SyntheticVideo(using: &random)
+            var settings = SyntheticVideo.Settings()
+            settings.bitrate = bitrate
+            video = SyntheticVideo(settings, using: &random)
             self.ssrc = ssrc
+            self.source = source
         }
 
         mutating func frame(at now: MonotonicTime) throws -> InjectedPackets {
@@ -30,24 +35,25 @@ import Wire
                     marker: packet.marker, payloadType: 96, sequenceNumber: sequenceNumber,
                     timestamp: packet.timestamp, ssrc: ssrc, into: &span)
                 sequenceNumber &+= 1
-                packets.append(bytes.span, source: 0, captured: now)
+                packets.append(bytes.span, source: source, captured: now)
             }
             return packets
         }
     }
 
-    private static var plan: SourcePlan {
-        SourcePlan(mid: "v", kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)])
+    private static func plan(_ source: Int) -> SourcePlan {
+        SourcePlan(mid: "v\(source)", kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)])
     }
 
-    /// A viewer on the last worker, and the injection's track on the first one.
-    private func start(seed: UInt64, workers: Int) throws -> (
+    /// A viewer on the last worker, and the injection's tracks on the first one.
+    private func start(seed: UInt64, workers: Int, sources: Int = 1) throws -> (
         simulation: Simulation, viewer: SimulatedClient, tracks: [PublishedTrack]
     ) {
         let simulation = try Simulation(seed: seed, workers: workers)
         let (viewer, _) = try simulation.add(.viewer, worker: workers - 1)
         #expect(simulation.run(for: .seconds(2)) { viewer.isConnected })
-        simulation.perform(.openInjection(InjectionOpening(id: Self.id, sources: [Self.plan])))
+        simulation.perform(
+            .openInjection(InjectionOpening(id: Self.id, sources: (0..<sources).map(Self.plan))))
         var tracks: [PublishedTrack] = []
         for case .injected(Self.id, let opened) in simulation.events { tracks = opened }
         return (simulation, viewer, tracks)
@@ -106,6 +112,35 @@ import Wire
         try send(&second, frames: 20, over: simulation)
         #expect(viewer.decoder.framesDecoded >= 38)
         #expect(viewer.decoder.complaints.isEmpty)
+    }
+
+    /// What comes next has nothing to begin with yet, and what is shown meanwhile begins again with a later picture.
+    @Test func `wait for nobody who has left while another's past was shown`() throws {
+        let (simulation, viewer, tracks) = try start(seed: 37, workers: 1, sources: 2)
+        // A packet a frame, so that the past may go on with a later key frame behind any of them.
+        var first = Maker(ssrc: 5, seed: 7, bitrate: 250_000)
+        var second = Maker(ssrc: 6, seed: 8, source: 1)
+        _ = try second.frame(at: simulation.now)
+        try send(&second, frames: 1, over: simulation)
+        for _ in 0..<400 {
+            simulation.perform(.inject(Self.id, try first.frame(at: simulation.now)))
+            simulation.run(for: .milliseconds(1))
+        }
+        choose(Array(tracks.prefix(1)), workers: 1, in: simulation)
+        simulation.run(for: .milliseconds(10))
+        #expect((1..<300).contains(viewer.decoder.framesDecoded))
+        choose(Array(tracks.suffix(1)), workers: 1, in: simulation)
+        first.video.requestKeyFrame()
+        try send(&first, frames: 1, over: simulation)
+        let isWaiting = simulation.workers[0].sessions.values.contains { session in
+            session.slots.contains { $0.plan.kind == .video && $0.awaited != nil }
+        }
+        try #require(isWaiting)
+        simulation.close(viewer)
+        #expect(simulation.run(for: .seconds(1)) { simulation.workers[0].sessions.isEmpty })
+        second.video.requestKeyFrame()
+        try send(&second, frames: 2, over: simulation)
+        #expect(simulation.workers[0].statistics.slots == 0)
     }
 
     @Test func `ask whoever makes them for a key frame, not more often than need be`() throws {

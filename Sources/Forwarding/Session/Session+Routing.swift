@@ -43,15 +43,18 @@ extension Session {
             guard let name, source.plan.rids.contains(name) else { return nil }
         }
         guard let layer = source.track.layer(rid: name, at: now) else { return nil }
-        if !isRepair { adopt(header.ssrc, for: layer, at: now) }
+        guard isRepair || adopt(header.ssrc, for: layer, at: now) else { return nil }
         return Route(ssrc: header.ssrc, kind: isRepair ? .repair : .media, track: source.track, layer: layer)
     }
 
     /// A layer's first SSRC, or a new one: Firefox changes it when a track is switched off and on.
-    private func adopt(_ ssrc: UInt32, for layer: TrackLayer, at now: MonotonicTime) {
-        guard layer.ssrc != ssrc else { return }
+    ///
+    /// - Returns: whether the layer has this SSRC now; not if it changed too often lately.
+    private func adopt(_ ssrc: UInt32, for layer: TrackLayer, at now: MonotonicTime) -> Bool {
+        guard layer.ssrc != ssrc else { return true }
+        guard layer.restart(ssrc: ssrc, at: now) else { return false }
         routes.removeAll { $0.layer === layer && $0.kind == .media }
-        layer.restart(ssrc: ssrc, at: now)
+        return true
     }
 
     private func source(ofMID mid: String?, header: RTPHeader) -> Source? {

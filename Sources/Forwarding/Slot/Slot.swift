@@ -45,6 +45,10 @@ package final class Slot {
     var repairIndex: Int64
     let mid: [UInt8]
     var replayGate = ReplayGate()
+    /// Among the slots of `current`, of `awaited` and of `track`; nil where it is not among them.
+    var place: Int?
+    var awaitedPlace: Int?
+    var subscribedPlace: Int?
 
     /// Bytes of a slot that sending reads and writes.
     static let hotBytes = 1_024
@@ -141,7 +145,8 @@ package final class Slot {
             pictures: packet.pictures.offsets(after: lastPictures),
             edge: edge.map { .init(sequence: $0.sequenceNumber, timestamp: $0.timestamp) }, now: now)
         self.format = format
-        awaited = nil
+        // Who waits for another layer still stands in that one's list, and must be found there when it leaves.
+        if awaited === layer { awaited = nil }
         adjustSieve(at: now)
         session.noteSwitch(
             of: self,

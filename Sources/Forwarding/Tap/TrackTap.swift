@@ -13,9 +13,8 @@ final class TrackTap {
     /// The layer that takes over at its next entry point.
     private(set) weak var awaited: TrackLayer?
     private(set) var isFinished = false
-
-    /// Packets that a key frame may have, at most.
-    private static let frameLimit = 2_048
+    /// How much of the latest key frame is there.
+    private var walk = FrameWalk()
 
     init(_ opening: TapOpening) {
         id = opening.id
@@ -77,27 +76,16 @@ final class TrackTap {
 
     /// Hands out the latest key frame, if all of it is there.
     private func takeKeyFrame(of layer: TrackLayer, at now: MonotonicTime) -> Bool {
-        guard !isFinished, case .keyFrame(let last, _) = mode, let start = layer.cachedStart,
-            TapMark(epoch: layer.tapEpoch, sequenceNumber: start) != last,
-            let end = endOfFrame(from: start, of: layer)
-        else { return false }
+        guard !isFinished, case .keyFrame(let last, _) = mode, let start = layer.cachedStart else {
+            return false
+        }
+        let mark = TapMark(epoch: layer.tapEpoch, sequenceNumber: start)
+        guard mark != last, let end = walk.end(of: mark, { layer.step(at: $0) }), end >= start else {
+            return false
+        }
         hand(out: start...end, of: layer, at: now)
         finish()
         return true
-    }
-
-    /// The last packet of the frame that begins with `start`; nil while packets are missing.
-    private func endOfFrame(from start: Int64, of layer: TrackLayer) -> Int64? {
-        var timestamp: UInt32?
-        for number in start..<(start &+ Int64(Self.frameLimit)) {
-            guard let range = layer.history.range(of: number),
-                let packet = layer.packet(at: range, sequenceNumber: number)
-            else { return nil }
-            guard packet.timestamp == timestamp ?? packet.timestamp else { return number - 1 }
-            timestamp = packet.timestamp
-            if packet.marker { return number }
-        }
-        return nil
     }
 
     /// Begins with what the cache holds.
@@ -126,6 +114,14 @@ extension TrackLayer {
     /// Tells this layer from others of its track, and its source from the one before.
     var tapEpoch: UInt32 {
         UInt32(truncatingIfNeeded: epoch) &* UInt32(Track.layerLimit) &+ UInt32(truncatingIfNeeded: index)
+    }
+
+    /// What a walk over a frame has to know of a packet; nil if that is not there.
+    fileprivate func step(at number: Int64) -> FrameWalk.Step? {
+        guard let range = history.range(of: number) else { return nil }
+        let storage = history.storage
+        guard let header = try? RTPHeader(parsing: storage.span.extracting(range)) else { return nil }
+        return FrameWalk.Step(timestamp: header.timestamp, marker: header.marker)
     }
 }
 

@@ -28,6 +28,10 @@ struct GOPCache {
     private static let farewell = Duration.seconds(1)
     /// What is missing for longer is not expected any more.
     private static let repairTime = Duration.milliseconds(300)
+    /// Numbers that groups may begin behind the newest packet, all together; see `lateness`.
+    static let latenessLimit: Int64 = 8_192
+    /// So many of them each packet gives back.
+    static let latenessGain: Int64 = 4
 
     /// How long a group may last.
     ///
@@ -45,6 +49,11 @@ struct GOPCache {
     /// Packets that came from `start` on, each once.
     private var stored = 0
     private var keyFrameBytes = 0
+    /// How far behind the newest packet groups may still begin.
+    ///
+    /// To begin one is a walk over all that came behind it. Of packets that were lost and sent again few begin one;
+    /// a source where all do must not have each of them cost thousands of steps.
+    private var lateness = Self.latenessLimit
 
     /// Takes notice of a packet that has just been stored, for the first time.
     ///
@@ -60,7 +69,8 @@ struct GOPCache {
             edge = Edge(
                 sequenceNumber: sequence, timestamp: timestamp, captured: packet.captured, arrival: now)
         }
-        if packet.isEntryPoint, beginsGroup(sequence, timestamp) {
+        lateness = min(lateness + Self.latenessGain, Self.latenessLimit)
+        if packet.isEntryPoint, beginsGroup(sequence, timestamp), spendLateness(of: sequence) {
             begin(with: packet, size: size, in: &history, upTo: capacity, at: now)
             return nil
         }
@@ -128,6 +138,14 @@ struct GOPCache {
         guard let keyTimestamp else { return true }
         guard timestamp == keyTimestamp else { return start.map { sequence > $0 } ?? true }
         return start.map { sequence < $0 } ?? false
+    }
+
+    /// - Returns: whether a group may still begin so far behind the newest packet; if so, it counts.
+    private mutating func spendLateness(of sequence: Int64) -> Bool {
+        let behind = (edge?.sequenceNumber ?? sequence) &- sequence
+        guard behind <= lateness else { return false }
+        lateness -= behind
+        return true
     }
 
     private mutating func begin(

@@ -20,7 +20,7 @@ package final class Track {
     private weak var owner: (any KeyFrameSource)?
     package private(set) var layers: [TrackLayer] = []
     /// Slots that carry this track or shall do so as soon as there is something to send.
-    private var subscribers: [Slot] = []
+    private var subscribers = PlacedList(\Slot.subscribedPlace)
     /// Other workers that get each packet once: those with viewers of its programme, and with slots of a stage.
     private var relays: [Int] = []
     private var programmeWorkers: Set<Int> = []
@@ -111,7 +111,7 @@ package final class Track {
 
     /// Forgets `slot`, which may go on with what it is being sent until its next source begins.
     func removeSubscriber(_ slot: Slot) {
-        subscribers.removeAll { $0 === slot }
+        subscribers.remove(slot)
     }
 
     /// Follows simulcast layers that came or went, a few times a second.
@@ -125,7 +125,7 @@ package final class Track {
     private func retarget(at now: MonotonicTime) {
         guard !subscribers.isEmpty || !taps.isEmpty else { return }
         let active = activeLayers(at: now)
-        for slot in subscribers {
+        for slot in subscribers.elements {
             aim(slot, at: Self.best(of: active, upTo: slot.maximumHeight, at: now), now)
         }
         for tap in taps { aim(tap, among: active, at: now) }
@@ -272,6 +272,16 @@ package final class Track {
         guard let packet = layer.receiveRelayed(relayed, bytes, at: now) else { return }
         layer.forward(packet, at: now, into: &sink)
         retargetIfDue(at: now)
+    }
+}
+
+extension TrackLayer {
+    /// Whether its picture is worse: smaller where sizes are known, else with fewer bits.
+    fileprivate func isLess(than other: TrackLayer, at now: MonotonicTime) -> Bool {
+        if let small = resolution?.height, let large = other.resolution?.height, small != large {
+            return small < large
+        }
+        return bitrate(at: now) < other.bitrate(at: now)
     }
 }
 

@@ -30,6 +30,12 @@ extension TrackLayer {
         }
     }
 
+    /// A viewer needs a key frame that the cache cannot supply.
+    func demandKeyFrame(at now: MonotonicTime) {
+        let isCached = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now) != nil
+        demandKeyFrame(isCached ? .repetition : .beginning, at: now)
+    }
+
     /// The first packet of the group of pictures that the cache holds.
     var cachedStart: Int64? { cache.start }
 

@@ -29,8 +29,9 @@ package final class TrackLayer {
     private var rate = RateMeter()
     /// The latest key frame's size, and when its last packet came; nil once it has been measured.
     private var keyFrameCost: (bytes: Int, end: MonotonicTime)?
-    /// What last went on to who can ask for it, so that the same does not go on too often; nil before the first.
-    private var lastDemand: (reason: KeyFrameRequester.Reason, at: MonotonicTime)?
+    /// What goes on to who can ask for a key frame.
+    private var demands = DemandGate()
+    private var restarts = RestartBudget()
     /// Whether the sender has told how its time stamps relate to its clock.
     private(set) var hasSenderReport = false
     /// From the latest key frame with a dependency descriptor.
@@ -39,10 +40,10 @@ package final class TrackLayer {
     /// Packets that the publisher was asked to send again.
     private(set) var repairsRequested: UInt64 = 0
     /// Slots that this layer is being sent to.
-    package private(set) var slots: [Slot] = [] { didSet { hints.invalidate() } }
+    private(set) var slots = PlacedList(\Slot.place) { didSet { hints.invalidate() } }
     private var hints = SlotHints()
-    /// Slots that change to this layer at its next entry point.
-    private var awaiting: [Slot] = []
+    /// Slots that change to this layer at its next entry point: those that say so by `awaited`.
+    private var awaiting = PlacedList(\Slot.awaitedPlace)
     /// Packets to be sent on; see `FanOut`.
     private var waiting: [ForwardedPacket] = []
     /// Those that are being sent right now.
@@ -57,8 +58,6 @@ package final class TrackLayer {
     private var isUrgent = false
     private let fanOut: FanOut
 
-    /// Between two demands for the same reason, in nanoseconds.
-    private static let demandInterval: Int64 = 50_000_000
     /// What may wait: small enough for any history to hold it.
     private static let waitingLimit = 32 * 1_024
 
@@ -103,21 +102,18 @@ package final class TrackLayer {
         return now.nanoseconds(since: lastSwitchingPoint) < 2_000_000_000
     }
 
-    /// Whether its picture is worse: smaller where sizes are known, else with fewer bits.
-    func isLess(than other: TrackLayer, at now: MonotonicTime) -> Bool {
-        if let small = resolution?.height, let large = other.resolution?.height, small != large {
-            return small < large
-        }
-        return bitrate(at: now) < other.bitrate(at: now)
-    }
-
     /// The source starts anew under another SSRC: what was stored is no longer what its numbers mean.
-    func restart(ssrc: UInt32, at now: MonotonicTime) {
+    ///
+    /// - Returns: whether it does; not if it did so too often lately.
+    @discardableResult
+    func restart(ssrc: UInt32, at now: MonotonicTime) -> Bool {
+        guard stream == nil || restarts.take(at: now) else { return false }
         let repair: ReceiveStream.Repair =
             !plan.supportsNACK ? .none : isVideo ? .packetsAndKeyFrames : .packets
         stream = ReceiveStream(ssrc: ssrc, clockRate: plan.clockRate, repair: repair)
         hasSenderReport = false
         beginEpoch(at: now)
+        return true
     }
 
     private func beginEpoch(at now: MonotonicTime) {
@@ -132,17 +128,18 @@ package final class TrackLayer {
         cache.reset()
         keyFrameCost = nil
         lastSwitchingPoint = nil
-        for slot in slots { letWait(slot) }
-        slots.removeAll()
+        for slot in slots.takeAll() { letWait(slot) }
     }
 
     /// Lets go of the pictures of the past, and of replays that show them: nobody is to begin with them any more.
     package func flush(at now: MonotonicTime) {
         cache.flush(&history, at: now)
-        let replaying = slots.filter(\.isReplaying)
+        let replaying = slots.elements.filter(\.isReplaying)
         guard !replaying.isEmpty else { return }
-        slots.removeAll { $0.isReplaying }
-        for slot in replaying { letWait(slot) }
+        for slot in replaying {
+            remove(slot)
+            letWait(slot)
+        }
         demandKeyFrame(.beginning, at: now)
     }
 
@@ -159,7 +156,7 @@ package final class TrackLayer {
     /// Lets `slot` change to this layer: at once if the cache has where to begin, else at the next entry point, and
     /// asks for one.
     func await(_ slot: Slot, at now: MonotonicTime) {
-        guard !awaiting.contains(where: { $0 === slot }), !replay(to: slot, at: now) else { return }
+        guard !awaiting.contains(slot), !replay(to: slot, at: now) else { return }
         awaiting.append(slot)
         demandKeyFrame(.beginning, at: now)
     }
@@ -171,7 +168,7 @@ package final class TrackLayer {
             let range = history.range(of: start), let packet = packet(at: range, sequenceNumber: start),
             packet.startsKeyFrame, slot.beginReplay(of: self, with: packet, to: edge, at: now)
         else { return false }
-        awaiting.removeAll { $0 === slot }
+        awaiting.remove(slot)
         slots.append(slot)
         return true
     }
@@ -188,30 +185,19 @@ package final class TrackLayer {
         demandKeyFrame(.beginning, at: now)
     }
 
-    /// A viewer asks whom the cache does not answer, or not any more.
-    func demandKeyFrame(at now: MonotonicTime) {
-        let isCached = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now) != nil
-        demandKeyFrame(isCached ? .repetition : .beginning, at: now)
-    }
-
     func demandKeyFrame(_ reason: KeyFrameRequester.Reason, at now: MonotonicTime) {
         guard isVideo else { return }
         keyFrames.demand(reason, at: now)
-        if let lastDemand, reason <= lastDemand.reason,
-            now.nanoseconds(since: lastDemand.at) < Self.demandInterval
-        {
-            return
-        }
-        lastDemand = (reason, now)
+        guard demands.admit(reason, at: now) else { return }
         track?.keyFrameDemanded(of: index, for: reason, at: now)
     }
 
     func stopAwaiting(_ slot: Slot) {
-        awaiting.removeAll { $0 === slot }
+        awaiting.remove(slot)
     }
 
     func remove(_ slot: Slot) {
-        slots.removeAll { $0 === slot }
+        slots.remove(slot)
     }
 
     // MARK: Packets
@@ -235,7 +221,10 @@ package final class TrackLayer {
         }
         // Numbers that leap would leap for viewers, too, whose roll-over counters do not follow just anywhere.
         let step = packet.sequenceNumber &- (history.newest ?? packet.sequenceNumber)
-        if step > Int64(SequenceWindow.maximumDropout) { beginEpoch(at: now) }
+        if step > Int64(SequenceWindow.maximumDropout) {
+            guard restarts.take(at: now) else { return nil }
+            beginEpoch(at: now)
+        }
         packet.captured =
             captured ?? clock.flatMap { stream?.captureTime(ofTimestamp: header.timestamp, by: $0) }
         if stream?.takeKeyFrameDemand() == true { demandKeyFrame(.loss, at: now) }
@@ -247,7 +236,7 @@ package final class TrackLayer {
         _ bytes: Span<UInt8>, captured: MonotonicTime?, at now: MonotonicTime
     ) throws(WireError) -> MediaPacket? {
         let header = try RTPHeader(parsing: bytes)
-        if ssrc != header.ssrc { restart(ssrc: header.ssrc, at: now) }
+        guard ssrc == header.ssrc || restart(ssrc: header.ssrc, at: now) else { return nil }
         return try receive(bytes, header, isRepair: false, clock: nil, captured: captured, at: now)
     }
 
@@ -275,8 +264,7 @@ package final class TrackLayer {
         if TemporalPlace(packet.video).tellsWhereToSwitch { lastSwitchingPoint = now }
         if isVideo, packet.isEntryPoint {
             keyFrames.keyFrameArrived(at: now)
-            // Whoever asks from now on came too late for this one, however soon it is.
-            lastDemand = nil
+            demands.noteKeyFrame()
         }
         let isStored = history.store(
             bytes, 0..<bytes.count, sequenceNumber: packet.sequenceNumber,
@@ -347,11 +335,10 @@ package final class TrackLayer {
     ) {
         // What came before belongs to those who were here before.
         sendWaiting(at: now, into: &sink)
-        for slot in awaiting {
+        for slot in awaiting.takeAll() {
             slot.current?.sendWaiting(at: now, into: &sink)
             if slot.begin(self, with: ForwardedPacket(packet, at: now), at: now) { slots.append(slot) }
         }
-        awaiting.removeAll()
         isUrgent = true
     }
 
@@ -405,7 +392,7 @@ package final class TrackLayer {
         into sink: inout some DatagramSink & ~Copyable
     ) -> Int {
         let storage = history.storage
-        hints.update(for: slots)
+        hints.update(for: slots.elements)
         let companion = hasCompany ? slots.first.flatMap(companion) : nil
         var sent = 0
         var index = 0
