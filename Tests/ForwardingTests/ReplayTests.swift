@@ -56,11 +56,26 @@ import Testing
     @Test func `is halved by losses, once each 50 ms, and stays faster than its source`() {
         var replay = replay(bitrate: 4_000_000)
         #expect(replay.rate == Replay.usualRate)
-        replay.noteLoss(at: time(10))
-        replay.noteLoss(at: time(30))
+        replay.noteLoss(of: 1, at: time(10))
+        replay.noteLoss(of: 1, at: time(30))
         #expect(replay.rate == Replay.usualRate / 2)
-        for step in Int64(1)...10 { replay.noteLoss(at: time(step * 100)) }
+        for step in Int64(1)...10 { replay.noteLoss(of: 1, at: time(step * 100)) }
         #expect(replay.rate == 1_000_000)
+    }
+
+    @Test(arguments: [(10, 1_000_000), (30, 625_000)])
+    func `goes on little faster than its source where a quarter is lost at twice of that`(
+        lost: Int, rate: Int
+    ) {
+        var replay = replay(bitrate: 4_000_000)
+        for step in Int64(1)...2 { replay.noteLoss(of: 30, at: time(step * 100)) }
+        #expect(replay.rate == 1_000_000)
+        for _ in 0..<100 { replay.spend(1_200) }
+        replay.noteLoss(of: lost, at: time(400))
+        #expect(replay.rate == rate)
+        var next = self.replay(bitrate: 4_000_000)
+        next.inherit(replay)
+        #expect(next.rate == rate)
     }
 
     @Test

@@ -61,9 +61,10 @@ final class SimulatedClient {
     private var nextKeyFrameRequest = MonotonicTime.distantFuture
     private let clock = WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero)
 
-    init(role: Role, address: TransportAddress, identity: DTLSIdentity, seed: UInt64, rids: [String] = [])
-        throws
-    {
+    init(
+        role: Role, address: TransportAddress, identity: DTLSIdentity, seed: UInt64, rids: [String] = [],
+        bitrate: Int = 300_000
+    ) throws {
         self.role = role
         localAddress = address
         outerAddress = address
@@ -77,7 +78,7 @@ final class SimulatedClient {
                 algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes),
             using: &random)
         var settings = SyntheticVideo.Settings()
-        settings.bitrate = 300_000
+        settings.bitrate = bitrate
         video = SyntheticVideo(settings, using: &random)
         self.random = random
     }

@@ -36,6 +36,10 @@ struct SimulatedNetwork {
     private var count: UInt64 = 0
     private(set) var lost = 0
     private let digest: RunDigest
+    /// Before a receiver, by its address.
+    var links: [TransportAddress: CappedLink] = [:]
+    /// Bytes of datagrams sent to each receiver, whether they arrive or not.
+    private(set) var offered: [TransportAddress: Int] = [:]
 
     init(conditions: Conditions, random: any RandomNumberGenerator, digest: RunDigest) {
         self.digest = digest
@@ -48,9 +52,18 @@ struct SimulatedNetwork {
 
     mutating func send(_ datagram: Datagram, at now: MonotonicTime) {
         digest.note(datagram, at: now)
+        offered[datagram.destination, default: 0] += datagram.bytes.count
         if chance(conditions.loss) {
             lost += 1
             return
+        }
+        var queued = Duration.zero
+        if links[datagram.destination] != nil {
+            guard let waits = links[datagram.destination]?.pass(datagram.bytes.count, at: now) else {
+                lost += 1
+                return
+            }
+            queued = waits
         }
         let copies = chance(conditions.duplication) ? 2 : 1
         for _ in 0..<copies {
@@ -59,7 +72,7 @@ struct SimulatedNetwork {
             count += 1
             insert(
                 InFlight(
-                    arrival: (now + conditions.delay).advanced(byNanoseconds: extra), number: count,
+                    arrival: (now + conditions.delay + queued).advanced(byNanoseconds: extra), number: count,
                     datagram: datagram))
         }
     }
@@ -88,6 +101,28 @@ struct SimulatedNetwork {
 
     private mutating func chance(_ probability: Double) -> Bool {
         probability > 0 && Double(random.next() >> 11) * 0x1p-53 < probability
+    }
+}
+
+/// A link that takes so much and no more, with a queue before it that drops what does not fit.
+struct CappedLink {
+    /// Bits a second.
+    let bitrate: Int
+    /// The longest that a datagram may have to wait.
+    let queue: Duration
+    private var free = MonotonicTime.zero
+
+    init(bitrate: Int, queue: Duration = .milliseconds(300)) {
+        self.bitrate = bitrate
+        self.queue = queue
+    }
+
+    /// - Returns: how long a datagram takes through queue and link; nil if it is dropped.
+    mutating func pass(_ size: Int, at now: MonotonicTime) -> Duration? {
+        let start = max(free, now)
+        guard start <= now + queue else { return nil }
+        free = start.advanced(byNanoseconds: Int64(size) * 8_000_000_000 / Int64(max(bitrate, 1)))
+        return .nanoseconds(free.nanoseconds(since: now))
     }
 }
 

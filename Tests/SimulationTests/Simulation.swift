@@ -34,18 +34,29 @@ final class Simulation {
         set { server.network.conditions = newValue }
     }
 
+    // MARK: Links
+
+    /// Puts a link before a client; nil for one without a limit.
+    func cap(_ client: SimulatedClient, _ link: CappedLink?) {
+        server.network.links[client.outerAddress] = link
+    }
+
+    /// Bytes of datagrams that were sent to a client, whether they arrived or not.
+    func bytesSent(to client: SimulatedClient) -> Int { network.offered[client.outerAddress] ?? 0 }
+
     // MARK: Clients
 
     /// A client whose offer the server has answered; it connects as time goes on.
     func add(
-        _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true
+        _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
+        bitrate: Int = 300_000
     ) throws -> (client: SimulatedClient, session: SessionID) {
         count += 1
         let seed = server.random.next()
         let client = try server.run(at: now) {
             try SimulatedClient(
                 role: role, address: SimulatedServer.address(ofClient: count),
-                identity: server.clientIdentity, seed: seed, rids: rids)
+                identity: server.clientIdentity, seed: seed, rids: rids, bitrate: bitrate)
         }
         let text = client.offer.description.text
         let (id, _, answer) = try server.open(

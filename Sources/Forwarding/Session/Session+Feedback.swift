@@ -26,9 +26,9 @@ extension Session {
         switch packet {
         case .senderReport(let report):
             take(report, at: now)
-            for block in report.reports { take(block, clock: clock, at: now) }
+            take(report.reports, clock: clock, at: now)
         case .receiverReport(let report):
-            for block in report.reports { take(block, clock: clock, at: now) }
+            take(report.reports, clock: clock, at: now)
         case .nack(let nack):
             // The least that it ever took: one held up by a busy machine or a full queue says nothing of whether an
             // answer is still on its way, and a receiver that is refused gives the packet up after a few more tries.
@@ -58,11 +58,18 @@ extension Session {
         }
     }
 
-    /// What the client says of a stream that it gets.
-    private func take(_ block: ReportBlock, clock: WallClock, at now: MonotonicTime) {
-        guard let slot = slot(ssrc: block.ssrc) else { return }
-        slot.noteReport()
-        if let sample = slot.stream.receive(block, at: now, clock: clock) { roundTrip.add(sample) }
+    /// What the client says of the streams that it gets.
+    private func take(_ blocks: [ReportBlock], clock: WallClock, at now: MonotonicTime) {
+        var told = LossResponse.Interval()
+        for block in blocks {
+            guard let slot = slot(ssrc: block.ssrc) else { continue }
+            slot.noteReport()
+            let before = slot.stream.reception
+            if let sample = slot.stream.receive(block, at: now, clock: clock) { roundTrip.add(sample) }
+            guard let before, let reception = slot.stream.reception else { continue }
+            told.add(reception.interval(since: before))
+        }
+        noteLoss(told, at: now)
     }
 
     private func slot(ssrc: UInt32) -> Slot? {

@@ -9,6 +9,7 @@ extension Session {
         var earliest = min(scheduler.deadline, feedback?.deadline ?? .distantFuture)
         earliest = min(earliest, estimator?.deadline ?? .distantFuture)
         earliest = min(earliest, monitor?.deadline ?? .distantFuture)
+        earliest = min(earliest, delivery.deadline ?? .distantFuture)
         for source in sources {
             for layer in source.track.layers { earliest = min(earliest, layer.feedbackDeadline) }
         }
@@ -23,6 +24,7 @@ extension Session {
     ) {
         guard connection.state == .connected else { return }
         for slot in slots where slot.isReplaying { slot.advanceReplay(at: now, into: &sink) }
+        advanceDelivery(at: now)
         observeLoss(at: now)
         let packets = feedbackDue(at: now)
         if !packets.isEmpty {

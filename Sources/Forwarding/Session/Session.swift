@@ -40,6 +40,12 @@ package final class Session {
     var feedback: TransportFeedbackRecorder?
     var estimator: REMBEstimator?
     var nextLossLook = MonotonicTime.zero
+    /// What becomes of a client that tells of loss.
+    package internal(set) var delivery: LossResponse
+    /// When the client last told of loss.
+    var lastReception = MonotonicTime.zero
+    /// What is lost before is put down to the burst that something began with.
+    var excused = MonotonicTime.zero
     var counters = MediaCounters()
     /// Later sessions have higher numbers; of two publishers of a stream the later one counts.
     let order: UInt64
@@ -101,6 +107,7 @@ package final class Session {
             reducedSize: plan.allowsReducedSizeRTCP)
         scheduler = ReportScheduler(at: now, using: &random)
         exchange = ReferenceTimeExchange(localSSRC: ssrc)
+        delivery = LossResponse()
         switch plan.congestionFeedback {
         case .transportWide: feedback = TransportFeedbackRecorder(senderSSRC: ssrc, mediaSSRC: 0)
         case .receiverEstimate: estimator = REMBEstimator()

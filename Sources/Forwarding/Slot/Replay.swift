@@ -17,12 +17,16 @@ struct Replay {
     /// In bytes a second.
     private(set) var rate: Int
     private let minimumRate: Int
+    /// Where the link does not take `minimumRate` either: little more than the source sends.
+    private let crawl: Int
     /// One instant of the source on both clocks.
     private let anchor: (timestamp: UInt32, time: MonotonicTime)
     /// Bytes that may leave now.
     private var credit = Self.firstBurst
     private var refilled: MonotonicTime
     private var lastLoss: MonotonicTime?
+    /// Packets that left at `minimumRate`, and that were asked for again meanwhile.
+    private var atMinimum = (sent: 0, lost: 0)
 
     /// About 40 packets: what access networks buffer without a loss, and most key frames.
     static let firstBurst = 48 * 1_024
@@ -33,6 +37,10 @@ struct Replay {
     static let usualRate = 2_500_000
     /// 3 Mbit/s.
     static let slowestRate = 375_000
+    /// 0.5 Mbit/s.
+    static let leastRate = 62_500
+    /// At the slowest rate, so many packets tell whether the link takes it.
+    private static let trial = 50
 
     /// - Parameters:
     ///   - edge: where the live edge is now.
@@ -46,7 +54,11 @@ struct Replay {
         let ofSource = min(max(bitrate, 0), 200_000_000) / 8
         rate = max(Self.usualRate, ofSource * 4)
         minimumRate = max(Self.slowestRate, ofSource * 2)
+        crawl = max(Self.leastRate, ofSource * 5 / 4)
     }
+
+    /// Whether the link took less than twice what the source sends: of what went before much is lost.
+    var hasCrawled: Bool { rate < minimumRate }
 
     /// Whether another packet may leave; it may exceed what is left, and the next step pays for it.
     var mayGoOn: Bool { credit > 0 }
@@ -60,7 +72,7 @@ struct Replay {
 
     /// Goes on at the pace of a replay that this one takes the place of.
     mutating func inherit(_ other: Replay) {
-        rate = max(other.rate, minimumRate)
+        rate = max(other.rate, other.hasCrawled ? crawl : minimumRate)
         credit = other.credit
         refilled = other.refilled
         deadline = other.deadline
@@ -76,13 +88,20 @@ struct Replay {
     /// Notes a packet of the past that leaves.
     mutating func spend(_ bytes: Int) {
         credit -= bytes
+        if rate == minimumRate { atMinimum.sent += 1 }
     }
 
     /// The viewer misses packets: it may be that its link does not take so much.
-    mutating func noteLoss(at now: MonotonicTime) {
+    ///
+    /// Chance alone does not slow a replay below twice the source's bitrate, or a lossy link would never catch up.
+    mutating func noteLoss(of packets: Int, at now: MonotonicTime) {
+        if rate == minimumRate {
+            atMinimum.lost += packets
+            if atMinimum.sent >= Self.trial, atMinimum.lost > atMinimum.sent / 4 { rate = crawl }
+        }
         if let lastLoss, now.nanoseconds(since: lastLoss) < 50_000_000 { return }
         lastLoss = now
-        rate = max(rate / 2, minimumRate)
+        if rate > minimumRate { rate = max(rate / 2, minimumRate) }
     }
 }
 

@@ -13,9 +13,12 @@ extension Slot {
     ///
     /// The cache answers if it can; the publisher is asked if it cannot.
     func demandKeyFrame(at now: MonotonicTime) {
-        guard let layer = awaited ?? current else { return }
-        if awaited == nil, isReplaying || replayGate.isUnderWay(rtt: session.roundTrip.smoothed, at: now) {
-            return
+        guard let layer = awaited ?? (isStopped ? nil : current) else { return }
+        // What is on its way may be what is asked for, unless so much of it was lost that nothing can begin with it.
+        if awaited == nil {
+            guard replay?.hasCrawled ?? true,
+                !replayGate.isUnderWay(rtt: session.roundTrip.smoothed, at: now)
+            else { return }
         }
         guard !layer.replay(to: self, at: now) || replayGate.isInVain else { return }
         layer.demandKeyFrame(at: now)
@@ -23,22 +26,27 @@ extension Slot {
 
     /// Changes to `layer`, beginning with `packet` out of its past.
     ///
-    /// - Returns: whether the change was made; not if the receiver cannot take the codec, or had this just now. A
-    ///   replay that is under way may always change to a later key frame.
+    /// - Returns: whether the change was made; not if the receiver cannot take the codec, or had this just now, or if
+    ///   much of what it is sent is lost and it would be shown the same again. A replay that is under way may always
+    ///   change to a later key frame.
     func beginReplay(
         of layer: TrackLayer, with packet: ForwardedPacket, to edge: GOPCache.Edge, at now: MonotonicTime
     ) -> Bool {
         let overtaken = current === layer ? replay : nil
+        let isBeginning = current !== layer
+        let isLater = overtaken.map { $0.start != packet.sequenceNumber } ?? false
         guard plan.format(for: packet.codec) != nil,
-            overtaken != nil
-                || replayGate.admit(
-                    packet.sequenceNumber, of: ObjectIdentifier(layer), rtt: session.roundTrip.smoothed,
-                    at: now),
+            isLater
+                || session.mayReplay(isBeginning: isBeginning)
+                    && replayGate.admit(
+                        packet.sequenceNumber, of: ObjectIdentifier(layer), rtt: session.roundTrip.smoothed,
+                        at: now),
             begin(layer, with: packet, upTo: edge, at: now)
         else { return false }
         replay = Replay(from: packet.sequenceNumber, to: edge, bitrate: layer.bitrate(at: now), at: now)
         if let overtaken { replay?.inherit(overtaken) }
         counters.replays &+= 1
+        if isBeginning { session.noteBeginning(at: now) }
         // Reports speak of the live edge from the beginning on: what is replayed has no time of its own.
         if let segment = timeline.current {
             stream.begin(

@@ -116,7 +116,9 @@ extension Slot {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         counters.resendsRequested &+= UInt64(lost.count)
-        replay?.noteLoss(at: now)
+        replay?.noteLoss(of: lost.count, at: now)
+        // Sound is little, and goes before pictures.
+        let share = plan.kind == .audio ? 100 : isStopped ? 0 : session.delivery.repairShare
         for sequenceNumber in lost {
             guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber) else {
                 counters.refusals.unknown &+= 1
@@ -129,7 +131,7 @@ extension Slot {
                 counters.refusals.notInHistory &+= 1
                 continue
             }
-            let verdict = retransmissions.admit(outgoing, size: range.count, rtt: rtt, at: now)
+            let verdict = retransmissions.admit(outgoing, size: range.count, rtt: rtt, share: share, at: now)
             guard verdict == .admitted else {
                 counters.refusals.count(verdict)
                 continue

@@ -11,6 +11,8 @@ package final class Slot {
     // What is read for every packet stands first, up to `hotBytes`: it is loaded ahead of time; see `SlotHints`.
     /// The last turn of `FanOut` in which packets were sent here.
     var round: UInt64 = 0
+    /// Whether nothing is sent of `current` any more, because the viewer's link does not take it.
+    package private(set) var isStopped = false
     package unowned let session: Session
     /// The session's.
     let connection: PeerConnection
@@ -92,6 +94,16 @@ package final class Slot {
         adjustSieve(at: now)
     }
 
+    /// Sends no pictures until it is given a layer again; they go on at its next entry point.
+    func stop() {
+        guard !isStopped else { return }
+        isStopped = true
+        awaited?.stopAwaiting(self)
+        awaited = nil
+        endReplay()
+        current?.remove(self)
+    }
+
     /// Applies `isThinned` to what is being sent.
     func adjustSieve(at now: MonotonicTime) {
         guard let segment = timeline.current else { return }
@@ -109,6 +121,7 @@ package final class Slot {
         current?.remove(self)
         timeline.end()
         format = nil
+        isStopped = false
         replayGate = ReplayGate()
     }
 
@@ -145,6 +158,7 @@ package final class Slot {
             pictures: packet.pictures.offsets(after: lastPictures),
             edge: edge.map { .init(sequence: $0.sequenceNumber, timestamp: $0.timestamp) }, now: now)
         self.format = format
+        isStopped = false
         // Who waits for another layer still stands in that one's list, and must be found there when it leaves.
         if awaited === layer { awaited = nil }
         adjustSieve(at: now)

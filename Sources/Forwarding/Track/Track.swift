@@ -154,11 +154,12 @@ package final class Track {
     }
 
     private func aim(_ slot: Slot, at layer: TrackLayer?, _ now: MonotonicTime) {
+        guard slot.plan.kind == .audio || slot.session.delivery.sendsPictures else { return slot.stop() }
         slot.adjustSieve(at: now)
         guard let layer, slot.awaited !== layer else { return }
         slot.awaited?.stopAwaiting(slot)
         slot.awaited = nil
-        guard slot.current !== layer else { return }
+        guard slot.current !== layer || slot.isStopped else { return }
         slot.awaited = layer
         layer.await(slot, at: now)
     }

@@ -158,7 +158,8 @@ package final class TrackLayer {
     func await(_ slot: Slot, at now: MonotonicTime) {
         guard !awaiting.contains(slot), !replay(to: slot, at: now) else { return }
         awaiting.append(slot)
-        demandKeyFrame(.beginning, at: now)
+        // What did not get through before is not worth much of the publisher's bitrate.
+        demandKeyFrame(slot.session.delivery.hasFailed ? .repetition : .beginning, at: now)
     }
 
     /// Begins to send `slot` what the cache holds, if that is of use to it.
@@ -425,7 +426,8 @@ package final class TrackLayer {
         while index < others.count {
             let other = others[index]
             index += 1
-            guard other.round != round, let layer = other.current, !layer.leaving.isEmpty else { continue }
+            guard other.round != round, !other.isStopped, let layer = other.current, !layer.leaving.isEmpty
+            else { continue }
             other.round = round
             other.send(
                 layer.leaving.span, of: layer.epoch, from: layer.history.storage.span, at: now, into: &sink)

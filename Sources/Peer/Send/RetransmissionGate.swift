@@ -103,7 +103,7 @@ package struct RetransmissionGate: Sendable {
     ///   - rtt: the shortest round-trip time that an answer may have taken to this viewer; nil if not known yet.
     ///   - share: percent of the usual budget; less where repeating only adds to what is lost.
     package mutating func admit(
-        _ sequence: Int64, size: Int, rtt: Duration?, at now: MonotonicTime
+        _ sequence: Int64, size: Int, rtt: Duration?, share: Int = 100, at now: MonotonicTime
     ) -> Verdict {
         guard sequence >= lowest, sequence <= highest else { return .unknown }
         if let keyFrame, sequence < keyFrame.sequence { return .beforeKeyFrame }
@@ -116,7 +116,8 @@ package struct RetransmissionGate: Sendable {
         // A slot still held by another packet refuses too: the promise is kept, the viewer asks again.
         let interval = max(rtt ?? .zero, limits.minimumInterval)
         if last.sequence != nil, now < last.at + interval { return .tooSoon }
-        let allowance = limits.floor &+ sent.bytes(at: now) &* limits.percentOfSent / 100
+        let budget = limits.floor &+ sent.bytes(at: now) &* limits.percentOfSent / 100
+        let allowance = share < 100 ? budget &* max(share, 0) / 100 : budget
         guard repeated.bytes(at: now) &+ size <= allowance else { return .overBudget }
         repeated.add(size, at: now)
         answers[slot] = Answer(sequence: sequence, at: now)

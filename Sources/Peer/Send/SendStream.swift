@@ -23,6 +23,14 @@ package struct SendStream: Sendable {
         package var jitter: Duration
         /// When the report came.
         package var at: MonotonicTime
+
+        /// What it says of the time since an earlier one; nothing where it makes no sense.
+        package func interval(since earlier: Reception) -> LossResponse.Interval {
+            let expected = Int32(bitPattern: highestSequenceNumber &- earlier.highestSequenceNumber)
+            let lost = cumulativeLost &- earlier.cumulativeLost
+            guard expected > 0, expected < 1 << 20 else { return LossResponse.Interval() }
+            return LossResponse.Interval(expected: Int(expected), lost: Int(min(max(lost, 0), expected)))
+        }
     }
 
     /// Of the slot, for its life.

@@ -36,6 +36,16 @@ import Testing
         #expect(admit(15, at: 199) == .tooSoon)
     }
 
+    @Test func `repeats less where less may be repeated`() {
+        // Of the floor of 32 kB a tenth.
+        gate.sent(from: 1, through: 100, keyFrame: nil, size: 0, at: at(0))
+        let verdicts = (1...20).map {
+            gate.admit($0, size: 1_000, rtt: nil, share: 10, at: at(0))
+        }
+        #expect(verdicts.count { $0 == .admitted } == 3)
+        #expect(verdicts.last == .overBudget)
+    }
+
     @Test(arguments: [nil, Duration.zero, .milliseconds(-5), .microseconds(50)])
     func `keeps a least interval for peers without a round-trip time`(rtt: Duration?) {
         send(10...20)

@@ -12,6 +12,8 @@ import { play } from "./whep.js";
 const WAIT_SECONDS = 60;
 /** Media that stays away this long while the stream is live means the session is broken, in milliseconds. */
 const STALL_MS = 6000;
+/** Where sound comes, but pictures are lost, the session is kept so many times as long. */
+const WEAK_FACTOR = 10;
 /** Each session that brought nothing doubles that time, up to so many times. */
 const MOST_DOUBLINGS = 4;
 /** A connection that takes longer than this to come about, or to bring media, is worth a word, in milliseconds. */
@@ -53,6 +55,8 @@ export class Viewing extends EventTarget {
   /** Totals of the current session when they last grew. */
   #bytes = 0;
   #frames = 0;
+  /** Packets lost since the last picture. */
+  #lostSince = 0;
   /** When a picture of the current session was last seen, or its sound heard; 0 when none was. */
   #mediaAt = 0;
   /** Since when the current session has been without media. */
@@ -154,7 +158,7 @@ export class Viewing extends EventTarget {
   /** @param {AbortSignal} signal */
   async #open(signal) {
     const media = this.#media = new MediaStream();
-    this.#bytes = this.#frames = this.#mediaAt = this.#answeredAt = 0;
+    this.#bytes = this.#frames = this.#lostSince = this.#mediaAt = this.#answeredAt = 0;
     const session = await withToken(this.room.stream, this.room.tokenRole, (token) => play({
       endpoint: `/whep/${encodeURIComponent(this.room.stream)}?wait=${WAIT_SECONDS}`,
       token,
@@ -215,22 +219,26 @@ export class Viewing extends EventTarget {
     const numbers = await this.stats.read();
     const now = performance.now();
     const isSeen = numbers.frames > this.#frames;
-    const isHeard = numbers.bytes > this.#bytes && now - this.#quietSince > SOUND_ONLY_MS;
+    const isArriving = numbers.bytes > this.#bytes;
+    const isHeard = isArriving && now - this.#quietSince > SOUND_ONLY_MS;
     this.#frames = numbers.frames;
     this.#bytes = numbers.bytes;
     this.numbers = numbers;
     this.lost += numbers.lost;
+    this.#lostSince += numbers.lost;
     // With a track without pictures browsers wait for the first one, and play no sound until then.
     const isSoundAlone = isHeard && !numbers.frames;
     if (isSoundAlone && this.video?.srcObject === this.#media) this.#show(new MediaStream(this.#media?.getAudioTracks()));
     else if (isSeen && this.#media && this.video?.srcObject !== this.#media) this.#show(this.#media);
     if (isSeen || isSoundAlone) {
       this.#mediaAt = this.#quietSince = now;
-      this.#fruitless = 0;
+      this.#fruitless = this.#lostSince = 0;
       this.dispatchEvent(new Event("picture"));
     } else if (this.#told === "live" && !this.room.isProgrammeSilent && now - this.#quietSince > this.#patience) {
       this.#mediaAt = 0;
-      this.connection.renew();
+      // The server sends what the link takes; a new session would begin with a burst that it does not.
+      const isWeak = isArriving && this.#lostSince > 0;
+      if (!isWeak || now - this.#quietSince > this.#patience * WEAK_FACTOR) this.connection.renew();
     }
     this.#changed();
   }

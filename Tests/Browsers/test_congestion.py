@@ -1,0 +1,115 @@
+"""A viewer whose link takes far less than the stream: the server does not send more, sound goes first, and the page says why."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from drivers import Browser, Page, wait_until
+from lossy import LossyPath
+from media import go_live, wait_for_frames, wait_for_state
+from server import Server
+
+#: A WHEP player without a page of ours, which stays on its one connection whatever happens.
+PLAY = """async path => {
+    const peer = globalThis.peer = new RTCPeerConnection({bundlePolicy: 'max-bundle'});
+    for (const kind of ['audio', 'video']) {
+        const {receiver} = peer.addTransceiver(kind, {direction: 'recvonly'});
+        const element = document.createElement(kind);
+        element.srcObject = new MediaStream([receiver.track]);
+        element.autoplay = element.playsInline = true;
+        document.body.append(element);
+        element.play().catch(() => {});
+    }
+    await peer.setLocalDescription();
+    const answer = await fetch(path, {
+        method: 'POST', body: peer.localDescription.sdp, headers: {'Content-Type': 'application/sdp'},
+    });
+    if (answer.status !== 201) throw new Error(`${answer.status} ${await answer.text()}`);
+    await peer.setRemoteDescription({type: 'answer', sdp: await answer.text()});
+}"""
+
+#: What came in so far.
+COUNT = """async () => {
+    const found = {frames: 0, concealed: 0, samples: 0, plis: 0, nacks: 0};
+    for (const entry of (await peer.getStats()).values()) {
+        if (entry.type !== 'inbound-rtp') continue;
+        found.nacks += entry.nackCount ?? 0;
+        if (entry.kind === 'video') [found.frames, found.plis] = [entry.framesDecoded ?? 0, entry.pliCount ?? 0];
+        else [found.concealed, found.samples] = [entry.concealedSamples ?? 0, entry.totalSamplesReceived ?? 0];
+    }
+    return found;
+}"""
+
+#: Bits a second; the stream has several times as many.
+CAPACITY = 300_000
+#: Of sound, in a second.
+SAMPLES = 48_000
+
+
+@pytest.fixture(params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Browser:
+    return request.getfixturevalue(request.param)
+
+
+@pytest.fixture
+def path(server: Server) -> Iterator[LossyPath]:
+    path = LossyPath(server, loss=0, seed=1)
+    yield path
+    path.close()
+
+
+class Record:
+    """What a viewer was sent, and what became of it, while it played so many seconds of sound."""
+
+    def __init__(self, page: Page, path: LossyPath, seconds: int) -> None:
+        before, offered, start = page.evaluate(COUNT), path.offered, time.monotonic()
+        end = before["samples"] + seconds * SAMPLES
+        wait_until(lambda: page.evaluate(COUNT)["samples"] >= end, seconds * 2, f"{seconds} s of sound are played")
+        after, elapsed = page.evaluate(COUNT), time.monotonic() - start
+        self.bitrate = (path.offered - offered) * 8 / elapsed
+        self.frames = after["frames"] - before["frames"]
+        self.concealed = (after["concealed"] - before["concealed"]) / (after["samples"] - before["samples"])
+        self.plis, self.nacks = after["plis"] - before["plis"], after["nacks"] - before["nacks"]
+
+    def __str__(self) -> str:
+        return (f"{self.bitrate / 1000:.0f} kbit/s, {self.frames} pictures, {self.concealed:.1%} of sound concealed, "
+                f"{self.plis} PLIs, {self.nacks} NACKs")
+
+
+def test_is_not_sent_more_because_less_arrives(chromium: Browser, server: Server, path: LossyPath, stream: str) -> None:
+    with go_live(chromium, server, stream, quality=720), chromium.open(path.origin + "/healthz", before_load=path.rewrite) as page:
+        page.evaluate(PLAY, f"/whep/{stream}?wait=10")
+        wait_until(lambda: page.evaluate(COUNT)["frames"] > 60, 30, "pictures come")
+        whole = Record(page, path, 5)
+        path.capacity = min(CAPACITY, whole.bitrate / 4)
+        Record(page, path, 5)
+        capped = Record(page, path, 15)
+        path.capacity = None
+        before = page.evaluate(COUNT)["frames"]
+        wait_until(lambda: page.evaluate(COUNT)["frames"] > before + 100, 60, "pictures come again")
+        print(f"whole: {whole}; capped: {capped}; after it: {Record(page, path, 3)}")
+        assert capped.bitrate <= 1.3 * whole.bitrate, f"whole: {whole}; capped: {capped}"
+        assert capped.concealed <= 0.3, f"whole: {whole}; capped: {capped}"
+
+
+def test_the_page_says_why_and_keeps_its_session(
+    chromium: Browser, browser: Browser, server: Server, path: LossyPath, stream: str
+) -> None:
+    session = "() => rostrum.connection.session?.resource"
+    with go_live(chromium, server, stream, quality=720), browser.open(
+        f"{path.origin}/watch/{stream}", before_load=path.rewrite
+    ) as page:
+        wait_for_state(page, "live")
+        wait_for_frames(page, 60)
+        before = page.evaluate(session)
+        path.capacity = CAPACITY / 2
+        page.wait_for(
+            "() => document.getElementById('state').innerText === 'Your connection is too slow'", seconds=30,
+            what="the page says why there is no picture")
+        path.capacity = None
+        wait_for_state(page, "live", seconds=60)
+        wait_for_frames(page, 60)
+        assert page.evaluate(session) == before
