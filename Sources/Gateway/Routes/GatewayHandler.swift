@@ -71,13 +71,31 @@ package struct GatewayHandler: HTTPHandler {
             operation == .followStream || operation == .followFeed
         else { return .refuse(refusal(404, "There is no WebSocket at this path.")) }
         do throws(Problem) {
-            return .accept(
-                try operation == .followFeed ? followFeed(request) : follow(request, parameters))
+            guard TokenMessage.isAnnounced(by: request) else {
+                return .accept(try conversation(operation, request, parameters))
+            }
         } catch {
             var response = error.response
             Self.addCORS(to: &response)
             return .refuse(response)
         }
+        return .accept { connection in
+            guard let message = await TokenMessage.first(on: connection) else {
+                return connection.close(.noToken)
+            }
+            do throws(Problem) {
+                try await conversation(operation, request.bearing(message), parameters)(connection)
+            } catch {
+                connection.close(WebSocketClose(error))
+            }
+        }
+    }
+
+    /// What is said on a WebSocket, once it is known that whoever asks may hear it.
+    private func conversation(
+        _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
+    ) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
+        try operation == .followFeed ? followFeed(request) : follow(request, parameters)
     }
 
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {

@@ -362,6 +362,65 @@ import Testing
         }
     }
 
+    private func say(_ socket: Socket, token: String) {
+        _ = socket.connection.deliver(.text("{\"type\":\"token\",\"token\":\"\(token)\"}"))
+    }
+
+    @Test(arguments: ["/v1/streams/s1/sync?authenticate=message", "/v1/feed/sync?authenticate=message"])
+    func `takes the token as the first message, and tells nothing before`(_ target: String) async throws {
+        try await StageBench.run { bench in
+            await bench.do(.post, "/v1/streams", token: try bench.token("ann", .host, stream: "s1"))
+            let socket = try follow(bench, target)
+            say(socket, token: try bench.token("bob", .viewer, stream: "s1"))
+            #expect(try await socket.next()?["type"] == .string("snapshot"))
+            if target.contains("s1") {
+                #expect(try await socket.next()?["you"]?["id"] == .string("bob"))
+            }
+            socket.connection.didClose(.lost)
+            await socket.task.value
+        }
+    }
+
+    @Test func `closes when the first message is no token, or none that is good`() async throws {
+        try await StageBench.run { bench in
+            await bench.do(.post, "/v1/streams", token: try bench.token("ann", .host, stream: "s1"))
+            let expired = try bench.token("bob", .viewer, stream: "s1", expiresIn: -60)
+            let foreign = try bench.token("bob", .viewer, stream: "other")
+            let cases: [(String?, String)] = [
+                ("x", "token-invalid"), (expired, "token-expired"), (foreign, "other-stream"),
+                (nil, "token-missing"),
+            ]
+            for (token, reason) in cases {
+                let socket = try follow(bench, "/v1/streams/s1/sync?authenticate=message")
+                if let token {
+                    say(socket, token: token)
+                } else {
+                    _ = socket.connection.deliver(.text("{\"type\":\"heartbeat\"}"))
+                }
+                #expect(try await socket.next() == nil)
+                socket.connection.didClose(.lost)
+                await socket.task.value
+                #expect(socket.connection.closeReason == WebSocketClose(code: 4_401, reason: reason))
+            }
+        }
+    }
+
+    @Test func `waits for a token only for a while`() async throws {
+        let settings = HTTPServerSettings(address: TransportAddress(ip: .loopback, port: 0))
+        let (wakes, wake) = AsyncStream<Void>.makeStream()
+        let connection = WebSocketConnection(
+            id: 1, remoteAddress: settings.address, settings: settings, wake: { _ in wake.yield() })
+        let waiting = Task { await TokenMessage.first(on: connection, patience: .milliseconds(1))?.token }
+        for await _ in wakes { break }
+        guard case .close(let reason) = connection.nextOutput() else {
+            Issue.record("it stays open")
+            return
+        }
+        #expect(reason == .noToken)
+        connection.didClose(.lost)
+        #expect(await waiting.value == nil)
+    }
+
     @Test func `sends away whoever follows what nobody made`() async throws {
         try await StageBench.run { bench in
             let socket = try follow(

@@ -6,17 +6,13 @@
  * not work, it asks now and then.
  */
 
+import { ReconnectingSocket } from "./reconnecting-socket.js";
 import { SignallingError } from "./session.js";
 
-/** First and longest pause before the socket is tried again, in milliseconds. */
-const FIRST_PAUSE_MS = 500;
-const LONGEST_PAUSE_MS = 10_000;
-/** How often we say that we are here, in milliseconds. */
-const HEARTBEAT_MS = 5000;
-/** A socket that was silent for so long is dead, in milliseconds. */
-const SILENCE_MS = 15_000;
-/** The server's reasons for closing: removed or banned, and a token that has ended. */
+/** The server's reasons for closing: who is kept out, as its words say, and a token that has ended. */
 const CLOSED_REMOVED = 4403;
+/** @type {Record<string, "banned" | "revoked">} */
+const REASONS = { banned: "banned", "link-revoked": "revoked" };
 const CLOSED_EXPIRED = 4401;
 
 /**
@@ -108,28 +104,20 @@ export class StreamSync extends EventTarget {
   known = null;
   /** What we are here; null for those without a token. @type {You | null} */
   you = null;
-  /** Why we may not follow any more; `expired`: our token is not, or no longer, valid. @type {"removed" | "banned" | "expired" | null} */
+  /**
+   * Why we may not follow any more; `expired`: our token is not, or no longer, valid; `revoked`: the link we came by.
+   * @type {"removed" | "banned" | "expired" | "revoked" | null}
+   */
   refusal = null;
 
   /** How often the socket broke. */
   interruptions = 0;
 
   #version = 0;
-  #pause = FIRST_PAUSE_MS;
-  #wasOpen = false;
   #claimed = "";
   /** With which the socket was opened. @type {string | null} */
   #shown = null;
-  /** Whether that socket worked. */
-  #wasTaken = false;
-  #isClosed = false;
-  /** @type {WebSocket | null} */
-  #socket = null;
-  #heardAt = 0;
-  /** @type {number | undefined} */
-  #timer;
-  /** @type {number | undefined} */
-  #heartbeat;
+  #socket = new ReconnectingSocket(() => this.#address(), () => this.#present());
 
   /**
    * @param {string} id
@@ -142,8 +130,11 @@ export class StreamSync extends EventTarget {
     this.id = id;
     this.token = token;
     this.another = another;
-    this.#connect();
-    addEventListener("online", () => !this.#socket && this.#connect());
+    this.#socket.addEventListener("open", () => this.#sayClaimed());
+    this.#socket.addEventListener("message", (event) => this.#receive(/** @type {CustomEvent} */ (event).detail));
+    this.#socket.addEventListener("resume", () => this.dispatchEvent(new Event("resume")));
+    this.#socket.addEventListener("lost", (event) => this.#lost(/** @type {CustomEvent} */ (event).detail));
+    this.#socket.start();
   }
 
   /** @returns {StreamInfo | null} */
@@ -153,12 +144,11 @@ export class StreamSync extends EventTarget {
 
   /** Whether the server itself tells what is known; without the socket some of it is a guess. */
   get isOpen() {
-    return this.#socket?.readyState === WebSocket.OPEN;
+    return this.#socket.isOpen;
   }
 
   close() {
-    this.#isClosed = true;
-    this.#drop();
+    this.#socket.stop();
   }
 
   /**
@@ -171,75 +161,38 @@ export class StreamSync extends EventTarget {
   }
 
   #sayClaimed() {
-    if (this.isOpen && this.#claimed) this.#socket?.send(JSON.stringify({ type: "session", id: this.#claimed }));
+    if (this.#claimed) this.#socket.send({ type: "session", id: this.#claimed });
   }
 
   /** Connects anew, with another token or after a refusal; nothing known is lost by it. */
   reconnect() {
-    this.#drop();
-    this.#isClosed = false;
     this.refusal = null;
-    this.#connect();
+    this.#socket.reconnect();
   }
 
-  #drop() {
-    clearTimeout(this.#timer);
-    clearInterval(this.#heartbeat);
-    const socket = this.#socket;
-    this.#socket = null;
-    socket?.close();
-  }
-
-  async #connect() {
-    clearTimeout(this.#timer);
-    const token = await this.token().catch(() => null);
-    if (this.#isClosed || this.#socket) return;
+  #address() {
     const address = new URL(`/v1/streams/${encodeURIComponent(this.id)}/sync`, location.href);
-    address.protocol = location.protocol === "https:" ? "wss:" : "ws:";
     if (this.#version) address.searchParams.set("since", String(this.#version));
-    // A WebSocket cannot carry an Authorization header.
-    this.#shown = token;
-    this.#wasTaken = false;
-    if (token) address.searchParams.set("access_token", token);
-    else this.you = null;
-    const socket = this.#socket = new WebSocket(address);
-    socket.addEventListener("open", () => socket === this.#socket && this.#opened(socket));
-    socket.addEventListener("message", ({ data }) => {
-      if (socket === this.#socket && typeof data === "string") this.receive(JSON.parse(data));
-    });
-    socket.addEventListener("close", (event) => socket === this.#socket && this.#lost(event));
+    return address;
   }
 
-  /** @param {WebSocket} socket */
-  #opened(socket) {
-    this.#pause = FIRST_PAUSE_MS;
-    this.#wasTaken = true;
-    this.#heardAt = performance.now();
-    clearInterval(this.#heartbeat);
-    this.#heartbeat = setInterval(() => {
-      if (performance.now() - this.#heardAt > SILENCE_MS) socket.close();
-      else if (socket.readyState === WebSocket.OPEN) socket.send(JSON.stringify({ type: "heartbeat" }));
-    }, HEARTBEAT_MS);
-    this.#sayClaimed();
-    if (this.#wasOpen) this.dispatchEvent(new Event("resume"));
-    this.#wasOpen = true;
+  async #present() {
+    this.#shown = await this.token().catch(() => null);
+    if (!this.#shown) this.you = null;
+    return this.#shown;
   }
 
-  /** @param {CloseEvent} event */
-  #lost(event) {
-    this.#drop();
+  /** @param {import("./reconnecting-socket.js").Loss} loss */
+  #lost({ code, reason, token, wasTaken }) {
     this.interruptions++;
-    if (event.code === CLOSED_REMOVED) return this.refuse(event.reason === "banned" ? "banned" : "removed");
-    if (this.#shown && (event.code === CLOSED_EXPIRED || !this.#wasTaken)) this.#doubt(this.#shown);
+    if (code === CLOSED_REMOVED) return this.refuse(REASONS[reason] ?? "removed");
+    if (token && (code === CLOSED_EXPIRED || !wasTaken)) this.#doubt(token);
     this.#ask();
-    this.#timer = setTimeout(() => this.#connect(), this.#pause * (0.75 + Math.random() / 2));
-    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
   }
 
-  /** Stays away for good, until `reconnect`. @param {"removed" | "banned" | "expired"} refusal */
+  /** Stays away for good, until `reconnect`. @param {"removed" | "banned" | "expired" | "revoked"} refusal */
   refuse(refusal) {
-    this.#drop();
-    this.#isClosed = true;
+    this.close();
     this.you = null;
     this.refusal = refusal;
     this.dispatchEvent(new Event("refused"));
@@ -256,15 +209,14 @@ export class StreamSync extends EventTarget {
     }).catch(() => null);
     if (response?.status !== 401) return;
     const another = await this.another(token).catch(() => undefined);
-    if (another === null && !this.#isClosed && token === this.#shown) this.refuse("expired");
+    if (another === null && this.#socket.isWanted && token === this.#shown) this.refuse("expired");
   }
 
   /**
    * Learns from one message.
    * @param {any} message
    */
-  receive(message) {
-    this.#heardAt = performance.now();
+  #receive(message) {
     const { type, version, you, ...news } = message;
     switch (type) {
       case "snapshot":
@@ -294,7 +246,7 @@ export class StreamSync extends EventTarget {
       if (error instanceof SignallingError && error.status === 401 && !this.#shown) this.close();
       return undefined;
     });
-    if (stream === undefined || this.#socket?.readyState === WebSocket.OPEN) return;
+    if (stream === undefined || this.isOpen) return;
     const state = stream ?? (this.stream?.state === "live" ? { state: "ended" } : null);
     if (!state) return;
     this.known = mergePatch(this.known ?? NOTHING, { stream: state });
