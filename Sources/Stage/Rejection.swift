@@ -21,6 +21,8 @@ package enum Rejection: Error, Equatable, Sendable {
     /// Viewers wait until the stream is live, or until its doors open.
     case backstage(startsAt: WallTime?, waiting: Int)
     case banned
+    /// The sender came by it, and is not here any more, or wants onto the stage by it.
+    case linkRevoked
     case notHost
     case notOperator
     case notOnStage
@@ -43,7 +45,7 @@ package enum Rejection: Error, Equatable, Sendable {
     /// What the API makes its status of.
     package var kind: Kind {
         switch self {
-        case .banned, .notHost, .notOperator, .notOnStage: .forbidden
+        case .banned, .linkRevoked, .notHost, .notOperator, .notOnStage: .forbidden
         case .unknownParticipant, .notInvited, .notBanned: .missing
         case .ended, .alreadyLive, .backstage, .alreadyOnStage, .hostStays, .stageFull, .targetNotOnStage:
             .conflict
@@ -59,6 +61,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .alreadyLive: "already-live"
         case .backstage: "backstage"
         case .banned: "banned"
+        case .linkRevoked: "link-revoked"
         case .notHost: "not-host"
         case .notOperator: "not-operator"
         case .notOnStage: "not-on-stage"
@@ -83,6 +86,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .alreadyLive: "The stream is live already."
         case .backstage: "The stream has not begun."
         case .banned: "You were banned from this stream."
+        case .linkRevoked: "The host has revoked the link that you came by. Ask for a new one."
         case .notHost: "Only the host may do this."
         case .notOperator: "Only an operator may do this."
         case .notOnStage: "Only the host and the speakers may do this."

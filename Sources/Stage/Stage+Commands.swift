@@ -46,6 +46,7 @@ extension Stage {
             guard command != .end || !isModerator(sender), command != .leave else { return Outcome() }
             throw .ended
         }
+        if command != .leave, let rejection = shutsOut(sender) { throw rejection }
         var outcome = Outcome()
         try decide(command, from: sender, at: now, into: &outcome)
         for change in outcome.changes { record.apply(change) }
@@ -73,11 +74,16 @@ extension Stage {
             let placement = try edit.applied(to: record.placement ?? StagePlacement())
             guard placement != record.placement ?? StagePlacement() else { return }
             outcome.changes.append(.placed(placement))
-        case .makeLink: try requireModerator(sender)
+        case .makeLink:
+            try requireModerator(sender)
+            freshLinks = .all
         case .revokeLinks(let speakers, let viewers):
             try requireModerator(sender)
             var revocations = record.linkRevocations ?? StageRecord.LinkRevocations()
-            revocations.revoke(speakers: speakers, viewers: viewers, at: now.wall)
+            let kinds: StageRecord.LinkKinds = [speakers ? .speakers : [], viewers ? .viewers : []]
+            revocations.revoke(kinds, fresh: freshLinks, at: now.wall)
+            freshLinks.subtract(kinds)
+            guard revocations != record.linkRevocations else { return }
             outcome.changes.append(.linksRevoked(revocations))
         case .goLive: try decideGoLive(sender, now, &outcome)
         case .end:
@@ -157,7 +163,12 @@ extension Stage {
     // MARK: Coming and going
 
     private func decideJoin(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
-        guard record.mayStepUp(sender), !record.isOnStage(sender.id) else { return }
+        guard !record.isOnStage(sender.id) else { return }
+        guard record.mayStepUp(sender) else {
+            let comesToSpeak = sender.authority == .speaker && !record.hasLeftStage(sender.id)
+            if comesToSpeak, record.isLinkRevoked(of: sender) { throw .linkRevoked }
+            return
+        }
         try promote(sender, now, &outcome)
     }
 
@@ -169,7 +180,9 @@ extension Stage {
                 .hostReplaced(sender.id, StageRecord.Member(name: sender.name, since: now.wall)))
             return
         }
-        guard record.mayStepUp(sender) else { throw .notOnStage }
+        guard record.mayStepUp(sender) else {
+            throw record.isLinkRevoked(of: sender) ? .linkRevoked : .notOnStage
+        }
         try promote(sender, now, &outcome)
     }
 
@@ -229,14 +242,13 @@ extension Stage {
         switch standing(of: sender) {
         case .host: throw .hostStays
         case .viewer: throw .notOnStage
-        case .speaker: try demote(sender.id, .steppedDown, &outcome)
+        case .speaker: demote(sender.id, .steppedDown, &outcome)
         }
     }
 
     private func demote(
         _ id: ParticipantID, _ reason: StageChange.Demotion, _ outcome: inout Outcome
-    ) throws(Rejection) {
-        guard record.demoted.count < Self.banLimit else { throw .tooManyBans }
+    ) {
         outcome.changes.append(.demoted(id, reason))
         outcome.effects.append(.retire(id))
         outcome.events.append(.demoted(id))
@@ -250,11 +262,10 @@ extension Stage {
         case .moveToViewers(let id):
             guard id != record.host else { throw .hostStays }
             guard record.speakers[id] != nil else { throw .targetNotOnStage }
-            try demote(id, .moved, &outcome)
+            demote(id, .moved, &outcome)
         case .remove(let id):
             guard id != record.host else { throw .hostStays }
             guard presence.contains(id) || record.speakers[id] != nil else { throw .unknownParticipant }
-            guard record.demoted.count < Self.banLimit else { throw .tooManyBans }
             expel(id, by: .removed(id), isBanned: false, &outcome)
         case .ban(let id):
             guard id != record.host else { throw .hostStays }

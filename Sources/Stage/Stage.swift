@@ -11,7 +11,8 @@ package struct Stage: Equatable, Sendable {
     package static let handLimit = 100
     /// Open at once.
     package static let invitationLimit = 100
-    /// Banned participants, and in the same number those whose speaker's token does not count any more.
+    /// Banned participants, and in the same number the latest ones whom the host took off the stage, and who left it
+    /// themselves, and whose speaker's token does not count any more.
     package static let banLimit = 10_000
     /// Viewers that are listed by name; all are counted.
     package static let listedViewerLimit = 100
@@ -27,6 +28,8 @@ package struct Stage: Equatable, Sendable {
     package internal(set) var source: Source?
     /// When a stream without its host, or its source, ends.
     var hostDeadline: MonotonicTime?
+    /// Whether links may have been made since those for speakers, and those for viewers, were last revoked.
+    var freshLinks = StageRecord.LinkKinds.all
     /// Whether `details.admissionTime` has come.
     package internal(set) var areDoorsOpen = false
     /// When they open; as of the moment at which the schedule was last looked at.
@@ -92,6 +95,7 @@ package struct Stage: Equatable, Sendable {
     /// Who is there stays; who only was because of those changes gets the usual time.
     package mutating func revert(to record: StageRecord, at now: Moment) {
         self.record = record
+        freshLinks = .all
         awaitMembers(at: now)
         if record.phase != .live, record.origin == .made {
             hostDeadline = nil
@@ -130,17 +134,35 @@ package struct Stage: Equatable, Sendable {
         package let authority: Authority
         /// The capability `join-backstage`.
         package let mayJoinBackstage: Bool
+        /// By which the sender came; nil for those whose token was made for them.
+        package let link: Link?
 
         package init(
-            id: ParticipantID, name: String? = nil, authority: Authority, mayJoinBackstage: Bool = false
+            id: ParticipantID, name: String? = nil, authority: Authority, mayJoinBackstage: Bool = false,
+            link: Link? = nil
         ) {
             self.id = id
             self.name = name
             self.authority = authority
             self.mayJoinBackstage = mayJoinBackstage
+            self.link = link
         }
     }
 
+    /// A link that brings people in, as far as the stage has to know: whether it has been revoked.
+    package struct Link: Equatable, Sendable {
+        /// Whether it makes speakers of those who open it, or viewers.
+        package let makesSpeakers: Bool
+        /// In seconds since 1970.
+        package let issued: Int
+
+        package init(makesSpeakers: Bool, issued: Int) {
+            self.makesSpeakers = makesSpeakers
+            self.issued = issued
+        }
+    }
+
+    /// What somebody is in this stream now, whatever their token would allow.
     package enum Standing: String, Equatable, Sendable {
         case host, speaker, viewer
     }
@@ -153,10 +175,20 @@ package struct Stage: Equatable, Sendable {
     /// Whether somebody may see and hear the programme now.
     /// - Parameter sender: nil for somebody without a name.
     package func admit(_ sender: Sender?) throws(Rejection) {
-        if let sender, record.banned[sender.id] != nil, sender.authority != .admin { throw .banned }
+        if let sender, let rejection = shutsOut(sender) { throw rejection }
         guard record.phase != .ended else { throw .ended }
         guard !record.admits(sender, areDoorsOpen: areDoorsOpen) else { return }
         throw .backstage(startsAt: record.details.startsAt, waiting: counts.waiting)
+    }
+
+    /// Why somebody may not even look; nil for all others.
+    ///
+    /// Whoever came by a link that was revoked since stays as long as they are here, and does not come back.
+    package func shutsOut(_ sender: Sender) -> Rejection? {
+        guard sender.authority != .admin else { return nil }
+        if record.banned[sender.id] != nil { return .banned }
+        let isHere = record.isOnStage(sender.id) || presence.contains(sender.id)
+        return !isHere && record.isLinkRevoked(of: sender) ? .linkRevoked : nil
     }
 
     // MARK: Numbers

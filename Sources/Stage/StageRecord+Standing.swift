@@ -22,10 +22,26 @@ extension StageRecord {
 
     /// Whether a token alone opens the stage.
     package func mayStepUp(_ sender: Stage.Sender) -> Bool {
+        isStageToken(of: sender) && !isLinkRevoked(of: sender)
+    }
+
+    /// The same whether or not the link still counts that its bearer came by.
+    package func isStageToken(of sender: Stage.Sender) -> Bool {
         switch sender.authority {
-        case .speaker, .host: sender.id != host && !demoted.contains(sender.id)
+        case .speaker, .host: sender.id != host && !hasLeftStage(sender.id)
         case .admin, .viewer: false
         }
+    }
+
+    /// Whether somebody left the stage, at their own or the host's wish, and was not invited again.
+    package func hasLeftStage(_ id: ParticipantID) -> Bool {
+        demoted.contains(id) || steppedDown?.contains(id) == true
+    }
+
+    /// Whether somebody came by a link that the host has revoked.
+    package func isLinkRevoked(of sender: Stage.Sender) -> Bool {
+        guard let link = sender.link, let linkRevocations else { return false }
+        return !linkRevocations.allows(link)
     }
 
     /// Whether somebody who is not banned may see and hear the programme.

@@ -71,15 +71,37 @@ package struct StageRecord: Equatable, Sendable, Codable {
 
         package init() {}
 
-        mutating func revoke(speakers: Bool, viewers: Bool, at now: WallTime) {
-            if speakers { self.speakers = Self.later(self.speakers, now) }
-            if viewers { self.viewers = Self.later(self.viewers, now) }
+        /// - Parameter fresh: of which kinds links may have been made since the last revocation.
+        mutating func revoke(_ kinds: LinkKinds, fresh: LinkKinds, at now: WallTime) {
+            if kinds.contains(.speakers) { speakers = Self.later(speakers, fresh.contains(.speakers), now) }
+            if kinds.contains(.viewers) { viewers = Self.later(viewers, fresh.contains(.viewers), now) }
         }
 
-        /// Links say in whole seconds when they were made, and one made after a revocation says a later second.
-        private static func later(_ earlier: WallTime?, _ now: WallTime) -> WallTime {
+        /// When a revocation takes hold.
+        ///
+        /// Links say in whole seconds when they were made, and one made after a revocation says a later second: to
+        /// revoke that one too takes a second more. Without one, revoking again does not run ahead of the clock.
+        private static func later(_ earlier: WallTime?, _ isFresh: Bool, _ now: WallTime) -> WallTime {
             guard let earlier else { return now }
-            return max(now, earlier.advanced(bySeconds: 1))
+            return max(now, isFresh ? earlier.advanced(bySeconds: 1) : earlier)
+        }
+
+        /// Whether a link still counts.
+        package func allows(_ link: Stage.Link) -> Bool {
+            let revoked = link.makesSpeakers ? speakers : viewers
+            return revoked.map { $0.milliseconds / 1_000 < Int64(link.issued) } ?? true
+        }
+    }
+
+    /// Links by what they make of those who open them.
+    package struct LinkKinds: OptionSet, Sendable {
+        package let rawValue: Int
+        package static let speakers = LinkKinds(rawValue: 1)
+        package static let viewers = LinkKinds(rawValue: 2)
+        package static let all: LinkKinds = [.speakers, .viewers]
+
+        package init(rawValue: Int) {
+            self.rawValue = rawValue
         }
     }
 
@@ -115,8 +137,12 @@ package struct StageRecord: Equatable, Sendable, Codable {
     package internal(set) var invitations: [ParticipantID: Entry] = [:]
     /// Since when; at most `Stage.banLimit`.
     package internal(set) var banned: [ParticipantID: WallTime] = [:]
-    /// Left the stage at their own or the host's wish: a speaker's token does not bring them back, an invitation does.
-    package internal(set) var demoted: Set<ParticipantID> = []
+    /// Taken off the stage by the host: a speaker's token does not bring them back, an invitation does.
+    package internal(set) var demoted = LatestParticipants()
+    /// The same of those who left the stage themselves; nil where nobody did.
+    ///
+    /// Apart, so that however many do, nobody whom the host moved is forgotten.
+    package internal(set) var steppedDown: LatestParticipants?
 
     init(_ creation: StageChange.Creation) {
         id = creation.id
@@ -171,9 +197,16 @@ extension StageRecord {
         case .invited(let id, let entry): invitations[id] = entry
         case .invitationEnded(let id): invitations[id] = nil
         case .promoted(let id, let member): promote(id, member)
-        case .demoted(let id, _):
+        case .demoted(let id, let reason):
             speakers[id] = nil
-            demoted.insert(id)
+            switch reason {
+            case .moved: demoted.insert(id)
+            case .steppedDown:
+                var latest = steppedDown ?? LatestParticipants()
+                steppedDown = nil
+                latest.insert(id)
+                steppedDown = latest
+            }
         case .left(let id):
             clear(id)
         case .removed(let id):
@@ -181,7 +214,7 @@ extension StageRecord {
             clear(id)
         case .banned(let id, let time):
             clear(id)
-            demoted.remove(id)
+            forgetDeparture(of: id)
             banned[id] = time
         case .unbanned(let id): banned[id] = nil
         case .muted(let id, .audio, let isOn): alter(id) { $0.isAudioMuted = isOn }
@@ -203,8 +236,13 @@ extension StageRecord {
     private mutating func promote(_ id: ParticipantID, _ member: Member) {
         hands[id] = nil
         invitations[id] = nil
-        demoted.remove(id)
+        forgetDeparture(of: id)
         speakers[id] = member
+    }
+
+    private mutating func forgetDeparture(of id: ParticipantID) {
+        demoted.remove(id)
+        steppedDown?.remove(id)
     }
 
     /// Nobody's hand, invitation or place is left.
@@ -216,7 +254,7 @@ extension StageRecord {
 
     private mutating func replaceHost(_ id: ParticipantID, _ member: Member) {
         clear(id)
-        demoted.remove(id)
+        forgetDeparture(of: id)
         host = id
         hostMember = member
     }

@@ -114,13 +114,49 @@ def test_a_link_that_was_revoked_says_so(chromium: Browser, production: Producti
     host = open_link(chromium, production.host_link(stream), "?source=test&quality=480")
     press_go_live(host)
     link = host.wait_for("() => document.getElementById('link').value", what="there is a link for viewers")
-    status, _, body = production.request(
-        "DELETE", f"/v1/streams/{stream}/links",
-        headers={"Authorization": f"Bearer {host.evaluate('() => rostrum.room.token()')}"})
-    assert status == 200, body
+    host.click("#revoke-links")
+    host.click("dialog[data-name=revoke-links] [data-value=yes]")
+    new = host.wait_for(
+        "link => { const {value} = document.getElementById('link'); return value !== link && value; }", link,
+        what="there is a new link for viewers")
     viewer = open_link(chromium, link)
     wait_for_state(viewer, "expired")
     assert "no longer valid" in viewer.text("#state")
+    assert "host has revoked it" in viewer.text("#hint")
+    wait_for_state(open_link(chromium, new), "live", seconds=25)
+
+
+def test_a_guest_whose_link_was_revoked_does_not_come_back(
+    chromium: Browser, production: Production, stream: str
+) -> None:
+    host = open_link(chromium, production.host_link(stream), "?source=test&quality=480")
+    press_go_live(host)
+    host.click("#copy-speaker")
+    link = host.wait_for("() => globalThis.copied?.at(-1)", what="the speaker's link is copied")
+    guest, late = (open_link(chromium, link, "?source=test&quality=480") for _ in range(2))
+    for page in (guest, late):
+        page.wait_for("() => rostrum.sync.isOpen && rostrum.room.you !== null", what="the guest follows")
+    fill(guest, "#your-name", "Sue")
+    guest.click("#go")
+    wait_for_state(guest, "live")
+    token = host.evaluate("() => rostrum.room.token()")
+    headers = {"Authorization": f"Bearer {token}"}
+    assert production.request("DELETE", f"/v1/streams/{stream}/links", headers=headers)[0] == 200
+    # Who has not been on stage is told why not; who is there stays.
+    fill(late, "#your-name", "Late")
+    late.click("#go")
+    wait_for_state(late, "expired")
+    assert "the host has revoked it" in late.text("#notice")
+    assert guest.evaluate("() => rostrum.room.state") == "live"
+    # Once removed there is no way back, by a reload or by opening the link again.
+    me = guest.evaluate("() => rostrum.room.you.id")
+    assert production.request("DELETE", f"/v1/streams/{stream}/participants/{me}", headers=headers)[0] == 200
+    wait_for_state(guest, "removed")
+    guest.evaluate("() => { location.reload(); }")
+    guest.wait_for(
+        "() => performance.getEntriesByType('navigation')[0].type === 'reload' && globalThis.rostrum?.room.state === 'expired'",
+        seconds=15, what="the page says that the link is no longer valid")
+    assert "the host has revoked it" in guest.text("#notice")
 
 
 def test_without_a_token_there_is_no_way_in(chromium: Browser, production: Production, stream: str) -> None:

@@ -168,9 +168,11 @@ struct HostRig {
         ) { effect, _ in effects.change { $0.append(effect) } }
     }
 
-    static func sender(_ name: String, _ authority: Stage.Sender.Authority) -> Stage.Sender {
+    static func sender(
+        _ name: String, _ authority: Stage.Sender.Authority, link: Stage.Link? = nil
+    ) -> Stage.Sender {
         guard let id = ParticipantID(name) else { preconditionFailure("\(name) is no identity") }
-        return Stage.Sender(id: id, name: name.capitalized, authority: authority)
+        return Stage.Sender(id: id, name: name.capitalized, authority: authority, link: link)
     }
 
     func create() async throws {

@@ -176,9 +176,9 @@ import Testing
 
     @Test func `have names of their own`() {
         let all: [Rejection] = [
-            .ended, .alreadyLive, .backstage(startsAt: nil, waiting: 0), .banned, .notHost, .notOnStage,
-            .alreadyOnStage, .hostStays, .stageFull, .tooManyHands, .tooManyInvitations, .tooManyBans,
-            .notInvited, .notBanned, .unknownParticipant, .targetNotOnStage, .invalid("x"),
+            .ended, .alreadyLive, .backstage(startsAt: nil, waiting: 0), .banned, .linkRevoked, .notHost,
+            .notOnStage, .alreadyOnStage, .hostStays, .stageFull, .tooManyHands, .tooManyInvitations,
+            .tooManyBans, .notInvited, .notBanned, .unknownParticipant, .targetNotOnStage, .invalid("x"),
         ]
         #expect(Set(all.map(\.name)).count == all.count)
         #expect(all.allSatisfy { !$0.explanation.isEmpty })

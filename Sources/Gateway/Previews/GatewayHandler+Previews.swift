@@ -14,14 +14,15 @@ extension GatewayHandler {
     /// `GET /v1/streams/{stream}/preview.webp` and `.jpg`.
     ///
     /// Where streams are not public, the address that the stream's description names is signed; a viewer's token does
-    /// as well.
+    /// as well, unless its bearer is banned. Nobody sees a backstage.
     func showPreview(
         _ format: PreviewFormat, _ request: HTTPRequest, _ parameters: [String: String]
     ) async throws(Problem) -> HTTPResponse {
         let stream = try Self.stream(parameters)
         let isPublic = settings.viewers == .everyone
-        if !isPublic, !hasSignedAddress(request, of: stream) {
-            _ = try access.requireViewer(request, of: stream)
+        if isPublic || !hasSignedAddress(request, of: stream) {
+            let token = try access.requireViewer(request, of: stream)
+            if let sender = token?.sender(in: stream) { try await requireAdmitted(sender, to: stream) }
         }
         guard let preview = await service.preview(of: stream) else {
             throw Problem(404, nil, "There is no picture of this stream.")
@@ -39,6 +40,16 @@ extension GatewayHandler {
         headers.add("Content-Type", format.contentType)
         return HTTPResponse(
             status: 200, headers: headers, body: format == .webP ? preview.webP : preview.jpeg)
+    }
+
+    /// Refuses who is banned from a stream; one that nobody made has banned nobody.
+    private func requireAdmitted(_ sender: Stage.Sender, to stream: StreamID) async throws(Problem) {
+        do throws(StageRefusal) {
+            _ = try await service.look(at: stream, as: sender)
+        } catch {
+            if case .unknownStream = error { return }
+            throw Problem(error)
+        }
     }
 
     private func hasSignedAddress(_ request: HTTPRequest, of stream: StreamID) -> Bool {

@@ -158,6 +158,6 @@ extension Token {
             }
         return Stage.Sender(
             id: subject, name: name, authority: authority,
-            mayJoinBackstage: capabilities.contains(.joinBackstage))
+            mayJoinBackstage: capabilities.contains(.joinBackstage), link: link)
     }
 }

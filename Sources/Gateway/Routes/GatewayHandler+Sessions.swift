@@ -18,7 +18,9 @@ extension GatewayHandler {
         case .publish: token = try access.requirePublisher(request, of: stream)
         case .stage: token = try access.requireParticipant(request, of: stream)
         case .play: token = try access.requireViewer(request, of: stream)
-        case .feed: wish = try feedWish(request)
+        case .feed:
+            wish = try feedWish(request)
+            try await requireStandingLink(request)
         }
         guard MediaType.isContent(of: request, MediaType.sdp) else {
             throw Problem(

@@ -76,22 +76,40 @@ extension GatewayHandler {
             } catch {
                 throw Problem(error)
             }
-            guard revocations.allows(invitation) else {
+            guard revocations.allows(invitation.link) else {
                 throw Access.forbidden("The host has revoked this link.", rule: "link-revoked")
             }
+            try takeGuest(request)
             let issued = try access.welcome(to: stream, by: invitation, name: name)
             return Self.fresh(issued.introduction, status: 201)
         case nil:
             let stream = try Self.stream(parameters)
             guard settings.viewers == .everyone else { throw Access.unauthorized("This takes a token.") }
             let name = try JSONBody(request, isOptional: true).personName("name")
-            if let wait = guests.take(request, at: access.now()) {
-                throw Problem(
-                    429, "too-many-guests", "Your address has taken many names; try again later.",
-                    headers: ["Retry-After": "\(wait)"])
-            }
+            try takeGuest(request)
             let issued = try access.welcome(to: stream, by: nil, name: name)
             return Self.fresh(issued.introduction, status: 201)
+        }
+    }
+
+    /// Counts a name that somebody gets.
+    private func takeGuest(_ request: HTTPRequest) throws(Problem) {
+        guard let wait = guests.take(request, at: access.now()) else { return }
+        throw Problem(
+            429, "too-many-guests", "Your address has taken many names; try again in \(wait) seconds.",
+            headers: ["Retry-After": "\(wait)"])
+    }
+
+    /// Who came by a link that was revoked does not come back by the feed either, where to watch takes a token.
+    func requireStandingLink(_ request: HTTPRequest) async throws(Problem) {
+        guard settings.viewers != .everyone, let token = try access.token(of: request), token.link != nil,
+            case .one(let stream) = token.scope, let sender = token.sender(in: stream)
+        else { return }
+        do throws(StageRefusal) {
+            _ = try await service.look(at: stream, as: sender)
+        } catch {
+            guard error == .rejected(.linkRevoked) else { return }
+            throw Problem(error)
         }
     }
 

@@ -41,6 +41,7 @@ extension SyncClose {
         self =
             switch refusal {
             case .rejected(.banned): .banned
+            case .rejected(.linkRevoked): .linkRevoked
             case .unknownStream: .unknownStream
             default: .unavailable
             }
@@ -88,7 +89,7 @@ struct SyncSocket: SyncFollower {
     func close(_ reason: SyncClose) {
         let code: UInt16 =
             switch reason {
-            case .banned, .removed: 4_403
+            case .banned, .removed, .linkRevoked: 4_403
             case .expired: 4_401
             case .unknownStream: 4_404
             case .unavailable: 1_013

@@ -1,4 +1,5 @@
 import Base
+import Stage
 
 /// What a link holds that many people open: it says what they may become, and not who they are.
 ///
@@ -29,6 +30,9 @@ package struct Invitation: Equatable, Sendable {
         self.issued = issued
         self.expires = expires
     }
+
+    /// What a stage has to know of it.
+    var link: Stage.Link { Stage.Link(makesSpeakers: role == .speaker, issued: issued) }
 
     /// Where its link leads on this server; the token is in the fragment, which browsers send to nobody.
     package func path(_ token: Secret<String>) -> String {

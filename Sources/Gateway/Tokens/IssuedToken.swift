@@ -36,7 +36,7 @@ extension Access {
         let minted = authority.mint(
             subject: token.subject, name: token.name, scope: token.scope, role: token.role,
             capabilities: token.capabilities, issuedAt: now(), expires: token.expires,
-            renewableUntil: token.renewableUntil)
+            renewableUntil: token.renewableUntil, link: token.link)
         guard let minted else { throw Problem(503, nil, "This server has no key to sign with.") }
         return IssuedToken(text: minted, token: token)
     }
@@ -55,7 +55,7 @@ extension Access {
             case .host: .host
             case .speaker: .speaker
             // Whoever left the stage does not come back by a token; whoever has not been there yet does.
-            case .viewer: answer?.mayStepUp == true ? token.role : .viewer
+            case .viewer: answer?.isStageToken == true ? token.role : .viewer
             case nil: token.role == .admin ? .host : token.role
             }
         return try issue(
@@ -63,7 +63,7 @@ extension Access {
                 keyID: token.keyID, subject: token.subject, name: name ?? token.name, scope: .one(stream),
                 role: role, capabilities: token.capabilities,
                 expires: max(token.expires, min(now() + Self.renewalLifetime, token.renewableUntil)),
-                renewableUntil: token.renewableUntil))
+                renewableUntil: token.renewableUntil, link: token.link))
     }
 
     /// A token for somebody who came by an invitation, or without anything.
@@ -81,7 +81,7 @@ extension Access {
                 keyID: "", subject: subject, name: name, scope: .one(stream), role: role,
                 // Who may be on stage may meet there before it begins.
                 capabilities: role == .speaker ? [.joinBackstage] : [], expires: expires,
-                renewableUntil: max(expires, invitation?.expires ?? 0)))
+                renewableUntil: max(expires, invitation?.expires ?? 0), link: invitation?.link))
     }
 
     /// Signs an invitation.
@@ -90,23 +90,12 @@ extension Access {
         to stream: StreamID, as role: Invitation.Role, lifetime: Int,
         after revocations: StageRecord.LinkRevocations
     ) throws(Problem) -> (invitation: Invitation, text: Secret<String>) {
-        let issued = max(now(), revocations.latest(for: role).map { $0 + 1 } ?? 0)
+        let revoked = role == .speaker ? revocations.speakers : revocations.viewers
+        let issued = max(now(), revoked.map { Int($0.milliseconds / 1_000) + 1 } ?? 0)
         let invitation = Invitation(stream: stream, role: role, issued: issued, expires: now() + lifetime)
         guard let text = authority.mint(invitation) else {
             throw Problem(503, nil, "This server has no key to sign with.")
         }
         return (invitation, text)
-    }
-}
-
-extension StageRecord.LinkRevocations {
-    /// In seconds since 1970: invitations that were issued then or earlier do not count.
-    func latest(for role: Invitation.Role) -> Int? {
-        let time = role == .speaker ? speakers : viewers
-        return time.map { Int($0.milliseconds / 1_000) }
-    }
-
-    func allows(_ invitation: Invitation) -> Bool {
-        latest(for: invitation.role).map { $0 < invitation.issued } ?? true
     }
 }

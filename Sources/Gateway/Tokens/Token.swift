@@ -1,4 +1,5 @@
 import Base
+import Stage
 
 /// What somebody may be in a stream.
 package enum Role: String, Sendable, CaseIterable {
@@ -50,13 +51,16 @@ package struct Token: Equatable, Sendable {
     package let expires: Int
     /// `renewable_until`, in seconds since 1970: no token that is given in exchange for it lasts longer.
     package let renewableUntil: Int
+    /// `invited` and `invited_as`: the link that its bearer came by; nil for those whose token was made for them.
+    package let link: Stage.Link?
     /// How long after the end of a token that somebody issued those still last that came in its place, in seconds:
     /// longer than any stream.
     package static let renewalSpan = 43_200
 
     package init(
         keyID: String, subject: ParticipantID, name: String?, scope: Scope, role: Role,
-        capabilities: Set<Capability> = [], notBefore: Int? = nil, expires: Int, renewableUntil: Int? = nil
+        capabilities: Set<Capability> = [], notBefore: Int? = nil, expires: Int, renewableUntil: Int? = nil,
+        link: Stage.Link? = nil
     ) {
         self.keyID = keyID
         self.subject = subject
@@ -67,6 +71,7 @@ package struct Token: Equatable, Sendable {
         self.notBefore = notBefore
         self.expires = expires
         self.renewableUntil = renewableUntil ?? expires + Self.renewalSpan
+        self.link = link
     }
 
     /// From when on it is good for nothing, with the leeway that its bearer was let in with.

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Foundation
+import Stage
 
 /// Makes and checks tokens: JWTs signed with HMAC-SHA-256.
 /// - Source: RFC 7519 §7, RFC 7515 §5, RFC 8725 §3 (algorithm fixed, claims checked).
@@ -48,10 +49,14 @@ package struct TokenAuthority: Sendable {
         var use: String?
         /// Private to this server: see `Token.renewableUntil`.
         var renewableUntil: Double?
+        /// Private to this server: when the link was made that its bearer came by, and the role it gives.
+        var invited: Double?
+        var invitedAs: String?
 
         enum CodingKeys: String, CodingKey {
-            case iss, sub, name, stream, role, capabilities, nbf, exp, iat, use
+            case iss, sub, name, stream, role, capabilities, nbf, exp, iat, use, invited
             case renewableUntil = "renewable_until"
+            case invitedAs = "invited_as"
         }
     }
 
@@ -121,7 +126,18 @@ package struct TokenAuthority: Sendable {
         return Token(
             keyID: claims.iss, subject: subject, name: claims.name, scope: scope, role: role,
             capabilities: Set((claims.capabilities ?? []).compactMap { Capability(rawValue: $0) }),
-            notBefore: notBefore, expires: expires, renewableUntil: seconds(claims.renewableUntil))
+            notBefore: notBefore, expires: expires, renewableUntil: seconds(claims.renewableUntil),
+            link: try link(claims))
+    }
+
+    /// The link by which a token's bearer came; nil for those whose token was made for them.
+    private static func link(_ claims: Claims) throws(TokenRefusal) -> Stage.Link? {
+        guard claims.invited != nil || claims.invitedAs != nil else { return nil }
+        guard let issued = seconds(claims.invited) else { throw .badClaim("invited") }
+        guard let role = claims.invitedAs.flatMap({ Invitation.Role(rawValue: $0) }) else {
+            throw .badClaim("invited_as")
+        }
+        return Stage.Link(makesSpeakers: role == .speaker, issued: issued)
     }
 
     /// From when on until when it is good for anything.
@@ -146,7 +162,8 @@ package struct TokenAuthority: Sendable {
     /// - Returns: nil without any key.
     package func mint(
         subject: ParticipantID, name: String?, scope: Token.Scope, role: Role,
-        capabilities: Set<Capability> = [], issuedAt now: Int, expires: Int, renewableUntil: Int? = nil
+        capabilities: Set<Capability> = [], issuedAt now: Int, expires: Int, renewableUntil: Int? = nil,
+        link: Stage.Link? = nil
     ) -> Secret<String>? {
         guard let key = keys.first else { return nil }
         var claims = Claims(iss: key.id)
@@ -162,6 +179,10 @@ package struct TokenAuthority: Sendable {
         claims.iat = Double(now)
         claims.exp = Double(expires)
         claims.renewableUntil = renewableUntil.map(Double.init)
+        if let link {
+            claims.invited = Double(link.issued)
+            claims.invitedAs = (link.makesSpeakers ? Invitation.Role.speaker : .viewer).rawValue
+        }
         return Self.sign(claims, with: key)
     }
 

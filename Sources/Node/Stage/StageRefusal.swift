@@ -25,6 +25,7 @@ package struct StageAnswer: Sendable {
     /// What everybody may know.
     package let stream: StreamSnapshot
     /// Whether the token that was shown still opens the stage to its bearer, who is not there.
-    package let mayStepUp: Bool
+    package let isStageToken: Bool
+    /// For tokens that were made from links.
     package let linkRevocations: StageRecord.LinkRevocations
 }

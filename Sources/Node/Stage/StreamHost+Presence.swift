@@ -64,9 +64,7 @@ extension StreamHost {
         as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime? = nil, _ end: any SyncFollower
     ) throws(StageRefusal) -> UInt64 {
         guard !isClosed else { throw .overloaded }
-        if let sender, sender.authority != .admin, stage?.record.banned[sender.id] != nil {
-            throw .rejected(.banned)
-        }
+        if let rejection = refusal(to: sender) { throw .rejected(rejection) }
         let you = sender.map(describer)
         let number = sync.add(
             end, for: sender, since: since, until: expiry.map(environment.now().elapsed(at:)), you: you)

@@ -151,7 +151,7 @@ package actor StreamHost {
     /// Whether somebody may watch now.
     package func admit(_ sender: Stage.Sender?) throws(StageRefusal) {
         // Of a published stream it is the media that is waited for.
-        guard let stage, stage.record.origin == .made || isBanned(sender) else { return }
+        guard let stage, stage.record.origin == .made || refusal(to: sender) != nil else { return }
         do throws(Rejection) {
             try stage.admit(sender)
         } catch {
@@ -162,14 +162,15 @@ package actor StreamHost {
     /// Whether somebody who was let in a moment ago still would be.
     func confirm(_ sender: Stage.Sender?, isOnStage: Bool) throws(StageRefusal) {
         guard let sender else { return }
-        if isBanned(sender), sender.authority != .admin { throw .rejected(.banned) }
+        if let rejection = refusal(to: sender) { throw .rejected(rejection) }
         // On a published stream the latest source takes the host's place, and ends the earlier one by itself.
         guard isOnStage, let stage, stage.record.origin == .made, stage.record.phase != .ended else { return }
         if stage.standing(of: sender) == .viewer { throw .rejected(.notOnStage) }
     }
 
-    private func isBanned(_ sender: Stage.Sender?) -> Bool {
-        sender.map { stage?.record.banned[$0.id] != nil } ?? false
+    /// Why somebody may not even look; nil for all others.
+    func refusal(to sender: Stage.Sender?) -> Rejection? {
+        sender.flatMap { stage?.shutsOut($0) }
     }
 
     private var isOver: Bool { stage?.record.phase == .ended }
@@ -178,14 +179,14 @@ package actor StreamHost {
         StageAnswer(
             version: sync.version,
             you: SyncYou(sender, in: committed, areDoorsOpen: stage?.areDoorsOpen ?? false), stream: snapshot,
-            mayStepUp: committed?.mayStepUp(sender) ?? false,
+            isStageToken: committed?.isStageToken(of: sender) ?? false,
             linkRevocations: committed?.linkRevocations ?? StageRecord.LinkRevocations())
     }
 
     /// What is known of somebody, without their asking for anything.
     package func look(as sender: Stage.Sender) throws(StageRefusal) -> StageAnswer {
         guard committed != nil else { throw .unknownStream }
-        if isBanned(sender), sender.authority != .admin { throw .rejected(.banned) }
+        if let rejection = refusal(to: sender) { throw .rejected(rejection) }
         return answer(for: sender)
     }
 

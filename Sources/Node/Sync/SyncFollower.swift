@@ -20,6 +20,8 @@ package enum SyncDelivery: Sendable {
 package enum SyncClose: String, Sendable {
     case banned
     case removed
+    /// The link that they came by.
+    case linkRevoked = "link-revoked"
     /// Their token's time is over: come back with another one.
     case expired
     case unknownStream = "unknown-stream"

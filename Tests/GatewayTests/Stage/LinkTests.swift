@@ -124,6 +124,55 @@ import Testing
         }
     }
 
+    @Test func `bring nobody in by a token that they had before`() async throws {
+        try await StageBench.run { bench in
+            let host = try bench.token("ann", .host, stream: "s1")
+            await bench.do(.post, "/v1/streams", token: host)
+            func come(_ role: String) async throws -> String {
+                let link = try await link(bench, role)
+                let answer = await bench.do(.post, "/v1/streams/s1/tokens", token: link)
+                return try #require(answer["token"]?.string)
+            }
+            let (present, away) = (try await come("speaker"), try await come("speaker"))
+            let viewer = try await come("viewer")
+            await bench.do(.post, "/v1/streams/s1/participants", token: present)
+            let kept = await bench.do(.post, "/v1/streams/s1/tokens", token: present)
+            #expect(try read(kept["token"]?.string, bench).link == read(present, bench).link)
+            #expect(try read(present, bench).link?.makesSpeakers == true)
+            await bench.do(.delete, "/v1/streams/s1/links", token: host)
+            for (method, path) in [
+                (HTTPMethod.post, "participants"), (.post, "hands"), (.post, "tokens"),
+                (.get, "participants"),
+            ] {
+                for token in [away, viewer] {
+                    let refused = await bench.ask(method, "/v1/streams/s1/\(path)", token: token)
+                    #expect(refused.status == 403, "\(path): \(refused.text)")
+                    #expect(try refused.json(JSON.self)["rule"]?.string == "link-revoked")
+                }
+                guard path != "hands" else { continue }
+                #expect(await bench.ask(method, "/v1/streams/s1/\(path)", token: present).status == 200)
+            }
+        }
+    }
+
+    @Test func `are not exchanged by the thousand from one address`() async throws {
+        try await StageBench.run { bench in
+            let link = try await link(bench, "speaker")
+            func come(_ ip: UInt32) async -> HTTPResponse {
+                var request = bench.request(.post, "/v1/streams/s1/tokens", token: link)
+                request.clientAddress = IPAddress(ipv4: ip)
+                return await bench.handler.respond(to: request)
+            }
+            var statuses: [Int] = []
+            for _ in 0..<70 { statuses.append(await come(0xC000_0207).status) }
+            #expect(statuses.prefix(60).allSatisfy { $0 == 201 })
+            let refused = await come(0xC000_0207)
+            #expect(refused.status == 429 && refused.headers["retry-after"] != nil)
+            #expect(try refused.json(JSON.self)["rule"]?.string == "too-many-guests")
+            #expect(await come(0xC000_0208).status == 201)
+        }
+    }
+
     @Test func `can be made before their stream, and show its recordings after`() async throws {
         try await StageBench.run { bench in
             let host = try bench.token("ann", .host, stream: "s1")

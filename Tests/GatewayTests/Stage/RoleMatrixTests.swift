@@ -118,8 +118,8 @@ import Testing
             .post, "/v1/streams/S/sessions", body: "chrome-stage",
             "401 403 403 409/201/409 409/201/409 201/201/409 201/201/409 403/403/409"),
         // There is no picture of these; nor is anything decoded here.
-        Row(.get, "/v1/streams/S/preview.webp", "401 403 404 404 404 404 404 404"),
-        Row(.get, "/v1/streams/S/preview.jpg", "401 403 404 404 404 404 404 404"),
+        Row(.get, "/v1/streams/S/preview.webp", "401 403 403 404 404 404 404 404"),
+        Row(.get, "/v1/streams/S/preview.jpg", "401 403 403 404 404 404 404 404"),
         Row(
             .put, "/v1/streams/S/pause-picture", body: "RIFF0000WEBPVP8 ",
             "401 403 403 403 403 403 503 503"),

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Stage
 import TestSupport
 import Testing
 
@@ -60,6 +61,19 @@ import Testing
         } catch {
             return error
         }
+    }
+
+    @Test func `say by which link their bearer came`() throws {
+        let claims = #""iss":"k1","sub":"bob","stream":"s1","role":"viewer","exp":1800000010"#
+        #expect(try authority.verify(token("{\(claims)}"), now: Self.now).link == nil)
+        let invited = "{\(claims),\"invited\":1799999990,\"invited_as\":\"speaker\"}"
+        #expect(
+            try authority.verify(token(invited), now: Self.now).link
+                == Stage.Link(makesSpeakers: true, issued: 1_799_999_990))
+        for (wrong, claim) in [
+            (#""invited":1799999990"#, "invited_as"), (#""invited_as":"viewer""#, "invited"),
+            (#""invited":1,"invited_as":"host""#, "invited_as"),
+        ] { #expect(refusal(token("{\(claims),\(wrong)}")) == .badClaim(claim)) }
     }
 
     @Test func `are no tokens where they say what they are for`() throws {

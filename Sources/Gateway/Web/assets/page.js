@@ -42,7 +42,7 @@ const WIDGETS = {
     title, lastPicture, programme, playback, status, warning, numbers, audienceControls, hand, invitation, messages,
   ],
   studio: [
-    title, grid, voices, warning, problem, lobby, sources, summary, schedule, recorder, kept, people, share, studioNumbers, devices,
+    title, grid, voices, warning, problem, lobby, sources, summary, schedule, share, recorder, kept, people, studioNumbers, devices,
     desk, invitation, messages, recordingNews,
   ],
   // For whoever was sent away, or has a link that is no longer valid: nothing that looks as if it worked.

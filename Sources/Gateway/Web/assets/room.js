@@ -14,7 +14,7 @@ import { aboutServer } from "./server.js";
 import { SignallingError } from "./session.js";
 import { StageAPI } from "./stage-api.js";
 import { StreamSync } from "./sync.js";
-import { ensureToken, expiryOf, isLinkDead, knownClaims, replaceToken, usualToken } from "./tokens.js";
+import { deathOfLink, ensureToken, expiryOf, knownClaims, replaceToken, usualToken } from "./tokens.js";
 import { Viewing } from "./viewing.js";
 
 /**
@@ -103,7 +103,8 @@ export class Room extends EventTarget {
   /** A link that is dead is no reason to follow the stream without one. */
   async #tokenForSync() {
     const token = await this.token();
-    if (isLinkDead()) this.sync.refuse("expired");
+    const death = deathOfLink();
+    if (death) this.sync.refuse(death);
     return token;
   }
 
@@ -201,8 +202,8 @@ export class Room extends EventTarget {
   /** @returns {StudioState} */
   get #studioState() {
     const { isOn, hasConnected, connection } = this.onAir;
-    if (this.sync.refusal) return this.sync.refusal === "expired" ? "expired" : "removed";
-    if (isLinkDead()) return "expired";
+    if (this.sync.refusal) return this.isKeptOut ? "removed" : "expired";
+    if (deathOfLink() || this.#isLinkRefused) return "expired";
     if (!isOn) {
       if (this.info?.state === "ended") return "ended";
       if (this.info?.state === "backstage" && this.isOnStage) return "backstage";
@@ -225,6 +226,22 @@ export class Room extends EventTarget {
   /** The server has sent us away, or does not take our link. */
   get isOut() {
     return this.state === "removed" || this.state === "expired";
+  }
+
+  /** The host decided that we do not follow the stream any more. */
+  get isKeptOut() {
+    return this.sync.refusal === "removed" || this.sync.refusal === "banned";
+  }
+
+  /** The host has revoked the link that we came by. */
+  get isLinkRevoked() {
+    return this.sync.refusal === "revoked" || deathOfLink() === "revoked" || this.#isLinkRefused;
+  }
+
+  /** The server would not have us on stage, or among its viewers, by it. */
+  get #isLinkRefused() {
+    return [this.onAir, this.viewing].some(({ connection: { state, error } }) =>
+      state === "failed" && error instanceof SignallingError && error.rule === "link-revoked");
   }
 
   /** The stream is live and we belong on its stage, but nothing comes from us. */

@@ -153,6 +153,11 @@ export class StageAPI {
     return this.#ask("POST", "/links", { role });
   }
 
+  /** Nobody comes in any more by the links that were made so far; those who are here stay. */
+  revokeLinks() {
+    return this.#ask("DELETE", "/links");
+  }
+
   /** A token for what one is now. @param {string} [name] another than one has */
   renewToken(name) {
     return this.#ask("POST", "/tokens", name === undefined ? undefined : { name });

@@ -24,6 +24,8 @@ import { SignallingError } from "./session.js";
 
 /** Renewed this long before it ends, in milliseconds. */
 const MARGIN_MS = 60_000;
+/** How often an invitation is shown to a server that says that too many are. */
+const MOST_TRIES = 20;
 
 /**
  * Does something with a token, and once more with a fresh one when the server refuses it (401): an old token
@@ -92,12 +94,12 @@ export function knownClaims(stream, role) {
   return claimsOf(knownToken(stream, role) ?? givenToken());
 }
 
-/** Whether the server took the invitation back, or its time is over. */
-let isDead = false;
+/** Why this page's invitation is no longer valid. @type {"expired" | "revoked" | null} */
+let death = null;
 
-/** Whether this page came with an invitation that is no longer valid. */
-export function isLinkDead() {
-  return isDead;
+/** Why this page's invitation is no longer valid: its time is over, or the host took it back; null while it is. */
+export function deathOfLink() {
+  return death;
 }
 
 /** Whether this page was opened with an invitation. */
@@ -186,8 +188,8 @@ async function fetchToken(stream, role) {
   const ownPath = `/v1/streams/${encodeURIComponent(one)}/tokens`;
   const name = ownName() || undefined;
   if (isInvited()) {
-    const response = await post(ownPath, { name }, givenToken());
-    isDead = response.status === 401 || response.status === 403;
+    const response = await exchange(ownPath, { name });
+    death = await deathBy(response);
     return take(stream, role, response);
   }
   const { development, viewers } = await aboutServer();
@@ -198,6 +200,27 @@ async function fetchToken(stream, role) {
   }
   if (role !== "viewer" || viewers !== "public" || one === "*") return null;
   return take(stream, role, await post(ownPath, { name }));
+}
+
+/**
+ * Shows the invitation, and waits where many behind our address open theirs at the same time.
+ * @param {string} path
+ * @param {object} body
+ */
+async function exchange(path, body) {
+  for (let tries = 1; ; tries++) {
+    const response = await post(path, body, givenToken());
+    if (response.status !== 429 || tries === MOST_TRIES) return response;
+    const seconds = Number(response.headers.get("Retry-After")) || 1;
+    await new Promise((resolve) => setTimeout(resolve, seconds * 1000 * (1 + Math.random())));
+  }
+}
+
+/** @param {Response} response to an invitation @returns {Promise<"expired" | "revoked" | null>} */
+async function deathBy(response) {
+  if (response.status !== 401 && response.status !== 403) return null;
+  const { rule } = await response.clone().json().catch(() => ({}));
+  return rule === "link-revoked" ? "revoked" : "expired";
 }
 
 /**

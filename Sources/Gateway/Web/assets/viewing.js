@@ -5,7 +5,7 @@
 import { Persistent } from "./persistent.js";
 import { SignallingError } from "./session.js";
 import { StatsReader } from "./stats.js";
-import { isLinkDead, knownToken, withToken } from "./tokens.js";
+import { deathOfLink, knownToken, withToken } from "./tokens.js";
 import { play } from "./whep.js";
 
 /** A session for a stream that has not begun is asked to wait this long, in seconds. */
@@ -110,8 +110,8 @@ export class Viewing extends EventTarget {
   /** @returns {ViewingState} */
   get state() {
     const { connection, room } = this;
-    if (room.sync.refusal) return room.sync.refusal === "expired" ? "expired" : "removed";
-    if (isLinkDead()) return "expired";
+    if (room.sync.refusal) return room.isKeptOut ? "removed" : "expired";
+    if (deathOfLink() || room.isLinkRevoked) return "expired";
     if (connection.state === "failed") return this.#isLinkRefused ? "expired" : "failed";
     if (this.#told === "ended") return "ended";
     const isLate = this.#told === "waiting" || this.#told === "backstage";

@@ -18,6 +18,8 @@ const WORDS = {
   expired: "This link is no longer valid. Ask whoever gave it to you for a new one.",
 };
 
+const REVOKED = "This link is no longer valid: the host has revoked it. Ask for a new one.";
+
 /** Go live, mute, leave, end. */
 export const desk = {
   name: "desk",
@@ -44,10 +46,11 @@ export const desk = {
     const unfollow = follow(room, () => {
       const now = /** @type {import("../room.js").StudioState} */ (room.state);
       if (!(now in WORDS)) return;
-      setText(state, WORDS[now]);
+      const words = now === "expired" && room.isLinkRevoked ? REVOKED : WORDS[now];
+      setText(state, words);
       const isOut = now === "removed" || now === "expired";
       const isNews = now === "reconnecting" || now === "starting" || now === "ended" || isOut;
-      setText(notice, isNews ? WORDS[now] : room.isOffAir ? offAirWords(room) : own.source?.notice ?? "");
+      setText(notice, isNews ? words : room.isOffAir ? offAirWords(room) : own.source?.notice ?? "");
       const { isOn } = room.onAir;
       share.hidden = !room.onAir.canShareScreen;
       share.setAttribute("aria-pressed", String(room.onAir.screen !== null));

@@ -1,5 +1,6 @@
 // @ts-check
 
+import { confirm } from "../dialog.js";
 import { copyFrom, follow, h, icon, setText } from "../dom.js";
 import { aboutServer } from "../server.js";
 
@@ -19,8 +20,9 @@ export const share = {
     const row = h("div.row", {}, link, copy);
     const speaker = h("button.button#copy-speaker", { type: "button", onclick: () => copySpeakerLink() },
       icon("microphone"), h("span", {}, "Copy speaker link"));
+    const revoke = h("button.button#revoke-links", { type: "button", onclick: () => revokeLinks() }, "Revoke links…");
     const root = h("div.card.share#share", { hidden: true }, words, row, speaker,
-      h("p.muted#speaker-words", {}, "Whoever has the speaker link may come onto the stage."));
+      h("p.muted#speaker-words", {}, "Whoever has the speaker link may come onto the stage."), revoke);
     layer.append(root);
 
     /** Whether viewers need an invitation; null until the server has said. @type {boolean | null} */
@@ -40,9 +42,23 @@ export const share = {
       const url = await make("speaker");
       if (url) await copyFrom(speaker, url);
     };
+    /** For a link that came into the wrong hands: the next ones are new. */
+    const revokeLinks = async () => {
+      const isSure = await confirm({
+        name: "revoke-links", title: "Revoke the links?", yes: "Revoke them",
+        text: isPrivate
+          ? "Nobody comes in any more by the links given out so far. Whoever is here stays."
+          : "Nobody comes onto the stage any more by the speaker links given out so far. Whoever is there stays.",
+      });
+      if (!isSure || !await room.attempt(() => room.api.revokeLinks())) return;
+      made.clear();
+      link.value = "";
+      room.say("The links are revoked. Those you copy from now on are new.");
+      await show();
+    };
     const show = async () => {
       root.hidden = !room.onAir.isOn && !(room.isOpen && room.isOnStage) && !room.isOver || room.isOut;
-      speaker.hidden = !room.isHost || room.isOver;
+      revoke.hidden = speaker.hidden = !room.isHost || room.isOver;
       root.querySelector("#speaker-words").hidden = speaker.hidden;
       if (root.hidden || isPrivate === null) return;
       if (!isPrivate) {

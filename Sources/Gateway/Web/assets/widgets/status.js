@@ -17,6 +17,8 @@ const WORDS = {
   failed: ["This stream cannot be played", ""],
 };
 
+const REVOKED = "The host has revoked it. Ask for a new one, and open that.";
+
 /** A stream of which nothing is known is waited for with these words after a while, in milliseconds. */
 const PATIENCE_MS = 10_000;
 const UNKNOWN = "So far there is no stream of this name. Should it begin, it starts here by itself; check the link if it should be there.";
@@ -71,7 +73,8 @@ export const status = {
       const isLate = isUnknown && performance.now() - waitingSince >= PATIENCE_MS;
       const [title, text] = trouble ? TROUBLE[trouble] : WORDS[state];
       setText(words, title);
-      setText(hint, state === "failed" ? explain(room.viewing.connection.error) : isLate ? UNKNOWN : text);
+      const isRevoked = state === "expired" && room.isLinkRevoked;
+      setText(hint, state === "failed" ? explain(room.viewing.connection.error) : isLate ? UNKNOWN : isRevoked ? REVOKED : text);
       const count = room.sync.known?.counts.waiting ?? 0;
       waiting.hidden = state !== "backstage" || count === 0;
       setText(waiting, count === 1 ? "1 person is waiting" : `${count} people are waiting`);
