@@ -9,7 +9,7 @@ import Wire
 
 @testable import sfu_bench
 
-@Suite(.timeLimit(.minutes(1))) struct `A generator` {
+@Suite(.timeLimit(.minutes(10))) struct `A generator` {
     private let generator: Generator
 
     init() throws {

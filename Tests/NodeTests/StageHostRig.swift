@@ -180,13 +180,18 @@ struct HostRig {
     }
 
     func wait(_ duration: Duration) async {
+        pass(duration)
+        await host.tick()
+    }
+
+    /// Moves the clock, and nobody is woken by it.
+    func pass(_ duration: Duration) {
         clock.change { moment in
             moment = Moment(
                 elapsed: moment.elapsed + duration,
                 wall: WallTime(
                     milliseconds: moment.wall.milliseconds + duration.wholeNanoseconds / 1_000_000))
         }
-        await host.tick()
     }
 }
 

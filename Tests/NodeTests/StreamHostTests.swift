@@ -146,6 +146,7 @@ import Testing
         for number in 0..<600 {
             _ = try await rig.host.perform(
                 .setMuted(.audio, number % 2 == 0), from: HostRig.ann)
+            rig.pass(.milliseconds(200))
         }
         var placement = StagePlacement.Edit()
         placement.boost = 3
@@ -246,10 +247,12 @@ import Testing
             ]
             let (command, sender) = commands[Int.random(in: 0..<commands.count, using: &random)]
             _ = try? await rig.host.perform(command, from: sender)
+            rig.pass(.milliseconds(500))
         }
         left.forget()
         let again = try await rig.host.follow(as: nil, since: left.version, left)
-        #expect(left.types.allSatisfy { $0 == "change" } && left.types.count == 1_000)
+        #expect(left.types.allSatisfy { $0 == "change" } && left.types.count >= 1_000)
+        #expect(left.version - missedFrom == UInt64(left.types.count), "none is told twice, and none is not")
         #expect(left.known == stayed.known)
         #expect(left.version == stayed.version)
         // And a newcomer, who gets a snapshot.

@@ -171,10 +171,13 @@ extension GatewayHandler {
     ) async throws(Problem) -> HTTPResponse {
         let target = try Self.target(parameters, request)
         let body = try JSONBody(request)
-        var commands: [Stage.Command] = []
-        if let isOn = try body.bool("audioMuted") { commands.append(.setMuted(.audio, isOn)) }
-        if let isOn = try body.bool("videoMuted") { commands.append(.setMuted(.video, isOn)) }
-        if let isOn = try body.bool("paused") { commands.append(.setPaused(isOn)) }
+        var changes: [(command: Stage.Command, hides: Bool)] = []
+        if let isOn = try body.bool("audioMuted") { changes.append((.setMuted(.audio, isOn), isOn)) }
+        if let isOn = try body.bool("videoMuted") { changes.append((.setMuted(.video, isOn), isOn)) }
+        if let isOn = try body.bool("paused") { changes.append((.setPaused(isOn), isOn)) }
+        // What hides somebody comes first, because it is never refused for being too much.
+        let inOrder = changes.filter { $0.hides } + changes.filter { !$0.hides }
+        let commands = inOrder.map { $0.command }
         guard !commands.isEmpty else { throw JSONBody.invalid("audioMuted") }
         let (_, token, _) = try participant(request, parameters)
         guard token.subject == target else {

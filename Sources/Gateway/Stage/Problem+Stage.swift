@@ -14,6 +14,10 @@ extension Problem {
         case .busy:
             self.init(
                 409, "under-way", "The same request is being carried out.", headers: ["Retry-After": "1"])
+        case .tooManyCommands(let wait):
+            self.init(
+                429, "too-many-commands", "You did much in a short time; try again in \(wait) seconds.",
+                headers: ["Retry-After": "\(wait)"])
         case .storage:
             // What is wrong with the disk is for the log.
             self.init(

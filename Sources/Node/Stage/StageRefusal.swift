@@ -10,6 +10,8 @@ package enum StageRefusal: Error, Equatable, Sendable {
     case keyReused
     /// The same request is under way.
     case busy
+    /// The sender did much in a short time; may go on after so many seconds.
+    case tooManyCommands(wait: Int)
     /// It could not be made durable, so it did not happen; media is not concerned.
     case storage(String)
     /// As many streams as can be.

@@ -91,19 +91,22 @@ extension StreamHost {
         return { SyncYou($0, in: record, areDoorsOpen: areDoorsOpen) }
     }
 
-    /// Tells followers what is different from what they were told.
+    /// Tells followers what is different from what they were told, or holds it back for a moment; those whom it
+    /// concerns hear of themselves at once.
     func announce(about changes: [StageChange] = []) {
         let now = environment.now().elapsed
         stage?.refresh(&sync, at: now)
-        let old = sync.view.stream
-        guard sync.announce(view) || !changes.isEmpty else { return }
+        let (old, next) = (sync.view.stream, view)
+        let isHeldBack = sync.holdBack(next, at: now)
+        let isTold = !isHeldBack && sync.announce(next, at: now)
+        guard isTold || isHeldBack || !changes.isEmpty else { return }
         let new = sync.view.stream
         let concernsAll =
             old.state != new.state || old.areDoorsOpen != new.areDoorsOpen || old.host != new.host
             || old.createdAt != new.createdAt
         let you = describer
         sync.announce(to: concernsAll ? nil : Set(changes.compactMap(\.subject)), you: you)
-        environment.directory.update(snapshot)
+        if !isHeldBack { environment.directory.update(snapshot) }
     }
 
     /// As of what is durable, and who is there now.

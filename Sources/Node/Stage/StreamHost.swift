@@ -53,6 +53,7 @@ package actor StreamHost {
     /// Who is connected; nil for those without a name.
     var connections: [Stage.Connection: Stage.Sender?] = [:]
     var sync: SyncHub
+    private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
     private(set) var isClosed = false
@@ -102,7 +103,20 @@ package actor StreamHost {
     /// The same without waiting: what follows from it comes in time, or never if the store refuses.
     package func submit(_ command: Stage.Command, from sender: Stage.Sender) throws(StageRefusal) {
         guard gathering.map({ $0.changes.count < Self.gatheringLimit }) ?? true else { throw .overloaded }
-        try decide { stage, now throws(Rejection) in try stage.apply(command, from: sender, at: now) }
+        let allowance = stage.flatMap { CommandBudget.Allowance(of: sender, in: $0) }
+        let time = environment.now().elapsed
+        if let allowance, let standing = stage?.standing(of: sender), command.canWait(for: standing),
+            let wait = budget.wait(of: sender.id, allowance, at: time)
+        {
+            throw .tooManyCommands(wait: wait)
+        }
+        var isChange = false
+        try decide { stage, now throws(Rejection) in
+            let outcome = try stage.apply(command, from: sender, at: now)
+            isChange = !outcome.changes.isEmpty
+            return outcome
+        }
+        if isChange, let allowance { budget.charge(sender.id, allowance, at: time) }
     }
 
     /// Makes the stream.
@@ -177,7 +191,8 @@ package actor StreamHost {
 
     func answer(for sender: Stage.Sender) -> StageAnswer {
         StageAnswer(
-            version: sync.version,
+            // What is held back is told with the next one.
+            version: sync.version + (sync.isHoldingBack ? 1 : 0),
             you: SyncYou(sender, in: committed, areDoorsOpen: stage?.areDoorsOpen ?? false), stream: snapshot,
             isStageToken: committed?.isStageToken(of: sender) ?? false,
             linkRevocations: committed?.linkRevocations ?? StageRecord.LinkRevocations())

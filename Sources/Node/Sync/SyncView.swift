@@ -55,6 +55,16 @@ struct SyncView: Equatable {
         return patch
     }
 
+    /// Whether nothing is another but what people are and do.
+    func isSameStream(as old: SyncView) -> Bool {
+        var other = old
+        (other.speakers, other.viewers) = (speakers, viewers)
+        (other.hands, other.invitations) = (hands, invitations)
+        (other.stream.viewers, other.stream.waiting) = (stream.viewers, stream.waiting)
+        (other.stream.isPaused, other.programme.isPaused) = (stream.isPaused, programme.isPaused)
+        return self == other
+    }
+
     /// The version stands outside.
     private var streamJSON: JSON {
         var json = stream.json

@@ -21,7 +21,8 @@ extension OptionDefinition {
         },
         OptionDefinition(
             "--pause", "TIME", .timing, for: [.sync],
-            "between the last client's change and the next command (default 50ms)"
+            "between the last client's change and the next command (default 50ms; beyond 200 clients, where the "
+                + "server gathers what comes sooner, 120ms or more)"
         ) { options, text throws(UsageError) in
             options.following.pause = try OptionValue.seconds(text, "--pause", 0...60)
         },

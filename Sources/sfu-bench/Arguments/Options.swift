@@ -148,10 +148,13 @@ struct FollowingOptions: Equatable, Sendable {
     /// Of them, those that a thread of their own reads.
     var sample = 20
     var commands = 100
-    /// Between one command's last change and the next command, in seconds.
-    var pause = 0.05
+    /// Between one command's last change and the next command, in seconds; nil for `usualPause`.
+    var pause: Double?
     /// How long all must stay connected after the commands, in seconds.
     var hold = 0.0
+
+    /// As long as a server may gather changes for so many, and a little more; in seconds.
+    var usualPause: Double { clients > 200 ? max(0.1, Double(clients) * 50e-6) + 0.02 : 0.05 }
 }
 
 /// Which SRTP profiles clients offer.

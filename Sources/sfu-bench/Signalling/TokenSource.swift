@@ -10,7 +10,7 @@ enum TokenSource: Sendable {
     case none
 
     enum Role: String, Sendable {
-        case host, viewer
+        case host, viewer, admin
     }
 
     /// Of what is made or asked for, in seconds.
@@ -45,8 +45,8 @@ enum TokenSource: Sendable {
 
     /// A token for one identity.
     ///
-    /// Nil for a viewer of the feed of a server with `--dev`, where anybody sees everything, and where the only token is
-    /// another's: sessions with one token are one viewer, who has no more than two streams.
+    /// Nil for a viewer of the feed of a server with `--dev`, where anybody sees everything, and where the only token
+    /// is another's: sessions with one token are one viewer, who has no more than two streams.
     func token(
         for identity: String, _ role: Role, _ stream: String, _ client: SignallingClient,
         scope: Scope = .stream

@@ -45,7 +45,7 @@ struct SyncBench {
 
     func run() async throws -> SyncReport {
         let host = try await token("bench-host", .host)
-        let viewer = try await token(Self.viewer, .viewer)
+        let viewer = try await token(Self.viewer, .admin)
         try await ask("/v1/streams", ["id": stream, "hostGraceSeconds": 3_600], host)
         try await ask("/v1/streams/\(stream)/live", [:], host)
         let shared = SyncShared()
@@ -67,7 +67,7 @@ struct SyncBench {
         let measuring = MonotonicClock.now()
         for number in 0..<options.following.commands {
             report.add(await command(number, viewer, threads, shared))
-            try? await Task.sleep(for: .seconds(options.following.pause))
+            try? await Task.sleep(for: .seconds(options.following.pause ?? options.following.usualPause))
         }
         report.noteUse(
             threadsBefore, ProcessFiles.ownThreads(prefix: Self.threadPrefix),

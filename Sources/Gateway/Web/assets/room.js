@@ -55,6 +55,8 @@ export class Room extends EventTarget {
   /** Whether the stream exists because we wanted it, and not by a command that gave its details. */
   #isOurs = false;
   #isDescribing = false;
+  /** @type {number | undefined} */
+  #telling;
   /** How many watched at once at most, as far as this page saw it. @type {number | null} */
   mostViewers = null;
 
@@ -424,6 +426,13 @@ export class Room extends EventTarget {
     const { muted: { audio }, isPaused } = this.own;
     const video = this.own.source !== null && !this.own.hasPicture;
     if (you.audioMuted === audio && you.videoMuted === video && you.paused === isPaused) return;
-    await this.api.describe(you.id, { audioMuted: audio, videoMuted: video, paused: isPaused }).catch(() => {});
+    try {
+      await this.api.describe(you.id, { audioMuted: audio, videoMuted: video, paused: isPaused });
+    } catch (error) {
+      // Too often in a short time: what is so by then is told later.
+      if (!(error instanceof SignallingError && error.status === 429)) return;
+      clearTimeout(this.#telling);
+      this.#telling = setTimeout(() => this.#tellMutes(), error.retryAfter ?? 2000);
+    }
   }
 }
