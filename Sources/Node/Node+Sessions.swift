@@ -159,18 +159,23 @@ extension Node {
     private func admit(_ request: inout SessionRequest) async throws(SessionRefusal) -> StreamHost? {
         guard request.purpose != .feed else { return nil }
         do throws(StageRefusal) {
-            let host = try await host(of: request.stream, isStranger: request.sender == nil)
+            let isStranger = request.sender == nil
             if request.isWatching {
-                if await host.committed == nil, !configuration.createsStreamsOnPublish {
-                    throw .unknownStream
+                if request.purpose == .play, request.patience == nil, configuration.createsStreamsOnPublish {
+                    // Who does not wait need not be waited with.
+                    let host = try await knownHost(of: request.stream, isStranger: isStranger)
+                    try await host?.admit(request.sender)
+                    return host
                 }
+                let host = try await place(of: request.stream, isStranger: isStranger)
                 try await host.admit(request.sender)
-            } else {
-                guard let sender = request.sender else { throw .rejected(.notOnStage) }
-                let standing = try await host.beginPublishing(
-                    sender, canCreate: configuration.createsStreamsOnPublish)
-                request.isHost = standing == .host
+                return host
             }
+            guard let sender = request.sender else { throw .rejected(.notOnStage) }
+            let host = try await place(of: request.stream, isStranger: isStranger)
+            let standing = try await host.beginPublishing(
+                sender, canCreate: configuration.createsStreamsOnPublish)
+            request.isHost = standing == .host
             return host
         } catch {
             throw .stage(error)

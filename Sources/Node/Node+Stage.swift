@@ -39,14 +39,15 @@ extension Node {
         log.info("streams.loaded", ["open": hosts.count])
     }
 
-    /// The place of a stream, whether anybody made it or not.
+    /// The place of a stream that somebody made, or that somebody waits for; nil for a name that means nothing.
     ///
-    /// - Parameter isStranger: whether whoever asks has no token. Strangers may ask for any name, and each is looked up;
-    ///   few of them at once, because commits wait in the same queue.
-    package func host(
+    /// - Parameter isStranger: whether whoever asks has no token. Strangers may ask for any name, and each is looked
+    ///   up once; few of them at the same time, because commits wait in the same queue.
+    package func knownHost(
         of id: StreamID, isStranger: Bool = false
-    ) async throws(StageRefusal) -> StreamHost {
-        if let host = hosts[id], await !host.isClosed { return host }
+    ) async throws(StageRefusal) -> StreamHost? {
+        if let host = openHost(of: id) { return host }
+        guard !absent.contains(id) else { return nil }
         let limit = isStranger ? Self.strangersLookups : Self.lookupLimit
         guard !isStopping, hosts.count < Self.hostLimit, lookups[id] != nil || lookups.count < limit else {
             throw .overloaded
@@ -54,10 +55,7 @@ extension Node {
         let lookup =
             lookups[id]
             ?? Task { [store, hostEnvironment] in
-                guard let stored = try await store.load(.one(id)).first else {
-                    return StreamHost(id, hostEnvironment)
-                }
-                return try StreamHost(stored, hostEnvironment)
+                try await store.load(.one(id)).first.map { try StreamHost($0, hostEnvironment) }
             }
         lookups[id] = lookup
         do {
@@ -65,23 +63,61 @@ extension Node {
             // Whoever waited with us has been here before, or comes after.
             if lookups[id] == lookup {
                 lookups[id] = nil
-                hosts[id] = host
+                if host == nil { absent.insert(id) } else { hosts[id] = host }
             }
-            return hosts[id] ?? host
+            return openHost(of: id) ?? host
         } catch {
             if lookups[id] == lookup { lookups[id] = nil }
             throw .storage("\(error)")
         }
     }
 
-    /// The place of a stream that somebody made.
-    private func madeHost(of id: StreamID) async throws(StageRefusal) -> StreamHost {
-        let host = try await host(of: id)
-        guard await host.committed != nil else { throw .unknownStream }
+    private func openHost(of id: StreamID) -> StreamHost? {
+        hosts[id].flatMap { $0.isClosed ? nil : $0 }
+    }
+
+    /// The place of a stream, whether anybody made it or not: for those who may make it, or wait until somebody does.
+    package func host(
+        of id: StreamID, isStranger: Bool = false
+    ) async throws(StageRefusal) -> StreamHost {
+        if let host = try await knownHost(of: id, isStranger: isStranger) { return host }
+        // Whoever waited with us may have been here before.
+        if let host = openHost(of: id) { return host }
+        guard !isStopping, hosts.count < Self.hostLimit else { throw .overloaded }
+        let host = StreamHost(id, hostEnvironment)
+        hosts[id] = host
+        absent.remove(id)
         return host
     }
 
-    package func streamSnapshots() -> [StreamSnapshot] { directory.all }
+    /// The place of a stream that somebody made.
+    private func madeHost(of id: StreamID, isStranger: Bool = false) async throws(StageRefusal) -> StreamHost
+    {
+        guard let host = try await knownHost(of: id, isStranger: isStranger), await host.committed != nil
+        else {
+            throw .unknownStream
+        }
+        return host
+    }
+
+    /// The place of a stream that somebody made, or that may come about by publishing.
+    func place(of id: StreamID, isStranger: Bool) async throws(StageRefusal) -> StreamHost {
+        guard configuration.createsStreamsOnPublish else {
+            return try await madeHost(of: id, isStranger: isStranger)
+        }
+        return try await host(of: id, isStranger: isStranger)
+    }
+
+    /// A part of the list of streams; waits for nobody.
+    package nonisolated func streamPage(
+        after place: StreamSnapshot.ListOrder?, limit: Int, isOnlyLive: Bool,
+        where isWanted: (StreamSnapshot) -> Bool
+    ) -> StreamDirectory.Page {
+        directory.page(after: place, limit: limit, isOnlyLive: isOnlyLive, where: isWanted)
+    }
+
+    /// All streams, in no order.
+    package nonisolated var streamSnapshots: [StreamSnapshot] { directory.everything }
 
     /// Nil for a stream that nobody made and nobody waits for.
     package func streamSnapshot(_ id: StreamID) async -> StreamSnapshot? {
@@ -184,7 +220,7 @@ extension Node {
     package func linkRevocations(
         of stream: StreamID
     ) async throws(StageRefusal) -> StageRecord.LinkRevocations {
-        await (try host(of: stream)).committed?.linkRevocations ?? StageRecord.LinkRevocations()
+        await (try knownHost(of: stream))?.committed?.linkRevocations ?? StageRecord.LinkRevocations()
     }
 
     /// Who is kept out of a stream.
@@ -203,8 +239,7 @@ extension Node {
         _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime?,
         _ end: any SyncFollower
     ) async throws(StageRefusal) -> @Sendable () async -> Void {
-        let host = try await host(of: stream, isStranger: sender == nil)
-        if await host.committed == nil, !configuration.createsStreamsOnPublish { throw .unknownStream }
+        let host = try await place(of: stream, isStranger: sender == nil)
         let number = try await host.follow(as: sender, since: since, until: expiry, end)
         return { await host.unfollow(number) }
     }

@@ -132,8 +132,9 @@ extension Node {
             }
         }
         for (id, host) in hosts where streams[id] == nil {
-            guard await host.closeIfIdle(), hosts[id] === host else { continue }
+            guard let idle = await host.closeIfIdle(), hosts[id] === host else { continue }
             hosts[id] = nil
+            if idle == .unmade { absent.insert(id) }
         }
         forgetOldStreams()
         let omitted = sessionLines.takeOmitted()
@@ -145,15 +146,12 @@ extension Node {
         await advanceRecordings()
     }
 
+    /// Once a minute, because that looks at all streams that there were.
     private func forgetOldStreams() {
-        var ended = directory.all.filter { $0.state == .ended }
-        let times = ended.filter { $0.isPublished }
-        let longAgo = Moment.now().wall.advanced(bySeconds: -Self.memory)
-        for stream in times where stream.endedAt.map({ $0 <= longAgo }) ?? true {
-            directory.remove(stream.id)
-        }
-        guard ended.count > Self.streamLimit else { return }
-        ended.sort { ($0.endedAt?.milliseconds ?? 0) < ($1.endedAt?.milliseconds ?? 0) }
-        for stream in ended.prefix(ended.count - Self.streamLimit) { directory.remove(stream.id) }
+        let moment = Moment.now()
+        guard moment.elapsed >= nextForgetting else { return }
+        nextForgetting = moment.elapsed + .seconds(60)
+        directory.forgetEnded(
+            by: moment.wall.advanced(bySeconds: -Self.memory), keeping: Self.streamLimit)
     }
 }

@@ -49,9 +49,13 @@ package actor Node {
     /// Where streams are remembered.
     let store: any StreamStore
     let directory = StreamDirectory()
+    /// When ended streams are looked through again for those that need not be remembered.
+    var nextForgetting = MonotonicTime.zero
     var hosts: [StreamID: StreamHost] = [:]
     /// Streams that are being looked up in the store.
-    var lookups: [StreamID: Task<StreamHost, any Error>] = [:]
+    var lookups: [StreamID: Task<StreamHost?, any Error>] = [:]
+    /// Names that are in there for nobody.
+    var absent = AbsentStreams()
     var requestsUnderWay: Set<IdempotencyKey> = []
     let hostEnvironment: StreamHost.Environment
     /// Programmes that are composed.

@@ -3,28 +3,30 @@ import Foundation
 import Stage
 import Store
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Node
 
 /// A store whose disk is as slow, and as full, as the test says.
 final class SlowStore: StreamStore {
-    private struct State {
+    private struct State: Sendable {
         var isHeld = false
         var failure: StoreError?
         var waiting: [@Sendable () -> Void] = []
         var commits: [StreamCommit] = []
+        var loads: [StreamChoice] = []
     }
 
     private let store = MemoryStore()
-    private let state = Mutex(State())
+    private let state = Watched(State())
 
     /// Commits wait until `release`.
-    func hold() { state.withLock { $0.isHeld = true } }
+    func hold() { state.change { $0.isHeld = true } }
 
     /// Carries out what waits, in order, and does not hold any more.
     func release() {
-        let waiting = state.withLock { state in
+        let waiting = state.change { state in
             state.isHeld = false
             defer { state.waiting = [] }
             return state.waiting
@@ -32,23 +34,28 @@ final class SlowStore: StreamStore {
         for work in waiting { work() }
     }
 
-    func fail(with error: StoreError?) { state.withLock { $0.failure = error } }
+    func fail(with error: StoreError?) { state.change { $0.failure = error } }
 
-    var commits: [StreamCommit] { state.withLock { $0.commits } }
-    var waiting: Int { state.withLock { $0.waiting.count } }
+    var commits: [StreamCommit] { state.value.commits }
+
+    /// Returns once a commit waits for `release`.
+    func commitIsHeld() async throws { try await state.wait { $0.waiting.count == 1 } }
+
+    /// What it was asked for.
+    var loads: [StreamChoice] { state.value.loads }
 
     func submit(
         _ commit: StreamCommit, completion: @escaping @Sendable (Result<Void, StoreError>) -> Void
     ) {
         let work: @Sendable () -> Void = { [self] in
-            if let failure = state.withLock({ $0.failure }) {
+            if let failure = state.value.failure {
                 completion(.failure(failure))
                 return
             }
-            state.withLock { $0.commits.append(commit) }
+            state.change { $0.commits.append(commit) }
             store.submit(commit, completion: completion)
         }
-        let isHeld = state.withLock { state in
+        let isHeld = state.change { state in
             if state.isHeld { state.waiting.append(work) }
             return state.isHeld
         }
@@ -56,7 +63,8 @@ final class SlowStore: StreamStore {
     }
 
     func load(_ choice: StreamChoice) async throws(StoreError) -> [StoredStream] {
-        try await store.load(choice)
+        state.change { $0.loads.append(choice) }
+        return try await store.load(choice)
     }
     func list(_ query: StreamQuery) async throws(StoreError) -> [StreamListing] {
         try await store.list(query)

@@ -7,17 +7,12 @@ import Testing
 
 @testable import Node
 
-@Suite struct StreamHosts {
+@Suite(.timeLimit(.minutes(10))) struct StreamHosts {
     private let rig: HostRig
     private let bob = HostRig.bob
 
     init() throws {
         rig = try HostRig()
-    }
-
-    /// Lets tasks run until something is so.
-    private func until(_ isSo: () async -> Bool) async {
-        while await !isSo() { await Task.yield() }
     }
 
     @Test func `tell nobody before it is durable`() async throws {
@@ -27,7 +22,7 @@ import Testing
         rig.store.hold()
         follower.forget()
         let answer = Task { try await rig.host.perform(.goLive, from: HostRig.ann) }
-        await until { rig.store.waiting == 1 }
+        try await rig.store.commitIsHeld()
         #expect(follower.types.isEmpty)
         #expect(rig.directory[rig.host.id]?.state == .backstage)
         rig.store.release()
@@ -41,15 +36,11 @@ import Testing
         try await rig.create()
         rig.store.hold()
         let viewers = (0..<64).map { HostRig.sender("v\($0)", .viewer) }
-        await withTaskGroup { group in
-            for viewer in viewers {
-                group.addTask { _ = try? await rig.host.perform(.raiseHand, from: viewer) }
-            }
-            group.addTask {
-                await until { await rig.host.stage?.record.hands.count == 64 }
-                rig.store.release()
-            }
-        }
+        for viewer in viewers { try await rig.host.submit(.raiseHand, from: viewer) }
+        #expect(await rig.host.stage?.record.hands.count == 64)
+        #expect(await rig.host.committed?.hands.isEmpty == true)
+        rig.store.release()
+        try await rig.host.settled()
         let commits = rig.store.commits.dropFirst()
         #expect(commits.map(\.records.count).reduce(0, +) == 64)
         #expect(commits.count == 2, "one under way, one with all the rest")
@@ -62,7 +53,7 @@ import Testing
         _ = try await rig.host.follow(as: bob, since: nil, follower)
         rig.store.hold()
         let answer = Task { try await rig.host.perform(.ban(bob.id), from: HostRig.ann) }
-        await until { rig.store.waiting == 1 }
+        try await rig.store.commitIsHeld()
         #expect(rig.effects.value.isEmpty && follower.state.withLock { $0.closed } == nil)
         rig.store.release()
         _ = try await answer.value
@@ -122,11 +113,15 @@ import Testing
         rig.store.fail(with: .unavailable("full"))
         if isHeld { rig.store.hold() }
         let first = Task { try await rig.host.perform(.raiseHand, from: bob) }
-        if isHeld { await until { rig.store.waiting == 1 } }
-        let second = Task { try await rig.host.perform(.invite(bob.id), from: HostRig.ann) }
+        let second: Task<Void, any Error>
         if isHeld {
-            await until { await rig.host.stage?.record.invitations.count == 1 }
+            try await rig.store.commitIsHeld()
+            // Decided on what will not come to be.
+            try await rig.host.submit(.invite(bob.id), from: HostRig.ann)
+            second = Task { try await rig.host.settled() }
             rig.store.release()
+        } else {
+            second = Task { _ = try await rig.host.perform(.invite(bob.id), from: HostRig.ann) }
         }
         await #expect(throws: StageRefusal.self) { try await first.value }
         await #expect(throws: StageRefusal.self) { try await second.value }

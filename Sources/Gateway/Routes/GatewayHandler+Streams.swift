@@ -14,13 +14,15 @@ extension GatewayHandler {
             throw Access.unauthorized("To see streams takes a token.")
         }
         let query = try StreamListQuery(request)
-        let streams = await service.streamSnapshots().filter { stream in
-            query.matches(stream) && (settings.viewers == .everyone || token?.mayPlay(stream.id) == true)
+        let isPublic = settings.viewers == .everyone
+        let page = await service.streamPage(
+            after: query.cursor, limit: query.limit, isOnlyLive: query.isOnlyLive
+        ) { stream in
+            query.matches(stream) && (isPublic || token?.mayPlay(stream.id) == true)
         }
-        let page = streams.prefix(query.limit)
-        let next = streams.count > page.count ? page.last.map { StreamListQuery.cursor(after: $0) } : nil
+        let next = page.isMore ? page.streams.last.map { StreamListQuery.cursor(after: $0) } : nil
         return Self.fresh(
-            .object(["streams": .array(page.map(\.json)), "next": .text(next)]))
+            .object(["streams": .array(page.streams.map(\.json)), "next": .text(next)]))
     }
 
     /// `GET /v1/streams/{stream}`.
@@ -139,10 +141,14 @@ struct StreamListQuery {
     private let host: String?
     private let after: WallTime?
     private let before: WallTime?
-    private let cursor: StreamSnapshot.ListOrder?
+    /// What the page before ended with.
+    let cursor: StreamSnapshot.ListOrder?
     let limit: Int
 
     static let longestPage = 1_000
+    private static let usualPage = 100
+
+    var isOnlyLive: Bool { states == [.live] }
 
     init(_ request: HTTPRequest) throws(Problem) {
         let names = request.query("state")?.split(separator: ",") ?? []
@@ -161,7 +167,7 @@ struct StreamListQuery {
             }
             limit = number
         } else {
-            limit = Self.longestPage
+            limit = Self.usualPage
         }
         if let text = request.query("cursor") {
             guard let order = Self.order(text) else { throw JSONBody.invalid("cursor") }
@@ -178,7 +184,6 @@ struct StreamListQuery {
     }
 
     func matches(_ stream: StreamSnapshot) -> Bool {
-        if let cursor, !(cursor < stream.listOrder) { return false }
         if let host, stream.host?.description != host { return false }
         if let after, stream.effectiveStart < after { return false }
         if let before, stream.effectiveStart >= before { return false }
@@ -196,7 +201,7 @@ struct StreamListQuery {
         guard parts.count == 3, let rank = Int(parts[0]), let start = Int64(parts[1]),
             let id = StreamID(parts[2])
         else { return nil }
-        return StreamSnapshot.ListOrder(rank: rank, start: start, id: id.description)
+        return StreamSnapshot.ListOrder(rank: rank, start: start, id: id)
     }
 }
 

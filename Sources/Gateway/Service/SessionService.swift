@@ -20,7 +20,12 @@ package protocol SessionService: Sendable {
     ) async throws(SessionRefusal) -> (fragment: String, entityTag: String)
     /// - Returns: false if there is no such session.
     func endSession(_ id: SessionID) async -> Bool
-    func streamSnapshots() async -> [StreamSnapshot]
+    /// A part of the list of streams, in order.
+    func streamPage(
+        after place: StreamSnapshot.ListOrder?, limit: Int, isOnlyLive: Bool,
+        where isWanted: (StreamSnapshot) -> Bool
+    ) async -> StreamDirectory.Page
+    /// Nil for a stream that nobody made and nobody waits for.
     func streamSnapshot(_ id: StreamID) async -> StreamSnapshot?
     /// Makes a stream; the same request with the same key makes it once.
     func createStream(_ creation: Node.StreamCreation) async throws(StageRefusal) -> StreamSnapshot
@@ -103,7 +108,7 @@ extension Node: SessionService {
 
     package func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric] {
         let workers = statistics()
-        return MetricsOfNode.collect(workers, streamSnapshots())
+        return MetricsOfNode.collect(workers, streamSnapshots)
             + [MetricsOfNode.joins(workers, published: published, played: played)]
             + MetricsOfNode.feed(workers, feedStatistics())
             + (await transcoderMetrics) + compositionMetrics

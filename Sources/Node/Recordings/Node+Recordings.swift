@@ -93,7 +93,7 @@ extension Node {
     }
 
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {
-        guard let host = try? await host(of: stream) else { return }
+        guard let host = try? await knownHost(of: stream) else { return }
         await host.setRecording(isRecording)
         if let entry { await host.report(entry) }
     }

@@ -1,6 +1,7 @@
 import Base
 import Stage
 import Store
+import Synchronization
 
 /// Gives one stream's `Stage` a single place to live, and keeps its word: nothing is told before it is durable.
 ///
@@ -56,7 +57,7 @@ package actor StreamHost {
     private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
-    private(set) var isClosed = false
+    private nonisolated let hasClosed = Atomic(false)
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?
 
@@ -399,19 +400,30 @@ package actor StreamHost {
 
     // MARK: The end
 
+    /// Whether it takes nothing more; a host that has closed does not open again.
+    nonisolated var isClosed: Bool { hasClosed.load(ordering: .relaxed) }
+
     /// Sends all followers away and takes nothing more.
     package func close(_ reason: SyncClose) {
-        isClosed = true
+        hasClosed.store(true, ordering: .relaxed)
         timer?.cancel()
         timer = nil
         sync.closeAll(reason)
     }
 
+    /// What a host was the place of that closed.
+    package enum IdleStream: Sendable {
+        /// A stream that has ended.
+        case ended
+        /// A name that was waited for, and that nobody made.
+        case unmade
+    }
+
     /// Closes if nothing would be lost by it.
-    package func closeIfIdle() -> Bool {
-        guard connections.isEmpty, sync.isEmpty, gathering == nil, inFlight == nil else { return false }
-        if let stage, stage.record.phase != .ended { return false }
+    package func closeIfIdle() -> IdleStream? {
+        guard connections.isEmpty, sync.isEmpty, gathering == nil, inFlight == nil else { return nil }
+        if let stage, stage.record.phase != .ended { return nil }
         close(.goingAway)
-        return true
+        return committed == nil ? .unmade : .ended
     }
 }

@@ -62,7 +62,13 @@ final class FakeService: SessionService {
         state.withLock { $0.sessions.removeValue(forKey: id) != nil }
     }
 
-    func streamSnapshots() async -> [StreamSnapshot] { state.withLock { $0.snapshots } }
+    func streamPage(
+        after place: StreamSnapshot.ListOrder?, limit: Int, isOnlyLive: Bool,
+        where isWanted: (StreamSnapshot) -> Bool
+    ) async -> StreamDirectory.Page {
+        let streams = state.withLock { $0.snapshots }.filter(isWanted)
+        return StreamDirectory.Page(streams: Array(streams.prefix(limit)), isMore: streams.count > limit)
+    }
 
     func streamSnapshot(_ id: StreamID) async -> StreamSnapshot? {
         state.withLock { $0.snapshots.first { $0.id == id } }

@@ -178,6 +178,15 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         #expect(await bench.ask(.get, "/v1/streams/s2").status == 404)
     }
 
+    @Test func `list a hundred at once`() async throws {
+        let bench = try Bench()
+        let all = try (0..<150).map { try snapshot("s\($0)") }
+        bench.service.state.withLock { $0.snapshots = all }
+        let list = try await bench.ask(.get, "/v1/streams").json(List.self)
+        #expect(list.streams.count == 100)
+        #expect(try await bench.ask(.get, "/v1/streams?limit=1000").json(List.self).streams.count == 150)
+    }
+
     @Test func `show only what a token is for when tokens are needed`() async throws {
         let bench = try Bench { $0.viewers = .token }
         let (first, second) = (try snapshot("s1"), try snapshot("s2"))
