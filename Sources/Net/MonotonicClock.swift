@@ -27,6 +27,15 @@ package enum MonotonicClock {
     }
 }
 
+extension Moment {
+    /// A look at both clocks: what is handed to whoever lives at the edge and has to know the time now and then.
+    package static func now() -> Moment {
+        Moment(
+            elapsed: MonotonicClock.now(),
+            wall: WallTime(milliseconds: clinux_realtime_nanoseconds() / 1_000_000))
+    }
+}
+
 /// CPU time spent, for load figures.
 package enum ProcessorClock {
     /// Nanoseconds the calling thread has run for.

@@ -2,47 +2,37 @@ import Base
 import Forwarding
 import Peer
 
-/// Publishers inside the server: whatever makes media without a peer connection, such as the transcoder.
+/// Publishers inside the server, on the workers that carry what they make.
 ///
 /// Media goes straight from whoever makes it to the worker's mailbox; only what is said about it comes here.
 extension Node {
-    /// What the node remembers of one.
-    struct InjectionRecord {
-        let worker: Int
-        let events: @Sendable (isolated Node, InjectionEvent) -> Void
-    }
-
-    /// What whoever feeds an injection has to know.
-    enum InjectionEvent: Equatable, Sendable {
-        /// The tracks are there: programmes and slots can be given them.
-        case opened([PublishedTrack])
-        /// Somebody waits for a key frame of this layer.
-        case keyFrameWanted(source: Int, layer: Int)
-    }
-
     /// Makes tracks on the least loaded worker.
     /// - Parameter events: called on the node, in order.
-    /// - Returns: where to put packets; nil if the worker takes no more commands.
+    /// - Returns: nil if the worker takes no more commands.
     func openInjection(
-        _ sources: [SourcePlan], events: @escaping @Sendable (isolated Node, InjectionEvent) -> Void
-    ) -> InjectionInlet? {
+        _ sources: [SourcePlan], events: @escaping @Sendable (isolated Node, Injections.Event) -> Void
+    ) -> InjectionID? {
         let worker = leastLoadedWorker
-        let id = InjectionID(number: nextInjection)
+        let id = injections.nextID()
         guard workers[worker].post(.openInjection(InjectionOpening(id: id, sources: sources))) else {
             return nil
         }
-        nextInjection &+= 1
-        injections[id] = InjectionRecord(worker: worker, events: events)
-        return InjectionInlet(id: id, worker: workers[worker])
+        injections.add(Injections.Record(worker: worker, events: events), as: id)
+        return id
+    }
+
+    /// Where to put packets; nil for an injection that is not open.
+    func inlet(of id: InjectionID) -> InjectionInlet? {
+        injections[id].map { InjectionInlet(id: id, worker: workers[$0.worker]) }
     }
 
     /// Ends an injection; nothing more is told of it.
     func closeInjection(_ id: InjectionID) {
-        guard let record = injections.removeValue(forKey: id) else { return }
+        guard let record = injections.remove(id) else { return }
         _ = workers[record.worker].post(.closeInjection(id))
     }
 
-    func tellInjection(_ id: InjectionID, _ event: InjectionEvent) {
+    func tellInjection(_ id: InjectionID, _ event: Injections.Event) {
         injections[id]?.events(self, event)
     }
 }

@@ -1,6 +1,5 @@
 import Base
 import Forwarding
-import Net
 import Peer
 import Stage
 import Wire
@@ -33,6 +32,7 @@ extension Node {
         guard let effects = rooms[record.stream]?.leave(record.id) else { return }
         perform(effects, in: record.stream)
         if rooms[record.stream]?.isEmpty == true { rooms[record.stream] = nil }
+        programmeChanged(in: record.stream)
     }
 
     func tellRoom(_ event: WorkerEvent, of id: SessionID) {
@@ -40,12 +40,15 @@ extension Node {
         if record.request.isAudience { return announceProgramme(to: record) }
         guard let effects = rooms[record.stream]?.receive(event) else { return }
         perform(effects, in: record.stream)
+        // A camera may have come or gone.
+        if case .sourceChanged = event { programmeChanged(in: record.stream) }
     }
 
     /// Looks who speaks, on every stage.
     func conductRooms() {
-        let now = MonotonicClock.now()
-        keepCompositions(at: now)
+        let now = now().elapsed
+        advanceCompositions(to: now)
+        advancePauses(to: now)
         for stream in Array(rooms.keys) {
             guard let effects = rooms[stream]?.advance(to: now) else { continue }
             perform(effects, in: stream)

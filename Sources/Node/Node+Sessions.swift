@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Forwarding
-import Net
 import Peer
 import Stage
 import StoryFeed
@@ -33,7 +32,7 @@ extension Node {
         sessions[id] = SessionRecord(
             id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
             entityTag: credentials.ufrag,
-            waitsUntil: isLive ? nil : request.patience.map { MonotonicClock.now() + $0 })
+            waitsUntil: isLive ? nil : request.patience.map { now().elapsed + $0 })
         if request.sender == nil { strangers.add(request.clientAddress) }
         load[worker, default: 0] += 1
         let crowded = halfOpen.add(id, of: request.clientAddress)
@@ -46,7 +45,7 @@ extension Node {
                 setProgramme(programme, of: request.stream)
             }
         }
-        if sessionLines.admit(at: MonotonicClock.now()) {
+        if sessionLines.admit(at: now().elapsed) {
             log.info(
                 "session.created",
                 [
@@ -136,7 +135,7 @@ extension Node {
                 try enterPlayer(id, request)
             }
         } catch {
-            sessions[id]?.closesAt = MonotonicClock.now()
+            sessions[id]?.closesAt = now().elapsed
             throw .overloaded
         }
     }

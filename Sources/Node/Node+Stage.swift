@@ -164,7 +164,7 @@ extension Node {
         guard requestsUnderWay.insert(key).inserted else { throw .busy }
         defer { requestsUnderWay.remove(key) }
         let digest = HMAC.sha256(key: Array("rostrum".utf8).span, request.span)
-        let time = Moment.now().wall
+        let time = now().wall
         let earlier: IdempotentAnswer?
         do throws(StoreError) {
             earlier = try await store.answer(to: key, at: time.milliseconds)

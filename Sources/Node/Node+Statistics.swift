@@ -1,3 +1,4 @@
+import Base
 import Forwarding
 import Net
 import StoryFeed
@@ -25,6 +26,24 @@ extension Node {
         return counters
     }
 
+    /// What waits for control, by the names of the queues, and what was left out of them.
+    package nonisolated var inboxCounters: [String: InboxCounters] {
+        var counters = inboxes.counters
+        counters["previews"] = previews?.inboxCounters
+        counters["recordings"] = recordings?.inboxCounters
+        return counters
+    }
+
+    /// Says in the log what was dropped since the last time.
+    func tellDrops() {
+        for (name, counters) in inboxCounters.sorted(by: { $0.key < $1.key }) {
+            let told = droppedTold.updateValue(counters.dropped, forKey: name) ?? 0
+            guard counters.dropped > told else { continue }
+            log.warning("events.dropped", ["queue": name, "events": counters.dropped - told])
+        }
+    }
+
+    /// One for each worker, in order.
     package func statistics() -> [WorkerReportCopy] {
         workers.enumerated().map { index, worker in
             WorkerReportCopy(

@@ -1,6 +1,5 @@
 import Base
 import Forwarding
-import Net
 import Peer
 import Stage
 import StoryFeed
@@ -32,8 +31,7 @@ extension Node {
             for viewer in streams[record.stream]?.audience ?? [] { sessions[viewer]?.waitsUntil = nil }
             announceProgramme(of: record.stream)
             await hosts[record.stream]?.setSource(record.source)
-            await advancePreviews()
-            recordingNews.continuation.yield()
+            programmeChanged(in: record.stream)
         case .closed(let id, let reason):
             await forget(id, because: "\(reason)")
         case .controlOpened(let id) where sessions[id]?.purpose == .feed: tellFeedState(to: id)
@@ -58,7 +56,7 @@ extension Node {
         load[record.worker, default: 0] -= 1
         halfOpen.remove(id)
         if record.isStrangers { strangers.remove(record.request.clientAddress) }
-        let now = MonotonicClock.now()
+        let now = now().elapsed
         if sessionLines.admit(at: now) {
             log.info(
                 "session.closed", ["session": id.label, "stream": record.stream, "reason": reason])
@@ -66,6 +64,7 @@ extension Node {
         if streams[record.stream]?.remove(id, of: record.request.participant, at: now) == true {
             log.info("stream.source-gone", ["stream": record.stream, "reason": reason])
             announceProgramme(of: record.stream)
+            programmeChanged(in: record.stream)
         }
         let host = hosts[record.stream]
         // Whoever takes over is the source as soon as their media flows; until then nothing has ended.
@@ -84,6 +83,7 @@ extension Node {
             deliverMute(kind.rawValue, to: participant, by: sender, in: stream)
         case .showMute(let participant, let audio, let video):
             setMute(StageRoom.Mute(audio: audio, video: video), of: participant, in: stream)
+            programmeChanged(in: stream)
         case .setProgramme(let programme):
             setProgramme(programme, of: stream)
             updateComposition(of: stream)
@@ -116,7 +116,7 @@ extension Node {
 
     /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
     func keepHouse() async {
-        let now = MonotonicClock.now()
+        let now = now().elapsed
         for record in Array(sessions.values) {
             if let end = record.closesAt, now >= end { _ = await endSession(record.id, because: "replaced") }
             guard let deadline = record.waitsUntil, now >= deadline else { continue }
@@ -138,17 +138,15 @@ extension Node {
         }
         forgetOldStreams()
         let omitted = sessionLines.takeOmitted()
-        let dropped = backlog.takeDropped()
-        if dropped > 0 { log.warning("events.dropped", ["events": dropped]) }
+        tellDrops()
         if omitted > 0 { log.info("session.lines-omitted", ["lines": omitted]) }
-        await advancePreviews()
-        await advancePausePictures()
-        await advanceRecordings()
+        await previews?.advance()
+        await recordings?.advance { [directory] in directory[$0]?.state == .ended }
     }
 
     /// Once a minute, because that looks at all streams that there were.
     private func forgetOldStreams() {
-        let moment = Moment.now()
+        let moment = now()
         guard moment.elapsed >= nextForgetting else { return }
         nextForgetting = moment.elapsed + .seconds(60)
         directory.forgetEnded(

@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Forwarding
-import Foundation
 import Net
 import Peer
 import Stage
@@ -15,6 +14,8 @@ import Wire
 package actor Node {
     let configuration: NodeConfiguration
     let log: Log
+    /// The time, which nothing in this target asks for in any other way.
+    let now: @Sendable () -> Moment
     let workers: [WorkerHandle]
     /// Nil where there is only one worker.
     let exchange: RelayExchange?
@@ -22,15 +23,16 @@ package actor Node {
     let entrance: TCPEntrance?
     /// Nil where nothing is decoded.
     package nonisolated let transcoder: TranscoderSupervisor?
+    /// Nil where nothing is decoded.
     package nonisolated let previews: PreviewDesk?
     /// Nil where nothing is kept on a disk.
     package nonisolated let recordings: RecordingDesk?
     package nonisolated let taps = TapNumbers()
     private let fingerprint: SDPFingerprint
-    private let events: AsyncStream<WorkerEvent>
-    let backlog = EventBacklog()
-    /// Says that streams may have to be recorded: what comes of that waits for a disk, and workers' events must not.
-    let recordingNews = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    /// What others leave for it.
+    nonisolated let inboxes = NodeInboxes()
+    /// Drops that the log has been told of.
+    var droppedTold: [String: UInt64] = [:]
     var sessions: [SessionID: SessionRecord] = [:]
     /// How many of them each worker has.
     var load: [Int: Int] = [:]
@@ -43,9 +45,7 @@ package actor Node {
     var streams: [StreamID: StreamRecord] = [:]
     /// Stages that have sessions.
     var rooms: [StreamID: StageRoom] = [:]
-    /// Publishers inside the server.
-    var injections: [InjectionID: InjectionRecord] = [:]
-    var nextInjection: UInt64 = 1
+    var injections = Injections()
     /// Where streams are remembered.
     let store: any StreamStore
     let directory = StreamDirectory()
@@ -58,42 +58,21 @@ package actor Node {
     var absent = AbsentStreams()
     var requestsUnderWay: Set<IdempotencyKey> = []
     let hostEnvironment: StreamHost.Environment
-    /// Programmes that are composed.
-    var compositions: [StreamID: ComposedProgramme] = [:]
-    /// Who would be in those for which there was no room.
-    var waitingCompositions: [StreamID: [ComposedSpeaker]] = [:]
-    /// Who would be in those that nobody watches.
-    var restingCompositions: [StreamID: [ComposedSpeaker]] = [:]
-    var compositionsLost: UInt64 = 0
-    let compositionEvents = AsyncStream.makeStream(of: (StreamID, CompositionEvent).self)
-    /// Programmes whose picture is a pause picture, and the files that hosts chose for that.
-    var pauses: [StreamID: PausedProgramme] = [:]
-    var pausePictures: [StreamID: [UInt8]] = [:]
+    var compositions: CompositionDesk
+    var pauses = PauseDesk()
     /// Nil where nothing is kept on a disk.
     let pauseShelf: PausePictureShelf?
-    let pauseEvents = AsyncStream.makeStream(of: (StreamID, PauseEvent).self)
-    private let effects: AsyncStream<(StageEffect, StreamID)>
     var feedDesk: FeedDesk
     var feedFollowers: FeedFollowers
     var feedFences = FeedFences()
-    var feedTimer: Task<Void, Never>?
-    var feedTimerAt: MonotonicTime?
-    private var feedWatch: Task<Void, Never>?
-    let presence: AsyncStream<PresenceChange>.Continuation
-    private let presenceChanges: AsyncStream<PresenceChange>
-    private var presenceKeeper: Task<Void, Never>?
-    private var performer: Task<Void, Never>?
+    var feedTimer = FeedTimer()
+    /// Where stages were told that feed viewers are.
+    var presences: [SessionID: StreamID] = [:]
     /// Numbers sessions in the order in which they were made.
     var nextOrder: UInt64 = 1
     var random = SecureRandom()
     private(set) var isStopping = false
-    private var listener: Task<Void, Never>?
-    private var housekeeping: Task<Void, Never>?
-    private var conducting: Task<Void, Never>?
-    private var composing: Task<Void, Never>?
-    private var pausing: Task<Void, Never>?
-    private var recording: Task<Void, Never>?
-    var launching: Task<Void, Never>?
+    private var tasks = NodeTasks()
 
     /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
     static let streamLimit = 10_000
@@ -101,42 +80,44 @@ package actor Node {
     static let memory = 600
 
     /// Opens the ports and starts the workers.
+    /// - Parameter now: what the time is taken from.
     /// - Throws: what stands in the way, in words for an operator.
     package init(
-        configuration: NodeConfiguration, log: Log, store: any StreamStore = MemoryStore()
+        configuration: NodeConfiguration, log: Log, store: any StreamStore = MemoryStore(),
+        now: @escaping @Sendable () -> Moment = { Moment.now() }
     ) throws {
         self.configuration = configuration
-        strangers = StrangersSessions(limit: configuration.sessionLimitForAddress)
+        self.now = now
         self.store = store
+        strangers = StrangersSessions(limit: configuration.sessionLimitForAddress)
+        compositions = CompositionDesk(limit: configuration.compositionLimit)
         offerDesk = OfferDesk(negotiator: configuration.negotiator)
-        let (effects, performing) = AsyncStream.makeStream(of: (StageEffect, StreamID).self)
-        self.effects = effects
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? =
             configuration.reportsEvents ? StageReport.event : nil
         hostEnvironment = StreamHost.Environment(
-            store: store, log: log.subsystem("stage"), directory: directory, now: { Moment.now() },
-            report: report, perform: { performing.yield(($0, $1)) })
+            store: store, log: log.subsystem("stage"), directory: directory, now: now,
+            report: report, hasRoom: { [inboxes] in inboxes.stages.hasRoom() },
+            perform: { [inboxes] in inboxes.stages.put(StageOrder(effect: $0, stream: $1)) })
         self.log = log.subsystem("node")
         feedDesk = FeedDesk(
             directory: directory, sessionLimit: configuration.sessionLimit,
             weights: configuration.feedWeights, tag: UInt32.random(in: 0...UInt32.max))
         feedFollowers = FeedFollowers(directory: directory)
-        (presenceChanges, presence) = AsyncStream.makeStream(of: PresenceChange.self)
         let identity = try DTLSIdentity()
         fingerprint = SDPFingerprint(
             algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes)
-        let (events, continuation) = AsyncStream.makeStream(of: WorkerEvent.self)
-        self.events = events
         let count = max(configuration.workers, 1)
         let exchange = count > 1 ? RelayExchange(workers: count) : nil
         self.exchange = exchange
+        // One look for all workers, so that their clocks agree.
+        let start = now()
         var started: [WorkerHandle] = []
         do {
             for index in 0..<count {
                 started.append(
                     try WorkerHandle(
                         index: index, configuration: configuration, identity: identity, exchange: exchange,
-                        events: continuation, backlog: backlog))
+                        events: inboxes.workers, start: start))
             }
             entrance = try configuration.tcp.map {
                 try TCPEntrance(at: $0, of: started, configuration: configuration)
@@ -150,7 +131,7 @@ package actor Node {
         previews = transcoder.map { [taps, started] transcoder in
             PreviewDesk(
                 transcoder: transcoder, address: PreviewAddress(key: configuration.previewKey),
-                limit: configuration.previewMemory, taps: taps, now: { Moment.now() },
+                limit: configuration.previewMemory, taps: taps, now: now,
                 post: { started[$0].post($1) })
         }
         pauseShelf =
@@ -158,7 +139,7 @@ package actor Node {
         recordings = transcoder.flatMap { [taps, started] transcoder in
             configuration.recordings.map {
                 RecordingDesk(
-                    $0, transcoder: transcoder, taps: taps, log: log, now: { Moment.now() },
+                    $0, transcoder: transcoder, taps: taps, log: log, now: now,
                     post: { started[$0].post($1) })
             }
         }
@@ -177,68 +158,35 @@ package actor Node {
 
     /// Begins to act on what the workers tell.
     package func start() async {
-        guard listener == nil, !isStopping else { return }
-        listener = Task { [events, backlog, weak self] in
-            for await event in events {
-                backlog.take()
-                await self?.take(event)
-            }
-        }
-        recording = Task { [stream = recordingNews.stream, weak self] in
-            for await _ in stream { await self?.advanceRecordings() }
-        }
-        performer = Task { [effects, weak self] in
-            for await (effect, stream) in effects { await self?.perform(effect, in: stream) }
-        }
-        beginPreviews()
-        feedWatch = Task { [directory, weak self] in
-            for await _ in directory.news { await self?.takeFeedNews() }
-        }
-        presenceKeeper = Task { [presenceChanges, weak self] in
-            for await change in presenceChanges { await self?.carryOut(change) }
-        }
+        guard tasks.isEmpty, !isStopping else { return }
+        tasks.listen(to: inboxes.workers) { [weak self] in await self?.take($0) }
+        tasks.listen(to: inboxes.stages) { [weak self] in await self?.perform($0.effect, in: $0.stream) }
+        tasks.listen(to: inboxes.presence) { [weak self] in await self?.carryOut($0) }
+        tasks.listen(to: directory.news) { [weak self] in await self?.takeFeedNews() }
+        tasks.drive(by: inboxes.programmes) { [weak self] in await self?.followProgramme(of: $0.stream) }
+        tasks.drive(by: inboxes.recorded) { [weak self] in await self?.followRecording(of: $0.stream) }
+        await beginPreviews()
         await beginPausePictures()
         await beginRecordings()
-        housekeeping = Task { [weak self] in
-            while !Task.isCancelled {
-                do { try await Task.sleep(for: .seconds(1)) } catch { return }
-                await self?.keepHouse()
-            }
-        }
-        composing = Task { [stream = compositionEvents.stream, weak self] in
-            for await (id, event) in stream { await self?.take(event, of: id) }
-        }
-        pausing = Task { [stream = pauseEvents.stream, weak self] in
-            for await (id, event) in stream { await self?.take(event, of: id) }
-        }
-        conducting = Task { [weak self] in
-            while !Task.isCancelled {
-                do { try await Task.sleep(for: StageRoom.interval) } catch { return }
-                await self?.conductRooms()
-            }
-        }
+        tasks.drive(by: inboxes.compositions) { [weak self] in await self?.take($0.event, of: $0.stream) }
+        tasks.drive(by: inboxes.pauses) { [weak self] in await self?.take($0.event, of: $0.stream) }
+        tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.keepHouse() }
+        tasks.repeatEvery(StageRoom.interval) { [weak self] in await self?.conductRooms() }
     }
 
     /// Ends every session with a DTLS close, and the workers.
     package func stop() async {
         guard !isStopping else { return }
         isStopping = true
-        housekeeping?.cancel()
-        conducting?.cancel()
-        composing?.cancel()
-        pausing?.cancel()
-        recording?.cancel()
+        tasks.cancelDrivers()
         // While there are packets to complete files with.
         await recordings?.stop()
-        listener?.cancel()
+        tasks.cancelListeners()
         entrance?.stop()
         for worker in workers { worker.stop() }
         await previews?.stop()
         transcoder?.stop()
-        performer?.cancel()
-        feedWatch?.cancel()
-        feedTimer?.cancel()
-        presenceKeeper?.cancel()
+        feedTimer.cancel()
         sessions.removeAll()
         feedFollowers.closeAll(.goingAway)
         for host in hosts.values { await host.close(.goingAway) }
@@ -254,14 +202,5 @@ package actor Node {
     /// The worker with the fewest sessions.
     var leastLoadedWorker: Int {
         workers.indices.min { load[$0, default: 0] < load[$1, default: 0] } ?? 0
-    }
-}
-
-extension Moment {
-    /// The edge's look at both clocks.
-    static func now() -> Moment {
-        Moment(
-            elapsed: MonotonicClock.now(),
-            wall: WallTime(milliseconds: Int64(Date().timeIntervalSince1970 * 1_000)))
     }
 }

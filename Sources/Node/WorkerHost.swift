@@ -1,7 +1,6 @@
 import Base
 import Crypto
 import Forwarding
-import Foundation
 import Net
 import Peer
 import Synchronization
@@ -63,7 +62,7 @@ struct WorkerHost: DatagramHandler, ~Copyable {
     }
 
     private mutating func tell(at now: MonotonicTime) {
-        for event in worker.takeEvents() where report.backlog.admit(event) { report.events.yield(event) }
+        for event in worker.takeEvents() { report.events.put(event) }
         guard now >= nextReport else {
             isReportStale = true
             return
@@ -77,15 +76,13 @@ struct WorkerHost: DatagramHandler, ~Copyable {
 
 /// What a worker's thread leaves for control to read.
 final class WorkerReport: Sendable {
-    let events: AsyncStream<WorkerEvent>.Continuation
     /// Of all workers.
-    let backlog: EventBacklog
+    let events: Inbox<WorkerEvent>
     /// At most a second old.
     let counters = Mutex(WorkerCounters())
 
-    init(events: AsyncStream<WorkerEvent>.Continuation, backlog: EventBacklog = EventBacklog()) {
+    init(events: Inbox<WorkerEvent>) {
         self.events = events
-        self.backlog = backlog
     }
 }
 
@@ -97,14 +94,15 @@ struct WorkerHandle: Sendable {
     let advertised: [TransportAddress]
 
     /// Binds the worker's port and starts its thread.
+    /// - Parameter start: any moment; what the time of day is reckoned from in sender reports.
     /// - Throws: `NetError` or `CryptoError`, in words for an operator.
     init(
         index: Int, configuration: NodeConfiguration, identity: DTLSIdentity, exchange: RelayExchange?,
-        events: AsyncStream<WorkerEvent>.Continuation, backlog: EventBacklog
+        events: Inbox<WorkerEvent>, start: Moment
     ) throws {
         // Fails here, where somebody hears of it, and not on the thread.
         _ = try DTLSContext(identity: identity)
-        let report = WorkerReport(events: events, backlog: backlog)
+        let report = WorkerReport(events: events)
         let engine = configuration.srtpEngine
         var ice = ICELiteAgent.Configuration()
         ice.consentTimeout = configuration.consentTimeout
@@ -113,7 +111,7 @@ struct WorkerHandle: Sendable {
         settings.cpu =
             configuration.pinsWorkers ? Self.processor(of: index, among: ProcessResources.processors()) : nil
         let clock = WallClock(
-            unixNanoseconds: Int64(Date().timeIntervalSince1970 * 1e9), at: MonotonicClock.now())
+            unixNanoseconds: start.wall.milliseconds * 1_000_000, at: start.elapsed)
         thread = try WorkerThread(settings) { [ice] start in
             guard let dtls = try? DTLSContext(identity: identity) else {
                 preconditionFailure("a DTLS context could be made once but not again")

@@ -10,7 +10,8 @@ final class Signals {
     private var sources: [any DispatchSourceSignal] = []
 
     init() {
-        let (requests, continuation) = AsyncStream.makeStream(of: CInt.self)
+        let (requests, continuation) = AsyncStream.makeStream(
+            of: CInt.self, bufferingPolicy: .bufferingOldest(1))
         self.requests = requests
         let queue = DispatchQueue(label: "signals")
         let count = Counter()

@@ -86,6 +86,25 @@ def test_it_is_made_anew_and_stays_after_the_end(aiortc: Aiortc, server: Server,
     assert server.request("GET", last["url"])[0] == 200
 
 
+def test_a_backstage_is_seen_by_nobody(aiortc: Aiortc, server: Server, stream: str) -> None:
+    headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+    assert server.request("POST", "/v1/streams", b'{"title": "Not yet"}', headers)[0] == 201
+    aiortc.publish(server, stream)
+    wait_until(
+        lambda: server.json(f"/v1/streams/{stream}")["tracks"], 10, "the host's camera is on in the backstage")
+    # Another one that began later has had its second picture.
+    other = f"{stream}-live"
+    aiortc.publish(server, other)
+    first = wait_until(lambda: preview(server, other), 10, "there is a preview of the live one")
+    wait_until(
+        lambda: preview(server, other)["capturedAt"] != first["capturedAt"], 25, "there is another one of it")
+    assert preview(server, stream) is None
+    assert server.request("GET", f"/v1/streams/{stream}/preview.webp")[0] == 404
+    assert server.request("POST", f"/v1/streams/{stream}/live", b"", headers)[0] == 200
+    about = wait_until(lambda: preview(server, stream), 10, "there is a preview of what is live now")
+    assert server.request("GET", about["url"])[0] == 200
+
+
 def test_chromium_is_shown_in_its_proportions(chromium: Browser, server: Server, stream: str) -> None:
     with go_live(chromium, server, stream):
         about = wait_until(lambda: preview(server, stream), 15, "there is a preview")

@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import Net
 import Stage
 import StoryFeed
 import Synchronization
@@ -192,17 +193,17 @@ private final class Reader: SyncFollower {
         }
         _ = desk.update(news, at: now.elapsed)
         var cursor: FeedCursor?
-        var best = Duration.seconds(1)
+        var best = Int64.max
         for _ in 0..<20 {
-            let start = ContinuousClock.now
+            let start = ProcessorClock.threadNanoseconds()
             let page = try desk.page(limit: 20, after: cursor, for: everything, at: now.elapsed)
             let text = JSON.array(page.entries.map { $0.item.json(position: $0.position) }).bytes
-            best = min(best, ContinuousClock.now - start)
+            best = min(best, ProcessorClock.threadNanoseconds() - start)
             #expect(page.entries.count == 20)
             #expect(text.count > 2_000)
             cursor = page.next
         }
-        // The best of twenty, so that it does not depend on what else the machine does.
-        #expect(best < .milliseconds(5))
+        // The best of twenty, and of this thread's own time: what else the machine does is none of its business.
+        #expect(best < 5_000_000)
     }
 }

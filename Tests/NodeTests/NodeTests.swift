@@ -106,6 +106,21 @@ private func withNode(
         }
     }
 
+    @Test func `wait by the clock that the node was given`() async throws {
+        let clock = Shared(Moment(elapsed: .zero, wall: WallTime(milliseconds: 1_800_000_000_000)))
+        let node = try Node(
+            configuration: NodeConfiguration(udp: TransportAddress(ip: .loopback, port: 0)), log: .silent,
+            now: { clock.value })
+        let waiting = try await node.createSession(request(.play, patience: .seconds(30)))
+        for (seconds, isThere) in [(29, true), (30, false)] {
+            let time = MonotonicTime.zero + .seconds(seconds)
+            clock.change { $0 = Moment(elapsed: time, wall: $0.wall) }
+            await node.keepHouse()
+            #expect((await node.session(waiting.id) != nil) == isThere)
+        }
+        await node.stop()
+    }
+
     @Test func `that publish are not forgotten before their media comes`() async throws {
         try await withNode { node in
             let session = try await node.createSession(request(.publish))
@@ -288,6 +303,61 @@ private func withNode(
         }
     }
 }
+
+@Suite struct `Pictures of streams` {
+    /// Who opens a backstage, with the camera on, is not to be seen before they go live.
+    @Test func `are taken once these are live`() async throws {
+        let (show, ann) = (try #require(StreamID("show")), try #require(ParticipantID("ann")))
+        let host = Stage.Sender(id: ann, authority: .host)
+        try await withNode { node in
+            _ = try await node.createStream(
+                Node.StreamCreation(id: show, host: ann, hostName: nil, edit: StageEdit()))
+            let session = try await node.createSession(
+                SessionRequest(
+                    purpose: .publish, stream: show, sender: host,
+                    offer: try Fixtures.text("Offers/chrome-publish.sdp")))
+            await node.take(.mediaStarted(session.id))
+            await node.takeFeedNews()
+            #expect(await node.streamSnapshot(show)?.state == .backstage)
+            #expect(await node.pictureSource(of: show) == nil)
+            _ = try await node.perform(.goLive, in: show, from: host)
+            await node.takeFeedNews()
+            #expect(await node.pictureSource(of: show)?.session == session.id)
+        }
+    }
+}
+
+@Suite struct `What viewers get of a stream` {
+    /// Nobody takes what waits here, because the node is not started.
+    @Test func `is told of where it may have become another, and only there`() async throws {
+        let (show, ann) = (try #require(StreamID("show")), try #require(ParticipantID("ann")))
+        let node = try Node(
+            configuration: NodeConfiguration(udp: TransportAddress(ip: .loopback, port: 0)), log: .silent)
+        func told() -> [StreamID] {
+            let streams = node.inboxes.programmes.takeAll().map(\.stream)
+            #expect(node.inboxes.recorded.takeAll().map(\.stream) == streams)
+            return streams
+        }
+        let session = try await node.createSession(
+            SessionRequest(
+                purpose: .publish, stream: show, sender: Stage.Sender(id: ann, authority: .host),
+                offer: try Fixtures.text("Offers/chrome-publish.sdp")))
+        #expect(told().isEmpty)
+        await node.take(.mediaStarted(session.id))
+        #expect(told() == [show])
+        await node.takeFeedNews()
+        #expect(told() == [show])
+        await node.perform(.showMute(of: ann, audio: false, video: true), in: show)
+        #expect(told() == [show])
+        await node.keepHouse()
+        await node.conductRooms()
+        #expect(told().isEmpty)
+        #expect(await node.endSession(session.id))
+        #expect(told() == [show])
+        await node.stop()
+    }
+}
+
 @Suite struct `A worker's processor` {
     @Test(arguments: [(0, 2), (1, 5), (2, 2), (7, 5)])
     func `is one of those that the process may use`(worker: Int, processor: Int) {

@@ -28,7 +28,7 @@ import Transcoder
     private func tap(_ number: UInt64) -> TapID { TapID(number: number) }
 
     @Test mutating func `takes a picture at once, may ask for it, and waits`() {
-        _ = schedule.setSources([show: source], at: time(0))
+        _ = schedule.setSource(source, of: show, at: time(0))
         let first = orders(0)
         #expect(first == [.open(show, source, after: nil, mayAsk: true)])
         schedule.began(tap(1), of: show)
@@ -42,7 +42,7 @@ import Transcoder
     }
 
     @Test mutating func `takes another one after five seconds, and asks after ten`() {
-        _ = schedule.setSources([show: source], at: time(0))
+        _ = schedule.setSource(source, of: show, at: time(0))
         _ = orders(0)
         schedule.began(tap(1), of: show)
         let mark = mark(7)
@@ -61,10 +61,10 @@ import Transcoder
     }
 
     @Test mutating func `lets go of a source that is gone`() {
-        _ = schedule.setSources([show: source], at: time(0))
+        _ = schedule.setSource(source, of: show, at: time(0))
         _ = orders(0)
         schedule.began(tap(1), of: show)
-        let closed = schedule.setSources([:], at: time(1))
+        let closed = schedule.setSource(nil, of: show, at: time(1))
         #expect(closed == [.close(tap(1), worker: 2)])
         let isTaken = schedule.captured(tap(1), of: show, mark(1), at: time(1))
         #expect(!isTaken)
@@ -75,7 +75,7 @@ import Transcoder
     @Test mutating func `makes only so many at a time`() throws {
         var sources: [StreamID: PreviewSchedule.Source] = [:]
         for index in 0..<100 { sources[try #require(StreamID("s\(index)"))] = source }
-        _ = schedule.setSources(sources, at: time(0))
+        for (stream, source) in sources { _ = schedule.setSource(source, of: stream, at: time(0)) }
         let first = orders(0)
         #expect(first.count == PreviewSchedule.makingLimit)
         for case .open(let stream, _, _, _) in first {
@@ -89,7 +89,7 @@ import Transcoder
     @Test mutating func `spreads what it makes of many streams over the interval`() throws {
         var sources: [StreamID: PreviewSchedule.Source] = [:]
         for index in 0..<100 { sources[try #require(StreamID("s\(index)"))] = source }
-        _ = schedule.setSources(sources, at: time(0))
+        for (stream, source) in sources { _ = schedule.setSource(source, of: stream, at: time(0)) }
         var counts: [Int] = []
         for second in 0..<60 {
             var count = 0
@@ -111,15 +111,15 @@ import Transcoder
     @Test mutating func `asks nobody sooner who was the source before`() {
         var random = SeededGenerator(seed: 2)
         let other = PreviewSchedule.Source(session: SessionID(using: &random), mid: "1", worker: 0)
-        _ = schedule.setSources([show: source], at: time(0))
+        _ = schedule.setSource(source, of: show, at: time(0))
         let first = orders(0)
         #expect(first == [.open(show, source, after: nil, mayAsk: true)])
         schedule.began(tap(1), of: show)
-        _ = schedule.setSources([show: other], at: time(1))
+        _ = schedule.setSource(other, of: show, at: time(1))
         let second = orders(1)
         #expect(second == [.open(show, other, after: nil, mayAsk: true)])
         schedule.began(tap(2), of: show)
-        _ = schedule.setSources([show: source], at: time(2))
+        _ = schedule.setSource(source, of: show, at: time(2))
         let third = orders(2)
         #expect(third == [.open(show, source, after: nil, mayAsk: false)])
         schedule.began(tap(3), of: show)

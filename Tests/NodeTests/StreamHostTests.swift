@@ -32,6 +32,19 @@ import Testing
         #expect(rig.directory[rig.host.id]?.state == .live)
     }
 
+    /// Of a stream of that name that has long been forgotten.
+    @Test func `show no picture of a backstage`() async throws {
+        try await rig.create()
+        let preview = StreamPreview(
+            width: 360, height: 203, capturedAt: WallTime(milliseconds: 1), blurHash: "L", url: "/")
+        await rig.host.setPreview(preview)
+        #expect(await rig.host.snapshot.preview == nil)
+        _ = try await rig.host.perform(.goLive, from: HostRig.ann)
+        #expect(await rig.host.snapshot.preview == preview)
+        _ = try await rig.host.perform(.end, from: HostRig.ann)
+        #expect(await rig.host.snapshot.preview == preview)
+    }
+
     @Test func `gather what comes while a commit is under way into one`() async throws {
         try await rig.create()
         rig.store.hold()

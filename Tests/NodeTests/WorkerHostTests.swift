@@ -11,7 +11,7 @@ import Testing
 
 @Suite struct WorkerHosts {
     @Test func `that fall idle report what came last, and then sleep`() throws {
-        let report = WorkerReport(events: AsyncStream<WorkerEvent>.makeStream().continuation)
+        let report = WorkerReport(events: Inbox(limit: 16))
         let environment = WorkerEnvironment(
             clock: WallClock(unixNanoseconds: 0, at: .zero), random: SeededGenerator(seed: 1),
             connection: .init(dtls: try DTLSContext(identity: try DTLSIdentity())))

@@ -111,6 +111,6 @@ extension Node: SessionService {
         return MetricsOfNode.collect(workers, streamSnapshots)
             + [MetricsOfNode.joins(workers, published: published, played: played)]
             + MetricsOfNode.feed(workers, feedStatistics())
-            + (await transcoderMetrics) + compositionMetrics
+            + (await transcoderMetrics) + compositionMetrics + MetricsOfNode.control(inboxCounters)
     }
 }

@@ -15,6 +15,8 @@ struct FeedDesk {
     private(set) var places: [SessionID: FeedPlace] = [:]
     /// The same by viewer.
     private var readers: [FeedViewer: [SessionID: FeedReader]] = [:]
+    /// Live streams, also those beyond what the list holds, with whom each had banned as of its latest news.
+    private var bans: [StreamID: [ParticipantID: WallTime]] = [:]
     let directory: StreamDirectory
     private(set) var counters = FeedCounters()
 
@@ -118,31 +120,45 @@ struct FeedDesk {
         var changes: [FeedChange] = []
         /// Streams that have just gone live.
         var appeared: [StreamID] = []
-        /// Streams that not everybody may see.
+        /// Streams that somebody may not see any more.
         var restricted: [StreamID] = []
     }
 
     /// Takes in what is new about streams; nil for one that nobody knows any more.
     mutating func update(_ news: [StreamID: StreamSnapshot?], at now: MonotonicTime) -> Outcome {
         var outcome = Outcome()
+        // Whether there is something to see for those who wait.
+        var isMore = false
         for (id, snapshot) in news.sorted(by: { $0.key.description < $1.key.description }) {
             guard let snapshot, snapshot.state == .live else {
+                bans[id] = nil
                 guard let departure = feed.end(id) else { continue }
                 outcome.changes.append(departure.change)
                 outcome.directives += audience.streamEnded(departure, in: scene(at: now))
                 continue
             }
-            if !feed.isLive(id) { outcome.appeared.append(id) }
+            let wasListed = feed.isLive(id)
             // A feed that is full lists no more; the stream can be watched all the same.
             outcome.changes += (try? feed.goLive(FeedItem(snapshot))) ?? []
-            if !snapshot.banned.isEmpty { outcome.restricted.append(id) }
+            if !wasListed, feed.isLive(id) { isMore = true }
+            guard let before = bans.updateValue(snapshot.banned, forKey: id) else {
+                outcome.appeared.append(id)
+                continue
+            }
+            // To look at all who watch is dear, and other news come often.
+            guard before != snapshot.banned else { continue }
+            if snapshot.banned.keys.contains(where: { before[$0] == nil }) { outcome.restricted.append(id) }
+            if before.keys.contains(where: { snapshot.banned[$0] == nil }) { isMore = true }
         }
         for id in outcome.restricted {
             outcome.directives += audience.accessChanged(to: id, in: scene(at: now))
         }
-        if !outcome.appeared.isEmpty { outcome.directives += audience.streamAppeared(in: scene(at: now)) }
+        if isMore { outcome.directives += audience.streamAppeared(in: scene(at: now)) }
         return outcome
     }
+
+    /// Whether a stream is live, as of the latest news.
+    func isLive(_ stream: StreamID) -> Bool { bans[stream] != nil }
 
     mutating func setPreview(_ preview: FeedPreview, of stream: StreamID) -> [FeedChange] {
         feed.setPreview(stream, preview)

@@ -1,6 +1,5 @@
 import Base
 import Forwarding
-import Net
 import Stage
 import StoryFeed
 import Wire
@@ -13,7 +12,7 @@ extension Node {
     package func feedPage(
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader
     ) throws(CursorRefusal) -> FeedPage {
-        try feedDesk.page(limit: limit, after: cursor, for: reader, at: MonotonicClock.now())
+        try feedDesk.page(limit: limit, after: cursor, for: reader, at: now().elapsed)
     }
 
     /// Tells the feed of a new preview picture.
@@ -25,13 +24,17 @@ extension Node {
     func takeFeedNews() {
         let news = directory.takeNews()
         guard !news.isEmpty else { return }
-        let outcome = feedDesk.update(news, at: MonotonicClock.now())
+        let outcome = feedDesk.update(news, at: now().elapsed)
         for stream in outcome.restricted { feedFollowers.accessChanged(to: stream) }
         for stream in outcome.appeared where directory[stream]?.isPublished == false {
             // What the host did backstage is not for those who come now.
             for worker in workers { _ = worker.post(.flush(stream)) }
         }
         carryOut(outcome)
+        // Whether it is live, what its card says, whose camera is off, and whether it is to be recorded.
+        for stream in news.keys where streams[stream] != nil || pauses.file(of: stream) != nil {
+            programmeChanged(in: stream)
+        }
     }
 
     private func carryOut(_ outcome: FeedDesk.Outcome) {
@@ -49,7 +52,7 @@ extension Node {
         _ reader: FeedReader, limit: Int, until expiry: WallTime?, _ end: any SyncFollower
     ) -> FeedFollowing {
         let number = feedFollowers.add(
-            end, for: reader, limit: limit, until: expiry, of: feedDesk.feed, at: MonotonicClock.now())
+            end, for: reader, limit: limit, until: expiry, of: feedDesk.feed, at: now().elapsed)
         scheduleFeed()
         return FeedFollowing(
             watch: { [weak self] streams in await self?.watchFeed(streams, by: number) },
@@ -69,19 +72,12 @@ extension Node {
     func scheduleFeed() {
         let deadlines = [feedDesk.deadline, feedFollowers.deadline].compactMap(\.self)
         guard !isStopping, let deadline = deadlines.min() else { return }
-        if let feedTimerAt, feedTimerAt <= deadline { return }
-        feedTimer?.cancel()
-        feedTimerAt = deadline
-        let wait = max(deadline - MonotonicClock.now(), .milliseconds(1))
-        feedTimer = Task { [weak self] in
-            do { try await Task.sleep(for: wait) } catch { return }
-            await self?.advanceFeed()
-        }
+        feedTimer.set(to: deadline, at: now().elapsed) { [weak self] in await self?.advanceFeed() }
     }
 
     private func advanceFeed() {
-        feedTimerAt = nil
-        let moment = Moment.now()
+        feedTimer.clear()
+        let moment = now()
         carryOut(feedDesk.advance(to: moment.elapsed))
         feedFollowers.advance(to: moment, of: feedDesk.feed)
         scheduleFeed()
@@ -101,7 +97,7 @@ extension Node {
         let place = FeedPlace(viewer: viewer, reader: wish.reader, mids: mids)
         carryOut(
             try feedDesk.enter(
-                id, place, preload: wish.preload, on: wish.stream, at: MonotonicClock.now()))
+                id, place, preload: wish.preload, on: wish.stream, at: now().elapsed))
     }
 
     /// A player outside the feed counts as well.
@@ -119,7 +115,7 @@ extension Node {
     /// Does what somebody asked for over HTTP.
     /// - Returns: all slots, as they are now.
     package func perform(_ message: FeedMessage, in id: SessionID) throws(FeedRefusal) -> JSON {
-        let now = MonotonicClock.now()
+        let now = now().elapsed
         let directives = try feedDesk.perform(message, for: id, at: now)
         carryOut(directives, requested: now)
         guard let place = feedDesk.places[id] else { throw .noSession }
@@ -129,7 +125,7 @@ extension Node {
     }
 
     func takeFeedControl(_ message: DataChannelMessage, from record: SessionRecord) {
-        let now = MonotonicClock.now()
+        let now = now().elapsed
         switch FeedControl(parsing: message) {
         case .ping: tell(ControlReply(type: "pong"), to: record)
         case .message(let message):
@@ -201,7 +197,7 @@ extension Node {
                 return
             }
             // What it was told must arrive first.
-            sessions[id]?.closesAt = MonotonicClock.now() + Self.farewellTime
+            sessions[id]?.closesAt = now().elapsed + Self.farewellTime
         }
     }
 
@@ -216,20 +212,17 @@ extension Node {
     private func updatePresence(of id: SessionID, in stream: StreamID?) {
         guard let place = feedDesk.places[id], place.isConnected, place.present != stream else { return }
         feedDesk.setPresent(id, in: stream)
-        if let old = place.present { presence.yield(PresenceChange(stream: old, session: id, sender: nil)) }
-        guard let stream else { return }
-        presence.yield(
-            PresenceChange(stream: stream, session: id, sender: .some(place.reader.sender(in: stream))))
+        let present = stream.map { PresenceChange.Place(stream: $0, sender: place.reader.sender(in: $0)) }
+        inboxes.presence.put(PresenceChange(session: id, place: present))
     }
 
-    /// Tells a stage that somebody came or went.
+    /// Tells stages that somebody came or went.
     func carryOut(_ change: PresenceChange) async {
-        guard let host = hosts[change.stream] else { return }
-        if let sender = change.sender {
-            await host.connect(sender, by: .session(change.session))
-        } else {
-            await host.disconnect(.session(change.session))
-        }
+        let old = presences[change.session]
+        presences[change.session] = change.place?.stream
+        if let old, old != change.place?.stream { await hosts[old]?.disconnect(.session(change.session)) }
+        guard let place = change.place else { return }
+        await hosts[place.stream]?.connect(place.sender, by: .session(change.session))
     }
 
     /// Between the end of a session's place in the feed and of its connection.
@@ -242,12 +235,4 @@ package struct FeedFollowing: Sendable {
     package let watch: @Sendable ([StreamID]) async -> Void
     /// Ends the following; nothing is sent after it.
     package let stop: @Sendable () async -> Void
-}
-
-/// A feed viewer came to a stream or left it.
-struct PresenceChange: Sendable {
-    let stream: StreamID
-    let session: SessionID
-    /// Nil to leave; of an anonymous viewer, nil in it.
-    let sender: Stage.Sender??
 }

@@ -8,21 +8,19 @@ import Wire
 
 /// Previews: which streams have a picture, and who hears of a new one.
 extension Node {
-    func beginPreviews() {
-        guard let previews else { return }
-        launching = Task { [weak self] in
-            await previews.start { [weak self] stream, preview in await self?.tell(preview, of: stream) }
-        }
+    func beginPreviews() async {
+        await previews?.start { [weak self] stream, preview in await self?.tell(preview, of: stream) }
     }
 
-    /// Has previews made that are due.
-    func advancePreviews() async {
-        await previews?.advance(with: pictureSources, cards: cards)
+    /// Tells the desk what there is to be seen of a stream now.
+    func followPreview(of stream: StreamID) async {
+        await previews?.update(stream, pictureSource(of: stream), card: card(of: stream))
     }
 
-    /// A stream's latest preview, with its picture.
+    /// A stream's latest preview, with its picture; nil in a backstage, which is shown to nobody.
     package func preview(of stream: StreamID) async -> StoredPreview? {
-        await previews?[stream]
+        guard directory[stream]?.state != .backstage else { return nil }
+        return await previews?[stream]
     }
 
     /// What was counted of the transcoder and of previews; nil where there are none.
@@ -33,29 +31,26 @@ extension Node {
         }
     }
 
-    /// What viewers see of each stream: everybody, or whoever speaks, where that is the programme, or its source.
-    private var pictureSources: [StreamID: ProgrammeSource] {
-        var sources: [StreamID: ProgrammeSource] = [:]
-        for (stream, record) in streams where record.isLive {
-            sources[stream] = source(.video, of: stream, record)
-        }
-        return sources
+    /// What viewers see of a stream: everybody, or whoever speaks, where that is the programme, or its source.
+    ///
+    /// Nothing of a backstage: a stream counts from the moment at which the workers were told to let go of what they
+    /// have of it.
+    func pictureSource(of stream: StreamID) -> ProgrammeSource? {
+        guard let record = streams[stream], record.isLive, feedDesk.isLive(stream) else { return nil }
+        return source(.video, of: stream, record)
     }
 
-    /// Of live streams that send no picture.
-    private var cards: [StreamID: CardRequest] {
-        var cards: [StreamID: CardRequest] = [:]
-        for (stream, record) in streams {
-            guard record.isLive, let source = record.publisher.flatMap({ sessions[$0] }),
-                !source.plan.sources.contains(where: { $0.kind == .video }),
-                rooms[stream]?.programmeTrack(.video) == nil
-            else { continue }
-            let about = directory[stream]
-            cards[stream] = CardRequest(
-                stream: stream.description, title: about?.details.title ?? stream.description,
-                host: about?.hostName ?? source.request.name ?? "")
-        }
-        return cards
+    /// What stands in the place of a picture, where a live stream sends none.
+    private func card(of stream: StreamID) -> CardRequest? {
+        guard let record = streams[stream], record.isLive, feedDesk.isLive(stream),
+            let source = record.publisher.flatMap({ sessions[$0] }),
+            !source.plan.sources.contains(where: { $0.kind == .video }),
+            rooms[stream]?.programmeTrack(.video) == nil
+        else { return nil }
+        let about = directory[stream]
+        return CardRequest(
+            stream: stream.description, title: about?.details.title ?? stream.description,
+            host: about?.hostName ?? source.request.name ?? "")
     }
 
     private func tell(_ preview: StreamPreview, of stream: StreamID) async {

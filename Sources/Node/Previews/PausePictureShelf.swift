@@ -63,6 +63,13 @@ final class PausePictureShelf: Sendable {
         }
     }
 
+    /// Removes a stream's picture, soon: nobody waits for that.
+    func remove(_ stream: StreamID) {
+        queue.async { [directory] in
+            if unlink("\(directory)/\(stream)") == 0 { _ = Self.sync(directory) }
+        }
+    }
+
     private static func sync(_ folder: String) -> Bool {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return false }

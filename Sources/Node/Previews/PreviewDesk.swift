@@ -18,15 +18,27 @@ package actor PreviewDesk {
         package var bytes = 0
     }
 
-    private enum Event: Sendable {
+    /// What comes of taps that the desk opened, and of jobs that it began: one for each.
+    enum Event: InboxElement {
         case captured(StreamID, TapID, KeyFrameCapture.Frame?)
         case made(StreamID, PreviewPicture?, capturedAt: WallTime)
+
+        var topic: TapID? {
+            if case .captured(_, let tap, _) = self { tap } else { nil }
+        }
+
+        /// A key frame may be large, and another one comes; that there was none is small.
+        var isNeeded: Bool {
+            if case .captured(_, _, .some) = self { false } else { true }
+        }
     }
 
     /// How wide a preview is, in pixels.
     private static let width: UInt16 = 360
     /// Layers whose shorter side is not longer are good enough.
     private static let layerHeight = 360
+    /// Key frames that wait to be looked at, each of up to 2 MB.
+    private static let frameLimit = 32
 
     /// Makes and checks the addresses of pictures.
     package nonisolated let address: PreviewAddress
@@ -40,8 +52,7 @@ package actor PreviewDesk {
     /// Of streams without a picture, those that were made or are being made.
     private var cards: [StreamID: CardRequest] = [:]
     private var counted = Counters()
-    private let events: AsyncStream<Event>
-    private let arriving: AsyncStream<Event>.Continuation
+    private let inbox = Inbox<Event>(limit: PreviewDesk.frameLimit)
     private var listener: Task<Void, Never>?
 
     /// - Parameters:
@@ -57,25 +68,29 @@ package actor PreviewDesk {
         self.now = now
         self.post = post
         shelf = PreviewShelf(limit: limit)
-        (events, arriving) = AsyncStream.makeStream()
     }
 
     /// - Parameter tell: hears of each new preview.
     func start(_ tell: @escaping @Sendable (StreamID, StreamPreview) async -> Void) {
         guard listener == nil else { return }
-        listener = Task { [events, weak self] in
-            for await event in events {
-                guard let (stream, preview) = await self?.take(event) else { continue }
-                await tell(stream, preview)
+        listener = Task { [inbox, weak self] in
+            for await _ in inbox.news {
+                for event in inbox.takeAll() {
+                    guard let (stream, preview) = await self?.take(event) else { continue }
+                    await tell(stream, preview)
+                }
             }
         }
     }
 
     func stop() {
         listener?.cancel()
-        arriving.finish()
+        inbox.close()
     }
 
+    package nonisolated var inboxCounters: InboxCounters { inbox.counters }
+
+    /// Nil where none was made yet, or it was forgotten for others.
     package subscript(_ stream: StreamID) -> StoredPreview? { shelf[stream] }
 
     /// As of now.
@@ -85,21 +100,25 @@ package actor PreviewDesk {
         return result
     }
 
-    /// Does what is due; called every second, and when a stream begins.
-    /// - Parameter cards: what stands on the cards of streams that send sound only.
-    func advance(
-        with sources: [StreamID: ProgrammeSource], cards wanted: [StreamID: CardRequest] = [:]
-    ) {
-        for stream in self.sources.keys where sources[stream] == nil { shelf.setEnded(true, stream) }
-        for stream in sources.keys where self.sources[stream] == nil { shelf.setEnded(false, stream) }
-        self.sources = sources
-        carryOut(schedule.setSources(sources, at: now().elapsed))
-        carryOut(schedule.orders(at: now().elapsed))
-        cards = cards.filter { wanted[$0.key] != nil }
-        for (stream, card) in wanted where cards[stream] != card {
-            cards[stream] = card
-            begin(.card, card.bytes, decoding: nil, for: stream)
+    /// Takes in what there is to be seen of a stream now.
+    /// - Parameters:
+    ///   - source: nil where there is no picture, or nobody may see it.
+    ///   - card: what stands on the card of a stream that sends sound only.
+    func update(_ stream: StreamID, _ source: ProgrammeSource?, card: CardRequest? = nil) {
+        if source != sources[stream] {
+            sources[stream] = source
+            shelf.setEnded(source == nil, stream)
+            carryOut(schedule.setSource(source, of: stream, at: now().elapsed))
+            advance()
         }
+        guard card != cards[stream] else { return }
+        cards[stream] = card
+        if let card { begin(.card, card.bytes, decoding: nil, for: stream) }
+    }
+
+    /// Does what is due; called every second.
+    func advance() {
+        carryOut(schedule.orders(at: now().elapsed))
     }
 
     private func carryOut(_ orders: [PreviewSchedule.Order]) {
@@ -118,7 +137,10 @@ package actor PreviewDesk {
     ) {
         guard let target = source.target else { return }
         let tap = taps.next()
-        let capture = KeyFrameCapture { [arriving] frame in arriving.yield(.captured(stream, tap, frame)) }
+        let capture = KeyFrameCapture { [inbox] frame in
+            guard !inbox.put(.captured(stream, tap, frame)) else { return }
+            inbox.put(.captured(stream, tap, nil))
+        }
         let opening = TapOpening(
             id: tap, target: target,
             mode: .keyFrame(after: mark, mayAsk: mayAsk), maximumHeight: Self.layerHeight, sink: capture)
@@ -158,8 +180,8 @@ package actor PreviewDesk {
 
     private func begin(_ kind: JobKind, _ body: [UInt8], decoding source: SourceKey?, for stream: StreamID) {
         let time = now().wall
-        let answer = FirstAnswer { [arriving] picture in
-            arriving.yield(.made(stream, picture, capturedAt: time))
+        let answer = FirstAnswer { [inbox] picture in
+            inbox.put(.made(stream, picture, capturedAt: time))
         }
         let job = transcoder.begin(kind, body, decoding: source) { event in
             switch event {

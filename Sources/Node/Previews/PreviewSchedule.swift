@@ -66,20 +66,14 @@ struct PreviewSchedule {
     /// How many are being made.
     private var makingCount: Int { entries.values.count { $0.phase == .making } }
 
-    /// Says which streams have pictures now.
-    mutating func setSources(_ sources: [StreamID: Source], at now: MonotonicTime) -> [Order] {
-        var orders: [Order] = []
-        for (stream, entry) in entries where sources[stream] != entry.source {
-            if case .waiting(let tap) = entry.phase {
-                orders.append(.close(tap, worker: entry.source.worker))
-            }
-            // Who was asked a moment ago, and comes back, is not asked any sooner.
-            entries[stream] = sources[stream].map { Entry(source: $0, due: now) }
-        }
-        for (stream, source) in sources where entries[stream] == nil {
-            entries[stream] = Entry(source: source, due: now)
-        }
-        return orders
+    /// Says where a stream's picture comes from now; nil for nowhere.
+    mutating func setSource(_ source: Source?, of stream: StreamID, at now: MonotonicTime) -> [Order] {
+        guard source != entries[stream]?.source else { return [] }
+        // Who was asked a moment ago, and comes back, is not asked any sooner.
+        let old = entries.removeValue(forKey: stream)
+        if let source { entries[stream] = Entry(source: source, due: now) }
+        guard let old, case .waiting(let tap) = old.phase else { return [] }
+        return [.close(tap, worker: old.source.worker)]
     }
 
     /// What is to be done now; `began` has to follow each `open`.

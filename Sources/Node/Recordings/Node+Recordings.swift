@@ -12,17 +12,14 @@ extension Node {
         }
     }
 
-    /// Follows what viewers get of each stream.
-    func advanceRecordings() async {
-        guard let recordings else { return }
-        let programmes = programmes
-        await recordings.advance(with: programmes) { [directory] in directory[$0]?.state == .ended }
-        for stream in programmes.keys {
-            guard let snapshot = directory[stream], snapshot.state == .live,
-                snapshot.details.recording == .automatic
-            else { continue }
-            await recordings.recordAutomatically(stream)
-        }
+    /// Tells the desk what viewers get of a stream now, and begins to record it where that is its setting.
+    func followRecording(of stream: StreamID) async {
+        guard let recordings, !isStopping else { return }
+        await recordings.update(stream, to: recordedProgramme(of: stream))
+        guard streams[stream]?.isLive == true, let snapshot = directory[stream], snapshot.state == .live,
+            snapshot.details.recording == .automatic
+        else { return }
+        await recordings.recordAutomatically(stream)
     }
 
     /// Begins to record a stream, or says that it is being recorded.
@@ -31,7 +28,9 @@ extension Node {
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
         guard let recordings, !isStopping else { throw .unavailable }
         guard await streamSnapshot(stream)?.state == .live else { throw .notLive }
-        await advanceRecordings()
+        await recordings.update(stream, to: recordedProgramme(of: stream))
+        // Whatever else was said of it meanwhile, the latest is what counts.
+        defer { programmeChanged(in: stream) }
         return try await recordings.record(stream)
     }
 
@@ -56,20 +55,18 @@ extension Node {
         recordings?.path(of: recording)
     }
 
-    /// What viewers get of each stream: the composition or whoever speaks, where that is the programme, or its source.
-    private var programmes: [StreamID: RecordingDesk.Programme] {
-        var programmes: [StreamID: RecordingDesk.Programme] = [:]
-        for (stream, record) in streams where record.isLive {
-            programmes[stream] = RecordingDesk.Programme(
-                video: recordedPicture(of: stream, record), audio: source(.audio, of: stream, record))
-        }
-        return programmes
+    /// What viewers get of a stream; nil while it has no source.
+    private func recordedProgramme(of stream: StreamID) -> RecordingDesk.Programme? {
+        guard let record = streams[stream], record.isLive else { return nil }
+        return RecordingDesk.Programme(
+            video: recordedPicture(of: stream, record), audio: source(.audio, of: stream, record))
     }
 
     /// The pause picture too, while viewers get it, where it fits into the file.
     private func recordedPicture(of stream: StreamID, _ record: StreamRecord) -> ProgrammeSource? {
         let own = source(.video, of: stream, record)
-        guard let own, let track = pauses[stream]?.track, programmeTracks(of: stream).contains(track) else {
+        guard let own, let track = pauses.track(of: stream), programmeTracks(of: stream).contains(track)
+        else {
             return own
         }
         let formats =
@@ -78,18 +75,6 @@ extension Node {
         // Another codec would begin another file: the last picture stays, then.
         guard formats?.first?.codec == track.plan.formats.first?.codec else { return own }
         return ProgrammeSource(session: nil, track: track, mid: track.plan.mid, worker: track.key.worker)
-    }
-
-    func source(_ kind: MediaKind, of stream: StreamID, _ record: StreamRecord) -> ProgrammeSource? {
-        if let track = rooms[stream]?.programmeTrack(kind) {
-            return ProgrammeSource(
-                session: rooms[stream]?.programmeSession(kind), track: track, mid: track.plan.mid,
-                worker: track.key.worker)
-        }
-        guard let session = record.publisher.flatMap({ sessions[$0] }),
-            let source = session.plan.sources.first(where: { $0.kind == kind })
-        else { return nil }
-        return ProgrammeSource(session: session.id, mid: source.mid, worker: session.worker)
     }
 
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {

@@ -12,7 +12,10 @@ final class ProgrammeFeed: TapSink {
     private let finished: @Sendable () -> Void
 
     /// - Parameter finished: the tap is closed, or its track has ended.
-    init(_ transcoder: TranscoderSupervisor, _ input: InputID, finished: @escaping @Sendable () -> Void) {
+    init(
+        _ transcoder: TranscoderSupervisor, _ input: InputID,
+        finished: @escaping @Sendable () -> Void = {}
+    ) {
         self.transcoder = transcoder
         self.input = input
         self.finished = finished

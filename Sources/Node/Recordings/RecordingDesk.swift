@@ -28,15 +28,6 @@ package actor RecordingDesk {
         package var bytes: UInt64 = 0
     }
 
-    enum Event: Sendable {
-        case began(StreamID, String, RecordingContainer)
-        case finished(StreamID, String, RecordingReport.Cause)
-        case over(StreamID, String)
-        case failed(StreamID, String, RecordingFailure)
-        case tapEnded(StreamID, TapID)
-        case keyFrameWanted(StreamID, InputID)
-    }
-
     struct Feed {
         let source: ProgrammeSource
         let tap: TapID
@@ -83,8 +74,7 @@ package actor RecordingDesk {
     private var declined: Set<StreamID> = []
     private var counted = Counters()
     private var tell: (@Sendable (StreamID, Bool, RecordingEntry?) async -> Void)?
-    private let events: AsyncStream<Event>
-    private let arriving: AsyncStream<Event>.Continuation
+    private let inbox = Inbox<Event>(limit: 1_024)
     private var listener: Task<Void, Never>?
 
     /// - Parameter post: hands a command to a worker.
@@ -99,15 +89,16 @@ package actor RecordingDesk {
         self.log = log
         self.now = now
         self.post = post
-        (events, arriving) = AsyncStream.makeStream()
     }
 
     /// - Parameter tell: hears whether a stream is being recorded, and of each recording that has ended.
     func start(_ tell: @escaping @Sendable (StreamID, Bool, RecordingEntry?) async -> Void) async {
         guard listener == nil else { return }
         self.tell = tell
-        listener = Task { [events, weak self] in
-            for await event in events { await self?.take(event) }
+        listener = Task { [inbox, weak self] in
+            for await _ in inbox.news {
+                for event in inbox.takeAll() { await self?.take(event) }
+            }
         }
         for entry in await shelf.load() {
             guard let stream = StreamID(entry.stream) else { continue }
@@ -115,11 +106,28 @@ package actor RecordingDesk {
         }
     }
 
-    /// Completes what is under way.
+    /// Completes what is under way, as far as the transcoder does so in time; nobody calls `advance` any more.
     func stop() async {
-        for stream in Array(active.keys) { _ = await stop(stream, because: .interrupted) }
+        let limit = Task { [weak self] in
+            do { try await Task.sleep(for: Self.patience) } catch { return }
+            await self?.giveUp()
+        }
+        // All at the same time, so that they take no longer than one.
+        await withTaskGroup(of: Void.self) { group in
+            for stream in active.keys {
+                group.addTask { _ = await self.stop(stream, because: .interrupted) }
+            }
+        }
+        limit.cancel()
         listener?.cancel()
-        arriving.finish()
+        inbox.close()
+    }
+
+    /// Takes what there is of each recording for all of it.
+    private func giveUp() {
+        for (stream, recording) in active where !recording.isConcluding {
+            inbox.put(.over(stream, recording.entry.id))
+        }
     }
 
     // MARK: Looking
@@ -140,6 +148,9 @@ package actor RecordingDesk {
     /// Where a recording's bytes are.
     package nonisolated func path(of entry: RecordingEntry) -> String? { shelf.path(of: entry) }
 
+    package nonisolated var inboxCounters: InboxCounters { inbox.counters }
+
+    /// Bytes of what is under way included.
     package var counters: Counters {
         var result = counted
         result.active = active.count
@@ -187,21 +198,25 @@ package actor RecordingDesk {
     /// Ends a stream's recording.
     /// - Returns: it, complete; nil if there is none.
     func stop(_ stream: StreamID, because reason: RecordingEntry.EndReason) async -> RecordingEntry? {
-        guard var ending = active[stream] else { return nil }
-        if ending.reason == nil {
-            ending.reason = reason
-            ending.deadline = now().elapsed + Self.patience
-            active[stream] = ending
-            if let job = ending.job {
-                transcoder.command(job, RecordingCommand.stop)
-            } else if !ending.isConcluding {
-                arriving.yield(.over(stream, ending.entry.id))
-            }
-        }
+        guard let ending = active[stream] else { return nil }
+        end(stream, because: reason)
         while active[stream] != nil {
             await withCheckedContinuation { waiters[stream, default: []].append($0) }
         }
         return entries[stream]?.first { $0.id == ending.entry.id } ?? ending.entry
+    }
+
+    /// Has a stream's recording end; it is complete a little later.
+    private func end(_ stream: StreamID, because reason: RecordingEntry.EndReason) {
+        guard var ending = active[stream], ending.reason == nil else { return }
+        ending.reason = reason
+        ending.deadline = now().elapsed + Self.patience
+        active[stream] = ending
+        if let job = ending.job {
+            transcoder.command(job, RecordingCommand.stop)
+        } else if !ending.isConcluding {
+            inbox.put(.over(stream, ending.entry.id))
+        }
     }
 
     /// Removes a recording that has ended.
@@ -213,18 +228,23 @@ package actor RecordingDesk {
         await shelf.remove(entry)
     }
 
-    /// Does what is due; called every second, and when a programme changes.
-    func advance(
-        with programmes: [StreamID: Programme], ended: @Sendable (StreamID) -> Bool
-    ) {
-        self.programmes = programmes
+    /// Takes in what viewers get of a stream now; nil for nothing.
+    func update(_ stream: StreamID, to programme: Programme?) {
+        guard programmes[stream] != programme else { return }
+        programmes[stream] = programme
+        guard let recording = active[stream], !recording.isConcluding, recording.reason == nil else { return }
+        connect(stream)
+    }
+
+    /// Does what is due; called every second.
+    func advance(ended: @Sendable (StreamID) -> Bool) {
         declined = declined.filter { !ended($0) }
         let time = now().elapsed
         for (stream, recording) in active where !recording.isConcluding {
             if ended(stream), recording.reason == nil {
-                Task { await stop(stream, because: .streamEnded) }
+                end(stream, because: .streamEnded)
             } else if let deadline = recording.deadline, time >= deadline {
-                arriving.yield(.over(stream, recording.entry.id))
+                inbox.put(.over(stream, recording.entry.id))
             } else if let retryAt = recording.retryAt, time >= retryAt, recording.reason == nil {
                 launch(stream)
             } else if recording.reason == nil {
@@ -239,8 +259,8 @@ package actor RecordingDesk {
     private func launch(_ stream: StreamID) {
         guard var recording = active[stream], recording.reason == nil, recording.job == nil else { return }
         let id = recording.entry.id
-        let file = RecordingFile(reserve: shelf.settings.reserve) { [arriving] failure in
-            arriving.yield(.failed(stream, id, failure))
+        let file = RecordingFile(reserve: shelf.settings.reserve) { [inbox] failure in
+            inbox.put(.failed(stream, id, failure))
         }
         let request = RecordingRequest(
             expectsVideo: programmes[stream]?.video != nil, expectsAudio: programmes[stream]?.audio != nil)
@@ -256,7 +276,7 @@ package actor RecordingDesk {
     private func hearing(
         _ stream: StreamID, _ entry: RecordingEntry, _ file: RecordingFile
     ) -> TranscoderSupervisor.Handler {
-        let (id, shelf, arriving) = (entry.id, shelf, arriving)
+        let (id, shelf, inbox) = (entry.id, shelf, inbox)
         return { event in
             switch event {
             case .report(let bytes):
@@ -264,16 +284,16 @@ package actor RecordingDesk {
                 case .began(let container, _, _, _):
                     let name = container.fileExtension
                     file.begin(shelf.path(of: entry, name), name)
-                    arriving.yield(.began(stream, id, container))
+                    inbox.put(.began(stream, id, container))
                 case .bytes(let offset, let bytes): file.write(bytes, at: offset)
                 case .flushed(let milliseconds): file.flush(milliseconds)
                 case .finished(let milliseconds, let cause):
                     if cause != .failed { file.flush(milliseconds, isEnd: true) }
-                    arriving.yield(.finished(stream, id, cause))
+                    inbox.put(.finished(stream, id, cause))
                 case nil: break
                 }
-            case .keyFrameWanted(let input): arriving.yield(.keyFrameWanted(stream, input))
-            case .ended, .lost: arriving.yield(.over(stream, id))
+            case .keyFrameWanted(let input): inbox.put(.keyFrameWanted(stream, input))
+            case .ended, .lost: inbox.put(.over(stream, id))
             case .packet: break
             }
         }
@@ -356,7 +376,7 @@ package actor RecordingDesk {
         active[stream] = Active(entry: next, base: recording.base)
         entries[stream, default: []].append(next)
         if let failure = await shelf.save(next) {
-            arriving.yield(.failed(stream, next.id, RecordingFailure(code: 5)))
+            inbox.put(.failed(stream, next.id, RecordingFailure(code: 5)))
             log.error("recording.not-kept", ["recording": next.id, "reason": failure])
         }
         launch(stream)
@@ -404,7 +424,7 @@ package actor RecordingDesk {
             let input = transcoder.open(for: job, from: SourceKey(recorded: source.session, stream), codec)
         else { return }
         let tap = taps.next()
-        let sink = ProgrammeFeed(transcoder, input) { [arriving] in arriving.yield(.tapEnded(stream, tap)) }
+        let sink = ProgrammeFeed(transcoder, input) { [inbox] in inbox.put(.tapEnded(stream, tap)) }
         let opening = TapOpening(
             id: tap, target: target, mode: .whole, sink: sink)
         guard post(source.worker, .openTap(opening)) else { return transcoder.close(input) }

@@ -16,6 +16,9 @@ struct CommitBatch {
 
     var hasEvents: Bool { !events.isEmpty || !recordings.isEmpty }
 
+    /// How much it has gathered.
+    var weight: Int { changes.count + effects.count + events.count }
+
     mutating func append(_ outcome: StageOutcome) {
         changes += outcome.changes
         effects += outcome.effects

@@ -119,7 +119,7 @@ extension StreamHost {
         let source = committed.phase == .ended ? nil : stage?.source
         stream.hasAudio = source?.hasAudio ?? false
         stream.hasVideo = source?.hasVideo ?? false
-        stream.preview = preview
+        stream.preview = stream.state == .backstage ? nil : preview
         let owner = source?.owner ?? committed.host
         stream.isPaused = committed.member(owner)?.isPaused ?? false
         stream.isRecording = isRecording

@@ -17,6 +17,8 @@ package actor StreamHost {
         let now: @Sendable () -> Moment
         /// Must not block; called in order.
         let perform: @Sendable (StageEffect, StreamID) -> Void
+        /// Whether there is room for more of that; where there is none, commands are refused.
+        let hasRoom: @Sendable () -> Bool
         /// What to tell webhooks; nil for nothing.
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)?
         /// Off where a test moves the clock and calls `tick`.
@@ -26,6 +28,7 @@ package actor StreamHost {
             store: any StreamStore, log: Log, directory: StreamDirectory,
             now: @escaping @Sendable () -> Moment, runsTimer: Bool = true,
             report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? = nil,
+            hasRoom: @escaping @Sendable () -> Bool = { true },
             perform: @escaping @Sendable (StageEffect, StreamID) -> Void
         ) {
             self.store = store
@@ -35,6 +38,7 @@ package actor StreamHost {
             self.runsTimer = runsTimer
             self.report = report
             self.perform = perform
+            self.hasRoom = hasRoom
         }
     }
 
@@ -63,7 +67,7 @@ package actor StreamHost {
 
     /// A snapshot is written after so many changes, so that a start need not read them all.
     private static let snapshotInterval = 256
-    /// Changes that gather while a commit is under way; beyond it commands are refused.
+    /// Changes, and what follows from them, that gather while a commit is under way; beyond it commands are refused.
     private static let gatheringLimit = 4_096
 
     /// A stream nobody made yet.
@@ -103,7 +107,9 @@ package actor StreamHost {
 
     /// The same without waiting: what follows from it comes in time, or never if the store refuses.
     package func submit(_ command: Stage.Command, from sender: Stage.Sender) throws(StageRefusal) {
-        guard gathering.map({ $0.changes.count < Self.gatheringLimit }) ?? true else { throw .overloaded }
+        guard gathering.map({ $0.weight < Self.gatheringLimit }) ?? true, environment.hasRoom() else {
+            throw .overloaded
+        }
         let allowance = stage.flatMap { CommandBudget.Allowance(of: sender, in: $0) }
         let time = environment.now().elapsed
         if let allowance, let standing = stage?.standing(of: sender), command.canWait(for: standing),

@@ -82,6 +82,17 @@ import Testing
         #expect(text["rostrum_slots_attached{worker=\"1\"}"] == 18)
     }
 
+    @Test func `tell what waits for control, and what was left out`() throws {
+        let queues = [
+            "workers": InboxCounters(waiting: 3, dropped: 4), "stages": InboxCounters(waiting: 5, refused: 6),
+        ]
+        let text = try Exposition(MetricsOfNode.control(queues).text)
+        #expect(text["rostrum_control_events_waiting{queue=\"workers\"}"] == 3)
+        #expect(text["rostrum_control_events_dropped_total{queue=\"workers\"}"] == 4)
+        #expect(text["rostrum_control_events_waiting{queue=\"stages\"}"] == 5)
+        #expect(text["rostrum_stage_commands_refused_total"] == 6)
+    }
+
     @Test func `tell distributions of durations in seconds`() throws {
         let text = try Self.exposition(Self.workers)
         let latency = "rostrum_forwarding_latency_seconds"

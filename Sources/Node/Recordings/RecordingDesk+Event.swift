@@ -1,0 +1,40 @@
+import Base
+import Forwarding
+import Transcoder
+
+extension RecordingDesk {
+    /// What is told of recordings that the desk began, and of taps that it opened: each once, but for key frames, which
+    /// are asked for again.
+    enum Event: InboxElement {
+        case began(StreamID, String, RecordingContainer)
+        case finished(StreamID, String, RecordingReport.Cause)
+        case over(StreamID, String)
+        case failed(StreamID, String, RecordingFailure)
+        case tapEnded(StreamID, TapID)
+        case keyFrameWanted(StreamID, InputID)
+
+        enum Topic: Hashable, Sendable {
+            case beginning(String)
+            case finish(String)
+            case end(String)
+            case failure(String)
+            case tap(TapID)
+            case keyFrame(InputID)
+        }
+
+        var topic: Topic? {
+            switch self {
+            case .began(_, let id, _): .beginning(id)
+            case .finished(_, let id, _): .finish(id)
+            case .over(_, let id): .end(id)
+            case .failed(_, let id, _): .failure(id)
+            case .tapEnded(_, let tap): .tap(tap)
+            case .keyFrameWanted(_, let input): .keyFrame(input)
+            }
+        }
+
+        var isNeeded: Bool {
+            if case .keyFrameWanted = self { false } else { true }
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import Base
+import Foundation
+import Net
+import Testing
+
+@testable import Node
+@testable import Transcoder
+
+@Suite(.timeLimit(.minutes(10))) struct `A desk of recordings` {
+    @Test func `comes to its end although the transcoder says nothing`() async throws {
+        var settings = TranscoderSettings()
+        settings.executable = "/nonexistent"
+        let transcoder = TranscoderSupervisor(settings, log: .silent)
+        defer { transcoder.stop() }
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var shelf = RecordingSettings(directory: directory.path)
+        shelf.reserve = 0
+        let desk = RecordingDesk(
+            shelf, transcoder: transcoder, taps: TapNumbers(), log: .silent, now: { Moment.now() },
+            post: { _, _ in true })
+        await desk.start { _, _, _ in }
+        let streams = try ["s1", "s2", "s3"].map { try #require(StreamID($0)) }
+        for stream in streams { #expect(try await desk.record(stream).isNew) }
+        await desk.stop()
+        for stream in streams {
+            #expect(await desk.recordings(of: stream).map(\.endReason) == [.interrupted])
+        }
+    }
+}
