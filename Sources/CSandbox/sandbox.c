@@ -19,8 +19,14 @@ int csandbox_subordinate(pid_t parent, int niceness) {
     if (prctl(PR_SET_PDEATHSIG, SIGKILL, 0, 0, 0) != 0) return -errno;
     // The parent may have gone before it was asked for.
     if (parent > 0 && getppid() != parent) return -ESRCH;
+    // Niceness is a thread's, and what the thread that started this one has is libdispatch's doing: it counts from the
+    // parent's main thread.
     errno = 0;
-    return nice(niceness) == -1 && errno != 0 ? -errno : 0;
+    const int base = getpriority(PRIO_PROCESS, (id_t)(parent > 0 ? parent : 0));
+    if (base == -1 && errno != 0) return -errno;
+    if (setpriority(PRIO_PROCESS, 0, base + niceness) == 0) return 0;
+    // Nobody but the superuser comes forward; behind already is as good.
+    return errno == EACCES ? 0 : -errno;
 }
 
 int csandbox_yield_to_all(void) {

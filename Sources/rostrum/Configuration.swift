@@ -3,6 +3,7 @@ import Crypto
 import Gateway
 import HTTP
 import StoryFeed
+import Transcoder
 import Webhooks
 
 /// All that can be said about how the server shall run, checked as far as that goes without trying.
@@ -49,6 +50,8 @@ struct Configuration: Sendable {
     var transcoding = Transcoding.on
     /// Whether the transcoder must be confined.
     var confinement = Transcoding.on
+    /// How far the transcoder stands behind other processes; nil for its default.
+    var niceness: Int?
     var isDevelopment: Bool
     var logLevel = Log.Level.info
     var logFormat = LogFormat.text
@@ -93,6 +96,7 @@ struct Configuration: Sendable {
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
         if let choice: Transcoding = try values.choice("transcoder") { transcoding = choice }
         if let choice: Transcoding = try values.choice("transcoder-confinement") { confinement = choice }
+        niceness = try values.number("transcoder-nice", TranscoderSettings.nicenesses)
         if let level: Log.Level = try values.choice("log-level") { logLevel = level }
         if let format: LogFormat = try values.choice("log-format") { logFormat = format }
     }
@@ -296,6 +300,7 @@ extension Configuration {
             "feed-age-weight = \(feedWeights.perHour)", "feed-boost-weight = \(feedWeights.perBoost)",
             "srtp-engine = \(srtpEngine.rawValue)", "transcoder = \(transcoding.rawValue)",
             "transcoder-confinement = \(confinement.rawValue)",
+            "transcoder-nice = \(niceness ?? TranscoderSettings().niceness)",
             "dev = \(isDevelopment)",
             "log-level = \(logLevel.rawValue)", "log-format = \(logFormat.rawValue)",
         ]

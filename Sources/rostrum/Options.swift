@@ -113,6 +113,10 @@ struct Option: Sendable {
             "Whether that process is used only when the kernel confines it (Landlock of Linux 5.13,",
             "and seccomp), so that a hostile picture gains nothing. Default on."),
         Option(
+            "transcoder-nice", .text, "N",
+            "How far that process stands behind others where processors are short of time, 0 to 19.",
+            "Default 10; 0 on a machine that composes more than it forwards."),
+        Option(
             "dev", .toggle, "",
             "For trying out on one machine: a key made at start, and tokens for anyone on",
             "this machine from POST /v1/tokens. Not for use behind a proxy: one that is neither",

@@ -129,6 +129,7 @@ struct Server: Sendable {
         if configuration.transcoding == .on {
             var transcoder = TranscoderSettings()
             transcoder.mustBeConfined = configuration.confinement == .on
+            if let niceness = configuration.niceness { transcoder.niceness = niceness }
             result.transcoder = transcoder
         }
         result.compositionLimit = configuration.maximumCompositions

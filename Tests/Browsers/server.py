@@ -76,6 +76,8 @@ class Server:
             [
                 str(binary()), "serve", "--dev",
                 "--http", f"127.0.0.1:{self.http_port}", "--udp", f"0.0.0.0:{self.udp_port}",
+                # Behind two browsers it would get no time at all.
+                "--transcoder-nice", "0",
                 *self._arguments,
             ],
             self.log, r"^ready http=", 15)

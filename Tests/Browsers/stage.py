@@ -29,7 +29,10 @@ JOIN = """async (path, token, options) => {
     [canvas.width, canvas.height] = options.layers ? [960, 540] : [640, 360];
     const paint = canvas.getContext('2d', {willReadFrequently: true});
     let count = 0;
+    speaker.drawn = [];
     const draw = () => {
+        speaker.drawn.push(Date.now());
+        if (speaker.drawn.length > 5000) speaker.drawn.splice(0, 1000);
         paint.fillStyle = options.colour;
         paint.fillRect(0, 0, canvas.width, canvas.height);
         paint.fillStyle = 'white';

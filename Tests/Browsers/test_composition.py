@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import os
 import signal
+from bisect import bisect
 from pathlib import Path
 
 from drivers import Browser, Page, wait_until
+from drivers.patience import patient
 from server import Server
 from stage import COLOURS, join
 from test_previews import pixels
@@ -17,7 +19,7 @@ LISTEN = """() => {
     const mid = Object.keys(speaker.videos)[0];
     const video = speaker.viewed = speaker.videos[mid];
     speaker.shown = [];
-    const note = now => { speaker.shown.push(now); video.requestVideoFrameCallback(note); };
+    const note = now => { speaker.shown.push(performance.timeOrigin + now); video.requestVideoFrameCallback(note); };
     video.requestVideoFrameCallback(note);
     const receiver = speaker.peer.getReceivers().find(({track}) => track.kind === 'audio');
     const context = new AudioContext();
@@ -110,14 +112,20 @@ def wait_for_people(page: Page, people: list[str]) -> None:
         }""", people, what=f"the slots name {people}")
 
 
-def longest_gap(page: Page) -> float:
-    """Milliseconds between two rendered frames, since the last call."""
-    return page.evaluate(
+def longest_gap(page: Page, source: Page) -> int:
+    """How many pictures a speaker drew between two that were shown, at most, since the last call.
+
+    A machine that stands still for a moment draws none.
+    """
+    shown = page.evaluate(
         """() => {
-            const times = [...speaker.shown, performance.now()];
+            const times = [...speaker.shown, performance.timeOrigin + performance.now()];
             speaker.shown = speaker.shown.slice(-1);
-            return Math.max(...times.slice(1).map((time, index) => time - times[index]));
+            return times;
         }""")
+    drawn = source.evaluate("() => speaker.drawn")
+    places = [bisect(drawn, time) for time in shown]
+    return max(after - before for before, after in zip(places, places[1:]))
 
 
 #: Milliseconds by which the picture is shown before the sound of the same moment; null while that is not known.
@@ -145,16 +153,16 @@ def test_a_composition_follows_its_stage(
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "ann"})
     wait_for_tones(viewer, {"ann"})
     wait_for_people(viewer, ["ann"])
-    longest_gap(viewer)
+    longest_gap(viewer, ann)
     viewer.wait_for("() => speaker.shown.length > 60", seconds=20, what="60 frames are shown")
     # What this machine does to a picture that nobody touches; frames of the speakers come every 50 ms.
-    steady = longest_gap(viewer)
+    steady = longest_gap(viewer, ann)
     bob = enter(browsers["chromium"], server, stream, "bob")
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"})
     wait_for_tones(viewer, {"ann", "bob"})
     wait_for_people(viewer, ["ann", "bob"])
     screenshot(viewer, logs, "two")
-    gaps = {"relay to composition": longest_gap(viewer)}
+    gaps = {"relay to composition": longest_gap(viewer, ann)}
     viewer.wait_for(
         f"async () => {{ const skew = await ({SKEW})(); return skew !== null && Math.abs(skew) <= 40; }}",
         seconds=20, what="sound and picture are together")
@@ -173,27 +181,27 @@ def test_a_composition_follows_its_stage(
     metrics = server.metrics()
     assert metrics["rostrum_compositions"] == 1
     assert 0 < metrics["rostrum_composition_latency_seconds"] < 1
-    longest_gap(viewer)
+    longest_gap(viewer, ann)
     cid = enter(browsers["firefox"], server, stream, "cid")
     wait_for_picture(viewer, {(25, 20): "ann", (75, 20): "bob", (50, 70): "cid"})
     # Firefox plays no tone that nobody clicked for.
     wait_for_tones(viewer, {"ann", "bob"})
     screenshot(viewer, logs, "three")
-    gaps["a third joins"] = longest_gap(viewer)
+    gaps["a third joins"] = longest_gap(viewer, ann)
     bob.evaluate("() => { clearInterval(speaker.timer); speaker.peer.getSenders()[1].replaceTrack(null); }")
     wait_for_picture(viewer, {(25, 20): "ann", (75, 20): None, (50, 70): "cid"})
     screenshot(viewer, logs, "camera-off")
-    gaps["a camera goes off"] = longest_gap(viewer)
+    gaps["a camera goes off"] = longest_gap(viewer, ann)
     cid.close()
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): None}, seconds=30)
-    gaps["one leaves"] = longest_gap(viewer)
+    gaps["one leaves"] = longest_gap(viewer, ann)
     bob.close()
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "ann"}, seconds=30)
     wait_for_tones(viewer, {"ann"})
-    gaps["composition to relay"] = longest_gap(viewer)
+    gaps["composition to relay"] = longest_gap(viewer, ann)
     print(steady, gaps)
-    # 100 ms, and what a machine that is busy with browsers adds.
-    assert max(gaps.values()) < 100 + 2 * steady, (steady, gaps)
+    # One is drawn every 50 ms.
+    assert max(gaps.values()) <= 2 + 2 * steady, (steady, gaps)
 
 
 def transcoder(server: Server) -> int | None:
@@ -215,7 +223,7 @@ def test_a_composition_comes_back_when_its_process_is_killed(
     browsers: dict[str, Browser], server: Server, stream: str
 ) -> None:
     make(server, stream)
-    enter(browsers["chromium"], server, stream, "ann")
+    ann = enter(browsers["chromium"], server, stream, "ann")
     enter(browsers["chromium"], server, stream, "bob")
     viewer = view(browsers["chromium"], server, stream)
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"})
@@ -224,12 +232,13 @@ def test_a_composition_comes_back_when_its_process_is_killed(
     viewer.evaluate("() => { speaker.shown = speaker.shown.slice(-1); }")
     os.kill(before, signal.SIGKILL)
     wait_until(lambda: transcoder(server) not in (None, before), 5, "there is another transcoder")
-    back = viewer.evaluate("() => performance.now()")
+    back = viewer.evaluate("() => performance.timeOrigin + performance.now()")
     viewer.wait_for("since => speaker.shown.at(-1) > since", back, seconds=10, what="frames come again")
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "bob"}, seconds=10)
-    gap = longest_gap(viewer)
+    gap = longest_gap(viewer, ann)
     print("longest gap", gap)
-    assert gap < 2000
+    # Two seconds, where the new process gets its time.
+    assert gap < patient(40)
     assert server.is_running
 
 

@@ -28,7 +28,7 @@ class Production(Server):
             self._process = Process(
                 [
                     str(binary()), "serve", "--http", f"127.0.0.1:{self.http_port}",
-                    "--udp", f"0.0.0.0:{self.udp_port}", *self._arguments,
+                    "--udp", f"0.0.0.0:{self.udp_port}", "--transcoder-nice", "0", *self._arguments,
                 ],
                 self.log, r"^ready http=", 15)
         finally:

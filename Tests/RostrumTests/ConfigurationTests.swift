@@ -53,6 +53,15 @@ import Testing
         #expect(off.summary.contains("tcp = off\n"))
     }
 
+    @Test func `puts the transcoder as far behind as it is told`() throws {
+        #expect(try configure(["--dev"]).summary.contains("transcoder-nice = 10\n"))
+        let configuration = try configure(["--dev", "--transcoder-nice", "0"])
+        #expect(configuration.niceness == 0 && configuration.summary.contains("transcoder-nice = 0\n"))
+        for wrong in ["-1", "20", "low"] {
+            #expect(complaint(["--dev", "--transcoder-nice", wrong]).contains("a number from 0 to 19"))
+        }
+    }
+
     @Test func `weighs the feed's order as it is told`() throws {
         #expect(try configure(["--dev"]).feedWeights == FeedWeights())
         let configuration = try configure([

@@ -6,7 +6,7 @@ import Testing
 import Transcoder
 import Wire
 
-@Suite(.serialized, .timeLimit(.minutes(2))) struct `A pause picture` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `A pause picture` {
     private func file(_ format: String, width: Int = 640, height: Int = 360) throws -> [UInt8] {
         let picture = try #require(
             try VideoDecoder(.vp8).decode(SampleVideo.frames(.vp8, width: width, height: height)[0]))

@@ -1,7 +1,6 @@
 import Base
 import Codecs
 import Foundation
-import Synchronization
 import TestSupport
 import Testing
 import Transcoder
@@ -23,12 +22,13 @@ private let isSanitized = ["ASAN_OPTIONS", "TSAN_OPTIONS"].contains {
     ProcessInfo.processInfo.environment[$0] != nil
 }
 
-/// What is logged, to be counted.
+/// What is logged, to be counted and waited for.
 private final class LogLines: Sendable {
-    private let entries = Mutex<[Log.Entry]>([])
+    private let events = Watched<[String]>([])
 
-    var log: Log { Log(level: .info) { [self] entry in entries.withLock { $0.append(entry) } } }
-    func count(of event: String) -> Int { entries.withLock { $0.count { $0.event == event } } }
+    var log: Log { Log(level: .info) { [self] entry in events.change { $0.append(entry.event) } } }
+    func count(of event: String) -> Int { events.value.count { $0 == event } }
+    func wait(for event: String) async throws { try await events.wait { $0.contains(event) } }
 }
 
 /// What jobs tell, to be waited for.
@@ -55,6 +55,13 @@ private struct Events: Sendable {
     }
 }
 
+/// - Source: proc_pid_stat(5), field 19.
+private func niceness(of process: Int32) throws -> Int {
+    let line = try String(contentsOfFile: "/proc/\(process)/stat", encoding: .utf8)
+    let fields = line.split(separator: ")").last?.split(separator: " ") ?? []
+    return try #require(fields.dropFirst(16).first.flatMap { Int($0) })
+}
+
 /// A frame in one VP8 or VP9 packet, or H.264 and AV1 units of their own: as much RTP as the decoder needs.
 private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
     switch codec {
@@ -66,7 +73,7 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
     }
 }
 
-@Suite(.serialized, .timeLimit(.minutes(2))) struct `The transcoder` {
+@Suite(.serialized, .timeLimit(.minutes(10))) struct `The transcoder` {
     @Test(arguments: [VideoCodec.vp8, .vp9, .h264, .av1])
     func `makes a preview of a key frame`(_ codec: VideoCodec) async throws {
         let supervisor = supervisor()
@@ -169,8 +176,13 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
             #expect(try await events.picture() != nil)
             #expect(supervisor.statistics.starts == UInt64(round))
             #expect(try await events.next() == .ended)
+            // Whoever has a job hears of the end, once it is counted.
+            let others = Events()
+            let recording = RecordingRequest(expectsVideo: true, expectsAudio: false)
+            #expect(supervisor.begin(.recording, recording.bytes, others.handler) != nil)
             supervisor.kill()
-            while supervisor.statistics.deaths < round { try await Task.sleep(for: .milliseconds(2)) }
+            while try await others.next() != .lost {}
+            #expect(supervisor.statistics.deaths == UInt64(round))
         }
         #expect(supervisor.statistics.deaths == 3)
         #expect(supervisor.statistics.cpuNanoseconds > 0)
@@ -228,6 +240,7 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
         #expect(field("Uid")?.hasPrefix("0") == false)
         let order = try String(contentsOfFile: "/proc/\(process)/oom_score_adj", encoding: .utf8)
         #expect(order.trimmingCharacters(in: .whitespacesAndNewlines) == "1000")
+        #expect(try niceness(of: process) == min(niceness(of: getpid()) + 10, 19))
         let limits = try String(contentsOfFile: "/proc/\(process)/limits", encoding: .utf8)
         let threads = limits.split(separator: "\n").first { $0.hasPrefix("Max processes") }?.split(
             separator: " ")
@@ -238,6 +251,17 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
             let open = try FileManager.default.contentsOfDirectory(atPath: "/proc/\(process)/fd")
             #expect(open.compactMap { Int($0) }.sorted().prefix(5) == [0, 1, 2, 3, 4])
         }
+    }
+
+    @Test func `stands as far behind other processes as it is told`() async throws {
+        let supervisor = supervisor { $0.niceness = 0 }
+        defer { supervisor.stop() }
+        let events = Events()
+        #expect(supervisor.begin(.preview, [], events.handler) != nil)
+        // It refuses such a job, and lives on.
+        #expect(try await events.next() == .ended)
+        let process = try #require(supervisor.processID)
+        #expect(try niceness(of: process) == niceness(of: getpid()))
     }
 
     /// A key frame at which `transcoder-trial` misbehaves.
@@ -285,7 +309,7 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
         let events = Events()
         #expect(supervisor.begin(.preview, request("complain"), events.handler) != nil)
         #expect(try await events.next() == .report([]))
-        while lines.count(of: "said") == 0 { try await Task.sleep(for: .milliseconds(2)) }
+        try await lines.wait(for: "said")
         #expect(lines.count(of: "said") <= 200)
         #expect(supervisor.statistics.deaths == 0)
     }
@@ -310,7 +334,7 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
             #expect(supervisor.begin(.preview, request.bytes, events.handler) != nil)
             if mustBeConfined {
                 #expect(try await events.next() == .lost)
-                while lines.count(of: "unconfined") == 0 { try await Task.sleep(for: .milliseconds(2)) }
+                try await lines.wait(for: "unconfined")
             } else {
                 #expect(try await events.picture() != nil)
             }

@@ -46,6 +46,8 @@ exit(
             perform(word, request, environment)
             return nil
         },
-        confine: { parent in
-            isUnconfined ? [Confinement.Refusal(.calls, code: EINVAL)] : Confinement.confine(parent: parent)
+        confine: { parent, niceness in
+            isUnconfined
+                ? [Confinement.Refusal(.calls, code: EINVAL)]
+                : Confinement.confine(parent: parent, niceness: niceness)
         }))

@@ -60,7 +60,7 @@ pid_t csandbox_thread(void);
 /// Is the first to be ended when the machine runs out of memory. Before privileges are dropped: the file is root's then.
 int csandbox_go_first(void);
 
-/// Ends with the thread that started it, never gets privileges back, yields to others.
+/// Ends with the thread that started it, never gets privileges back, and stands so far behind its parent.
 int csandbox_subordinate(pid_t parent, int niceness);
 /// Lets this thread run only where no other wants to (SCHED_IDLE): those who wake take its CPU at once.
 int csandbox_yield_to_all(void);

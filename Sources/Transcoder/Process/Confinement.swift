@@ -37,7 +37,6 @@ package enum Confinement {
     private static let openFiles: UInt64 = 64
     /// The kernel counts all threads of the user, of other processes too.
     private static let threads: UInt64 = 4_096
-    private static let niceness: Int32 = 10
     /// Libraries, fonts, and what the runtime reads of itself.
     private static let readable = [
         "/usr", "/lib", "/lib64", "/opt", "/etc/fonts", "/etc/ld.so.cache", "/var/cache/fontconfig", "/proc",
@@ -48,7 +47,7 @@ package enum Confinement {
     ///   - parent: with which it ends.
     ///   - niceness: how far it stands behind other processes, 0 to 19; what previews do stands further behind.
     /// - Returns: what the kernel refused.
-    package static func confine(parent: Int32) -> [Refusal] {
+    package static func confine(parent: Int32, niceness: Int32) -> [Refusal] {
         var refusals: [Refusal] = []
         func note(_ part: Refusal.Part, _ result: Int32) {
             if result < 0 { refusals.append(Refusal(part, code: -result)) }

@@ -34,20 +34,22 @@ package final class TranscoderProcess {
 
     /// The whole life of `rostrum transcoder`.
     /// - Parameters:
-    ///   - arguments: the server's process id, and perhaps that confinement is not wanted at any price.
+    ///   - arguments: the server's process id, how far to stand behind other processes, and perhaps that confinement is
+    ///     not wanted at any price.
     ///   - special: jobs that are made otherwise than usual, for tests.
     ///   - confine: what else than usual confines it, for tests.
     /// - Returns: the exit status.
     package static func run(
         _ arguments: [String], special: @escaping Maker = { _, _, _ in nil },
-        confine: (Int32) -> [Confinement.Refusal] = Confinement.confine
+        confine: (Int32, Int32) -> [Confinement.Refusal] = Confinement.confine
     ) -> Int32 {
-        guard (1...2).contains(arguments.count), let parent = arguments.first.flatMap({ Int32($0) }),
+        guard (2...3).contains(arguments.count), let parent = Int32(arguments[0]),
+            let niceness = Int32(arguments[1]), TranscoderSettings.nicenesses.contains(Int(niceness)),
             let register = DecodingRegister(descriptor: registerMemory)
         else { return 2 }
         let outlet = Outlet(descriptor: channel)
         outlet.send(.hello(version: TranscoderChannel.version))
-        let refusals = confine(parent)
+        let refusals = confine(parent, niceness)
         if !refusals.isEmpty {
             outlet.log(.warning, "transcoder.unconfined", refusals.map(\.text).joined(separator: ", "))
         }

@@ -56,7 +56,7 @@ final class RunningTranscoder: Sendable {
             ["LANG=C.UTF-8", "HOME=/nonexistent"]
             + Self.passedOn.compactMap { name in surroundings[name].map { "\(name)=\($0)" } }
         let words =
-            ["rostrum", "transcoder", "\(getpid())"]
+            ["rostrum", "transcoder", "\(getpid())", "\(settings.niceness)"]
             + (settings.mustBeConfined ? [] : [TranscoderProcess.unconfinedArgument])
         let process = Self.withStrings(words) { arguments in
             Self.withStrings(environment) { environment in

@@ -15,6 +15,9 @@ package struct TranscoderSettings: Sendable {
     /// A decoder that takes longer over one frame is stuck; CPU time that it had, not time that it waited for it.
     package var decodingLimit = Duration.seconds(10)
 
+    /// How far the process stands behind others when there is not enough time for all, one of `nicenesses`.
+    package var niceness = 10
+    package static let nicenesses = 0...19
     /// Whether a process that the kernel cannot confine is ended rather than used.
     package var mustBeConfined = true
     /// What it may say in a second.

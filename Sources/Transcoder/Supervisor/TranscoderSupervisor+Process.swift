@@ -108,6 +108,8 @@ extension TranscoderSupervisor {
     /// - Returns: why that was the last; nil if it was not.
     private func hear(_ process: RunningTranscoder, _ speech: inout Speech) -> End? {
         let count = csandbox_receive(process.descriptor, &speech.buffer, speech.buffer.count)
+        // It ended before it had read everything: Linux says so once, ahead of its last words.
+        guard count != -Int64(ECONNRESET) else { return nil }
         guard count > 0 else { return .ended }
         guard speech.budget.takeDatagram(Int(count)) else { return .talkative }
         var end: End?
