@@ -44,6 +44,11 @@ package struct OutboxEvent: Sendable, Equatable {
         self.committedAt = committedAt
         self.body = body
     }
+
+    /// Types of events that anybody brings about at will, and nobody acts upon alone: that somebody came, or went.
+    static let passingTypes = ["participant.joined", "participant.left"]
+
+    var isPassing: Bool { Self.passingTypes.contains(type) }
 }
 
 /// An event on its way to one receiver.

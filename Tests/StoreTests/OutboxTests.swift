@@ -73,6 +73,35 @@ import Testing
     }
 
     @Test(arguments: StoreUnderTest.allCases)
+    func `drops who came and went before all else`(_ kind: StoreUnderTest) async throws {
+        try await kind.run(limits: OutboxLimits(lane: 3, total: 100)) { store in
+            let outbox = store.outbox
+            func passing(_ number: Int) -> OutboxEvent {
+                let type = number % 2 == 0 ? "participant.left" : "participant.joined"
+                return OutboxEvent(id: "evt-\(number)", type: type, committedAt: 1_000, body: [])
+            }
+            func drain() async throws -> [String] {
+                var ids: [String] = []
+                while let next = try await outbox.due(for: "r", at: .max, limit: 1).first {
+                    ids.append(next.event.id)
+                    try await outbox.settle([.delivered(next.number)])
+                }
+                return ids
+            }
+            try await outbox.setReceivers(["r"])
+            let crowd = (2...50).map { passing($0) }
+            try await store.commit(commit("a", basis: 0, events: [event(1)] + crowd + [event(51)]))
+            #expect(store.statistics.waitingEvents == 3)
+            #expect(store.statistics.droppedEvents == 48)
+            #expect(try await drain() == ["evt-1", "evt-50", "evt-51"])
+            // Where all count more, who comes is not told of; among those the oldest goes.
+            let others = [event(1), event(2), event(3), passing(4), event(5)]
+            try await store.commit(commit("a", basis: 1, events: others))
+            #expect(try await drain() == ["evt-2", "evt-3", "evt-5"])
+        }
+    }
+
+    @Test(arguments: StoreUnderTest.allCases)
     func `drops what waited for too long`(_ kind: StoreUnderTest) async throws {
         try await kind.run { store in
             let outbox = store.outbox

@@ -74,7 +74,7 @@ private final class LocalReceiver: Sendable {
 
 /// With real HTTP, threads and time: what the schedule's tests cannot say.
 @Suite(
-    .serialized, .timeLimit(.minutes(2)),
+    .serialized, .timeLimit(.minutes(10)),
     .enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/python3"), "wants python3"))
 struct `Webhooks over HTTP` {
     private func fill(_ store: any StreamStore, streams: Int, events: Int) async throws {

@@ -35,7 +35,10 @@ struct MemoryOutbox: Sendable {
         for event in events {
             for receiver in receivers {
                 let name = LaneName(receiver: receiver, stream: stream)
-                if let lane = lanes[name], lane.entries.count >= limits.lane { removeHead(of: name) }
+                guard makeRoom(for: event, in: name) else {
+                    dropped += 1
+                    continue
+                }
                 if names.count >= limits.total, let oldest = names.min(by: { $0.key < $1.key }) {
                     removeHead(of: oldest.value)
                 }
@@ -44,6 +47,20 @@ struct MemoryOutbox: Sendable {
                 next += 1
             }
         }
+    }
+
+    /// - Returns: false when the lane is full of events that count more.
+    private mutating func makeRoom(for event: OutboxEvent, in name: LaneName) -> Bool {
+        guard let lane = lanes[name], lane.entries.count >= limits.lane else { return true }
+        if let passing = lane.entries.first(where: { $0.event.isPassing }) {
+            remove(passing.number, from: name)
+            dropped += 1
+        } else if event.isPassing {
+            return false
+        } else {
+            removeHead(of: name)
+        }
+        return true
     }
 
     func due(for receiver: String, at now: Int64, limit: Int) -> [Delivery] {

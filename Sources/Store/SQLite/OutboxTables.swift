@@ -22,6 +22,7 @@ struct OutboxTables: ~Copyable {
     private var countLane: Statement
     private var findEvent: Statement
     private var findHead: Statement
+    private var findPassing: Statement
     private var findOldest: Statement
     private var deleteEvent: Statement
     private var resetLane: Statement
@@ -53,6 +54,12 @@ struct OutboxTables: ~Copyable {
         findHead = Statement(
             "SELECT number FROM events WHERE receiver = ? AND stream = ? ORDER BY number LIMIT 1",
             in: database)
+        let passing = OutboxEvent.passingTypes.map { "'\($0)'" }.joined(separator: ", ")
+        findPassing = Statement(
+            """
+            SELECT number FROM events WHERE receiver = ? AND stream = ? AND type IN (\(passing))
+            ORDER BY number LIMIT 1
+            """, in: database)
         findOldest = Statement("SELECT number FROM events ORDER BY number LIMIT 1", in: database)
         deleteEvent = Statement("DELETE FROM events WHERE number = ?", in: database)
         resetLane = Statement(
@@ -113,7 +120,10 @@ struct OutboxTables: ~Copyable {
         let name = DatabaseValue.text(stream.description)
         for event in events {
             for receiver in receivers {
-                try makeRoom(receiver: receiver, stream: name)
+                guard try makeRoom(for: event, receiver: receiver, stream: name) else {
+                    counts.dropped += 1
+                    continue
+                }
                 try insertEvent.run(
                     .text(receiver), name, .text(event.id), .text(event.type), .integer(event.committedAt),
                     .blob(event.body))
@@ -123,20 +133,28 @@ struct OutboxTables: ~Copyable {
         }
     }
 
-    /// Drops the lane's oldest event if the lane is full, and the oldest of all if all is full.
-    private mutating func makeRoom(receiver: String, stream: DatabaseValue) throws(DatabaseError) {
+    /// Drops an event of the lane if the lane is full, and the oldest of all if all is full.
+    /// - Returns: false when the lane is full of events that count more.
+    private mutating func makeRoom(
+        for event: OutboxEvent, receiver: String, stream: DatabaseValue
+    ) throws(DatabaseError) -> Bool {
         let inLane = try countLane.rows(.text(receiver), stream) { row throws(DatabaseError) in row.integer(0)
         }
         if Int(inLane.first ?? 0) >= limits.lane {
+            let passing = try findPassing.rows(.text(receiver), stream) { row throws(DatabaseError) in
+                row.integer(0)
+            }
+            if passing.isEmpty, event.isPassing { return false }
             let head = try findHead.rows(.text(receiver), stream) { row throws(DatabaseError) in
                 row.integer(0)
             }
-            if let head = head.first { try drop(head) }
+            if let number = passing.first ?? head.first { try drop(number) }
         }
         if counts.waiting >= limits.total {
             let oldest = try findOldest.rows { row throws(DatabaseError) in row.integer(0) }
             if let oldest = oldest.first { try drop(oldest) }
         }
+        return true
     }
 
     mutating func due(

@@ -28,7 +28,7 @@ package final class SQLiteStore: StreamStore {
         let log = log.subsystem("store")
         let queue = WriterQueue(limit: settings.queueLimit, bytes: settings.queueBytes)
         let figures = WriterFigures()
-        let (ended, ending) = AsyncStream.makeStream(of: Void.self)
+        let (ended, ending) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
         let opened: Result<String, StoreOpenError> = await withCheckedContinuation { continuation in
             // A thread of its own: it waits for the disk, which no task may.
             let thread = Thread {
