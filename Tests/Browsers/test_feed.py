@@ -152,6 +152,36 @@ def test_no_picture_is_ever_another_storys(browser: Browser, studio: Studio) -> 
     page.close()
 
 
+#: The server's word on what is in the slots comes as late as on a long way, or to a page that is busy.
+HEAR_LATE = """() => {
+    const {session} = rostrum.connection, receive = session.receive.bind(session);
+    session.receive = message => { setTimeout(() => receive(message), 250); };
+}"""
+
+
+def test_no_picture_is_another_storys_when_the_servers_word_comes_late(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    playable = [stream for stream in order if can_play(browser, studio, stream)]
+    first = next(
+        number for number in range(len(order) - 2) if all(stream in playable for stream in order[number:number + 3]))
+    page.evaluate("id => rostrum.feed.go(id)", order[first])
+    wait_for_story(page, order[first])
+    wait_for_preload(page, order[first + 1])
+    page.evaluate(CHECK_COLOURS, {name: story.colour for name, story in studio.stories.items()})
+    page.evaluate(HEAR_LATE)
+    for key, number in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
+        page.press(key)
+        wait_for_story(page, order[first + number])
+    for key in ("ArrowRight", "ArrowLeft", "ArrowLeft", "ArrowRight"):
+        page.press(key)
+    wait_for_story(page, order[first + 1])
+    checked = page.evaluate("() => checked")
+    page.wait_for("before => checked > before + 10", checked, what="pictures come")
+    assert_shows(page, studio.stories[order[first + 1]])
+    assert page.evaluate("() => wrong") == []
+    page.close()
+
+
 def test_keys_wheel_and_taps(browser: Browser, studio: Studio) -> None:
     page, order = begin(browser, studio)
 

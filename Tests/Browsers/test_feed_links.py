@@ -161,6 +161,21 @@ def test_who_needs_an_invitation_is_told_what_to_do(
     page.close()
 
 
+def test_a_pasted_link_never_leaves_this_server(chromium: Browser, closed: Server) -> None:
+    page = open_feed(chromium, closed, path="/#token=abc.def.ghi")
+    led = page.evaluate(
+        "async links => { const { addressOf } = await import('/assets/feed/uninvited.js'); return links.map(addressOf); }",
+        [
+            f"{closed.origin}/watch/s1#token=x", f"{closed.origin}//evil.example/x#token=x",
+            f"{closed.origin}/\\\\evil.example/x", "//evil.example/x", "https://evil.example/x", "javascript:alert(1)",
+        ])
+    assert led == [
+        f"{closed.origin}/watch/s1#token=x", f"{closed.origin}//evil.example/x#token=x",
+        f"{closed.origin}///evil.example/x", None, None, None,
+    ]
+    page.close()
+
+
 def test_a_link_that_is_not_valid_any_more_is_told_apart(browser: Browser, closed: Server) -> None:
     page = open_feed(browser, closed, path="/#token=abc.def.ghi", before_load=NOTE_REQUESTS)
     page.wait_for("() => rostrum.feed.state === 'failed'", what="the page has been refused")

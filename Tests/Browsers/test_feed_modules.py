@@ -488,3 +488,33 @@ def test_a_late_frame_of_the_story_before_is_not_shown(chromium: Browser, server
         assert page.evaluate(FRAMES, [[20, -30], [900, -1], [2500, -1], [2520, 2510]]) == [False, False, False, True]
         # One that stands still has no other.
         assert page.evaluate(FRAMES, [[20, -30], [4100, -1]]) == [False, True]
+
+
+#: A picture that plays without sound, in a browser that wants a gesture before there is sound.
+PLAYING = """async () => {
+    const {Side} = await import('/assets/feed/side.js');
+    const side = globalThis.side = new Side();
+    document.body.append(side.root);
+    const canvas = document.createElement('canvas');
+    canvas.getContext('2d').fillRect(0, 0, 8, 8);
+    side.video.srcObject = canvas.captureStream(30);
+    await side.video.play();
+    const {play} = HTMLMediaElement.prototype;
+    HTMLMediaElement.prototype.play = function () {
+        return this.muted ? play.call(this) : Promise.reject(new DOMException('not without a gesture', 'NotAllowedError'));
+    };
+    globalThis.blocked = 0;
+    side.addEventListener('blocked', () => { blocked++; });
+}"""
+
+
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_sound_is_asked_for_also_where_the_picture_plays_already(
+    browsers: dict[str, Browser], server: Server, name: str
+) -> None:
+    with browsers[name].open(server.origin + "/healthz") as page:
+        page.evaluate(PLAYING)
+        page.evaluate("() => { side.muted = true; side.muted = false; }")
+        page.wait_for("() => blocked === 1", what="the page hears that there may be no sound")
+        page.evaluate("() => { side.muted = true; }")
+        assert page.evaluate("async () => [await side.play(), side.video.paused, blocked]") == [True, False, 1]

@@ -95,6 +95,7 @@ function showBehind(direction) {
     return;
   }
   backSide.root.classList.remove("is-wall");
+  backSide.stay();
   backSide.show(story);
   cube.wire(feed.slots);
 }

@@ -52,6 +52,8 @@ export class Cube extends EventTarget {
   /** The other side is in view from now on. */
   swap() {
     this.front = /** @type {0 | 1} */ (1 - this.front);
+    this.backSide.leave();
+    this.frontSide.stay();
     this.#expose();
   }
 

@@ -41,6 +41,12 @@ export class Side extends EventTarget {
    * @type {{ id: string, since: number, at: number, slot: Slot } | null}
    */
   #awaited = null;
+  /** Of its slot, when the video was uncovered: another one says that something else was in there. */
+  #shownSince = 0;
+  /** The viewer has turned away from it. */
+  #isLeft = false;
+  /** When that was last, by `performance.now()`. */
+  #leftAt = -Infinity;
   /** The request for the next frame. */
   #request = 0;
   #isMuted = true;
@@ -117,6 +123,19 @@ export class Side extends EventTarget {
     this.coverUp();
   }
 
+  /** The viewer turns away: what is seen now stays, because the next picture of its slot may be another story's. */
+  leave() {
+    this.#isLeft = true;
+    this.#leftAt = performance.now();
+    this.#awaited = null;
+    if (this.isUncovered) this.video.pause();
+  }
+
+  /** It is in view, or comes next. */
+  stay() {
+    this.#isLeft = false;
+  }
+
   /**
    * Lets the slot's video through as soon as it is this story's; without a slot that carries it, what was seen stays
    * as it was.
@@ -130,11 +149,20 @@ export class Side extends EventTarget {
       video.srcObject = slot.media;
       this.coverUp();
     }
+    if (this.#isLeft) return;
     if (!story || slot.stream !== story.id) {
       this.#awaited = null;
       // Its last picture stays while the cube turns away.
       if (this.isUncovered) video.pause();
       else this.play();
+      return;
+    }
+    // Something else was in there meanwhile, of which the last frames may be still to come.
+    if (this.isUncovered && this.#shownSince !== slot.since) this.freeze();
+    const trust = this.#leftAt + TRUST_MS - performance.now();
+    if (this.isUncovered && trust > 0) {
+      // Who has left and is back before the server's word has come does not know yet what is in there.
+      setTimeout(() => video.srcObject === slot.media && this.attach(slot), trust + 1);
       return;
     }
     this.play();
@@ -145,14 +173,22 @@ export class Side extends EventTarget {
 
   /** @param {boolean} isMuted */
   set muted(isMuted) {
+    const plays = this.#isMuted && !this.video.paused;
     this.#isMuted = isMuted;
     this.video.muted = isMuted;
+    // What began without sound was never asked about it: browsers that want a gesture first pause it now.
+    if (plays && !isMuted) this.#begin();
   }
 
   /** @returns {Promise<boolean>} false when the browser wants a gesture before there is sound */
   async play() {
+    return !this.video.paused || this.#begin();
+  }
+
+  /** @returns {Promise<boolean>} */
+  async #begin() {
     const { video } = this;
-    if (!video.srcObject || !video.paused) return true;
+    if (!video.srcObject || this.#isLeft) return true;
     try {
       await video.play();
       return true;
@@ -173,6 +209,7 @@ export class Side extends EventTarget {
       const isLate = performance.now() - awaited.at > STILL_MS;
       if (!isOf(awaited, frame, now) && !isLate) return this.#listen();
       this.#awaited = null;
+      this.#shownSince = awaited.since;
       this.isUncovered = true;
       this.fit();
       this.root.classList.add("is-live");

@@ -28,7 +28,8 @@ export function addressOf(text) {
   const link = /^https?:/i.test(given) ? given : `${location.protocol}//${given}`;
   if (!URL.canParse(link)) return null;
   const { host, pathname, search, hash } = new URL(link);
-  return host === location.host ? `${pathname}${search}${hash}` : null;
+  // With the origin, because a path may begin with two slashes, which alone would be another host's address.
+  return host === location.host ? `${location.origin}${pathname}${search}${hash}` : null;
 }
 
 /** A place to paste an invitation, and a word to whoever runs the server. */
