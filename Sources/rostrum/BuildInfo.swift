@@ -19,7 +19,8 @@ enum BuildInfo {
 
     static func commit(beside program: String) -> String? {
         guard let built = age(program), let told = age(program + ".commit"), told >= built,
-            let text = try? String(contentsOfFile: program + ".commit", encoding: .utf8)
+            let bytes = FileManager.default.contents(atPath: program + ".commit"),
+            let text = String(data: bytes, encoding: .utf8)
         else { return nil }
         let commit = text.trimmingBlanks.prefix { $0 != "\n" }
         let isPlain = commit.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F && $0 != 0x22 && $0 != 0x5C }

@@ -81,7 +81,7 @@ struct Server: Sendable {
         }
     }
 
-    /// `ready http=… udp=… tcp=…`, with the ports that were chosen; of several workers the first, when the others follow.
+    /// `ready http=… udp=… tcp=…`, with the ports that were chosen; the first worker's alone where the others count on.
     var readyLine: String {
         let addresses = node.addresses
         let first = addresses.first

@@ -190,7 +190,7 @@ def test_who_may_not_watch_asks_no_more(page) -> None:
         globalThis.asked = [];
         globalThis.fetch = async (address, how) => {
             asked.push(String(address));
-            const problem = {status: 401, title: 'Unauthorized', detail: 'To watch takes a token.'};
+            const problem = {status: 401, title: 'Unauthorized', detail: 'Watching requires a token.'};
             return new Response(JSON.stringify(problem), {status: 401, headers: {'Content-Type': 'application/problem+json'}});
         };
         const Socket = WebSocket;

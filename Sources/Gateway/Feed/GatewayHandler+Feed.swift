@@ -93,7 +93,7 @@ enum FeedLimit {
 extension Problem {
     init(_ refusal: CursorRefusal) {
         switch refusal {
-        case .unknown: self.init(400, "malformed-cursor", "The cursor was never given out.")
+        case .unknown: self.init(400, "malformed-cursor", "This server did not issue this cursor.")
         case .expired:
             self.init(410, "expired-cursor", "The cursor is too old; begin again without one.")
         }
@@ -105,12 +105,12 @@ extension Problem {
             switch refusal {
             case .notLive: (404, "not-live", "No such stream is live.")
             case .notPermitted: (403, "not-permitted", "You may not see this stream.")
-            case .noFocus: (409, "no-focus", "Nothing is in focus that one could swipe away from.")
+            case .noFocus: (409, "no-focus", "No stream is in focus, so there is nothing to swipe away from.")
             case .heldElsewhere:
-                (409, "held-elsewhere", "A newer session of yours has the second stream.")
-            case .tooManyMessages: (429, "too-many-messages", "Fewer messages, please.")
+                (409, "held-elsewhere", "A newer session of yours uses the second stream.")
+            case .tooManyMessages: (429, "too-many-messages", "Too many messages; wait a little.")
             case .noSession: (404, "unknown-session", "There is no such session.")
-            case .full: (503, "full", "As many viewers are in the feed as it takes.")
+            case .full: (503, "full", "The feed is full.")
             }
         self.init(status, rule, detail)
         members["rule"] = .string(kind)
@@ -124,7 +124,7 @@ extension Access {
     {
         let isPublic = settings.viewers == .everyone
         guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
-            guard isPublic else { throw Self.unauthorized("To watch takes a token.") }
+            guard isPublic else { throw Self.unauthorized("Watching requires a token.") }
             return FeedReader(scope: .all, sender: nil, standing: .all)
         }
         let standing: FeedReader.Scope =

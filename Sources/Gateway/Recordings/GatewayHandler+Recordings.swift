@@ -128,7 +128,7 @@ extension Problem {
             self.init(503, "no-recordings", "This server keeps no recordings: it was started without --data.")
         case .notLive: self.init(409, "not-live", "Only a live stream can be recorded.")
         case .diskFull:
-            self.init(507, "disk-full", "There is no room for a recording on the server's disk.")
+            self.init(507, "disk-full", "The server's disk has no room for a recording.")
         case .storage: self.init(StageRefusal.storage(""))
         case .overloaded:
             self.init(

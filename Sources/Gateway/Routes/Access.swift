@@ -55,10 +55,10 @@ struct Access: Sendable {
         -> Token
     {
         guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
-            throw Self.unauthorized("To publish takes a token.")
+            throw Self.unauthorized("Publishing requires a token.")
         }
         guard token.mayPublish(to: stream) else {
-            throw Self.forbidden("This token does not allow to publish this stream.")
+            throw Self.forbidden("This token does not allow publishing to this stream.")
         }
         return token
     }
@@ -69,7 +69,7 @@ struct Access: Sendable {
         -> Token?
     {
         guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
-            guard settings.viewers == .everyone else { throw Self.unauthorized("To watch takes a token.") }
+            guard settings.viewers == .everyone else { throw Self.unauthorized("Watching requires a token.") }
             return nil
         }
         guard settings.viewers == .everyone || token.mayPlay(stream) else {
@@ -83,7 +83,7 @@ struct Access: Sendable {
         _ request: HTTPRequest, of stream: StreamID, acceptsExpired: Bool = false
     ) throws(Problem) -> Token {
         guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
-            throw Self.unauthorized("This takes a token.")
+            throw Self.unauthorized("This requires a token.")
         }
         guard token.mayPlay(stream) else { throw Self.otherStream }
         return token
@@ -97,10 +97,10 @@ struct Access: Sendable {
     /// Lets operators see numbers: administrators, and whoever is on this machine.
     func requireOperator(_ request: HTTPRequest) throws(Problem) {
         if let token = try token(of: request) {
-            guard token.role == .admin else { throw Self.forbidden("This takes an admin's token.") }
+            guard token.role == .admin else { throw Self.forbidden("This requires an admin's token.") }
         } else if !Self.isFromThisMachine(request) {
             throw Self.unauthorized(
-                "From elsewhere than the server's own machine this takes an admin's token.")
+                "This requires an admin's token, except from the server's own machine.")
         }
     }
 

@@ -171,7 +171,7 @@ extension GatewayHandler {
     private static func text(_ request: HTTPRequest) throws(Problem) -> String {
         guard !request.body.isEmpty else { throw Problem(400, nil, "The body is empty.") }
         guard let text = String(validating: request.body, as: UTF8.self) else {
-            throw Problem(400, nil, "The body is no UTF-8.")
+            throw Problem(400, nil, "The body is not valid UTF-8.")
         }
         return text
     }

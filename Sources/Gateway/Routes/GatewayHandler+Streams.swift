@@ -11,7 +11,7 @@ extension GatewayHandler {
     func listStreams(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         let token = try access.token(of: request)
         guard token != nil || settings.viewers == .everyone else {
-            throw Access.unauthorized("To see streams takes a token.")
+            throw Access.unauthorized("Seeing streams requires a token.")
         }
         let query = try StreamListQuery(request)
         let isPublic = settings.viewers == .everyone
@@ -40,16 +40,16 @@ extension GatewayHandler {
     /// `POST /v1/streams`; with `Idempotency-Key` a repetition makes no second one.
     func createStream(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
         guard let token = try access.token(of: request) else {
-            throw Access.unauthorized("To make a stream takes a token.")
+            throw Access.unauthorized("Creating a stream requires a token.")
         }
         guard token.role == .host || token.role == .admin else {
-            throw Access.forbidden("To make a stream takes a host's or an admin's token.")
+            throw Access.forbidden("Creating a stream requires a host's or an admin's token.")
         }
         let body = try JSONBody(request, isOptional: true)
         let id = try Self.name(of: body, for: token)
         var (host, name) = (token.subject, token.name)
         if let other = try body.participant("host"), other != host {
-            guard token.role == .admin else { throw Access.forbidden("Only an admin names another host.") }
+            guard token.role == .admin else { throw Access.forbidden("Only an admin may name another host.") }
             (host, name) = (other, nil)
         }
         if let text = try body.string("hostName") {

@@ -21,13 +21,13 @@ extension GatewayHandler {
     func makeToken(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
         if let token = try access.token(of: request) {
             guard token.role == .admin else {
-                throw Access.forbidden("To make tokens takes an admin's token.")
+                throw Access.forbidden("Making tokens requires an admin's token.")
             }
         } else if !access.isTrustedDeveloper(request) {
-            throw Access.unauthorized("To make tokens takes an admin's token.")
+            throw Access.unauthorized("Making tokens requires an admin's token.")
         }
         guard MediaType.isContent(of: request, MediaType.json) else {
-            throw Problem(415, nil, "The request must come as \(MediaType.json).")
+            throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
         }
         guard let wanted = try? JSONDecoder().decode(TokenRequest.self, from: Data(request.body)) else {
             throw Problem(

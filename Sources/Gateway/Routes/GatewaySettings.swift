@@ -57,10 +57,10 @@ package struct GatewaySettings: Sendable {
     /// Checks the addresses of previews.
     package var previewAddress = PreviewAddress(key: nil)
 
-    /// Why nothing can be remembered at the moment; nil while it can.
+    /// Why nothing can be stored at the moment; nil while it can.
     package var hindrance: (@Sendable () -> String?)?
 
-    /// Of what the routes do not know.
+    /// Metrics from outside the gateway, such as the store's and the webhooks'.
     package var furtherMetrics: (@Sendable () -> [Metric])?
 
     package init() {}

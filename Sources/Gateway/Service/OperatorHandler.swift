@@ -14,7 +14,7 @@ package struct OperatorHandler: HTTPHandler {
         case .found(.metrics, _): return await gateway.metrics()
         case .found(.health, _), .found(.readiness, _): return await gateway.respond(to: request)
         default:
-            return refusal(404, "Here are /metrics, /healthz and /readyz.")
+            return refusal(404, "This listener serves /metrics, /healthz and /readyz.")
         }
     }
 

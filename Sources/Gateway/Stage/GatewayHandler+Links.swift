@@ -84,7 +84,7 @@ extension GatewayHandler {
             return Self.fresh(issued.introduction, status: 201)
         case nil:
             let stream = try Self.stream(parameters)
-            guard settings.viewers == .everyone else { throw Access.unauthorized("This takes a token.") }
+            guard settings.viewers == .everyone else { throw Access.unauthorized("This requires a token.") }
             let name = try JSONBody(request, isOptional: true).personName("name")
             try takeGuest(request)
             let issued = try access.welcome(to: stream, by: nil, name: name)

@@ -20,7 +20,7 @@ struct JSONBody {
             MediaType.isContent(of: request, MediaType.json)
                 || MediaType.isContent(of: request, MediaType.mergePatch)
         else {
-            throw Problem(415, nil, "The request must come as \(MediaType.json).")
+            throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
         }
         guard let members = try? JSONDecoder().decode([String: JSON].self, from: Data(request.body)) else {
             throw Problem(400, nil, "The body must be a JSON object.")

@@ -8,9 +8,10 @@ extension Problem {
         switch refusal {
         case .rejected(let rejection): self.init(rejection)
         case .unknownStream: self.init(404, "unknown-stream", "There is no such stream.")
-        case .streamExists: self.init(409, "stream-exists", "There is such a stream already.")
+        case .streamExists: self.init(409, "stream-exists", "A stream with this ID already exists.")
         case .keyReused:
-            self.init(422, "idempotency-key-reused", "This Idempotency-Key came with another request before.")
+            self.init(
+                422, "idempotency-key-reused", "This Idempotency-Key was used with a different request.")
         case .busy:
             self.init(
                 409, "under-way", "The same request is being carried out.", headers: ["Retry-After": "1"])
@@ -21,7 +22,7 @@ extension Problem {
         case .storage:
             // What is wrong with the disk is for the log.
             self.init(
-                503, "storage", "This cannot be remembered at the moment, so it was not done.",
+                503, "storage", "The change could not be stored, so it was not made.",
                 headers: ["Retry-After": "5"])
         case .overloaded:
             self.init(503, "overloaded", "The server has no room for this.", headers: ["Retry-After": "5"])
