@@ -23,8 +23,10 @@ LOGS = Path(os.environ.get("ROSTRUM_TEST_LOGS", ROOT / ".build" / "browser-tests
 @pytest.fixture(scope="session", autouse=True)
 def logs() -> Path:
     LOGS.mkdir(parents=True, exist_ok=True)
-    for old in LOGS.glob("*.log"):
-        old.unlink()
+    # Only what this run leaves is to be seen after it.
+    for kind in ("*.log", "*.png", "*.txt"):
+        for old in LOGS.glob(kind):
+            old.unlink()
     return LOGS
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import pytest
 
 from drivers import Browser, wait_until
@@ -15,10 +17,14 @@ CAPABILITIES = """kind => (globalThis[kind].getCapabilities('video')?.codecs ?? 
     .map(codec => codec.mimeType.split('/')[1].toLowerCase())"""
 
 
-def skip_unless_supported(browser: Browser, side: str, codec: str) -> None:
+@cache
+def codecs_of(browser: Browser, side: str) -> list[str]:
     with browser.open() as page:
-        known = page.evaluate(CAPABILITIES, side)
-    if codec not in known:
+        return page.evaluate(CAPABILITIES, side)
+
+
+def skip_unless_supported(browser: Browser, side: str, codec: str) -> None:
+    if codec not in codecs_of(browser, side):
         why = (
             "its H.264 is a plug-in that Mozilla's server delivers, not part of Debian's package"
             if browser.name == "firefox" and codec == "h264" else "it is not built in")
@@ -34,9 +40,7 @@ def test_reaches_both_browsers(
     studio = go_live(browsers[publisher], server, stream, codec=codec)
     viewers = {}
     for name, browser in browsers.items():
-        with browser.open() as page:
-            can_play = codec in page.evaluate(CAPABILITIES, "RTCRtpReceiver")
-        if can_play:
+        if codec in codecs_of(browser, "RTCRtpReceiver"):
             viewers[name] = watch(browser, server, stream)
     assert viewers, "nobody can play it"
     for name, viewer in viewers.items():

@@ -10,8 +10,9 @@ from server import Server
 from test_composition import SIZE
 from test_story import accept, invite, raise_hand
 
-#: A camera of one colour in place of the browser's; its microphone stays.
+#: A camera of one colour in place of the browser's; its microphone stays. The browser knows nobody's name from before.
 FACE = """() => {
+    if (location.protocol === 'http:') localStorage.clear();
     const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
     navigator.mediaDevices.getUserMedia = async ({audio}) => {
         const canvas = document.createElement('canvas');

@@ -46,6 +46,43 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
         time.sleep(POLL_SECONDS)
 
 
+#: Where to click an element once it stands still. What is pressed there is looked at first: nothing but the element is.
+AIM = """selector => {
+    const element = document.querySelector(selector);
+    if (!element || element.disabled) return null;
+    element.scrollIntoView({block: 'center', behavior: 'instant'});
+    const box = element.getBoundingClientRect();
+    if (!box.width || !box.height) return null;
+    const x = box.x + box.width / 2, y = box.y + box.height / 2;
+    const isMeant = target => target && (element.contains(target) || target.closest('label')?.control === element);
+    if (!isMeant(document.elementFromPoint(x, y))) return null;
+    const last = globalThis.lastSpot;
+    globalThis.lastSpot = {element, x, y};
+    if (last?.element !== element || last.x !== x || last.y !== y) return null;
+
+    globalThis.aim?.end.abort();
+    const aim = globalThis.aim = {verdict: null, end: new AbortController()};
+    const judge = event => {
+        if (event.type === 'pointerdown' || event.type === 'click' && aim.verdict === 'pressed') {
+            aim.verdict = isMeant(event.target) ? 'pressed' : 'missed';
+        }
+        if (aim.verdict === 'missed') {
+            event.preventDefault();
+            event.stopImmediatePropagation();
+        }
+        if (event.type === 'click') aim.end.abort();
+    };
+    for (const type of ['pointerdown', 'mousedown', 'pointerup', 'mouseup', 'click']) {
+        addEventListener(type, judge, {capture: true, signal: aim.end.signal});
+    }
+    return [x, y];
+}"""
+VERDICT = """() => {
+    globalThis.aim?.end.abort();
+    return globalThis.aim?.verdict ?? null;
+}"""
+
+
 class Page(ABC):
     """One window with one document."""
 
@@ -151,24 +188,17 @@ class Page(ABC):
         return self.evaluate("s => document.querySelector(s)?.innerText ?? ''", selector)
 
     def click(self, selector: str, seconds: float = 5) -> None:
-        """Clicks like a person: waits until the element is shown, enabled, not covered, and stands still."""
-        spot = self.wait_for(
-            """selector => {
-                const element = document.querySelector(selector);
-                if (!element || element.disabled) return null;
-                element.scrollIntoView({block: 'center', behavior: 'instant'});
-                const box = element.getBoundingClientRect();
-                if (!box.width || !box.height) return null;
-                const x = box.x + box.width / 2, y = box.y + box.height / 2;
-                const top = document.elementFromPoint(x, y);
-                const label = top?.closest('label');
-                if (!top || !element.contains(top) && label?.control !== element) return null;
-                const last = globalThis.lastSpot;
-                globalThis.lastSpot = {element, x, y};
-                return last?.element === element && last.x === x && last.y === y ? [x, y] : null;
-            }""",
-            selector, seconds=seconds, what=f"{selector} can be clicked")
-        self._click_at(*spot)
+        """Clicks like a person: waits until the element is shown, enabled, not covered, and stands still.
+
+        Where the page moves it away under the finger, nothing else is pressed, and it is tried again.
+        """
+        def hit() -> bool:
+            self._click_at(*self.wait_for(AIM, selector, seconds=seconds, what=f"{selector} can be clicked"))
+            try:
+                return self.evaluate(VERDICT) != "missed"
+            except EvaluationError:
+                return True  # The page was left by it.
+        wait_until(hit, seconds, f"{selector} is clicked")
 
     def screenshot(self, path: Path | str) -> None:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

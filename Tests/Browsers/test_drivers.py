@@ -1,0 +1,57 @@
+"""What all the other tests rely on: that the browsers do what they are told."""
+
+from __future__ import annotations
+
+import pytest
+
+from drivers import Browser, Page
+from server import Server
+
+BUTTONS = """() => {
+    document.body.innerHTML = '<style>button { display: block; width: 9em; height: 3em }</style>' +
+        '<button id="meant">Meant</button><button id="other">Other</button>';
+    globalThis.pressed = [];
+    for (const button of document.querySelectorAll('button')) {
+        button.addEventListener('click', () => pressed.push(button.id));
+        button.addEventListener('pointerdown', () => pressed.push('down'));
+    }
+}"""
+
+
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_a_click_reaches_what_it_means_though_the_page_moves_it(
+    browsers: dict[str, Browser], server: Server, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when somebody comes or goes in a list above, between the look and the press."""
+    with browsers[name].open(server.origin + "/healthz") as page:
+        page.evaluate(BUTTONS)
+        aimed: list[tuple[float, float]] = []
+        click_at = page._click_at
+
+        def late(x: float, y: float) -> None:
+            aimed.append((x, y))
+            if len(aimed) == 1:
+                # The other button takes its place.
+                page.evaluate("() => { document.getElementById('other').after(document.getElementById('meant')); }")
+                assert page.evaluate("(x, y) => document.elementFromPoint(x, y)?.id", x, y) == "other"
+            click_at(x, y)
+
+        monkeypatch.setattr(page, "_click_at", late)
+        page.click("#meant")
+        assert len(aimed) == 2
+        assert page.evaluate("() => pressed") == ["down", "meant"]
+
+
+def press(page: Page, selector: str) -> list[str]:
+    page.evaluate("() => { pressed.length = 0; }")
+    page.click(selector)
+    return page.evaluate("() => pressed")
+
+
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_clicks_are_heard_one_after_the_other(browsers: dict[str, Browser], server: Server, name: str) -> None:
+    with browsers[name].open(server.origin + "/healthz") as page:
+        page.evaluate(BUTTONS)
+        assert [press(page, "#meant"), press(page, "#other"), press(page, "#other")] == [
+            ["down", "meant"], ["down", "other"], ["down", "other"],
+        ]
