@@ -67,7 +67,8 @@ package struct FeedSession: Sendable {
     private var ahead: StreamID?
     /// When to preload; nil if that is done or not wanted.
     private(set) var deadline: MonotonicTime?
-    /// Whether a stream that goes live has to be offered to this session.
+    /// Whether a stream that goes live has to be offered to this session, which lacks a focus, or a neighbour in its
+    /// direction.
     private(set) var isHungry = true
     private var budget: RateBudget
 
@@ -181,11 +182,11 @@ package struct FeedSession: Sendable {
         return scene.maySee(viewer, stream) ? nil : .notPermitted
     }
 
-    /// A stream went live, or may be seen now, which a session without a focus or a neighbour has waited for.
+    /// A stream went live, or may be seen now, which a session has waited for.
     package mutating func streamAppeared(in scene: FeedScene, room: Int) -> [FeedEffect] {
         guard isHungry else { return [] }
         if focus != nil {
-            if neighbour == nil, deadline == nil { settle(at: scene.now) }
+            if deadline == nil { settle(at: scene.now) }
             return []
         }
         guard room >= 1, let first = next(from: nil, .forward, in: scene) else { return [] }
@@ -193,17 +194,23 @@ package struct FeedSession: Sendable {
     }
 
     /// Preloads, if the focus has rested long enough.
+    ///
+    /// At the end of the list that is the stream before, the only one to swipe to, until there is one further on.
     package mutating func advance(in scene: FeedScene, room: Int) -> [FeedEffect] {
         guard let deadline, deadline <= scene.now else { return [] }
         self.deadline = nil
-        guard let focus, neighbour == nil, room >= 2 else { return [] }
-        let wanted = ahead.flatMap { isWanted($0, in: scene) ? $0 : nil }
-        guard let stream = wanted ?? next(from: scene.feed.rank(of: focus.stream), direction, in: scene)
-        else {
-            isHungry = true
-            return []
+        guard let focus, neighbour == nil || isHungry, room >= 2 else { return [] }
+        let rank = scene.feed.rank(of: focus.stream)
+        let ahead =
+            ahead.flatMap { isWanted($0, in: scene) ? $0 : nil } ?? next(from: rank, direction, in: scene)
+        let stream = ahead ?? next(from: rank, direction.opposite, in: scene)
+        isHungry = ahead == nil
+        guard let stream, stream != neighbour?.stream else { return [] }
+        return change { session in
+            let effects = session.releaseNeighbour() + session.attachNeighbour(stream)
+            session.isHungry = ahead == nil
+            return effects
         }
-        return change { $0.attachNeighbour(stream) }
     }
 
     /// Lets everything go.

@@ -178,11 +178,30 @@ private func moved(_ from: Int, _ target: Int, _ loss: FeedNotice.Loss) -> FeedE
 
     @Test func `preloads later what goes live behind the last stream`() throws {
         var rig = SessionRig(.eager, at: 5)
-        #expect(rig.pass(.seconds(1)).isEmpty)
+        #expect(rig.pass(.seconds(1)).first == attach(.second, 4, .preview))
         #expect(rig.session.isHungry)
         _ = try rig.rig.feed.goLive(FeedRig.item(6))
         #expect(rig.session.streamAppeared(in: rig.rig.scene, room: 2).isEmpty)
-        #expect(rig.pass(.seconds(1)).first == attach(.second, 6, .preview))
+        #expect(
+            rig.pass(.seconds(1)) == [
+                release(.second, 4), attach(.second, 6, .preview),
+                slots((.first, 5, .full), (.second, 6, .preview)),
+            ])
+        #expect(!rig.session.isHungry)
+    }
+
+    @Test func `preloads at the end of the list the one stream there is to swipe to, and only once`() throws {
+        var rig = SessionRig(.eager, at: 5)
+        #expect(
+            rig.pass(.seconds(1)) == [
+                attach(.second, 4, .preview), slots((.first, 5, .full), (.second, 4, .preview)),
+            ])
+        #expect(rig.session.deadline == nil)
+        // Something new, but not further on: nothing changes.
+        _ = try rig.rig.feed.goLive(FeedRig.item(0))
+        #expect(rig.session.streamAppeared(in: rig.rig.scene, room: 2).isEmpty)
+        #expect(rig.pass(.seconds(1)).isEmpty)
+        #expect(rig.session.neighbourStream == FeedRig.id(4))
     }
 
     @Test func `moves on to the neighbour when the focus ends`() throws {
