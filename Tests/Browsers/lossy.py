@@ -60,6 +60,8 @@ class LossyPath:
         self.lost = 0
         #: What the way to the clients takes, in bits a second; what does not fit into its queue is lost.
         self.capacity: float | None = None
+        #: Whose packets never reach a client: nobody tells it of them.
+        self.withheld: frozenset[int] = frozenset()
         #: Bytes that the server sent, whether they passed or not.
         self.offered = 0
         #: When the way to the clients is free again, and what is on it.
@@ -127,7 +129,8 @@ class LossyPath:
                     datagram, sender = key.fileobj.recvfrom(65_536)  # type: ignore[union-attr]
                     if client is not None:
                         self.offered += len(datagram)
-                    if not self._passable.is_set() or self._chance.random() < self._loss:
+                    is_withheld = client is not None and int.from_bytes(datagram[8:12]) in self.withheld
+                    if is_withheld or not self._passable.is_set() or self._chance.random() < self._loss:
                         self.lost += 1
                         continue
                     self.passed += 1

@@ -43,6 +43,10 @@ COUNT = """async () => {
     return found;
 }"""
 
+#: Synchronization sources of the pictures that a page receives.
+SOURCES = """async () => [...(await rostrum.connection.session.peer.getStats()).values()].filter(
+    ({type, kind}) => type === 'inbound-rtp' && kind === 'video').map(({ssrc}) => ssrc)"""
+
 #: Bits a second; the stream has several times as many.
 CAPACITY = 300_000
 #: Of sound, in a second.
@@ -112,4 +116,25 @@ def test_the_page_says_why_and_keeps_its_session(
         path.capacity = None
         wait_for_state(page, "live", seconds=60)
         wait_for_frames(page, 60)
+        assert page.evaluate(session) == before
+
+
+def test_the_page_keeps_its_session_while_pictures_are_held_back(
+    chromium: Browser, browser: Browser, server: Server, path: LossyPath, stream: str
+) -> None:
+    """A server that sends sound alone, because the link takes no more: nothing is lost then, and no picture comes."""
+    session = "() => rostrum.connection.session?.resource"
+    with go_live(chromium, server, stream), browser.open(
+        f"{path.origin}/watch/{stream}", before_load=path.rewrite
+    ) as page:
+        wait_for_state(page, "live")
+        wait_for_frames(page, 30)
+        before = page.evaluate(session)
+        path.withheld = frozenset(page.evaluate(SOURCES))
+        page.wait_for(
+            "() => document.getElementById('state').innerText === 'Your connection is too slow'", seconds=30,
+            what="the page says why there is no picture")
+        path.withheld = frozenset()
+        wait_for_state(page, "live", seconds=30)
+        wait_for_frames(page, 30)
         assert page.evaluate(session) == before

@@ -14,6 +14,7 @@
  * @property {string | null} codec such as `VP8`
  * @property {number} frames decoded or encoded so far, the largest layer
  * @property {number} bytes of media so far
+ * @property {number} videoPackets so far, of pictures alone
  * @property {number} lossShare of the packets since the last call, 0 to 1
  * @property {string | null} limitation why the browser sends less than it could: `bandwidth` or `cpu`
  */
@@ -66,6 +67,7 @@ export class StatsReader {
       codec: video ? report.get(video.codecId)?.mimeType?.split("/")[1] ?? null : null,
       frames: video?.framesDecoded ?? video?.framesEncoded ?? 0,
       bytes,
+      videoPackets: sum(streams.filter((e) => e.kind === "video"), (e) => e.packetsReceived ?? e.packetsSent),
       lossShare: newlyLost / Math.max(1, newlyLost + packets - this.#packets),
       limitation: video && ["bandwidth", "cpu"].includes(video.qualityLimitationReason)
         ? video.qualityLimitationReason : null,

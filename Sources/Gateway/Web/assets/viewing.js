@@ -12,7 +12,7 @@ import { play } from "./whep.js";
 const WAIT_SECONDS = 60;
 /** Media that stays away this long while the stream is live means the session is broken, in milliseconds. */
 const STALL_MS = 6000;
-/** Where sound comes, but pictures are lost, the session is kept so many times as long. */
+/** Where sound comes, but pictures are lost or held back, the session is kept so many times as long. */
 const WEAK_FACTOR = 10;
 /** Each session that brought nothing doubles that time, up to so many times. */
 const MOST_DOUBLINGS = 4;
@@ -55,6 +55,9 @@ export class Viewing extends EventTarget {
   /** Totals of the current session when they last grew. */
   #bytes = 0;
   #frames = 0;
+  #videoPackets = 0;
+  /** When sound last came without pictures. */
+  #heldAt = -Infinity;
   /** Packets lost since the last picture. */
   #lostSince = 0;
   /** When a picture of the current session was last seen, or its sound heard; 0 when none was. */
@@ -158,7 +161,7 @@ export class Viewing extends EventTarget {
   /** @param {AbortSignal} signal */
   async #open(signal) {
     const media = this.#media = new MediaStream();
-    this.#bytes = this.#frames = this.#lostSince = this.#mediaAt = this.#answeredAt = 0;
+    this.#bytes = this.#frames = this.#videoPackets = this.#lostSince = this.#mediaAt = this.#answeredAt = 0;
     const session = await withToken(this.room.stream, this.room.tokenRole, (token) => play({
       endpoint: `/whep/${encodeURIComponent(this.room.stream)}?wait=${WAIT_SECONDS}`,
       token,
@@ -220,9 +223,11 @@ export class Viewing extends EventTarget {
     const now = performance.now();
     const isSeen = numbers.frames > this.#frames;
     const isArriving = numbers.bytes > this.#bytes;
+    if (isArriving && numbers.videoPackets === this.#videoPackets) this.#heldAt = now;
     const isHeard = isArriving && now - this.#quietSince > SOUND_ONLY_MS;
     this.#frames = numbers.frames;
     this.#bytes = numbers.bytes;
+    this.#videoPackets = numbers.videoPackets;
     this.numbers = numbers;
     this.lost += numbers.lost;
     this.#lostSince += numbers.lost;
@@ -236,8 +241,9 @@ export class Viewing extends EventTarget {
       this.dispatchEvent(new Event("picture"));
     } else if (this.#told === "live" && !this.room.isProgrammeSilent && now - this.#quietSince > this.#patience) {
       this.#mediaAt = 0;
-      // The server sends what the link takes; a new session would begin with a burst that it does not.
-      const isWeak = isArriving && this.#lostSince > 0;
+      // The server sends what the link takes, and holds pictures back where it takes sound alone; a new session would
+      // begin with a burst.
+      const isWeak = isArriving && (this.#lostSince > 0 || now - this.#heldAt < this.#patience);
       if (!isWeak || now - this.#quietSince > this.#patience * WEAK_FACTOR) this.connection.renew();
     }
     this.#changed();
