@@ -158,6 +158,28 @@ import Wire
         #expect(simulation.events.count(where: isAsked) <= 5)
     }
 
+    /// What came before a leap is forgotten, on every worker that has a copy.
+    @Test(arguments: [1, 2]) func `whose numbers leap are asked for a key frame`(workers: Int) throws {
+        let (simulation, viewer, tracks) = try start(seed: 38, workers: workers)
+        var maker = Maker(ssrc: 5, seed: 9)
+        try send(&maker, frames: 3, over: simulation)
+        choose(tracks, workers: workers, in: simulation)
+        try send(&maker, frames: 10, over: simulation)
+        maker.video.requestKeyFrame()
+        try send(&maker, frames: 60, over: simulation)
+        let before = viewer.decoder.framesDecoded
+        #expect(before > 10)
+        let isAsked: (WorkerEvent) -> Bool = { $0 == .keyFrameWanted(Self.id, source: 0, layer: 0) }
+        let asked = simulation.events.count(where: isAsked)
+        maker.sequenceNumber &+= 20_000
+        try send(&maker, frames: 60, over: simulation)
+        #expect(simulation.events.count(where: isAsked) > asked)
+        #expect(viewer.decoder.framesDecoded == before)
+        maker.video.requestKeyFrame()
+        try send(&maker, frames: 30, over: simulation)
+        #expect(viewer.decoder.framesDecoded >= before + 28)
+    }
+
     @Test func `refuse what is no packet or has no place`() throws {
         let (simulation, _, _) = try start(seed: 35, workers: 1)
         var packets = InjectedPackets()

@@ -118,6 +118,10 @@ package final class TrackLayer {
 
     private func beginEpoch(at now: MonotonicTime) {
         startAnew(in: epoch &+ 1)
+        demandEntryPoint(at: now)
+    }
+
+    private func demandEntryPoint(at now: MonotonicTime) {
         if !awaiting.isEmpty { demandKeyFrame(.beginning, at: now) }
     }
 
@@ -244,7 +248,11 @@ package final class TrackLayer {
     /// Takes a packet in that another worker received and checked.
     func receiveRelayed(_ relayed: RelayedPacket, _ bytes: Span<UInt8>, at now: MonotonicTime) -> MediaPacket?
     {
-        if relayed.epoch != epoch { startAnew(in: relayed.epoch) }
+        if relayed.epoch != epoch {
+            startAnew(in: relayed.epoch)
+            // Where its past comes first, that is what is begun with.
+            if relayed.past == nil { demandEntryPoint(at: now) }
+        }
         guard let header = try? RTPHeader(parsing: bytes),
             var packet = try? reader.read(bytes, header, structure: structure)
         else { return nil }
