@@ -54,6 +54,8 @@ package struct StreamSnapshot: Equatable, Sendable {
     var isPaused = false
     /// Who may not see it.
     var banned: [ParticipantID: WallTime] = [:]
+    /// Which of its links lead nowhere any more.
+    var linkRevocations = StageRecord.LinkRevocations()
 
     /// A stream nobody made yet.
     init(waitingFor id: StreamID) {
@@ -83,6 +85,7 @@ package struct StreamSnapshot: Equatable, Sendable {
         isPublished = record.origin == .published
         mayBeginAnew = isPublished
         banned = record.banned
+        linkRevocations = record.linkRevocations ?? StageRecord.LinkRevocations()
         (viewers, hasAudio, hasVideo) = (0, false, false)
     }
 

@@ -6,13 +6,20 @@ package struct FeedScene {
     package let feed: StoryFeed
     /// For message rates and preloading.
     package let now: MonotonicTime
-    /// Whether a viewer may see a stream, as things are now.
+    /// Whether a viewer may begin to see a stream, as things are now.
     package let maySee: (FeedViewer, StreamID) -> Bool
+    /// Whether a viewer who sees a stream already may go on.
+    package let mayStay: (FeedViewer, StreamID) -> Bool
 
-    package init(feed: StoryFeed, now: MonotonicTime, maySee: @escaping (FeedViewer, StreamID) -> Bool) {
+    /// - Parameter mayStay: nil where it is the same as `maySee`.
+    package init(
+        feed: StoryFeed, now: MonotonicTime, maySee: @escaping (FeedViewer, StreamID) -> Bool,
+        mayStay: ((FeedViewer, StreamID) -> Bool)? = nil
+    ) {
         self.feed = feed
         self.now = now
         self.maySee = maySee
+        self.mayStay = mayStay ?? maySee
     }
 }
 
@@ -179,7 +186,7 @@ package struct FeedSession: Sendable {
         of stream: StreamID, _ ended: (stream: StreamID, rank: FeedRank)?, in scene: FeedScene
     ) -> FeedNotice.Loss? {
         guard scene.feed.isLive(stream), stream != ended?.stream else { return .ended }
-        return scene.maySee(viewer, stream) ? nil : .notPermitted
+        return scene.mayStay(viewer, stream) ? nil : .notPermitted
     }
 
     /// A stream went live, or may be seen now, which a session has waited for.

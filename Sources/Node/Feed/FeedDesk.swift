@@ -45,9 +45,14 @@ struct FeedDesk {
 
     private func scene(at now: MonotonicTime) -> FeedScene {
         let (readers, directory) = (readers, directory)
-        return FeedScene(feed: feed, now: now) { viewer, stream in
-            readers[viewer]?.values.contains { $0.maySee(stream, by: directory) } ?? false
-        }
+        return FeedScene(
+            feed: feed, now: now,
+            maySee: { viewer, stream in
+                readers[viewer]?.values.contains { $0.maySee(stream, by: directory) } ?? false
+            },
+            mayStay: { viewer, stream in
+                readers[viewer]?.values.contains { $0.mayStay(in: stream, by: directory) } ?? false
+            })
     }
 
     // MARK: Sessions

@@ -156,7 +156,7 @@ struct FeedFollowers {
     mutating func accessChanged(to stream: StreamID) {
         var concerned: [UInt64: [Int]] = [:]
         for number in watchers[stream] ?? []
-        where followers[number]?.reader.maySee(stream, by: directory) == false {
+        where followers[number]?.reader.mayStay(in: stream, by: directory) == false {
             concerned[number] = [0]
             forget(stream, number)
         }

@@ -33,7 +33,15 @@ package struct FeedReader: Sendable {
     /// As whom they are in a stream; nil for an anonymous viewer there.
     func sender(in stream: StreamID) -> Stage.Sender? { standing.contains(stream) ? sender : nil }
 
+    /// Whether a stream is for them.
     func maySee(_ stream: StreamID, by directory: StreamDirectory) -> Bool {
+        guard scope.contains(stream) else { return false }
+        guard let sender = sender(in: stream), sender.authority != .admin else { return true }
+        return !directory.shutsOut(sender, from: stream)
+    }
+
+    /// Whether they may go on seeing a stream: whoever came by a link that was revoked since stays.
+    func mayStay(in stream: StreamID, by directory: StreamDirectory) -> Bool {
         guard scope.contains(stream) else { return false }
         guard let sender = sender(in: stream), sender.authority != .admin else { return true }
         return !directory.isBanned(sender.id, from: stream)

@@ -1,4 +1,5 @@
 import Base
+import Stage
 import Synchronization
 
 /// What is known of every stream, for lists: hosts write it, anybody reads it without waiting for a host.
@@ -82,6 +83,15 @@ package final class StreamDirectory: Sendable {
 
     func isBanned(_ participant: ParticipantID, from stream: StreamID) -> Bool {
         state.withLock { $0.entries[stream]?.banned[participant] != nil }
+    }
+
+    /// Whether somebody who is not there yet is kept out: banned, or come by a link that was revoked since.
+    func shutsOut(_ sender: Stage.Sender, from stream: StreamID) -> Bool {
+        state.withLock { state in
+            guard let entry = state.entries[stream] else { return false }
+            let isRevoked = sender.link.map { !entry.linkRevocations.allows($0) } ?? false
+            return isRevoked || entry.banned[sender.id] != nil
+        }
     }
 
     /// Forgets a stream; its record in the store stays.
