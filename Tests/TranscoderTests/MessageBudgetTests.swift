@@ -28,8 +28,8 @@ import Testing
     @Test func `may be more with each job, at once`() {
         var budget = MessageBudget(MessageLimits(), at: .zero)
         budget.advance(to: .zero, jobs: 2)
-        #expect((0..<100_000).count { _ in budget.takeMessage() } == 30_000)
-        #expect(budget.takeDatagram((4 + 2 * 16) * 3 << 20) && !budget.takeDatagram(1))
+        #expect((0..<100_000).count { _ in budget.takeMessage() } == 66_000)
+        #expect(budget.takeDatagram((4 + 2 * 20) * 3 << 20) && !budget.takeDatagram(1))
         budget.advance(to: at(1_000), jobs: 0)
         #expect((0..<100_000).count { _ in budget.takeMessage() } == 2_000)
     }

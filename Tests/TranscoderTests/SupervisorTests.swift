@@ -371,4 +371,31 @@ private func payloads(_ codec: VideoCodec, _ frame: [UInt8]) -> [[UInt8]] {
         #expect(supervisor.statistics.packetsDropped > 90)
         #expect(supervisor.statistics.queuedBytes < 10_200)
     }
+
+    /// A recording says again what comes in, and a process that says too much is ended, with everybody's jobs.
+    @Test(arguments: [(1, 1 << 20), (1_000, 1_000)])
+    func `is fed no more of an input than that may bring, and all of others`(packets: Int, bytes: Int) throws
+    {
+        let supervisor = supervisor { settings in
+            settings.executable = "/nonexistent"
+            settings.messageLimits.packetsPerInput = packets
+            settings.messageLimits.bytesPerInput = bytes
+        }
+        defer { supervisor.stop() }
+        let job = try #require(supervisor.begin(.preview, []) { _ in })
+        let fast = try #require(supervisor.open(for: job, from: SourceKey(number: 1), .vp8))
+        let usual = try #require(supervisor.open(for: job, from: SourceKey(number: 2), .vp8))
+        let feed = { (input: InputID, index: Int) in
+            let packet = InputPacket(
+                sequenceNumber: Int64(index), timestamp: UInt32(index), marker: true, codec: .vp8,
+                isEntryPoint: false, arrival: .zero)
+            supervisor.feed(input, packet, payload: [UInt8](repeating: 0, count: 936).span)
+        }
+        // There is room for three, and for one more with each second that this takes.
+        for index in 0..<200 { feed(fast, index) }
+        #expect((100...197).contains(supervisor.statistics.packetsDropped))
+        let dropped = supervisor.statistics.packetsDropped
+        for index in 0..<3 { feed(usual, index) }
+        #expect(supervisor.statistics.packetsDropped == dropped)
+    }
 }

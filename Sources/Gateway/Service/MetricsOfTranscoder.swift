@@ -25,7 +25,7 @@ extension Node {
                     "rostrum_transcoder_jobs", .gauge, "What the transcoder does now.", Double(process.jobs)),
                 Metric(
                     "rostrum_transcoder_packets_dropped_total", .counter,
-                    "Packets that found no room on their way to the transcoder.",
+                    "Packets that found no room on their way to the transcoder, or too many of one source.",
                     Double(process.packetsDropped)),
                 Metric(
                     "rostrum_transcoder_sources_refused", .gauge,

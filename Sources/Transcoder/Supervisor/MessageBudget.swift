@@ -6,10 +6,16 @@ package struct MessageLimits: Sendable {
     package var messages = 2_000
     /// The same in bytes.
     package var bytes = 4 << 20
-    /// A second more for each job: a recording of 100 Mbit/s, a composition of 40.
-    package var messagesPerJob = 4_000
+    /// A second more for each job.
+    ///
+    /// As much as two inputs may bring, which a recording has, because it says again what comes in.
+    package var messagesPerJob = 10_000
     /// The same in bytes.
-    package var bytesPerJob = 16 << 20
+    package var bytesPerJob = 20 << 20
+    /// What one input may bring in a second: more is dropped before it comes to the process.
+    package var packetsPerInput = 5_000
+    /// The same in bytes.
+    package var bytesPerInput = 8 << 20
     /// Lines a second for the log; further ones are left out.
     package var lines = 20
     /// Bytes a second on standard error, where libraries complain.

@@ -42,7 +42,7 @@ package struct TranscoderStatistics: Equatable, Sendable {
     package var jobs = 0
     /// Tracks that are fed now.
     package var inputs = 0
-    /// Packets that found no room in the queue.
+    /// Packets that found no room in the queue, or were more than their input may bring.
     package var packetsDropped: UInt64 = 0
     /// Said to the process and not written yet.
     package var queuedBytes = 0

@@ -27,8 +27,17 @@ package final class TranscoderSupervisor: Sendable {
     struct Input {
         let job: JobID
         let source: SourceKey
+        var packets: Budget
+        var bytes: Budget
         /// The frame of which packets were dropped: the rest of it is of no use.
         var dropped: UInt32?
+
+        /// - Returns: whether a packet of so many bytes is no more than the input may bring.
+        mutating func take(_ count: Int, upTo limits: MessageLimits, at now: MonotonicTime) -> Bool {
+            packets.refill(rate: limits.packetsPerInput, at: now)
+            bytes.refill(rate: limits.bytesPerInput, at: now)
+            return packets.spend(1) && bytes.spend(count)
+        }
     }
 
     struct State {
@@ -162,20 +171,25 @@ package final class TranscoderSupervisor: Sendable {
             else { return nil }
             let input = InputID(number: state.nextNumber)
             state.nextNumber += 1
-            state.inputs[input] = Input(job: job, source: source)
+            let limits = settings.messageLimits
+            state.inputs[input] = Input(
+                job: job, source: source, packets: Budget(rate: limits.packetsPerInput, at: now),
+                bytes: Budget(rate: limits.bytesPerInput, at: now))
             TranscoderRequest.open(input, for: job, from: source, codec).append(to: &state.queue)
             return input
         }
     }
 
-    /// Feeds one packet; a copy into the queue, or nothing where that is full.
+    /// Feeds one packet; a copy into the queue, or nothing where that is full or the input brings too much.
     /// - Parameter packet: without its payload, which lies elsewhere.
     package func feed(_ input: InputID, _ packet: InputPacket, payload: Span<UInt8>) {
         let isFirst = state.withLock { state in
             guard state.inputs[input] != nil else { return false }
             let size = payload.count + 64
             let isBroken = state.inputs[input]?.dropped == packet.timestamp
-            guard !isBroken, state.queue.count + size <= settings.queueLimit else {
+            guard !isBroken, state.queue.count + size <= settings.queueLimit,
+                state.inputs[input]?.take(size, upTo: settings.messageLimits, at: now) == true
+            else {
                 state.inputs[input]?.dropped = packet.timestamp
                 state.statistics.packetsDropped &+= 1
                 return false
