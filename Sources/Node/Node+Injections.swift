@@ -12,7 +12,7 @@ extension Node {
     func openInjection(
         _ sources: [SourcePlan], events: @escaping @Sendable (isolated Node, Injections.Event) -> Void
     ) -> InjectionID? {
-        let worker = leastLoadedWorker
+        let worker = sessions.leastLoadedWorker
         let id = injections.nextID()
         guard workers[worker].post(.openInjection(InjectionOpening(id: id, sources: sources))) else {
             return nil

@@ -17,7 +17,7 @@ extension Node {
         try checkPlace(for: request)
         var host = request.isWatching ? try await admit(&request) : nil
         try checkSource(of: request)
-        let worker = leastLoadedWorker
+        let worker = sessions.leastLoadedWorker
         let credentials = ICECredentials(worker: worker, using: &random)
         let (plan, answer) = try await read(request, as: transport(of: worker, credentials: credentials))
         if !request.isWatching { host = try await admit(&request) }
@@ -26,16 +26,13 @@ extension Node {
         try checkSource(of: request)
         let id = SessionID(using: &random)
         guard workers[worker].post(.open(opening(id, request, plan, credentials))) else { throw .overloaded }
-        nextOrder += 1
 
         let isLive = streams[request.stream]?.isLive ?? false
-        sessions[id] = SessionRecord(
-            id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
-            entityTag: credentials.ufrag,
-            waitsUntil: isLive ? nil : request.patience.map { now().elapsed + $0 })
-        if request.sender == nil { strangers.add(request.clientAddress) }
-        load[worker, default: 0] += 1
-        let crowded = halfOpen.add(id, of: request.clientAddress)
+        let crowded = sessions.add(
+            SessionRecord(
+                id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
+                entityTag: credentials.ufrag,
+                waitsUntil: isLive ? nil : request.patience.map { now().elapsed + $0 }))
         enlist(id, request)
         if let host { hosts[request.stream] = hosts[request.stream] ?? host }
         try takePlace(id, request, plan)
@@ -67,20 +64,13 @@ extension Node {
             follows: request.isWatching && request.feed == nil ? request.stream : nil,
             isFeed: request.purpose == .feed,
             stage: request.isOnStage ? request.stream : nil, participant: request.participant,
-            order: nextOrder, requested: request.received)
+            order: sessions.nextOrder, requested: request.received)
     }
 
-    /// Whether there is a place: not all are for everybody, so that strangers cannot keep those out who have a part,
-    /// nor one of them all others.
+    /// Whether there is a place, in the server and on the stage.
     private func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
-        let kept = configuration.sessionLimit / 10
-        var places = configuration.sessionLimit
-        if request.isWatching { places -= kept }
-        if request.sender == nil { places -= kept }
-        guard !isStopping, sessions.count < places else { throw .overloaded }
-        guard request.sender != nil || strangers.hasRoom(for: request.clientAddress) else {
-            throw .tooManySessions
-        }
+        guard !isStopping else { throw .overloaded }
+        try sessions.checkPlace(for: request)
         if request.purpose == .stage, !request.isAudience { try checkRoom(for: request) }
     }
 
@@ -93,23 +83,13 @@ extension Node {
     private func read(
         _ request: SessionRequest, as transport: LocalTransport
     ) async throws(SessionRefusal) -> (plan: SessionPlan, answer: String) {
-        // Those who are known need not wait behind as many as strangers may.
-        guard offersUnderWay < (request.sender == nil ? Self.offerLimit : 2 * Self.offerLimit) else {
-            throw .overloaded
-        }
-        offersUnderWay += 1
-        defer { offersUnderWay -= 1 }
-        let (plan, answer) = try await offerDesk.answer(
-            request.offer, for: request.offerPurpose, as: transport)
+        let (plan, answer) = try await offerDesk.answer(request, as: transport)
         guard request.purpose != .feed || plan.feedPairs.count == 2 else {
             throw .unsupportedOffer(
                 "The feed takes two audio and two video m-lines that receive, each with a codec of ours.")
         }
         return (plan, answer)
     }
-
-    /// Offers of strangers that wait to be read; some are read in a millisecond, most in a fifth of that.
-    private static let offerLimit = 256
 
     private func enlist(_ id: SessionID, _ request: SessionRequest) {
         guard request.purpose != .feed else { return }
@@ -135,7 +115,8 @@ extension Node {
                 try enterPlayer(id, request)
             }
         } catch {
-            sessions[id]?.closesAt = now().elapsed
+            let now = now().elapsed
+            sessions.update(id) { $0.closesAt = now }
             throw .overloaded
         }
     }
@@ -204,17 +185,20 @@ extension Node {
     package func restartICE(
         _ id: SessionID, fragment text: String
     ) throws(SessionRefusal) -> (fragment: String, entityTag: String) {
-        guard var record = sessions[id] else { throw .unknownSession }
+        guard let record = sessions[id] else { throw .unknownSession }
         guard case .restart(let remote) = try Self.readUpdate(text, of: record) else {
             throw .malformedOffer("An ICE restart needs an a=ice-ufrag and an a=ice-pwd that are new.")
         }
         let local = ICECredentials(worker: record.worker, using: &random)
         guard workers[record.worker].post(.restartICE(id, local, remote: remote)) else { throw .overloaded }
-        record.entityTag = local.ufrag
-        record.plan.remoteCredentials = remote
-        sessions[id] = record
+        var plan = record.plan
+        plan.remoteCredentials = remote
+        sessions.update(id) { record in
+            record.entityTag = local.ufrag
+            record.plan = plan
+        }
         let transport = transport(of: record.worker, credentials: local)
-        return (SDPFragment(restarting: record.plan, as: transport).text, local.ufrag)
+        return (SDPFragment(restarting: plan, as: transport).text, local.ufrag)
     }
 
     private static func readUpdate(

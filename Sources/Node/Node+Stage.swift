@@ -246,11 +246,10 @@ extension Node {
 
     /// Notes whose a viewer's session is that was made without a token; whoever knows its name made it.
     package func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {
-        guard var record = sessions[id], record.stream == stream, record.purpose == .play,
+        guard let record = sessions[id], record.stream == stream, record.purpose == .play,
             record.request.sender == nil
         else { return }
-        record.request.sender = sender
-        sessions[id] = record
+        sessions.update(id) { $0.request.sender = sender }
         await hosts[stream]?.adopt(.session(id), as: sender)
     }
 

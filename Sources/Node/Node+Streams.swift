@@ -10,10 +10,10 @@ extension Node {
     func take(_ event: WorkerEvent) async {
         switch event {
         case .checked(let id):
-            guard let crowded = halfOpen.noteCheck(of: id) else { return }
+            guard let crowded = sessions.noteCheck(of: id) else { return }
             _ = await endSession(crowded, because: "no handshake came")
         case .connected(let id, let profile, let address):
-            halfOpen.remove(id)
+            sessions.noteConnection(of: id)
             guard let record = sessions[id] else { return }
             log.info(
                 "session.connected",
@@ -28,7 +28,9 @@ extension Node {
             guard let record = sessions[id], record.request.isSource else { return }
             streams[record.stream, default: StreamRecord()].setSource(id)
             log.info("stream.source", ["stream": record.stream, "session": id.label])
-            for viewer in streams[record.stream]?.audience ?? [] { sessions[viewer]?.waitsUntil = nil }
+            for viewer in streams[record.stream]?.audience ?? [] {
+                sessions.update(viewer) { $0.waitsUntil = nil }
+            }
             announceProgramme(of: record.stream)
             await hosts[record.stream]?.setSource(record.source)
             programmeChanged(in: record.stream)
@@ -51,11 +53,8 @@ extension Node {
     /// Removes a session that has ended from its stream.
     func forget(_ id: SessionID, because reason: String) async {
         leaveFeed(id)
-        guard let record = sessions.removeValue(forKey: id) else { return }
+        guard let record = sessions.remove(id) else { return }
         if record.request.isOnStage { leaveRoom(record) }
-        load[record.worker, default: 0] -= 1
-        halfOpen.remove(id)
-        if record.isStrangers { strangers.remove(record.request.clientAddress) }
         let now = now().elapsed
         if sessionLines.admit(at: now) {
             log.info(
@@ -117,7 +116,7 @@ extension Node {
     /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
     func keepHouse() async {
         let now = now().elapsed
-        for record in Array(sessions.values) {
+        for record in sessions.all {
             if let end = record.closesAt, now >= end { _ = await endSession(record.id, because: "replaced") }
             guard let deadline = record.waitsUntil, now >= deadline else { continue }
             _ = await endSession(record.id, because: "waited in vain")

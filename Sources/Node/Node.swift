@@ -33,13 +33,8 @@ package actor Node {
     nonisolated let inboxes = NodeInboxes()
     /// Drops that the log has been told of.
     var droppedTold: [String: UInt64] = [:]
-    var sessions: [SessionID: SessionRecord] = [:]
-    /// How many of them each worker has.
-    var load: [Int: Int] = [:]
-    var halfOpen = HalfOpenSessions()
-    var strangers: StrangersSessions
+    var sessions: SessionCensus
     let offerDesk: OfferDesk
-    var offersUnderWay = 0
     /// Of lines about sessions that were made or have ended.
     var sessionLines = LineRate()
     var streams: [StreamID: StreamRecord] = [:]
@@ -68,8 +63,6 @@ package actor Node {
     var feedTimer = FeedTimer()
     /// Where stages were told that feed viewers are.
     var presences: [SessionID: StreamID] = [:]
-    /// Numbers sessions in the order in which they were made.
-    var nextOrder: UInt64 = 1
     var random = SecureRandom()
     private(set) var isStopping = false
     private var tasks = NodeTasks()
@@ -89,7 +82,6 @@ package actor Node {
         self.configuration = configuration
         self.now = now
         self.store = store
-        strangers = StrangersSessions(limit: configuration.sessionLimitForAddress)
         compositions = CompositionDesk(limit: configuration.compositionLimit)
         offerDesk = OfferDesk(negotiator: configuration.negotiator)
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? =
@@ -107,6 +99,10 @@ package actor Node {
         fingerprint = SDPFingerprint(
             algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes)
         let count = max(configuration.workers, 1)
+        sessions = SessionCensus(
+            workers: count,
+            limits: SessionCensus.Limits(
+                ofAll: configuration.sessionLimit, ofStrangersAddress: configuration.sessionLimitForAddress))
         let exchange = count > 1 ? RelayExchange(workers: count) : nil
         self.exchange = exchange
         // One look for all workers, so that their clocks agree.
@@ -197,10 +193,5 @@ package actor Node {
         LocalTransport(
             credentials: credentials, fingerprint: fingerprint, udp: workers[worker].advertised,
             tcp: entrance?.advertised ?? [])
-    }
-
-    /// The worker with the fewest sessions.
-    var leastLoadedWorker: Int {
-        workers.indices.min { load[$0, default: 0] < load[$1, default: 0] } ?? 0
     }
 }

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Peer
+import Synchronization
 import Wire
 
 /// Reads offers and plans sessions, one at a time, and not where everybody else's requests wait.
@@ -8,7 +9,11 @@ import Wire
 /// How long that takes is decided by whoever wrote the offer. Here a flood of offers takes one thread at most, and
 /// those who pin, mute or leave meanwhile do not notice.
 actor OfferDesk {
+    /// Offers of strangers that wait to be read; some are read in a millisecond, most in a fifth of that.
+    private static let limit = 256
+
     private let negotiator: Negotiator
+    private let waiting = Mutex(0)
     private var random = SecureRandom()
 
     init(negotiator: Negotiator) {
@@ -16,7 +21,22 @@ actor OfferDesk {
     }
 
     /// - Parameter transport: our end of the session, as the answer describes it.
-    func answer(
+    nonisolated func answer(
+        _ request: SessionRequest, as transport: LocalTransport
+    ) async throws(SessionRefusal) -> (plan: SessionPlan, answer: String) {
+        // Those who are known need not wait behind as many as strangers may.
+        let limit = request.sender == nil ? Self.limit : 2 * Self.limit
+        let hasRoom = waiting.withLock { waiting in
+            guard waiting < limit else { return false }
+            waiting += 1
+            return true
+        }
+        guard hasRoom else { throw .overloaded }
+        defer { waiting.withLock { $0 -= 1 } }
+        return try await read(request.offer, for: request.offerPurpose, as: transport)
+    }
+
+    private func read(
         _ text: String, for purpose: SessionOffer.Purpose, as transport: LocalTransport
     ) throws(SessionRefusal) -> (plan: SessionPlan, answer: String) {
         let description: SessionDescription

@@ -197,7 +197,8 @@ extension Node {
                 return
             }
             // What it was told must arrive first.
-            sessions[id]?.closesAt = now().elapsed + Self.farewellTime
+            let end = now().elapsed + Self.farewellTime
+            sessions.update(id) { $0.closesAt = end }
         }
     }
 

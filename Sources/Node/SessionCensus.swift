@@ -1,0 +1,86 @@
+import Base
+import Stage
+
+/// Everybody's sessions: whose they are, which worker carries them, and whether there is a place for another.
+struct SessionCensus {
+    /// How many there may be.
+    struct Limits {
+        let ofAll: Int
+        /// Of one address, for those without a token.
+        let ofStrangersAddress: Int
+    }
+
+    private let limits: Limits
+    private var records: [SessionID: SessionRecord] = [:]
+    /// How many sessions each worker has.
+    private var loads: [Int]
+    private var halfOpen = HalfOpenSessions()
+    private var strangers: StrangersSessions
+    /// The place of the next session in the order in which they are made.
+    private(set) var nextOrder: UInt64 = 1
+
+    init(workers: Int, limits: Limits) {
+        self.limits = limits
+        loads = Array(repeating: 0, count: workers)
+        strangers = StrangersSessions(limit: limits.ofStrangersAddress)
+    }
+
+    var count: Int { records.count }
+    /// In no order.
+    var all: [SessionRecord] { Array(records.values) }
+
+    subscript(_ id: SessionID) -> SessionRecord? { records[id] }
+
+    /// The worker with the fewest sessions, the first of several.
+    var leastLoadedWorker: Int { loads.indices.min { loads[$0] < loads[$1] } ?? 0 }
+
+    /// Whether there is a place: not all are for everybody, so that strangers cannot keep those out who have a part,
+    /// nor one of them all others.
+    func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
+        let kept = limits.ofAll / 10
+        var places = limits.ofAll
+        if request.isWatching { places -= kept }
+        if request.sender == nil { places -= kept }
+        guard records.count < places else { throw .overloaded }
+        guard request.sender != nil || strangers.hasRoom(for: request.clientAddress) else {
+            throw .tooManySessions
+        }
+    }
+
+    /// Takes a new session in, whether there is a place or not.
+    /// - Returns: one that has to end, because too many have asked and not come.
+    mutating func add(_ record: SessionRecord) -> SessionID? {
+        guard records.updateValue(record, forKey: record.id) == nil else { return nil }
+        nextOrder += 1
+        if loads.indices.contains(record.worker) { loads[record.worker] += 1 }
+        if record.isStrangers { strangers.add(record.request.clientAddress) }
+        return halfOpen.add(record.id, of: record.request.clientAddress)
+    }
+
+    /// Changes what is known of a session, if it is still there.
+    mutating func update(_ id: SessionID, _ change: (inout SessionRecord) -> Void) {
+        guard var record = records[id] else { return }
+        change(&record)
+        records[id] = record
+    }
+
+    /// A session's first ICE check came.
+    /// - Returns: one that has to end, because too many have come and not shaken hands.
+    mutating func noteCheck(of id: SessionID) -> SessionID? { halfOpen.noteCheck(of: id) }
+
+    /// A session has shaken hands.
+    mutating func noteConnection(of id: SessionID) { halfOpen.remove(id) }
+
+    /// A session has ended.
+    /// - Returns: what was known of it; nil for one that was not there.
+    mutating func remove(_ id: SessionID) -> SessionRecord? {
+        guard let record = records.removeValue(forKey: id) else { return nil }
+        if loads.indices.contains(record.worker) { loads[record.worker] -= 1 }
+        halfOpen.remove(id)
+        if record.isStrangers { strangers.remove(record.request.clientAddress) }
+        return record
+    }
+
+    /// Forgets all of them.
+    mutating func removeAll() { self = SessionCensus(workers: loads.count, limits: limits) }
+}

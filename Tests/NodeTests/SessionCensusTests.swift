@@ -1,0 +1,114 @@
+import Base
+import Peer
+import Stage
+import TestSupport
+import Testing
+import Wire
+
+@testable import Node
+
+@Suite struct `The census of sessions` {
+    private var census = SessionCensus(
+        workers: 3, limits: SessionCensus.Limits(ofAll: 100, ofStrangersAddress: 40))
+    private var random = SeededGenerator(seed: 1)
+    private let show: StreamID
+    private let ann: Stage.Sender
+
+    init() throws {
+        show = try #require(StreamID("show"))
+        ann = Stage.Sender(id: try #require(ParticipantID("ann")), authority: .host)
+    }
+
+    private func request(
+        _ purpose: SessionRequest.Purpose = .play, _ sender: Stage.Sender? = nil, from address: String? = nil
+    ) -> SessionRequest {
+        SessionRequest(
+            purpose: purpose, stream: show, sender: sender, offer: "",
+            clientAddress: address.flatMap { IPAddress($0) })
+    }
+
+    private func refusal(of request: SessionRequest) -> SessionRefusal? {
+        do throws(SessionRefusal) {
+            try census.checkPlace(for: request)
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @discardableResult
+    private mutating func add(_ request: SessionRequest, on worker: Int = 0) -> SessionID {
+        let id = SessionID(using: &random)
+        let credentials = ICECredentials(ufrag: "x", password: Secret("y"))
+        _ = census.add(
+            SessionRecord(
+                id: id, request: request, isStrangers: request.sender == nil,
+                plan: SessionPlan(remoteCredentials: credentials, fingerprints: []), worker: worker,
+                entityTag: credentials.ufrag))
+        return id
+    }
+
+    @Test mutating func `keeps a tenth for those who publish, and a tenth for those who are known`() {
+        let viewer = Stage.Sender(id: ann.id, authority: .viewer)
+        for number in 0..<80 { add(request(from: "10.0.\(number).1")) }
+        #expect(refusal(of: request(from: "10.1.0.1")) == .overloaded)
+        #expect(refusal(of: request(.play, viewer)) == nil)
+        for _ in 0..<10 { add(request(.play, viewer)) }
+        #expect(refusal(of: request(.play, viewer)) == .overloaded)
+        #expect(refusal(of: request(.stage, viewer)) == .overloaded)
+        #expect(refusal(of: request(.publish, ann)) == nil)
+        for _ in 0..<10 { add(request(.publish, ann)) }
+        #expect(refusal(of: request(.publish, ann)) == .overloaded)
+    }
+
+    @Test mutating func `gives the strangers of one address so many places, and back what they leave`() {
+        var ids: [SessionID] = []
+        for _ in 0..<40 { ids.append(add(request(from: "203.0.113.7"))) }
+        #expect(refusal(of: request(from: "203.0.113.7")) == .tooManySessions)
+        #expect(refusal(of: request(from: "203.0.113.8")) == nil)
+        #expect(refusal(of: request(.play, ann, from: "203.0.113.7")) == nil)
+        // Whoever gets a name later still counts: the place was a stranger's.
+        census.update(ids[0]) { [ann] in $0.request.sender = ann }
+        #expect(census[ids[0]]?.request.sender == ann)
+        #expect(refusal(of: request(from: "203.0.113.7")) == .tooManySessions)
+        #expect(census.remove(ids[0])?.id == ids[0])
+        #expect(census.remove(ids[0]) == nil)
+        #expect(refusal(of: request(from: "203.0.113.7")) == nil)
+    }
+
+    @Test mutating func `knows of no session that has ended`() {
+        let id = add(request())
+        _ = census.remove(id)
+        census.update(id) { $0.entityTag = "x" }
+        #expect(census[id] == nil)
+        #expect(census.all.isEmpty)
+    }
+
+    @Test mutating func `numbers sessions in the order in which they were made`() {
+        #expect(census.nextOrder == 1)
+        let id = add(request())
+        _ = census.remove(id)
+        add(request())
+        #expect(census.nextOrder == 3)
+    }
+
+    @Test(arguments: 0..<20 as Range<UInt64>) mutating func `sends the next one to who has fewest`(
+        seed: UInt64
+    ) {
+        var chance = SeededGenerator(seed: seed)
+        var workers: [SessionID: Int] = [:]
+        for _ in 0..<200 {
+            if let id = workers.keys.sorted(by: { $0.label < $1.label }).randomElement(using: &chance),
+                Bool.random(using: &chance)
+            {
+                #expect(census.remove(id)?.worker == workers.removeValue(forKey: id))
+            } else {
+                let worker = Int.random(in: 0..<3, using: &chance)
+                workers[add(request(.publish, ann), on: worker)] = worker
+            }
+            let loads = (0..<3).map { worker in workers.values.count { $0 == worker } }
+            #expect(loads[census.leastLoadedWorker] == loads.min())
+            #expect(census.count == workers.count)
+        }
+    }
+}
