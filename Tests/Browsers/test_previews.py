@@ -6,7 +6,6 @@ import os
 import re
 import signal
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -55,9 +54,7 @@ def transcoder(server: Server) -> int:
 @pytest.mark.parametrize("codec", ["vp8", "h264"])
 def test_a_stream_has_a_picture_soon_after_it_began(aiortc: Aiortc, server: Server, stream: str, codec: str) -> None:
     aiortc.publish(server, stream, codec)
-    began = time.monotonic()
-    about = wait_until(lambda: preview(server, stream), 10, "there is a preview")
-    assert time.monotonic() - began < 5
+    about = wait_until(lambda: preview(server, stream), 5, "there is a preview")
     assert (about["width"], about["height"]) == (WIDTH, HEIGHT)
     assert len(about["blurHash"]) == 28
     for path, kind in [(about["url"], "image/webp"), (about["url"].replace(".webp", ".jpg"), "image/jpeg")]:
@@ -121,10 +118,9 @@ def test_nobody_notices_when_the_transcoder_is_killed(aiortc: Aiortc, own_server
     first = wait_until(lambda: preview(own_server, "show"), 10, "there is a preview")
     wait_until(lambda: player.frames > 20, 15, "the player plays")
     for _ in range(3):
-        before, began = player.frames, time.monotonic()
+        before = player.frames
         os.kill(transcoder(own_server), signal.SIGKILL)
-        wait_until(lambda: player.frames >= before + 20, 5, "the player goes on")
-        assert time.monotonic() - began < 2
+        wait_until(lambda: player.frames >= before + 20, 2, "the player goes on")
     wait_until(
         lambda: preview(own_server, "show")["capturedAt"] != first["capturedAt"], 30, "there is another preview")
     metrics = own_server.request("GET", "/metrics")[2].decode()
