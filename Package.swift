@@ -8,8 +8,12 @@ let common: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
+/// Optimized in a debug build, too, with all of its checks: tests spend most of their time here, and the server that
+/// browsers test would take as much of the machine as they do.
+let hot: [SwiftSetting] =
+    common + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
 /// Pure targets: no C, no clock, no socket; any unsafe construct must be spelled `unsafe`.
-let pure: [SwiftSetting] = common + [.strictMemorySafety()]
+let pure: [SwiftSetting] = hot + [.strictMemorySafety()]
 
 let package = Package(
     name: "rostrum",
@@ -46,10 +50,10 @@ let package = Package(
                 .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
             ]),
         .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
-        .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: common),
-        .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: common),
+        .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: hot),
+        .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: hot),
         .target(
-            name: "Codecs", dependencies: ["Base", "Wire", "CCodecs", "CComposing"], swiftSettings: common),
+            name: "Codecs", dependencies: ["Base", "Wire", "CCodecs", "CComposing"], swiftSettings: hot),
 
         // Machines: no I/O and no clock.
         .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto", "SCTP"], swiftSettings: pure),
@@ -60,17 +64,17 @@ let package = Package(
 
         // Edges: threads, sockets, disks, clocks.
         .target(
-            name: "Net", dependencies: ["Base", "Wire", "Crypto", "Peer", "CLinux"], swiftSettings: common),
+            name: "Net", dependencies: ["Base", "Wire", "Crypto", "Peer", "CLinux"], swiftSettings: hot),
         .target(
             name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
-            swiftSettings: common),
+            swiftSettings: hot),
         .target(
             name: "Transcoder", dependencies: ["Base", "Wire", "Codecs", "CLinux", "CMuxer", "CSandbox"],
-            swiftSettings: common),
+            swiftSettings: hot),
         .target(name: "Store", dependencies: ["Base", "CSQLite"], swiftSettings: common),
         .target(
             name: "Webhooks", dependencies: ["Base", "Crypto", "Store", "CCurl"], swiftSettings: common),
-        .target(name: "HTTP", dependencies: ["Base", "CWebSockets"], swiftSettings: common),
+        .target(name: "HTTP", dependencies: ["Base", "CWebSockets"], swiftSettings: hot),
 
         // Service and entrance.
         .target(
@@ -106,7 +110,7 @@ let package = Package(
             name: "SimulatedLibraries", path: "Tests/SimulatedLibraries",
             linkerSettings: [.linkedLibrary("crypto")]),
         .target(
-            name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: common),
+            name: "TestSupport", dependencies: ["Base", "Wire"], path: "Tests/Support", swiftSettings: hot),
         .target(name: "TestTraits", path: "Tests/Traits", swiftSettings: common),
         .target(
             name: "HTTPTestSupport", dependencies: ["Base", "HTTP"], path: "Tests/HTTPTestSupport",
@@ -205,6 +209,6 @@ let package = Package(
                 "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "Stage", "StoryFeed", "Net", "Node",
                 "ClientPeer", "TestSupport", "TestTraits", "MallocCounter", "SimulatedLibraries",
             ],
-            swiftSettings: common),
+            swiftSettings: hot),
     ]
 )
