@@ -14,28 +14,7 @@ extension Node {
     }
 
     func programmeTracks(of stream: StreamID) -> [PublishedTrack] {
-        let room = rooms[stream]
-        let chosen = room?.programmeTracks ?? []
-        // A composition that has just begun.
-        if let room, room.programmeTrack(.video) != nil, room.programmeSession(.video) == nil {
-            return chosen
-        }
-        guard let track = pauses.track(of: stream) else { return chosen }
-        return chosen.filter { $0.plan.kind != .video } + [track]
-    }
-
-    /// Where what viewers get of a kind comes from: the composition or whoever speaks, where that is the programme, or
-    /// its source.
-    func source(_ kind: MediaKind, of stream: StreamID, _ record: StreamRecord) -> ProgrammeSource? {
-        if let track = rooms[stream]?.programmeTrack(kind) {
-            return ProgrammeSource(
-                session: rooms[stream]?.programmeSession(kind), track: track, mid: track.plan.mid,
-                worker: track.key.worker)
-        }
-        guard let session = record.publisher.flatMap({ sessions[$0] }),
-            let source = session.plan.sources.first(where: { $0.kind == kind })
-        else { return nil }
-        return ProgrammeSource(session: session.id, mid: source.mid, worker: session.worker)
+        (streams[stream] ?? LiveStream()).programmeTracks(inPause: pauses.track(of: stream))
     }
 
     /// Has everybody look again who shows or keeps a stream's programme, soon.

@@ -7,39 +7,26 @@ import Wire
 /// Stages: who is in which slot, and what clients say on their control channels.
 extension Node {
     func checkRoom(for request: SessionRequest) throws(SessionRefusal) {
-        guard request.participant != nil, rooms[request.stream]?.isFull != true else { throw .overloaded }
+        guard request.participant != nil, streams[request.stream]?.room?.isFull != true else {
+            throw .overloaded
+        }
     }
 
-    func enterRoom(_ id: SessionID, _ request: SessionRequest, worker: Int, plan: SessionPlan) {
-        guard let participant = request.participant else { return }
-        rooms[request.stream, default: StageRoom()].join(
-            id, of: participant, on: worker, with: plan, isHost: request.isSource)
-    }
-
-    /// Somebody who comes back has no use for the session from before.
+    /// Ends the sessions that somebody had before this one.
     func replaceEarlierSessions(than record: SessionRecord) async {
-        guard let participant = record.request.participant else { return }
-        let onStage = rooms[record.stream]?.sessions(of: participant) ?? []
-        let watching = streams[record.stream]?.own[participant] ?? []
-        let earlier =
-            record.request.isAudience
-            ? onStage + watching.prefix(while: { $0 != record.id })
-            : onStage.prefix(while: { $0 != record.id }) + watching
-        for id in earlier where sessions[id]?.purpose == .stage { _ = await endSession(id) }
+        for id in streams[record.stream]?.earlierSessions(than: record) ?? []
+        where sessions[id]?.purpose == .stage { _ = await endSession(id) }
     }
 
     func leaveRoom(_ record: SessionRecord) {
-        guard let effects = rooms[record.stream]?.leave(record.id) else { return }
-        perform(effects, in: record.stream)
-        if rooms[record.stream]?.isEmpty == true { rooms[record.stream] = nil }
+        conduct(record.stream) { $0.leave(record.id) }
         programmeChanged(in: record.stream)
     }
 
     func tellRoom(_ event: WorkerEvent, of id: SessionID) {
         guard let record = sessions[id] else { return }
         if record.request.isAudience { return announceProgramme(to: record) }
-        guard let effects = rooms[record.stream]?.receive(event) else { return }
-        perform(effects, in: record.stream)
+        conduct(record.stream) { $0.receive(event) }
         // A camera may have come or gone.
         if case .sourceChanged = event { programmeChanged(in: record.stream) }
     }
@@ -49,10 +36,14 @@ extension Node {
         let now = now().elapsed
         advanceCompositions(to: now)
         advancePauses(to: now)
-        for stream in Array(rooms.keys) {
-            guard let effects = rooms[stream]?.advance(to: now) else { continue }
-            perform(effects, in: stream)
-        }
+        let stages = streams.compactMap { $0.value.room == nil ? nil : $0.key }
+        for stream in stages { conduct(stream) { $0.advance(to: now) } }
+    }
+
+    /// Changes something on a stream's stage, if it has one, and does what follows.
+    func conduct(_ stream: StreamID, _ change: (inout StageRoom) -> [StageRoom.Effect]) {
+        guard let effects = streams[stream]?.conduct(change) else { return }
+        perform(effects, in: stream)
     }
 
     func perform(_ effects: [StageRoom.Effect], in stream: StreamID) {
@@ -76,17 +67,9 @@ extension Node {
     }
 
     private func announceSlots(to id: SessionID) {
-        guard let record = sessions[id], let room = rooms[record.stream] else { return }
-        let slots = room.layout.slots(of: id).map { slot in
-            let source = slot.source.flatMap { sessions[$0.session] }
-            let mute = source?.request.participant.map { room.mute(of: $0) } ?? StageRoom.Mute()
-            return ControlReply.Slot(
-                mid: slot.mid, kind: slot.kind.rawValue,
-                stream: source.map { _ in record.stream.description },
-                participant: source?.request.participant?.description, name: source?.request.name,
-                muted: slot.kind == .audio ? mute.audio : mute.video,
-                screen: slot.source.map { room.layout.isScreen($0) } ?? false)
-        }
+        guard let record = sessions[id],
+            let slots = streams[record.stream]?.stageSlots(of: record, among: sessions)
+        else { return }
         tell(ControlReply(type: "slots", slots: slots), to: record)
     }
 
@@ -111,10 +94,7 @@ extension Node {
     }
 
     private func wish(_ record: SessionRecord, _ change: (inout StageRoom) -> [StageRoom.Effect]) {
-        guard var room = rooms[record.stream] else { return }
-        let effects = change(&room)
-        rooms[record.stream] = room
-        perform(effects, in: record.stream)
+        conduct(record.stream, change)
     }
 
     /// Somebody asks another to mute: the stage decides, and delivers it by an effect.
@@ -143,7 +123,7 @@ extension Node {
     func deliverMute(
         _ kind: String, to participant: ParticipantID, by sender: ParticipantID, in stream: StreamID
     ) -> Bool {
-        let targets = rooms[stream]?.sessions(of: participant).compactMap { sessions[$0] } ?? []
+        let targets = streams[stream]?.room?.sessions(of: participant).compactMap { sessions[$0] } ?? []
         for target in targets {
             tell(
                 ControlReply(
@@ -155,8 +135,7 @@ extension Node {
 
     /// Notes that somebody switched microphone or camera.
     func setMute(_ mute: StageRoom.Mute, of participant: ParticipantID, in stream: StreamID) {
-        guard let effects = rooms[stream]?.setMute(mute, of: participant) else { return }
-        perform(effects, in: stream)
+        conduct(stream) { $0.setMute(mute, of: participant) }
     }
 
     /// Chooses whose picture the viewers of a stream get, for as long as somebody is on its stage.
@@ -168,8 +147,7 @@ extension Node {
             case .activeSpeaker: .activeSpeaker
             case .composed: transcoder == nil ? .activeSpeaker : .composed
             }
-        guard let effects = rooms[stream]?.setProgramme(programme) else { return }
-        perform(effects, in: stream)
+        conduct(stream) { $0.setProgramme(programme) }
     }
 
     func refuse(_ rejection: Rejection, to record: SessionRecord) {

@@ -28,19 +28,16 @@ extension Node {
         guard workers[worker].post(.open(opening(id, request, plan, credentials))) else { throw .overloaded }
 
         let isLive = streams[request.stream]?.isLive ?? false
-        let crowded = sessions.add(
-            SessionRecord(
-                id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
-                entityTag: credentials.ufrag,
-                waitsUntil: isLive ? nil : request.patience.map { now().elapsed + $0 }))
-        enlist(id, request)
+        let record = SessionRecord(
+            id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
+            entityTag: credentials.ufrag,
+            waitsUntil: isLive ? nil : request.patience.map { now().elapsed + $0 })
+        let crowded = sessions.add(record)
+        if request.purpose != .feed { streams[request.stream, default: LiveStream()].add(record) }
         if let host { hosts[request.stream] = hosts[request.stream] ?? host }
         try takePlace(id, request, plan)
-        if request.isOnStage {
-            enterRoom(id, request, worker: worker, plan: plan)
-            if let programme = directory[request.stream]?.details.programme {
-                setProgramme(programme, of: request.stream)
-            }
+        if request.isOnStage, let programme = directory[request.stream]?.details.programme {
+            setProgramme(programme, of: request.stream)
         }
         if sessionLines.admit(at: now().elapsed) {
             log.info(
@@ -89,19 +86,6 @@ extension Node {
                 "The feed takes two audio and two video m-lines that receive, each with a codec of ours.")
         }
         return (plan, answer)
-    }
-
-    private func enlist(_ id: SessionID, _ request: SessionRequest) {
-        guard request.purpose != .feed else { return }
-        var stream = streams[request.stream] ?? StreamRecord()
-        switch request.purpose {
-        case .publish: stream.add(publisher: id)
-        case .play: stream.add(viewer: id)
-        case .stage where request.isAudience: stream.add(viewer: id, of: request.participant)
-        case .stage: stream.add(speaker: id, isSource: request.isHost)
-        case .feed: break
-        }
-        streams[request.stream] = stream
     }
 
     /// Counts whoever watches, and shows them the first stream of the feed.

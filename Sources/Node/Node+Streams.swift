@@ -26,7 +26,7 @@ extension Node {
             await hosts[record.stream]?.connect(record.request.sender, by: .session(id))
         case .mediaStarted(let id):
             guard let record = sessions[id], record.request.isSource else { return }
-            streams[record.stream, default: StreamRecord()].setSource(id)
+            streams[record.stream, default: LiveStream()].setSource(id)
             log.info("stream.source", ["stream": record.stream, "session": id.label])
             for viewer in streams[record.stream]?.audience ?? [] {
                 sessions.update(viewer) { $0.waitsUntil = nil }
@@ -60,7 +60,7 @@ extension Node {
             log.info(
                 "session.closed", ["session": id.label, "stream": record.stream, "reason": reason])
         }
-        if streams[record.stream]?.remove(id, of: record.request.participant, at: now) == true {
+        if streams[record.stream]?.remove(record, at: now) == true {
             log.info("stream.source-gone", ["stream": record.stream, "reason": reason])
             announceProgramme(of: record.stream)
             programmeChanged(in: record.stream)

@@ -37,9 +37,8 @@ package actor Node {
     let offerDesk: OfferDesk
     /// Of lines about sessions that were made or have ended.
     var sessionLines = LineRate()
-    var streams: [StreamID: StreamRecord] = [:]
-    /// Stages that have sessions.
-    var rooms: [StreamID: StageRoom] = [:]
+    /// Streams that have sessions.
+    var streams: [StreamID: LiveStream] = [:]
     var injections = Injections()
     /// Where streams are remembered.
     let store: any StreamStore

@@ -35,7 +35,7 @@ extension Node {
     private func situation(of stream: StreamID) -> CompositionDesk.Situation {
         let about = directory[stream]
         return CompositionDesk.Situation(
-            hasStage: rooms[stream] != nil, isLive: about?.state == .live,
+            hasStage: streams[stream]?.room != nil, isLive: about?.state == .live,
             isWatched: streams[stream]?.audience.isEmpty == false || feedDesk.audience.isWatched(stream)
                 || about?.isRecording == true,
             settings: about?.details.composition?.settings ?? CompositionSettings())
@@ -72,7 +72,7 @@ extension Node {
             transcoder?.command(job, CompositionCommand(isKeyFrameWanted: true).bytes)
         case .show(let stream): show(stream)
         case .give(let stream, let tracks):
-            if let effects = rooms[stream]?.setComposed(tracks) { perform(effects, in: stream) }
+            conduct(stream) { $0.setComposed(tracks) }
         case .report(let stream, let report): tell(report, of: stream)
         }
     }

@@ -24,31 +24,15 @@ extension Node {
     func followPause(of stream: StreamID) async {
         guard transcoder != nil, !isStopping else { return }
         if directory[stream]?.state == .ended { carryOut(pauses.forgetFile(of: stream)) }
-        let isWanted = await wantsPausePicture(stream)
+        let isWanted = await isPictureOff(in: stream)
         let lastFrame = isWanted ? await previews?[stream]?.jpeg : nil
         carryOut(pauses.update(stream, isWanted: isWanted, lastFrame: lastFrame, at: now().elapsed))
     }
 
     /// Whether the programme is somebody's own picture, and that is off.
-    ///
-    /// A shared screen goes on without its owner's camera, and a composition has cards of its own.
-    private func wantsPausePicture(_ stream: StreamID) async -> Bool {
-        guard let publisher = streams[stream]?.publisher, let record = sessions[publisher] else {
-            return false
-        }
-        let room = rooms[stream]
-        if let room, room.programmeTrack(.video) != nil {
-            guard !room.showsScreen, let shown = room.programmeSession(.video).flatMap({ sessions[$0] })
-            else {
-                return false
-            }
-            return await hosts[stream]?.isPictureOff(of: shown.request.participant) == true
-                || room.hasLostPicture(of: shown.id)
-        }
-        guard record.plan.sources.contains(where: { $0.kind == .video }) else { return false }
-        if await hosts[stream]?.isPictureOff() == true { return true }
-        guard let room, record.request.isOnStage else { return false }
-        return room.hasLostPicture(of: publisher)
+    private func isPictureOff(in stream: StreamID) async -> Bool {
+        guard let picture = streams[stream]?.ownPicture(among: sessions) else { return false }
+        return await hosts[stream]?.isPictureOff(of: picture.participant) == true || picture.isLost
     }
 
     /// Programmes whose picture is a pause picture now.

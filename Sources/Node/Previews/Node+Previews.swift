@@ -36,16 +36,16 @@ extension Node {
     /// Nothing of a backstage: a stream counts from the moment at which the workers were told to let go of what they
     /// have of it.
     func pictureSource(of stream: StreamID) -> ProgrammeSource? {
-        guard let record = streams[stream], record.isLive, feedDesk.isLive(stream) else { return nil }
-        return source(.video, of: stream, record)
+        guard let live = streams[stream], live.isLive, feedDesk.isLive(stream) else { return nil }
+        return live.source(.video, among: sessions)
     }
 
     /// What stands in the place of a picture, where a live stream sends none.
     private func card(of stream: StreamID) -> CardRequest? {
-        guard let record = streams[stream], record.isLive, feedDesk.isLive(stream),
-            let source = record.publisher.flatMap({ sessions[$0] }),
+        guard let live = streams[stream], live.isLive, feedDesk.isLive(stream),
+            let source = live.publisher.flatMap({ sessions[$0] }),
             !source.plan.sources.contains(where: { $0.kind == .video }),
-            rooms[stream]?.programmeTrack(.video) == nil
+            live.room?.programmeTrack(.video) == nil
         else { return nil }
         let about = directory[stream]
         return CardRequest(

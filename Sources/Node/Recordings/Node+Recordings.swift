@@ -57,14 +57,14 @@ extension Node {
 
     /// What viewers get of a stream; nil while it has no source.
     private func recordedProgramme(of stream: StreamID) -> RecordingDesk.Programme? {
-        guard let record = streams[stream], record.isLive else { return nil }
+        guard let live = streams[stream], live.isLive else { return nil }
         return RecordingDesk.Programme(
-            video: recordedPicture(of: stream, record), audio: source(.audio, of: stream, record))
+            video: recordedPicture(of: stream, live), audio: live.source(.audio, among: sessions))
     }
 
     /// The pause picture too, while viewers get it, where it fits into the file.
-    private func recordedPicture(of stream: StreamID, _ record: StreamRecord) -> ProgrammeSource? {
-        let own = source(.video, of: stream, record)
+    private func recordedPicture(of stream: StreamID, _ live: LiveStream) -> ProgrammeSource? {
+        let own = live.source(.video, among: sessions)
         guard let own, let track = pauses.track(of: stream), programmeTracks(of: stream).contains(track)
         else {
             return own

@@ -1,0 +1,32 @@
+import Base
+import Peer
+import Stage
+import Wire
+
+/// What the node remembers of a session.
+struct SessionRecord {
+    let id: SessionID
+    var request: SessionRequest
+    /// Whether it was made without a token, and counts for its address as long as it lasts.
+    let isStrangers: Bool
+    /// What was agreed; its remote credentials change with an ICE restart.
+    var plan: SessionPlan
+    let worker: Int
+    /// Names the ICE credentials in force.
+    var entityTag: String
+    /// When a viewer without a publisher gives up; nil once there is one.
+    var waitsUntil: MonotonicTime?
+    /// When it ends, having lost its place.
+    var closesAt: MonotonicTime?
+
+    var purpose: SessionRequest.Purpose { request.purpose }
+    var stream: StreamID { request.stream }
+
+    /// What viewers get of it.
+    var source: Stage.Source {
+        Stage.Source(
+            owner: request.participant, name: request.name,
+            hasAudio: plan.sources.contains { $0.kind == .audio },
+            hasVideo: plan.sources.contains { $0.kind == .video })
+    }
+}
