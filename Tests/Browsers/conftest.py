@@ -1,4 +1,4 @@
-"""Fixtures: one server and one browser of each kind for the whole run, a fresh stream for each test."""
+"""Fixtures: one server and one browser of each kind for a process that runs tests, a fresh stream for each test."""
 
 from __future__ import annotations
 
@@ -18,6 +18,9 @@ from server import ROOT, Server, binary  # noqa: E402
 
 LOG_MARKS = pytest.StashKey[dict[Path, int]]()
 LOGS = Path(os.environ.get("ROSTRUM_TEST_LOGS", ROOT / ".build" / "browser-tests"))
+# Processes that run tests side by side each have their own server and browsers, and leave logs of their own.
+if name := os.environ.get("PYTEST_XDIST_WORKER"):
+    LOGS /= name
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -75,6 +78,11 @@ def close_pages() -> Iterator[None]:
     yield
     for browser in running:
         browser.close_pages()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    # Of tests with one id xdist would run the first alone, and say nothing.
+    assert len({item.nodeid for item in items}) == len(items), "two tests have one id"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -34,7 +34,12 @@ def lasting_ports() -> range:
     """
     low, high = map(int, Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
     # 10080 is the last one that browsers refuse.
-    return max((range(11_000, low), range(max(high + 1, 11_000), 65_536)), key=len)
+    lasting = max((range(11_000, low), range(max(high + 1, 11_000), 65_536)), key=len)
+    # Processes that run tests side by side take turns, so that none takes what another one just found free.
+    count = int(os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1"))
+    share = len(lasting) // count
+    number = int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+    return lasting[number * share:(number + 1) * share]
 
 
 def free_port(width: int = 1) -> int:
