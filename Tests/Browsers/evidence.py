@@ -41,7 +41,11 @@ ABOUT = """async () => {
         feed: own.feed && {
             state: own.feed.state, current: own.feed.current?.id, error: own.feed.error?.message,
             slots: own.feed.slots.map(({stream, quality}) => [stream, quality]), swipe: own.swipe?.state,
+            sides: own.cube?.sides.map(side => ({story: side.story?.id, uncovered: side.isUncovered, front: side === own.cube.frontSide})),
         },
+        videos: [...document.querySelectorAll('video')].map(({paused, ended, readyState, currentTime, muted, srcObject}) => ({
+            paused, ended, readyState, currentTime, muted, tracks: srcObject?.getTracks().map(({kind, readyState, muted}) => [kind, readyState, muted]),
+        })),
         peers,
     };
 }"""

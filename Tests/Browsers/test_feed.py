@@ -182,6 +182,28 @@ def test_no_picture_is_another_storys_when_the_servers_word_comes_late(browser: 
     page.close()
 
 
+@pytest.mark.parametrize("fault", [
+    # As a key for media does it; no news of the server comes meanwhile.
+    "video => { video.pause(); rostrum.cube.wire = () => {}; }",
+    # As if the browser drew no more of what it decodes.
+    """video => {
+        const {srcObject} = video;
+        video.srcObject = new MediaStream();
+        Object.defineProperty(video, 'srcObject', {
+            configurable: true, get: () => srcObject, set(other) { delete video.srcObject; video.srcObject = other; }});
+    }""",
+], ids=["paused", "stuck"])
+def test_a_picture_that_stands_still_for_no_reason_moves_again(browser: Browser, studio: Studio, fault: str) -> None:
+    first = next(name for name, story in studio.stories.items() if story.codec == "vp8")
+    with open_feed(browser, studio.server, path=f"/?stream={first}") as page:
+        wait_for_story(page, first)
+        page.evaluate(f"() => ({fault})(rostrum.cube.frontSide.video)")
+        page.evaluate(WATCH_FRAMES)
+        page.wait_for(
+            "story => frames.filter(frame => frame.story === story && frame.isSeen && frame.isFront).length > 5", first,
+            seconds=20, what="the story moves again")
+
+
 def test_keys_wheel_and_taps(browser: Browser, studio: Studio) -> None:
     page, order = begin(browser, studio)
 

@@ -275,7 +275,8 @@ setInterval(async () => {
     side.words.tick();
     side.remind();
   }
-  status.tick(cube.frontSide.isUncovered, await watching.look(cube.frontSide.isUncovered));
+  const { frontSide } = cube;
+  status.tick(frontSide.isUncovered, await watching.look(frontSide.isMoving));
 }, 1000);
 addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));
 addEventListener("pagehide", () => feed.stop());

@@ -20,6 +20,8 @@ const TRUST_MS = 400;
  * other.
  */
 const STILL_MS = 4000;
+/** A video that has drawn nothing for so long does not move, in milliseconds; `remind` looks once a second. */
+const MOVING_MS = 3000;
 
 /**
  * @typedef {import("./list.js").Story} Story
@@ -49,6 +51,11 @@ export class Side extends EventTarget {
   #leftAt = -Infinity;
   /** The request for the next frame. */
   #request = 0;
+  /** Its slot carries its story, so that it has to play. */
+  #isFed = false;
+  /** When it was last seen that a frame was drawn, and the request for the next one. */
+  #drawnAt = -Infinity;
+  #look = 0;
   #isMuted = true;
   #drawnHash = "";
   #pictureURL = "";
@@ -99,6 +106,11 @@ export class Side extends EventTarget {
     this.fit();
   }
 
+  /** Whether the video is seen, and draws new frames. */
+  get isMoving() {
+    return this.isUncovered && performance.now() - this.#drawnAt < MOVING_MS;
+  }
+
   /** Hides the video behind blur and preview, at once. */
   coverUp() {
     this.#awaited = null;
@@ -126,6 +138,7 @@ export class Side extends EventTarget {
   /** The viewer turns away: what is seen now stays, because the next picture of its slot may be another story's. */
   leave() {
     this.#isLeft = true;
+    this.#isFed = false;
     this.#leftAt = performance.now();
     this.#awaited = null;
     if (this.isUncovered) this.video.pause();
@@ -149,6 +162,7 @@ export class Side extends EventTarget {
       video.srcObject = slot.media;
       this.coverUp();
     }
+    this.#isFed = false;
     if (this.#isLeft) return;
     if (!story || slot.stream !== story.id) {
       this.#awaited = null;
@@ -165,6 +179,7 @@ export class Side extends EventTarget {
       setTimeout(() => video.srcObject === slot.media && this.attach(slot), trust + 1);
       return;
     }
+    this.#isFed = true;
     this.play();
     if (this.isUncovered || this.#awaited?.id === story.id && this.#awaited.since === slot.since) return;
     this.#awaited = { id: story.id, since: slot.since, at: performance.now(), slot };
@@ -209,6 +224,7 @@ export class Side extends EventTarget {
       const isLate = performance.now() - awaited.at > STILL_MS;
       if (!isOf(awaited, frame, now) && !isLate) return this.#listen();
       this.#awaited = null;
+      this.#drawnAt = performance.now();
       this.#shownSince = awaited.since;
       this.isUncovered = true;
       this.fit();
@@ -218,8 +234,14 @@ export class Side extends EventTarget {
     });
   }
 
-  /** Asks again for a frame that should have come. */
+  /**
+   * Once a second: asks again for what should have come. A video that has to play may have been paused by others, such
+   * as a key for media or a system that saves power.
+   */
   remind() {
+    if (this.#isFed && this.video.paused) this.#begin();
+    this.video.cancelVideoFrameCallback(this.#look);
+    this.#look = this.video.requestVideoFrameCallback(() => (this.#drawnAt = performance.now()));
     if (this.#awaited && performance.now() - this.#awaited.at > TRUST_MS) this.#listen();
   }
 

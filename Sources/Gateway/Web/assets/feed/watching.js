@@ -16,7 +16,7 @@ export class Watching {
   #key = "";
   /** @type {unknown} */
   #session = null;
-  /** How long pictures were decoded and none was shown. */
+  /** For how many seconds pictures were decoded and none was shown. */
   #unseen = { seconds: 0, frames: 0 };
   #healedAt = -Infinity;
   #healAgain = HEAL_AGAIN_MS;
@@ -27,7 +27,7 @@ export class Watching {
   }
 
   /**
-   * @param {boolean} isSeen whether there is a picture of the current story
+   * @param {boolean} isSeen whether there is a picture of the current story, and it moves
    * @returns {Promise<import("./health.js").Condition>}
    */
   async look(isSeen) {
@@ -56,7 +56,8 @@ export class Watching {
    */
   #heal(isSeen, frames) {
     const unseen = this.#unseen;
-    if (isSeen) {
+    // Nothing is drawn where nobody looks.
+    if (isSeen || document.visibilityState !== "visible") {
       unseen.seconds = 0;
       return;
     }
