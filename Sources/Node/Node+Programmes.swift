@@ -9,7 +9,7 @@ extension Node {
     /// Gives viewers what the stage chose, with the pause picture in the place of its video.
     func giveProgramme(of stream: StreamID) {
         let tracks = programmeTracks(of: stream)
-        for worker in workers { _ = worker.post(.setProgramme(stream, tracks)) }
+        workers.post(.setProgramme(stream, tracks))
         programmeChanged(in: stream)
     }
 

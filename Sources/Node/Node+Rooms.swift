@@ -77,7 +77,9 @@ extension Node {
 
     func takeControl(_ message: DataChannelMessage, from id: SessionID) async {
         guard let record = sessions[id] else { return }
-        if record.purpose == .feed { return takeFeedControl(message, from: record) }
+        if record.purpose == .feed {
+            return carryOut(feed.receive(message, from: id, at: now().elapsed))
+        }
         guard let request = ControlRequest(parsing: message) else {
             return tell(.error("malformed", "This is no message that this server knows."), to: record)
         }
@@ -101,7 +103,7 @@ extension Node {
     private func mute(
         _ participant: ParticipantID, _ kind: StageChange.MediaKind, by record: SessionRecord
     ) async {
-        guard let sender = record.request.sender, let host = hosts[record.stream] else { return }
+        guard let sender = record.request.sender, let host = registry[record.stream] else { return }
         do throws(StageRefusal) {
             // Not until it is durable: other events of the workers must not wait for a disk.
             try await host.submit(.requestMute(participant, kind), from: sender)

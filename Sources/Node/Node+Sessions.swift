@@ -19,7 +19,8 @@ extension Node {
         try checkSource(of: request)
         let worker = sessions.leastLoadedWorker
         let credentials = ICECredentials(worker: worker, using: &random)
-        let (plan, answer) = try await read(request, as: transport(of: worker, credentials: credentials))
+        let (plan, answer) = try await read(
+            request, as: workers.transport(of: worker, credentials: credentials))
         if !request.isWatching { host = try await admit(&request) }
         // Something may have happened meanwhile; nothing is waited for from here on until the session is there.
         try checkPlace(for: request)
@@ -34,12 +35,12 @@ extension Node {
             waitsUntil: isLive ? nil : request.patience.map { now().elapsed + $0 })
         let crowded = sessions.add(record)
         if request.purpose != .feed { streams[request.stream, default: LiveStream()].add(record) }
-        if let host { hosts[request.stream] = hosts[request.stream] ?? host }
-        try takePlace(id, request, plan)
+        if let host { registry.keep(host) }
+        try takePlace(id, request, plan, on: worker)
         if request.isOnStage, let programme = directory[request.stream]?.details.programme {
             setProgramme(programme, of: request.stream)
         }
-        if sessionLines.admit(at: now().elapsed) {
+        if omissions.admitSessionLine(at: now().elapsed) {
             log.info(
                 "session.created",
                 [
@@ -90,13 +91,13 @@ extension Node {
 
     /// Counts whoever watches, and shows them the first stream of the feed.
     private func takePlace(
-        _ id: SessionID, _ request: SessionRequest, _ plan: SessionPlan
+        _ id: SessionID, _ request: SessionRequest, _ plan: SessionPlan, on worker: Int
     ) throws(SessionRefusal) {
         do throws(FeedRefusal) {
             if let wish = request.feed {
-                try enterFeed(id, wish, plan.feedPairs)
+                carryOut(try feed.enter(id, wish, plan.feedPairs, on: worker, at: now().elapsed))
             } else if request.isWatching {
-                try enterPlayer(id, request)
+                carryOut(try feed.enterPlayer(id, request.participant, on: worker))
             }
         } catch {
             let now = now().elapsed
@@ -181,7 +182,7 @@ extension Node {
             record.entityTag = local.ufrag
             record.plan = plan
         }
-        let transport = transport(of: record.worker, credentials: local)
+        let transport = workers.transport(of: record.worker, credentials: local)
         return (SDPFragment(restarting: plan, as: transport).text, local.ufrag)
     }
 

@@ -10,10 +10,10 @@ extension Node {
 
     /// Reads what the store knows of streams that have not ended, and the names of those that have.
     package func load() async throws(StoreError) {
-        for stored in try await store.load(.open) {
+        for stored in try await registry.store.load(.open) {
             do {
-                let host = try StreamHost(stored, hostEnvironment)
-                hosts[host.id] = host
+                let host = try StreamHost(stored, registry.environment)
+                registry.add(host)
                 directory.update(await host.snapshot)
                 await host.tick()
             } catch {
@@ -24,9 +24,9 @@ extension Node {
         query.states = [StreamState.ended.rawValue]
         query.limit = 1_000
         var count = 0
-        while count < Self.streamLimit {
-            let page = try await store.list(query)
-            for listing in page where hosts[listing.stream] == nil {
+        while count < StreamRegistry.endedLimit {
+            let page = try await registry.store.list(query)
+            for listing in page where registry[listing.stream] == nil {
                 var snapshot = StreamSnapshot(listing)
                 // A listing does not say how the stream was made.
                 snapshot.mayBeginAnew = configuration.createsStreamsOnPublish
@@ -36,44 +36,27 @@ extension Node {
             count += page.count
             query.after = (last.createdAt, last.stream)
         }
-        log.info("streams.loaded", ["open": hosts.count])
+        log.info("streams.loaded", ["open": registry.count])
     }
 
     /// The place of a stream that somebody made, or that somebody waits for; nil for a name that means nothing.
     ///
-    /// - Parameter isStranger: whether whoever asks has no token. Strangers may ask for any name, and each is looked
-    ///   up once; few of them at the same time, because commits wait in the same queue.
+    /// - Parameter isStranger: whether whoever asks has no token.
     package func knownHost(
         of id: StreamID, isStranger: Bool = false
     ) async throws(StageRefusal) -> StreamHost? {
-        if let host = openHost(of: id) { return host }
-        guard !absent.contains(id) else { return nil }
-        let limit = isStranger ? Self.strangersLookups : Self.lookupLimit
-        guard !isStopping, hosts.count < Self.hostLimit, lookups[id] != nil || lookups.count < limit else {
-            throw .overloaded
+        let place = try registry.place(of: id, isStranger: isStranger)
+        guard case .lookup(let lookup) = place else {
+            if case .open(let host) = place { return host }
+            return nil
         }
-        let lookup =
-            lookups[id]
-            ?? Task { [store, hostEnvironment] in
-                try await store.load(.one(id)).first.map { try StreamHost($0, hostEnvironment) }
-            }
-        lookups[id] = lookup
+        guard !isStopping else { throw .overloaded }
         do {
-            let host = try await lookup.value
-            // Whoever waited with us has been here before, or comes after.
-            if lookups[id] == lookup {
-                lookups[id] = nil
-                if host == nil { absent.insert(id) } else { hosts[id] = host }
-            }
-            return openHost(of: id) ?? host
+            return registry.settle(lookup, of: id, found: try await lookup.value)
         } catch {
-            if lookups[id] == lookup { lookups[id] = nil }
+            registry.abandon(lookup, of: id)
             throw .storage("\(error)")
         }
-    }
-
-    private func openHost(of id: StreamID) -> StreamHost? {
-        hosts[id].flatMap { $0.isClosed ? nil : $0 }
     }
 
     /// The place of a stream, whether anybody made it or not: for those who may make it, or wait until somebody does.
@@ -81,13 +64,8 @@ extension Node {
         of id: StreamID, isStranger: Bool = false
     ) async throws(StageRefusal) -> StreamHost {
         if let host = try await knownHost(of: id, isStranger: isStranger) { return host }
-        // Whoever waited with us may have been here before.
-        if let host = openHost(of: id) { return host }
-        guard !isStopping, hosts.count < Self.hostLimit else { throw .overloaded }
-        let host = StreamHost(id, hostEnvironment)
-        hosts[id] = host
-        absent.remove(id)
-        return host
+        guard !isStopping else { throw .overloaded }
+        return try registry.make(id)
     }
 
     /// The place of a stream that somebody made.
@@ -121,7 +99,7 @@ extension Node {
 
     /// Nil for a stream that nobody made and nobody waits for.
     package func streamSnapshot(_ id: StreamID) async -> StreamSnapshot? {
-        if let host = hosts[id] {
+        if let host = registry[id] {
             let snapshot = await host.snapshot
             // Somebody waits for it, or nobody ever heard of it.
             return snapshot.createdAt != nil || streams[id] != nil ? snapshot : nil
@@ -161,13 +139,13 @@ extension Node {
         guard let (key, request) = creation.idempotency else {
             return try await create(creation, answer: nil)
         }
-        guard requestsUnderWay.insert(key).inserted else { throw .busy }
-        defer { requestsUnderWay.remove(key) }
+        guard registry.begin(key) else { throw .busy }
+        defer { registry.end(key) }
         let digest = HMAC.sha256(key: Array("rostrum".utf8).span, request.span)
         let time = now().wall
         let earlier: IdempotentAnswer?
         do throws(StoreError) {
-            earlier = try await store.answer(to: key, at: time.milliseconds)
+            earlier = try await registry.store.answer(to: key, at: time.milliseconds)
         } catch {
             throw .storage("\(error)")
         }
@@ -250,14 +228,9 @@ extension Node {
             record.request.sender == nil
         else { return }
         sessions.update(id) { $0.request.sender = sender }
-        await hosts[stream]?.adopt(.session(id), as: sender)
+        await registry[stream]?.adopt(.session(id), as: sender)
     }
 
-    /// Streams in memory, made or waited for.
-    private static let hostLimit = 50_000
-    /// Names that are looked up in the store at once, and those of them that strangers may ask for.
-    private static let lookupLimit = 256
-    private static let strangersLookups = 16
     /// In seconds: for how long a repeated request is known.
     private static let answerLifetime = 86_400
 }

@@ -18,13 +18,7 @@ package struct WorkerReportCopy: Sendable {
 
 extension Node {
     /// Totals since the start, and how many there are now.
-    package func feedStatistics() -> FeedCounters {
-        var counters = feedDesk.counters
-        counters.sessions = feedDesk.places.count
-        counters.followers = feedFollowers.count
-        counters.streams = feedDesk.feed.count
-        return counters
-    }
+    package func feedStatistics() -> FeedCounters { feed.counters }
 
     /// What waits for control, by the names of the queues, and what was left out of them.
     package nonisolated var inboxCounters: [String: InboxCounters] {
@@ -34,23 +28,8 @@ extension Node {
         return counters
     }
 
-    /// Says in the log what was dropped since the last time.
-    func tellDrops() {
-        for (name, counters) in inboxCounters.sorted(by: { $0.key < $1.key }) {
-            let told = droppedTold.updateValue(counters.dropped, forKey: name) ?? 0
-            guard counters.dropped > told else { continue }
-            log.warning("events.dropped", ["queue": name, "events": counters.dropped - told])
-        }
-    }
-
     /// One for each worker, in order.
-    package func statistics() -> [WorkerReportCopy] {
-        workers.enumerated().map { index, worker in
-            WorkerReportCopy(
-                index: index, counters: worker.report.counters.withLock { $0 }, network: worker.statistics,
-                relayOverflow: exchange?.droppedPackets(of: index) ?? 0)
-        }
-    }
+    package func statistics() -> [WorkerReportCopy] { workers.reports }
 }
 
 extension Node {

@@ -1,8 +1,6 @@
 import Base
 import Forwarding
-import Peer
 import Stage
-import StoryFeed
 
 extension Node {
     // MARK: What workers tell
@@ -22,8 +20,8 @@ extension Node {
                     "address": address?.description ?? "",
                 ])
             if record.purpose == .stage { await replaceEarlierSessions(than: record) }
-            if record.purpose == .feed { return connectFeed(id) }
-            await hosts[record.stream]?.connect(record.request.sender, by: .session(id))
+            if record.purpose == .feed { return carryOut(feed.connect(id)) }
+            await registry[record.stream]?.connect(record.request.sender, by: .session(id))
         case .mediaStarted(let id):
             guard let record = sessions[id], record.request.isSource else { return }
             streams[record.stream, default: LiveStream()].setSource(id)
@@ -32,18 +30,17 @@ extension Node {
                 sessions.update(viewer) { $0.waitsUntil = nil }
             }
             announceProgramme(of: record.stream)
-            await hosts[record.stream]?.setSource(record.source)
+            await registry[record.stream]?.setSource(record.source)
             programmeChanged(in: record.stream)
         case .closed(let id, let reason):
             await forget(id, because: "\(reason)")
-        case .controlOpened(let id) where sessions[id]?.purpose == .feed: tellFeedState(to: id)
+        case .controlOpened(let id) where sessions[id]?.purpose == .feed: carryOut(feed.greet(id))
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
             tellRoom(event, of: id)
-        case .passed(let fence): passFence(fence)
+        case .passed(let fence): carryOut(feed.pass(fence))
         case .controlMessage(let id, let message): await takeControl(message, from: id)
         case .begun(let id, let pair, let stream, let timestamp):
-            guard let slot = FeedSlot(rawValue: pair) else { return }
-            tell(.begun(slot, stream, timestamp: timestamp), to: id)
+            carryOut(feed.began(stream, timestamp: timestamp, pair: pair, of: id))
         case .injected(let id, let tracks): tellInjection(id, .opened(tracks))
         case .keyFrameWanted(let id, let source, let layer):
             tellInjection(id, .keyFrameWanted(source: source, layer: layer))
@@ -52,11 +49,11 @@ extension Node {
 
     /// Removes a session that has ended from its stream.
     func forget(_ id: SessionID, because reason: String) async {
-        leaveFeed(id)
+        carryOut(feed.leave(id))
         guard let record = sessions.remove(id) else { return }
         if record.request.isOnStage { leaveRoom(record) }
         let now = now().elapsed
-        if sessionLines.admit(at: now) {
+        if omissions.admitSessionLine(at: now) {
             log.info(
                 "session.closed", ["session": id.label, "stream": record.stream, "reason": reason])
         }
@@ -65,7 +62,7 @@ extension Node {
             announceProgramme(of: record.stream)
             programmeChanged(in: record.stream)
         }
-        let host = hosts[record.stream]
+        let host = registry[record.stream]
         // Whoever takes over is the source as soon as their media flows; until then nothing has ended.
         if record.request.isSource, streams[record.stream]?.hasSourceOrSuccessor != true {
             await host?.setSource(nil)
@@ -115,7 +112,8 @@ extension Node {
 
     /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
     func keepHouse() async {
-        let now = now().elapsed
+        let moment = now()
+        let now = moment.elapsed
         for record in sessions.all {
             if let end = record.closesAt, now >= end { _ = await endSession(record.id, because: "replaced") }
             guard let deadline = record.waitsUntil, now >= deadline else { continue }
@@ -130,25 +128,12 @@ extension Node {
                 for viewer in stream.audience { _ = await endSession(viewer, because: "ended") }
             }
         }
-        for (id, host) in hosts where streams[id] == nil {
-            guard let idle = await host.closeIfIdle(), hosts[id] === host else { continue }
-            hosts[id] = nil
-            if idle == .unmade { absent.insert(id) }
+        for host in registry.all where streams[host.id] == nil {
+            if let idle = await host.closeIfIdle() { registry.remove(host, because: idle) }
         }
-        forgetOldStreams()
-        let omitted = sessionLines.takeOmitted()
-        tellDrops()
-        if omitted > 0 { log.info("session.lines-omitted", ["lines": omitted]) }
+        registry.forgetEnded(at: moment)
+        omissions.tell(inboxCounters, to: log)
         await previews?.advance()
         await recordings?.advance { [directory] in directory[$0]?.state == .ended }
-    }
-
-    /// Once a minute, because that looks at all streams that there were.
-    private func forgetOldStreams() {
-        let moment = now()
-        guard moment.elapsed >= nextForgetting else { return }
-        nextForgetting = moment.elapsed + .seconds(60)
-        directory.forgetEnded(
-            by: moment.wall.advanced(bySeconds: -Self.memory), keeping: Self.streamLimit)
     }
 }

@@ -16,11 +16,7 @@ package actor Node {
     let log: Log
     /// The time, which nothing in this target asks for in any other way.
     let now: @Sendable () -> Moment
-    let workers: [WorkerHandle]
-    /// Nil where there is only one worker.
-    let exchange: RelayExchange?
-    /// Nil without ICE-TCP.
-    let entrance: TCPEntrance?
+    let workers: WorkerPool
     /// Nil where nothing is decoded.
     package nonisolated let transcoder: TranscoderSupervisor?
     /// Nil where nothing is decoded.
@@ -28,48 +24,23 @@ package actor Node {
     /// Nil where nothing is kept on a disk.
     package nonisolated let recordings: RecordingDesk?
     package nonisolated let taps = TapNumbers()
-    private let fingerprint: SDPFingerprint
     /// What others leave for it.
     nonisolated let inboxes = NodeInboxes()
-    /// Drops that the log has been told of.
-    var droppedTold: [String: UInt64] = [:]
+    var omissions = LogOmissions()
     var sessions: SessionCensus
     let offerDesk: OfferDesk
-    /// Of lines about sessions that were made or have ended.
-    var sessionLines = LineRate()
     /// Streams that have sessions.
     var streams: [StreamID: LiveStream] = [:]
     var injections = Injections()
-    /// Where streams are remembered.
-    let store: any StreamStore
     let directory = StreamDirectory()
-    /// When ended streams are looked through again for those that need not be remembered.
-    var nextForgetting = MonotonicTime.zero
-    var hosts: [StreamID: StreamHost] = [:]
-    /// Streams that are being looked up in the store.
-    var lookups: [StreamID: Task<StreamHost?, any Error>] = [:]
-    /// Names that are in there for nobody.
-    var absent = AbsentStreams()
-    var requestsUnderWay: Set<IdempotencyKey> = []
-    let hostEnvironment: StreamHost.Environment
+    var registry: StreamRegistry
     var compositions: CompositionDesk
     var pauses = PauseDesk()
     /// Nil where nothing is kept on a disk.
     let pauseShelf: PausePictureShelf?
-    var feedDesk: FeedDesk
-    var feedFollowers: FeedFollowers
-    var feedFences = FeedFences()
-    var feedTimer = FeedTimer()
-    /// Where stages were told that feed viewers are.
-    var presences: [SessionID: StreamID] = [:]
+    var feed: LiveFeed
     var random = SecureRandom()
-    private(set) var isStopping = false
-    private var tasks = NodeTasks()
-
-    /// Streams remembered at most; unused ones are forgotten first, the one that ended first before others.
-    static let streamLimit = 10_000
-    /// Seconds for which an ended stream can still be asked about.
-    static let memory = 600
+    var tasks = NodeTasks()
 
     /// Opens the ports and starts the workers.
     /// - Parameter now: what the time is taken from.
@@ -80,76 +51,54 @@ package actor Node {
     ) throws {
         self.configuration = configuration
         self.now = now
-        self.store = store
         compositions = CompositionDesk(limit: configuration.compositionLimit)
         offerDesk = OfferDesk(negotiator: configuration.negotiator)
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? =
             configuration.reportsEvents ? StageReport.event : nil
-        hostEnvironment = StreamHost.Environment(
-            store: store, log: log.subsystem("stage"), directory: directory, now: now,
-            report: report, hasRoom: { [inboxes] in inboxes.stages.hasRoom() },
-            perform: { [inboxes] in inboxes.stages.put(StageOrder(effect: $0, stream: $1)) })
+        registry = StreamRegistry(
+            StreamHost.Environment(
+                store: store, log: log.subsystem("stage"), directory: directory, now: now,
+                report: report, hasRoom: { [inboxes] in inboxes.stages.hasRoom() },
+                perform: { [inboxes] in inboxes.stages.put(StageOrder(effect: $0, stream: $1)) }))
         self.log = log.subsystem("node")
-        feedDesk = FeedDesk(
+        feed = LiveFeed(
             directory: directory, sessionLimit: configuration.sessionLimit,
             weights: configuration.feedWeights, tag: UInt32.random(in: 0...UInt32.max))
-        feedFollowers = FeedFollowers(directory: directory)
-        let identity = try DTLSIdentity()
-        fingerprint = SDPFingerprint(
-            algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes)
-        let count = max(configuration.workers, 1)
         sessions = SessionCensus(
-            workers: count,
+            workers: configuration.workerCount,
             limits: SessionCensus.Limits(
                 ofAll: configuration.sessionLimit, ofStrangersAddress: configuration.sessionLimitForAddress))
-        let exchange = count > 1 ? RelayExchange(workers: count) : nil
-        self.exchange = exchange
-        // One look for all workers, so that their clocks agree.
-        let start = now()
-        var started: [WorkerHandle] = []
-        do {
-            for index in 0..<count {
-                started.append(
-                    try WorkerHandle(
-                        index: index, configuration: configuration, identity: identity, exchange: exchange,
-                        events: inboxes.workers, start: start))
-            }
-            entrance = try configuration.tcp.map {
-                try TCPEntrance(at: $0, of: started, configuration: configuration)
-            }
-        } catch {
-            for worker in started { worker.stop() }
-            throw error
-        }
-        workers = started
+        let workers = try WorkerPool(configuration, events: inboxes.workers, start: now())
+        self.workers = workers
         transcoder = configuration.transcoder.map { TranscoderSupervisor($0, log: log) }
-        previews = transcoder.map { [taps, started] transcoder in
+        previews = transcoder.map { [taps] transcoder in
             PreviewDesk(
                 transcoder: transcoder, address: PreviewAddress(key: configuration.previewKey),
                 limit: configuration.previewMemory, taps: taps, now: now,
-                post: { started[$0].post($1) })
+                post: { workers[$0].post($1) })
         }
         pauseShelf =
             transcoder == nil ? nil : configuration.pausePictures.map { PausePictureShelf(directory: $0) }
-        recordings = transcoder.flatMap { [taps, started] transcoder in
+        recordings = transcoder.flatMap { [taps] transcoder in
             configuration.recordings.map {
                 RecordingDesk(
                     $0, transcoder: transcoder, taps: taps, log: log, now: now,
-                    post: { started[$0].post($1) })
+                    post: { workers[$0].post($1) })
             }
         }
     }
 
+    /// Whether it begins nothing any more.
+    var isStopping: Bool { tasks.isStopping }
+
     /// Where each worker receives.
-    package nonisolated var addresses: [TransportAddress] { workers.map(\.address) }
+    package nonisolated var addresses: [TransportAddress] { workers.addresses }
 
     /// What the candidates of a session say, that of UDP first; workers differ in their ports only.
-    package nonisolated var announced: [TransportAddress] {
-        (workers.first?.advertised ?? []) + (entrance?.advertised ?? [])
-    }
+    package nonisolated var announced: [TransportAddress] { workers.announced }
 
     /// Where connections over TCP are taken; nil if they are not.
-    package nonisolated var tcpAddress: TransportAddress? { entrance?.address }
+    package nonisolated var tcpAddress: TransportAddress? { workers.tcpAddress }
 
     /// Begins to act on what the workers tell.
     package func start() async {
@@ -172,25 +121,15 @@ package actor Node {
     /// Ends every session with a DTLS close, and the workers.
     package func stop() async {
         guard !isStopping else { return }
-        isStopping = true
-        tasks.cancelDrivers()
+        tasks.stopDrivers()
         // While there are packets to complete files with.
         await recordings?.stop()
         tasks.cancelListeners()
-        entrance?.stop()
-        for worker in workers { worker.stop() }
+        workers.stop()
         await previews?.stop()
         transcoder?.stop()
-        feedTimer.cancel()
         sessions.removeAll()
-        feedFollowers.closeAll(.goingAway)
-        for host in hosts.values { await host.close(.goingAway) }
-    }
-
-    /// Our end of a session on `worker`, as its answer describes it.
-    func transport(of worker: Int, credentials: ICECredentials) -> LocalTransport {
-        LocalTransport(
-            credentials: credentials, fingerprint: fingerprint, udp: workers[worker].advertised,
-            tcp: entrance?.advertised ?? [])
+        feed.closeFollowers(.goingAway)
+        for host in registry.all { await host.close(.goingAway) }
     }
 }

@@ -6,6 +6,10 @@ struct NodeTasks {
     private var drivers: [Task<Void, Never>] = []
     /// What hears of how things end.
     private var listeners: [Task<Void, Never>] = []
+    /// Of the feed.
+    var feedTimer = FeedTimer()
+    /// Nothing new is begun any more.
+    private(set) var isStopping = false
 
     var isEmpty: Bool { drivers.isEmpty && listeners.isEmpty }
 
@@ -20,7 +24,7 @@ struct NodeTasks {
             })
     }
 
-    /// Does something with each element of an inbox, in order; see `cancelDrivers`.
+    /// Does something with each element of an inbox, in order; see `stopDrivers`.
     mutating func drive<Element>(
         by inbox: Inbox<Element>, _ body: @escaping @Sendable (Element) async -> Void
     ) {
@@ -49,11 +53,14 @@ struct NodeTasks {
         }
     }
 
-    func cancelDrivers() {
+    /// Begins nothing any more; what has begun still ends in order.
+    mutating func stopDrivers() {
+        isStopping = true
         for task in drivers { task.cancel() }
     }
 
     func cancelListeners() {
         for task in listeners { task.cancel() }
+        feedTimer.cancel()
     }
 }

@@ -40,7 +40,7 @@ import Testing
     @Test func `is looked up once, and has no place in memory`() async throws {
         for _ in 0..<3 { try await askForAll(of: ghost) }
         #expect(store.loads == [.one(ghost)])
-        #expect(await node.hosts.isEmpty)
+        #expect(await node.registry.all.isEmpty)
         await node.stop()
     }
 
@@ -50,7 +50,7 @@ import Testing
             Node.StreamCreation(id: ghost, host: ann.id, hostName: "Ann", edit: StageEdit()))
         #expect(try await node.look(at: ghost, as: ann).stream.state == .backstage)
         _ = try await node.perform(.end, in: ghost, from: ann)
-        for host in await node.hosts.values {
+        for host in await node.registry.all {
             #expect(await host.closeIfIdle() == .ended)
             #expect(host.isClosed)
         }
@@ -84,14 +84,14 @@ import Testing
                     SessionRequest(purpose: .play, stream: ghost, sender: nil, offer: ""))
             }
         }
-        #expect(await node.hosts.isEmpty)
+        #expect(await node.registry.all.isEmpty)
         for _ in 0..<2 {
             let leave = try await node.follow(ghost, as: nil, since: nil, until: nil, TestFollower())
             await node.keepHouse()
-            #expect(await node.hosts[ghost] != nil)
+            #expect(await node.registry[ghost] != nil)
             await leave()
             await node.keepHouse()
-            #expect(await node.hosts.isEmpty)
+            #expect(await node.registry.all.isEmpty)
         }
         #expect(store.loads == [.one(ghost)])
         await node.stop()

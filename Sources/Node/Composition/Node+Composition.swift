@@ -36,7 +36,7 @@ extension Node {
         let about = directory[stream]
         return CompositionDesk.Situation(
             hasStage: streams[stream]?.room != nil, isLive: about?.state == .live,
-            isWatched: streams[stream]?.audience.isEmpty == false || feedDesk.audience.isWatched(stream)
+            isWatched: streams[stream]?.audience.isEmpty == false || feed.isWatched(stream)
                 || about?.isRecording == true,
             settings: about?.details.composition?.settings ?? CompositionSettings())
     }

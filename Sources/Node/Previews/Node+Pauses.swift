@@ -32,7 +32,7 @@ extension Node {
     /// Whether the programme is somebody's own picture, and that is off.
     private func isPictureOff(in stream: StreamID) async -> Bool {
         guard let picture = streams[stream]?.ownPicture(among: sessions) else { return false }
-        return await hosts[stream]?.isPictureOff(of: picture.participant) == true || picture.isLost
+        return await registry[stream]?.isPictureOff(of: picture.participant) == true || picture.isLost
     }
 
     /// Programmes whose picture is a pause picture now.

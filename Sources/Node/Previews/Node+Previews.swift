@@ -36,13 +36,13 @@ extension Node {
     /// Nothing of a backstage: a stream counts from the moment at which the workers were told to let go of what they
     /// have of it.
     func pictureSource(of stream: StreamID) -> ProgrammeSource? {
-        guard let live = streams[stream], live.isLive, feedDesk.isLive(stream) else { return nil }
+        guard let live = streams[stream], live.isLive, feed.isLive(stream) else { return nil }
         return live.source(.video, among: sessions)
     }
 
     /// What stands in the place of a picture, where a live stream sends none.
     private func card(of stream: StreamID) -> CardRequest? {
-        guard let live = streams[stream], live.isLive, feedDesk.isLive(stream),
+        guard let live = streams[stream], live.isLive, feed.isLive(stream),
             let source = live.publisher.flatMap({ sessions[$0] }),
             !source.plan.sources.contains(where: { $0.kind == .video }),
             live.room?.programmeTrack(.video) == nil
@@ -58,6 +58,6 @@ extension Node {
             FeedPreview(
                 width: preview.width, height: preview.height, takenAt: preview.capturedAt,
                 blurHash: preview.blurHash, url: preview.url), of: stream)
-        await hosts[stream]?.setPreview(preview)
+        await registry[stream]?.setPreview(preview)
     }
 }

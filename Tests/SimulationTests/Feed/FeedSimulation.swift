@@ -42,7 +42,7 @@ final class FeedSimulation {
     }
 
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    var desk: FeedDesk
+    private var feed: LiveFeed
     let directory = StreamDirectory()
     private(set) var viewers: [SessionID: Viewer] = [:]
     private(set) var order: [SessionID] = []
@@ -51,6 +51,8 @@ final class FeedSimulation {
     /// In the order in which they came.
     private var publishers: [Publisher] = []
     private var streamsByNumber: [Int: StreamID] = [:]
+    /// Who is counted in each stream.
+    private(set) var present: [StreamID: Set<SessionID>] = [:]
     private let server: SimulatedServer
     private var clientsByAddress: [TransportAddress: StageClient] = [:]
     private var count = 0
@@ -58,11 +60,16 @@ final class FeedSimulation {
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 2) throws {
         // usrsctp has one clock for the process.
         guard SCTPTurn.isTaken else { throw SimulatedServer.NotPossible() }
-        desk = FeedDesk(directory: directory, sessionLimit: 10_000, tag: 1)
+        feed = LiveFeed(directory: directory, sessionLimit: 10_000, tag: 1)
         server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
     }
 
     var workers: [Worker] { server.workers }
+
+    private var moment: Moment {
+        Moment(elapsed: now, wall: WallTime(milliseconds: 1_700_000_000_000 + now.nanoseconds / 1_000_000))
+    }
+
     var digest: RunDigest { server.digest }
 
     var conditions: SimulatedNetwork.Conditions {
@@ -114,7 +121,7 @@ final class FeedSimulation {
     }
 
     private func takeNews() {
-        carryOut(desk.update(directory.takeNews(), at: now).directives)
+        carryOut(feed.update(directory.takeNews(), at: now))
     }
 
     /// The time of the latest frame's capture, as good as the steps are.
@@ -134,13 +141,13 @@ final class FeedSimulation {
         let participant = name.flatMap { ParticipantID($0) }
         let mids = client.offer.mids
         guard mids.audio.count == 2, mids.video.count == 2 else { throw SimulatedServer.NotPossible() }
-        let place = FeedPlace(
-            viewer: Node.identity(of: id, participant),
-            reader: FeedReader(
-                scope: .all, sender: participant.map { Stage.Sender(id: $0, authority: .viewer) },
-                standing: .all),
-            mids: [(mids.audio[0], mids.video[0]), (mids.audio[1], mids.video[1])])
-        carryOut(try desk.enter(id, place, preload: preload, on: wish, at: now))
+        let reader = FeedReader(
+            scope: .all, sender: participant.map { Stage.Sender(id: $0, authority: .viewer) },
+            standing: .all)
+        carryOut(
+            try feed.enter(
+                id, FeedWish(reader: reader, stream: wish, preload: preload),
+                [(mids.audio[0], mids.video[0]), (mids.audio[1], mids.video[1])], on: worker, at: now))
         return viewer
     }
 
@@ -193,7 +200,7 @@ final class FeedSimulation {
         with(viewer.client) { $0.close(into: &$1) }
         viewers[viewer.id] = nil
         order.removeAll { $0 == viewer.id }
-        carryOut(desk.leave(viewer.id))
+        carryOut(feed.leave(viewer.id))
     }
 
     private func with(_ client: StageClient, _ body: (StageClient, inout CollectingSink) -> Void) {
@@ -227,7 +234,7 @@ final class FeedSimulation {
     }
 
     func slots(_ viewer: Viewer) -> [FeedNotice.SlotState] {
-        desk.audience.session(viewer.id)?.slots ?? []
+        feed.slots(of: viewer.id)
     }
 
     /// The slot of the focus.
@@ -258,7 +265,7 @@ final class FeedSimulation {
             server.advance(index, to: now)
             settle(index)
         }
-        if let due = desk.deadline, due <= now { carryOut(desk.advance(to: now).directives) }
+        if let due = feed.deadline, due <= now { carryOut(feed.advance(to: moment)) }
         for publisher in publishers { advance(publisher.client) }
         for id in order {
             guard let viewer = viewers[id] else { continue }
@@ -285,42 +292,42 @@ final class FeedSimulation {
 
     private func take(_ event: WorkerEvent) {
         switch event {
-        case .controlMessage(let id, let message):
-            if case .message(let message) = FeedControl(parsing: message) {
-                carryOut(desk.receive(message, from: id, at: now))
-            }
-        case .controlOpened(let id):
-            if let session = desk.audience.session(id) { tell(.slots(session.slots), to: id) }
+        case .controlMessage(let id, let message): carryOut(feed.receive(message, from: id, at: now))
+        case .controlOpened(let id): carryOut(feed.greet(id))
+        case .connected(let id, _, _): carryOut(feed.connect(id))
+        case .passed(let fence): carryOut(feed.pass(fence))
         case .closed(let id, _):
             guard viewers[id] != nil else { return }
             viewers[id] = nil
             order.removeAll { $0 == id }
-            carryOut(desk.leave(id))
+            carryOut(feed.leave(id))
         case .begun(let id, let pair, let stream, let timestamp):
             viewers[id]?.beginnings.append((pair, stream, timestamp))
-        case .checked, .connected, .mediaStarted, .published, .sourceChanged, .voice, .injected,
-            .keyFrameWanted,
-            .passed:
-            break
+            carryOut(feed.began(stream, timestamp: timestamp, pair: pair, of: id))
+        case .checked, .mediaStarted, .published, .sourceChanged, .voice, .injected, .keyFrameWanted: break
         }
     }
 
-    private func carryOut(_ directives: [FeedDesk.Directive]) {
-        for directive in directives {
-            guard let viewer = viewers[directive.session] else { continue }
-            // Messages that come together may attach a stream and let it go again within a step.
-            if case .attach(_, let stream, _) = directive.effect { viewer.held[stream] = now }
-            if let command = directive.effect.command(to: viewer.id, requested: now) {
-                server.perform(command, on: viewer.worker, at: now)
-            } else if case .tell(let notice) = directive.effect {
-                tell(notice, to: viewer.id)
+    private func carryOut(_ actions: [LiveFeed.Action]) {
+        for action in actions {
+            switch action {
+            case .post(let command, let worker, let session):
+                // Messages that come together may attach a stream and let it go again within a step.
+                if case .seat(_, _, let stream?, _, _) = command { viewers[session]?.held[stream] = now }
+                server.perform(command, on: worker, at: now)
+            case .fence(let number, let worker): server.perform(.fence(number), on: worker, at: now)
+            case .flush(let stream): flush(stream)
+            // Sessions here end by their clients.
+            case .close, .dismiss: break
+            case .count(let change): take(change)
             }
         }
     }
 
-    private func tell(_ notice: FeedNotice, to id: SessionID) {
-        guard let viewer = viewers[id], let place = desk.places[id] else { return }
-        server.perform(.sendControl(id, .string(notice.json(place).bytes)), on: viewer.worker, at: now)
+    /// Counts a viewer in one stream at most.
+    private func take(_ change: PresenceChange) {
+        if let left = feed.tellPresence(change) { present[left]?.remove(change.session) }
+        if let stream = change.place?.stream { present[stream, default: []].insert(change.session) }
     }
 
     /// What has to hold at every moment, by what comes over the wire.

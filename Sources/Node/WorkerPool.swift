@@ -1,0 +1,90 @@
+import Base
+import Crypto
+import Forwarding
+import Net
+import Peer
+import Synchronization
+import Wire
+
+/// The workers of a node, the one certificate that they have, and what they share.
+struct WorkerPool: Sendable {
+    private let workers: [WorkerHandle]
+    /// Nil where there is only one worker.
+    private let exchange: RelayExchange?
+    /// Nil without ICE over TCP.
+    private let entrance: TCPEntrance?
+    private let fingerprint: SDPFingerprint
+
+    /// Opens the ports and starts the workers.
+    /// - Parameters:
+    ///   - events: where the workers leave what they have to tell.
+    ///   - start: any moment; one for all workers, so that their clocks agree.
+    /// - Throws: what stands in the way, in words for an operator.
+    init(_ configuration: NodeConfiguration, events: Inbox<WorkerEvent>, start: Moment) throws {
+        let identity = try DTLSIdentity()
+        fingerprint = SDPFingerprint(
+            algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes)
+        let count = configuration.workerCount
+        let exchange = count > 1 ? RelayExchange(workers: count) : nil
+        self.exchange = exchange
+        var started: [WorkerHandle] = []
+        do {
+            for index in 0..<count {
+                started.append(
+                    try WorkerHandle(
+                        index: index, configuration: configuration, identity: identity, exchange: exchange,
+                        events: events, start: start))
+            }
+            entrance = try configuration.tcp.map {
+                try TCPEntrance(at: $0, of: started, configuration: configuration)
+            }
+        } catch {
+            for worker in started { worker.stop() }
+            throw error
+        }
+        workers = started
+    }
+
+    subscript(_ index: Int) -> WorkerHandle { workers[index] }
+
+    /// Tells all workers; one that takes nothing any more has nothing that this would change.
+    func post(_ command: WorkerCommand) {
+        for worker in workers { _ = worker.post(command) }
+    }
+
+    /// Where each worker receives.
+    var addresses: [TransportAddress] { workers.map(\.address) }
+
+    /// What the candidates of a session say, those for UDP first; workers differ in their ports only.
+    var announced: [TransportAddress] { (workers.first?.advertised ?? []) + (entrance?.advertised ?? []) }
+
+    /// Where connections over TCP are taken; nil if they are not.
+    var tcpAddress: TransportAddress? { entrance?.address }
+
+    /// Our end of a session on `worker`, as its answer describes it.
+    func transport(of worker: Int, credentials: ICECredentials) -> LocalTransport {
+        LocalTransport(
+            credentials: credentials, fingerprint: fingerprint, udp: workers[worker].advertised,
+            tcp: entrance?.advertised ?? [])
+    }
+
+    /// What each worker has done so far, in order.
+    var reports: [WorkerReportCopy] {
+        workers.enumerated().map { index, worker in
+            WorkerReportCopy(
+                index: index, counters: worker.report.counters.withLock { $0 }, network: worker.statistics,
+                relayOverflow: exchange?.droppedPackets(of: index) ?? 0)
+        }
+    }
+
+    /// Ends every session with a DTLS close, and waits for the workers' threads.
+    func stop() {
+        entrance?.stop()
+        for worker in workers { worker.stop() }
+    }
+}
+
+extension NodeConfiguration {
+    /// There is always one.
+    var workerCount: Int { max(workers, 1) }
+}

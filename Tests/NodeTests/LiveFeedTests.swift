@@ -1,0 +1,153 @@
+import Base
+import Forwarding
+import Stage
+import StoryFeed
+import TestSupport
+import Testing
+import Wire
+
+@testable import Node
+
+@Suite struct `The feed of a node` {
+    private let directory = StreamDirectory()
+    private var feed: LiveFeed
+    private let shows: [StreamID]
+    private let ann: ParticipantID
+    private let now = MonotonicTime(nanoseconds: 1_000_000_000)
+
+    init() throws {
+        feed = LiveFeed(directory: directory, sessionLimit: 100, tag: 1)
+        shows = try ["one", "two"].map { try #require(StreamID($0)) }
+        ann = try #require(ParticipantID("ann"))
+    }
+
+    private mutating func goLive(isPublished: Bool = true) -> [String] {
+        for (number, show) in shows.enumerated() {
+            var snapshot = StreamSnapshot(waitingFor: show)
+            snapshot.state = .live
+            snapshot.isPublished = isPublished
+            snapshot.createdAt = WallTime(milliseconds: 1_000 - Int64(number))
+            directory.update(snapshot)
+        }
+        return words(feed.update(directory.takeNews(), at: now))
+    }
+
+    private func session(_ number: UInt64) -> SessionID {
+        var numbers = SeededGenerator(seed: number)
+        return SessionID(using: &numbers)
+    }
+
+    private mutating func enter(
+        _ number: UInt64, as participant: ParticipantID? = nil, on stream: StreamID? = nil, worker: Int = 0
+    ) throws -> [String] {
+        let sender = participant.map { Stage.Sender(id: $0, authority: .viewer) }
+        let wish = FeedWish(
+            reader: FeedReader(scope: .all, sender: sender, standing: .all), stream: stream,
+            preload: .onSwipe)
+        return words(
+            try feed.enter(
+                session(number), wish, [("a", "b"), ("c", "d")], on: worker, at: now))
+    }
+
+    private mutating func say(_ text: String, _ number: UInt64) -> [String] {
+        words(feed.receive(.string(Array(text.utf8)), from: session(number), at: now))
+    }
+
+    /// Actions as words, sessions by their numbers.
+    private func words(_ actions: [LiveFeed.Action]) -> [String] {
+        let numbers = Dictionary(uniqueKeysWithValues: (1...9).map { (session($0), $0) })
+        return actions.map { action in
+            switch action {
+            case .post(.seat(let id, let pair, let stream, _, _), let worker, _):
+                "\(numbers[id] ?? 0) on \(worker): pair \(pair) \(stream?.description ?? "empty")"
+            case .post(.sendControl(let id, let message), let worker, _):
+                "\(numbers[id] ?? 0) on \(worker): \(Self.type(of: message))"
+            case .post(_, let worker, let id): "\(numbers[id] ?? 0) on \(worker): something else"
+            case .fence(let number, let worker): "fence \(number) on \(worker)"
+            case .flush(let stream): "flush \(stream)"
+            case .close(let id, let worker): "close \(numbers[id] ?? 0) on \(worker)"
+            case .dismiss(let id): "dismiss \(numbers[id] ?? 0)"
+            case .count(let change):
+                "count \(numbers[change.session] ?? 0) in \(change.place?.stream.description ?? "nothing")"
+            }
+        }
+    }
+
+    /// The member `type` of a message in JSON.
+    private static func type(of message: DataChannelMessage) -> String {
+        let text = String(decoding: message.bytes, as: UTF8.self)
+        return text.split(separator: #""type":""#).last?.split(separator: "\"").first.map(String.init) ?? text
+    }
+
+    @Test mutating func `forgets what was shown backstage, and nothing of streams that encoders publish`() {
+        #expect(goLive(isPublished: true) == [])
+        directory.remove(shows[0])
+        directory.remove(shows[1])
+        #expect(words(feed.update(directory.takeNews(), at: now)) == [])
+        #expect(goLive(isPublished: false) == ["flush one", "flush two"])
+    }
+
+    @Test mutating func `seats a viewer, tells the client, and counts it once its handshake is done`() throws
+    {
+        _ = goLive()
+        #expect(try enter(1) == ["1 on 0: pair 0 one", "1 on 0: slots"])
+        #expect(words(feed.connect(session(1))) == ["count 1 in one"])
+        #expect(words(feed.greet(session(1))) == ["1 on 0: slots"])
+        #expect(words(feed.began(shows[0], timestamp: 7, pair: 0, of: session(1))) == ["1 on 0: begun"])
+        let swipe = say(#"{"type":"focus","stream":"two"}"#, 1)
+        #expect(swipe.contains("1 on 0: pair 1 two"))
+        #expect(swipe.last == "count 1 in two")
+        #expect(words(feed.leave(session(1))).first == "count 1 in nothing")
+        #expect(words(feed.leave(session(1))) == [])
+        #expect(words(feed.connect(session(1))) == [])
+        #expect(words(feed.greet(session(1))) == [])
+    }
+
+    @Test mutating func `answers what it does not know, and nobody who is not there`() throws {
+        _ = goLive()
+        _ = try enter(1)
+        #expect(say(#"{"type":"ping"}"#, 1) == ["1 on 0: pong"])
+        #expect(say("{", 1) == ["1 on 0: error"])
+        #expect(say(#"{"type":"focus"}"#, 1) == ["1 on 0: error"])
+        #expect(say(#"{"type":"ping"}"#, 2) == [])
+        #expect(words(feed.began(shows[0], timestamp: 7, pair: 9, of: session(1))) == [])
+    }
+
+    @Test mutating func `lets a viewer's newer session wait until the older one's worker has let go`() throws
+    {
+        _ = goLive()
+        #expect(try enter(1, as: ann, worker: 0) == ["1 on 0: pair 0 one", "1 on 0: slots"])
+        #expect(try enter(2, as: ann, on: shows[1], worker: 1) == ["fence 1 on 0"])
+        #expect(words(feed.pass(1)) == ["2 on 1: pair 0 two", "2 on 1: slots"])
+        #expect(words(feed.pass(1)) == [])
+        // Each has one of the two streams that a viewer may hold.
+        let third = try enter(3, as: ann, on: shows[0], worker: 1)
+        #expect(third == ["1 on 0: pair 0 empty", "1 on 0: replaced", "dismiss 1", "fence 2 on 0"])
+        #expect(words(feed.leave(session(1))) == [])
+        #expect(words(feed.pass(2)) == ["3 on 1: pair 0 one", "3 on 1: slots"])
+    }
+
+    @Test mutating func `closes a viewer's oldest player when there is one too many`() throws {
+        #expect(words(try feed.enterPlayer(session(1), ann, on: 1)) == [])
+        #expect(words(try feed.enterPlayer(session(2), ann, on: 0)) == [])
+        let third = words(try feed.enterPlayer(session(3), ann, on: 0))
+        #expect(third == ["close 1 on 1"])
+        // Strangers are somebody else with each session.
+        for number in UInt64(4)...9 {
+            #expect(words(try feed.enterPlayer(session(number), nil, on: 0)) == [])
+        }
+    }
+
+    @Test mutating func `knows which stage was told of a viewer last`() {
+        func change(_ stream: StreamID?) -> PresenceChange {
+            PresenceChange(
+                session: session(1),
+                place: stream.map { PresenceChange.Place(stream: $0, sender: nil) })
+        }
+        #expect(feed.tellPresence(change(shows[0])) == nil)
+        #expect(feed.tellPresence(change(shows[0])) == nil)
+        #expect(feed.tellPresence(change(shows[1])) == shows[0])
+        #expect(feed.tellPresence(change(nil)) == shows[1])
+        #expect(feed.tellPresence(change(nil)) == nil)
+    }
+}
