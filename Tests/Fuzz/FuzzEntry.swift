@@ -13,6 +13,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "DTLS", run: fuzzDTLS),
         FuzzEntry(name: "DataChannel", run: fuzzDataChannel),
         FuzzEntry(name: "DataChannelTable", run: fuzzDataChannelTable),
+        FuzzEntry(name: "EBML", run: fuzzEBML),
         FuzzEntry(name: "Framing", run: fuzzFraming),
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),

@@ -9,7 +9,7 @@ func fuzzRecordingFile(_ input: Span<UInt8>) {
     guard let file = try? input.bytes(0..<input.count) else { return }
     let size = Int64(file.count)
     let source: (Int64, Int) -> [UInt8] = { offset, count in bytes(of: file, at: offset, count) }
-    for outline in [MP4Outline.read(size, source), WebMOutline.read(size, source)] {
+    for outline in [MP4Outline.read(size, source), WebMOutline.read(ByteSource(file))] {
         guard (0...size).contains(outline.end), outline.milliseconds >= 0 else {
             fatalError("\(outline) is not within \(size) bytes")
         }

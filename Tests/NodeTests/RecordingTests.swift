@@ -131,7 +131,7 @@ struct Studio {
             return Array(bytes[Int(offset)..<min(Int(offset) + count, bytes.count)])
         }
         let size = Int64(bytes.count)
-        return container == .mp4 ? MP4Outline.read(size, source) : WebMOutline.read(size, source)
+        return container == .mp4 ? MP4Outline.read(size, source) : WebMOutline.read(ByteSource(bytes))
     }
 }
 

@@ -4,7 +4,7 @@ import Wire
 ///
 /// One loop over the elements, which enters those that hold others, so that it needs no sizes of segments and
 /// clusters; live recordings have none.
-/// - Source: RFC 8794 §4 to §6 (EBML), RFC 9559 §5, §10 (Matroska); the WebM container guidelines.
+/// - Source: RFC 9559 §5, §10 (Matroska); the WebM container guidelines.
 struct WebMFile {
     enum Problem: Error, Equatable, CustomStringConvertible {
         case notWebM, truncated, laced, encoded, tooLarge
@@ -34,25 +34,11 @@ struct WebMFile {
         var duration: Int64?
     }
 
-    private enum ID {
-        static let header: UInt64 = 0x1A45_DFA3
-        static let segment: UInt64 = 0x1853_8067
-        static let info: UInt64 = 0x1549_A966
-        static let timestampScale: UInt64 = 0x2AD7B1
-        static let tracks: UInt64 = 0x1654_AE6B
-        static let trackEntry: UInt64 = 0xAE
-        static let trackNumber: UInt64 = 0xD7
-        static let codec: UInt64 = 0x86
-        static let defaultDuration: UInt64 = 0x23E383
-        static let contentEncodings: UInt64 = 0x6D80
-        static let cluster: UInt64 = 0x1F43_B675
-        static let clusterTime: UInt64 = 0xE7
-        static let simpleBlock: UInt64 = 0xA3
-        static let blockGroup: UInt64 = 0xA0
-        static let block: UInt64 = 0xA1
-        /// Those that are entered, not passed over.
-        static let masters: Set<UInt64> = [segment, info, tracks, trackEntry, cluster, blockGroup]
-    }
+    /// Elements that are entered, not passed over.
+    private static let masters: Set<UInt32> = [
+        MatroskaID.segment, MatroskaID.info, MatroskaID.tracks, MatroskaID.trackEntry, MatroskaID.cluster,
+        MatroskaID.blockGroup,
+    ]
 
     static let maximumSize = 512 << 20
     private(set) var video: [Block] = []
@@ -75,34 +61,41 @@ struct WebMFile {
         self.file = file
         var offset = 0
         while offset < file.count {
-            let (id, idLength) = try number(at: offset, keepsMarker: true)
-            let (size, sizeLength) = try number(at: offset + idLength, keepsMarker: false)
-            let start = offset + idLength + sizeLength
-            if ID.masters.contains(id) {
-                if id == ID.trackEntry { tracks.append(Track()) }
+            let element = try Self.element(file.span.extracting(offset..<file.count), at: offset)
+            let start = Int(element.dataStart)
+            if Self.masters.contains(element.id) {
+                if element.id == MatroskaID.trackEntry { tracks.append(Track()) }
                 offset = start
                 continue
             }
-            guard let length = Int(exactly: size), length <= file.count - start else { throw .truncated }
-            try take(id, start..<(start + length))
-            offset = start + length
+            guard let end = element.end, end <= file.count else { throw .truncated }
+            try take(element.id, start..<Int(end))
+            offset = Int(end)
         }
         hasVP8 = tracks.contains { $0.codec == "V_VP8" }
         hasOpus = tracks.contains { $0.codec == "A_OPUS" }
         frameInterval = tracks.first { $0.codec == "V_VP8" }?.duration
     }
 
-    private mutating func take(_ id: UInt64, _ range: Range<Int>) throws(Problem) {
-        let value = integer(range)
+    private static func element(_ bytes: Span<UInt8>, at offset: Int) throws(Problem) -> EBMLElement {
+        do throws(WireError) {
+            return try EBMLElement(parsing: bytes, at: Int64(offset))
+        } catch {
+            throw .truncated
+        }
+    }
+
+    private mutating func take(_ id: UInt32, _ range: Range<Int>) throws(Problem) {
         let bytes = file[range]
         switch id {
-        case ID.timestampScale: scale = max(value, 1)
-        case ID.trackNumber: changeTrack { $0.number = value }
-        case ID.codec: changeTrack { $0.codec = String(decoding: bytes, as: UTF8.self) }
-        case ID.defaultDuration: changeTrack { $0.duration = Int64(clamping: value) }
-        case ID.contentEncodings: throw .encoded
-        case ID.clusterTime: clusterTime = value
-        case ID.simpleBlock, ID.block: try takeBlock(range)
+        case MatroskaID.timestampScale: scale = max(EBMLElement.unsignedInteger(bytes), 1)
+        case MatroskaID.trackNumber: changeTrack { $0.number = EBMLElement.unsignedInteger(bytes) }
+        case MatroskaID.codecID: changeTrack { $0.codec = String(decoding: bytes, as: UTF8.self) }
+        case MatroskaID.defaultDuration:
+            changeTrack { $0.duration = Int64(clamping: EBMLElement.unsignedInteger(bytes)) }
+        case MatroskaID.contentEncodings: throw .encoded
+        case MatroskaID.timestamp: clusterTime = EBMLElement.unsignedInteger(bytes)
+        case MatroskaID.simpleBlock, MatroskaID.block: try takeBlock(range)
         default: break
         }
     }
@@ -112,36 +105,20 @@ struct WebMFile {
         change(&tracks[tracks.count - 1])
     }
 
-    /// Track number, 16-bit time since the cluster's, flags, and the frame.
     private mutating func takeBlock(_ range: Range<Int>) throws(Problem) {
-        let (track, length) = try number(at: range.lowerBound, keepsMarker: false)
-        let head = range.lowerBound + length
-        guard head + 3 <= range.upperBound else { throw .truncated }
-        guard file[head + 2] & 0x06 == 0 else { throw .laced }
-        let relative = Int64(Int16(bitPattern: UInt16(file[head]) << 8 | UInt16(file[head + 1])))
-        let ticks = Int64(clamping: clusterTime) &+ relative
+        let header: MatroskaBlock
+        do throws(WireError) {
+            header = try MatroskaBlock(parsing: file.span.extracting(range))
+        } catch {
+            throw .truncated
+        }
+        guard !header.isLaced else { throw .laced }
+        let ticks = Int64(clamping: clusterTime) &+ Int64(header.timestamp)
         let block = Block(
-            bytes: Array(file[(head + 3)..<range.upperBound]), time: ticks &* Int64(clamping: scale))
-        if track == number(of: "V_VP8") { video.append(block) }
-        if track == number(of: "A_OPUS") { audio.append(block) }
+            bytes: Array(file[range].dropFirst(header.headerLength)), time: ticks &* Int64(clamping: scale))
+        if header.trackNumber == number(of: "V_VP8") { video.append(block) }
+        if header.trackNumber == number(of: "A_OPUS") { audio.append(block) }
     }
 
     private func number(of codec: String) -> UInt64? { tracks.first { $0.codec == codec }?.number }
-
-    /// An unsigned integer of at most eight bytes.
-    private func integer(_ range: Range<Int>) -> UInt64 {
-        file[range].suffix(8).reduce(0) { $0 << 8 | UInt64($1) }
-    }
-
-    /// A number of variable length: as many zeros before the first one as bytes follow.
-    private func number(at offset: Int, keepsMarker: Bool) throws(Problem) -> (UInt64, Int) {
-        guard offset < file.count else { throw .truncated }
-        let first = file[offset]
-        let length = first.leadingZeroBitCount + 1
-        guard length <= 8, offset + length <= file.count else { throw .truncated }
-        let marker: UInt8 = 0x80 >> UInt8(length - 1)
-        var value = UInt64(keepsMarker ? first : first & ~marker)
-        for index in 1..<length { value = value << 8 | UInt64(file[offset + index]) }
-        return (value, length)
-    }
 }
