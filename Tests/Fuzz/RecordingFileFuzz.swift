@@ -8,8 +8,9 @@ import Wire
 func fuzzRecordingFile(_ input: Span<UInt8>) {
     guard let file = try? input.bytes(0..<input.count) else { return }
     let size = Int64(file.count)
-    let source: (Int64, Int) -> [UInt8] = { offset, count in bytes(of: file, at: offset, count) }
-    for outline in [MP4Outline.read(size, source), WebMOutline.read(ByteSource(file))] {
+    let source = ByteSource(file)
+    let fragments = MP4Fragments(source)
+    for outline in [fragments.outline, WebMOutline.read(source)] {
         guard (0...size).contains(outline.end), outline.milliseconds >= 0 else {
             fatalError("\(outline) is not within \(size) bytes")
         }
@@ -18,8 +19,7 @@ func fuzzRecordingFile(_ input: Span<UInt8>) {
             fatalError("\(patch) is not within \(outline.end) bytes")
         }
     }
-    let fragments = MP4Fragments(size, source)
-    guard (0...size).contains(fragments.end) else {
+    guard (0...fragments.outline.end).contains(fragments.end) else {
         fatalError("fragments end at \(fragments.end) of \(size)")
     }
     guard !fragments.isWhole, let moov = fragments.moov, let tables = MP4Completion.tables(fragments) else {
@@ -29,19 +29,14 @@ func fuzzRecordingFile(_ input: Span<UInt8>) {
 }
 
 /// As it is done on the disk.
-private func complete(_ file: [UInt8], _ moov: MP4Boxes.Box, with tables: [UInt8]) {
+private func complete(_ file: [UInt8], _ moov: MP4Box, with tables: [UInt8]) {
     var whole = file + tables
     let place = Int(moov.start) + 4
     guard place + 4 <= file.count else { fatalError("a box is not within its file") }
     whole.replaceSubrange(place..<(place + 4), with: Array("free".utf8))
-    let size = Int64(whole.count)
-    let source: (Int64, Int) -> [UInt8] = { offset, count in bytes(of: whole, at: offset, count) }
-    guard MP4Outline.read(size, source).end == size else { fatalError("tables are no whole box") }
-    let again = MP4Fragments(size, source)
-    guard again.isWhole, again.end == size else { fatalError("a file with tables wants others") }
-}
-
-private func bytes(of file: [UInt8], at offset: Int64, _ count: Int) -> [UInt8] {
-    guard offset >= 0, offset < Int64(file.count), count > 0 else { return [] }
-    return Array(file[Int(offset)...].prefix(count))
+    let again = MP4Fragments(ByteSource(whole))
+    guard again.outline.end == Int64(whole.count) else { fatalError("tables are no whole box") }
+    guard again.isWhole, again.end == Int64(whole.count) else {
+        fatalError("a file with tables wants others")
+    }
 }

@@ -1,6 +1,7 @@
 import Foundation
 import TestSupport
 import Testing
+import Wire
 
 @testable import Node
 @testable import Transcoder
@@ -69,21 +70,17 @@ private func fragments(isCutOff: Bool = false) -> [UInt8] {
 
     @Test func `begins each track when it began`() throws {
         var bytes = fragments()
-        let gathered = MP4Fragments(Int64(bytes.count)) { offset, count in
-            Array(bytes[min(Int(offset), bytes.count)..<min(Int(offset) + count, bytes.count)])
-        }
+        let source = ByteSource(bytes)
         // The second track as if it had come 300 ms later: each of its fragments says when it begins.
-        for moof in gathered.moofs {
-            var trafs = 0
-            for place in Int(moof.start)..<Int(moof.end) - 4 {
-                let type = String(decoding: bytes[place..<place + 4], as: UTF8.self)
-                if type == "traf" { trafs += 1 }
-                guard trafs == 2, type == "tfdt" else { continue }
-                let field = (place + 8)..<(place + (bytes[place + 4] == 1 ? 16 : 12))
-                let time = bytes[field].reduce(UInt64(0)) { $0 << 8 | UInt64($1) } + 300 * 48
-                for (index, place) in field.reversed().enumerated() {
-                    bytes[place] = UInt8(truncatingIfNeeded: time >> (8 * UInt64(index)))
-                }
+        for moof in MP4Fragments(source).moofs {
+            let trafs = MP4Boxes(in: source, from: moof.bodyStart, to: moof.end).filter { $0.type == "traf" }
+            guard let traf = trafs.dropFirst().first else { continue }
+            let boxes = MP4Boxes(in: source, from: traf.bodyStart, to: traf.end)
+            let tfdt = try #require(boxes.first { $0.type == "tfdt" })
+            let time = MP4BoxBody(of: tfdt, source).versionedNumber(at: 4) + 300 * 48
+            // Big-endian, at the end of the box.
+            for index in 0..<4 {
+                bytes[Int(tfdt.end) - 1 - index] = UInt8(truncatingIfNeeded: time >> (8 * index))
             }
         }
         let before = try Scratch(bytes)
@@ -110,9 +107,7 @@ private func fragments(isCutOff: Bool = false) -> [UInt8] {
         let whole = try Scratch(raw)
         try #require(RecordingRepair.repair(whole.path, "mp4") != nil)
         let done = whole.bytes
-        let gathered = MP4Fragments(Int64(raw.count)) { offset, count in
-            Array(raw[min(Int(offset), raw.count)..<min(Int(offset) + count, raw.count)])
-        }
+        let gathered = MP4Fragments(ByteSource(raw))
         let moov = try #require(gathered.moov).box
         #expect(gathered.moofs.count > 5)
         var states: [[UInt8]] = []
@@ -164,9 +159,7 @@ private func fragments(isCutOff: Bool = false) -> [UInt8] {
                 let limit = Bool.random(using: &random) ? 1_500 : bytes.count
                 bytes[Int.random(in: 0..<limit, using: &random)] = .random(in: .min ... .max, using: &random)
             }
-            let gathered = MP4Fragments(Int64(bytes.count)) { offset, count in
-                Array(bytes[min(Int(offset), bytes.count)..<min(Int(offset) + count, bytes.count)])
-            }
+            let gathered = MP4Fragments(ByteSource(bytes))
             #expect((0...Int64(bytes.count)).contains(gathered.end))
             for track in gathered.tracks.values {
                 #expect(track.chunks.reduce(0) { $0 + Int($1.count) } == track.sizes.count)

@@ -126,12 +126,8 @@ struct Studio {
     }
 
     func outline(_ bytes: [UInt8]) -> RecordingOutline {
-        let source: (Int64, Int) -> [UInt8] = { offset, count in
-            guard offset < Int64(bytes.count) else { return [] }
-            return Array(bytes[Int(offset)..<min(Int(offset) + count, bytes.count)])
-        }
-        let size = Int64(bytes.count)
-        return container == .mp4 ? MP4Outline.read(size, source) : WebMOutline.read(ByteSource(bytes))
+        let source = ByteSource(bytes)
+        return container == .mp4 ? MP4Fragments(source).outline : WebMOutline.read(source)
     }
 }
 

@@ -1,4 +1,5 @@
 import Glibc
+import Wire
 
 /// Makes of a fragmented MP4 file one whose length players know, and in which all of them can jump.
 ///
@@ -7,14 +8,11 @@ import Glibc
 /// leaves a file that plays, and that can be completed later.
 /// - Source: ISO/IEC 14496-12 §8.2 (movie), §8.6.1 (time), §8.6.6 (elst), §8.7 (places), §8.1.2 (free).
 package enum MP4Completion {
-    /// - Parameter size: of the file.
-    /// - Returns: its size now; nil if it is as it was.
-    static func complete(
-        _ descriptor: CInt, size: Int64, _ source: (Int64, Int) -> [UInt8]
-    ) -> Int64? {
-        let fragments = MP4Fragments(size, source)
+    /// - Parameter fragments: of the file, of which what is not whole was taken off.
+    /// - Returns: its size now, in bytes; nil if it is as it was.
+    static func complete(_ descriptor: CInt, _ fragments: MP4Fragments) -> Int64? {
         guard let moov = fragments.moov else { return nil }
-        var end = size
+        var end = fragments.outline.end
         if !fragments.isWhole {
             guard let tables = tables(fragments), ftruncate(descriptor, off_t(fragments.end)) == 0 else {
                 return nil
@@ -45,7 +43,7 @@ package enum MP4Completion {
         return true
     }
 
-    private static func free(_ box: MP4Boxes.Box, _ descriptor: CInt) -> Bool {
+    private static func free(_ box: MP4Box, _ descriptor: CInt) -> Bool {
         write(descriptor, Array("free".utf8), at: box.start + 4)
     }
 
@@ -53,15 +51,15 @@ package enum MP4Completion {
 
     /// The `moov` of all frames; nil if there are none.
     package static func tables(_ fragments: MP4Fragments) -> [UInt8]? {
-        guard let old = fragments.moov?.bytes, let mvhd = MP4Boxes.children(old, "mvhd").first,
-            mvhd.first == 0, mvhd.count >= 100
-        else { return nil }
-        let scale = MP4Boxes.number(mvhd, 12, 4)
+        guard let mvhd = fragments.moov?.body["mvhd"], mvhd.version == 0, mvhd.bytes.count >= 100 else {
+            return nil
+        }
+        let scale = mvhd.number(at: 12, count: 4)
         let tracks = fragments.tracks.sorted { $0.key < $1.key }.map(\.value)
             .filter { !$0.sizes.isEmpty && $0.scale > 0 }
         guard scale > 0, !tracks.isEmpty else { return nil }
         let ends = tracks.map { $0.end / $0.scale &* scale &+ $0.end % $0.scale &* scale / $0.scale }
-        var header = mvhd
+        var header = mvhd.bytes
         header.replaceSubrange(16..<20, with: bytes(UInt32(clamping: ends.max() ?? 0)))
         var body = box("mvhd", header)
         for (track, end) in zip(tracks, ends) {
@@ -72,30 +70,29 @@ package enum MP4Completion {
     }
 
     private static func trak(_ track: MP4Fragments.Track, end: UInt64, movieScale: UInt64) -> [UInt8]? {
-        guard var tkhd = MP4Boxes.children(track.trak, "tkhd").first, tkhd.first == 0, tkhd.count >= 84,
-            let mdia = MP4Boxes.children(track.trak, "mdia").first,
-            let mdhd = MP4Boxes.children(mdia, "mdhd").first, mdhd.first == 0, mdhd.count >= 24,
-            let hdlr = MP4Boxes.children(mdia, "hdlr").first,
-            let minf = MP4Boxes.children(mdia, "minf").first,
-            let stbl = MP4Boxes.children(minf, "stbl").first,
-            let stsd = MP4Boxes.children(stbl, "stsd").first
+        guard let tkhd = track.trak["tkhd"], tkhd.version == 0, tkhd.bytes.count >= 84,
+            let mdia = track.trak["mdia"], let mdhd = mdia["mdhd"], mdhd.version == 0,
+            mdhd.bytes.count >= 24, let hdlr = mdia["hdlr"], let minf = mdia["minf"],
+            let stsd = minf["stbl"]?["stsd"]
         else { return nil }
         let first = track.first ?? 0
         let length = track.end &- first
-        tkhd.replaceSubrange(20..<24, with: bytes(UInt32(clamping: end)))
+        var header = tkhd.bytes
+        header.replaceSubrange(20..<24, with: bytes(UInt32(clamping: end)))
         // Version 1: 32 bits of 90 kHz last half a day.
-        let times = [1, 0, 0, 0] + bytes(MP4Boxes.number(mdhd, 4, 4)) + bytes(MP4Boxes.number(mdhd, 8, 4))
-        let newMdhd = times + mdhd[12..<16] + bytes(length) + mdhd[20..<24]
+        let times =
+            [1, 0, 0, 0] + bytes(mdhd.number(at: 4, count: 4)) + bytes(mdhd.number(at: 8, count: 4))
+        let newMdhd = times + mdhd.bytes[12..<16] + bytes(length) + mdhd.bytes[20..<24]
         var media: [UInt8] = []
         for kind in ["vmhd", "smhd", "dinf"] {
-            for child in MP4Boxes.children(minf, kind) { media += box(kind, child) }
+            for child in minf.children(kind) { media += box(kind, child.bytes) }
         }
-        media += box("stbl", box("stsd", stsd) + frames(track))
+        media += box("stbl", box("stsd", stsd.bytes) + frames(track))
         let empty = first / track.scale &* movieScale &+ first % track.scale &* movieScale / track.scale
         return box(
             "trak",
-            box("tkhd", tkhd) + (empty > 0 ? edits(empty: empty, length: end &- min(empty, end)) : [])
-                + box("mdia", box("mdhd", newMdhd) + box("hdlr", hdlr) + box("minf", media)))
+            box("tkhd", header) + (empty > 0 ? edits(empty: empty, length: end &- min(empty, end)) : [])
+                + box("mdia", box("mdhd", newMdhd) + box("hdlr", hdlr.bytes) + box("minf", media)))
     }
 
     /// A track that begins later than the others.

@@ -22,17 +22,14 @@ enum RecordingRepair {
             let read = pread(descriptor, &bytes, count, off_t(offset))
             return read > 0 ? Array(bytes.prefix(read)) : []
         }
-        let outline =
-            container == "mp4"
-            ? MP4Outline.read(size) { source.bytes(at: $0, count: $1) } : WebMOutline.read(source)
+        let fragments = container == "mp4" ? MP4Fragments(source) : nil
+        let outline = fragments?.outline ?? WebMOutline.read(source)
         if outline.end < size, ftruncate(descriptor, off_t(outline.end)) != 0 { return nil }
         if let patch = outline.patch {
             guard pwrite(descriptor, patch.bytes, patch.bytes.count, off_t(patch.offset)) == patch.bytes.count
             else { return nil }
         }
-        let length =
-            container == "mp4"
-            ? MP4Completion.complete(descriptor, size: outline.end) { source.bytes(at: $0, count: $1) } : nil
+        let length = fragments.flatMap { MP4Completion.complete(descriptor, $0) }
         fsync(descriptor)
         return Length(milliseconds: outline.milliseconds, size: length ?? outline.end)
     }
