@@ -1,4 +1,5 @@
 import Foundation
+import Store
 import Synchronization
 import Testing
 
@@ -11,7 +12,7 @@ import Testing
         let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
-        let failures = Mutex<[RecordingFailure]>([])
+        let failures = Mutex<[FileError]>([])
         let file = RecordingFile(reserve: .max) { failure in failures.withLock { $0.append(failure) } }
         file.begin(directory.appendingPathComponent("a.webm").path, "webm")
         for index in 0..<20 as Range<UInt64> {

@@ -2,6 +2,7 @@ import Base
 import Dispatch
 import Foundation
 import Glibc
+import Store
 
 /// The pause pictures that hosts chose, on the disk: a file for each stream.
 ///
@@ -45,36 +46,23 @@ final class PausePictureShelf: Sendable {
     /// - Returns: whether that is durable.
     func set(_ file: [UInt8]?, of stream: StreamID) async -> Bool {
         await run { [directory] in
-            let (path, draft) = ("\(directory)/\(stream)", "\(directory)/.\(stream)")
-            guard let file else {
-                guard unlink(path) == 0 else { return errno == ENOENT }
-                return Self.sync(directory)
-            }
-            guard mkdir(directory, 0o700) == 0 || errno == EEXIST else { return false }
-            let descriptor = open(draft, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0o600)
-            guard descriptor >= 0 else { return false }
-            let isWritten = Glibc.write(descriptor, file, file.count) == file.count && fsync(descriptor) == 0
-            close(descriptor)
-            guard isWritten, rename(draft, path) == 0 else {
-                unlink(draft)
+            do throws(FileError) {
+                guard let file else {
+                    try DurableFile.remove("\(stream)", from: directory)
+                    return true
+                }
+                try DurableFile.makeFolder(directory)
+                try DurableFile.replace("\(stream)", in: directory, with: file)
+                return true
+            } catch {
                 return false
             }
-            return Self.sync(directory)
         }
     }
 
     /// Removes a stream's picture, soon: nobody waits for that.
     func remove(_ stream: StreamID) {
-        queue.async { [directory] in
-            if unlink("\(directory)/\(stream)") == 0 { _ = Self.sync(directory) }
-        }
-    }
-
-    private static func sync(_ folder: String) -> Bool {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { return false }
-        defer { close(descriptor) }
-        return fsync(descriptor) == 0
+        queue.async { [directory] in try? DurableFile.remove("\(stream)", from: directory) }
     }
 
     private func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {

@@ -1,5 +1,6 @@
 import Base
 import Forwarding
+import Store
 import Transcoder
 
 extension RecordingDesk {
@@ -9,7 +10,7 @@ extension RecordingDesk {
         case began(StreamID, String, RecordingContainer)
         case finished(StreamID, String, RecordingReport.Cause)
         case over(StreamID, String)
-        case failed(StreamID, String, RecordingFailure)
+        case failed(StreamID, String, FileError)
         case tapEnded(StreamID, TapID)
         case keyFrameWanted(StreamID, InputID)
 

@@ -1,6 +1,8 @@
 import Base
 import Forwarding
+import Glibc
 import Peer
+import Store
 import Synchronization
 import Transcoder
 import Wire
@@ -376,7 +378,7 @@ package actor RecordingDesk {
         active[stream] = Active(entry: next, base: recording.base)
         entries[stream, default: []].append(next)
         if let failure = await shelf.save(next) {
-            inbox.put(.failed(stream, next.id, RecordingFailure(code: 5)))
+            inbox.put(.failed(stream, next.id, FileError(code: EIO)))
             log.error("recording.not-kept", ["recording": next.id, "reason": failure])
         }
         launch(stream)

@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import Store
 import Synchronization
 import Transcoder
 
@@ -38,12 +39,12 @@ final class RecordingFile: Sendable {
     private let queue = DispatchQueue(label: "recording-file", qos: .utility)
     private let state = Mutex(State())
     private let reserve: Int64
-    private let fail: @Sendable (RecordingFailure) -> Void
+    private let fail: @Sendable (FileError) -> Void
 
     /// - Parameters:
     ///   - reserve: bytes of the disk that stay free.
     ///   - fail: hears of the failure after which nothing is written any more.
-    init(reserve: Int64, fail: @escaping @Sendable (RecordingFailure) -> Void) {
+    init(reserve: Int64, fail: @escaping @Sendable (FileError) -> Void) {
         self.reserve = reserve
         self.fail = fail
     }
@@ -137,7 +138,7 @@ final class RecordingFile: Sendable {
             defer { state.hasFailed = true }
             return !state.hasFailed
         }
-        if isFirst { fail(RecordingFailure(code: code)) }
+        if isFirst { fail(FileError(code: code)) }
     }
 
     private func shut() {

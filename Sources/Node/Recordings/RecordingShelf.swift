@@ -2,7 +2,7 @@ import Base
 import Dispatch
 import Foundation
 import Glibc
-import Stage
+import Store
 
 /// The recordings on the disk: files in a folder for each stream, and beside each what is known of it.
 ///
@@ -88,7 +88,7 @@ final class RecordingShelf: Sendable {
     /// - Returns: nil once it is durable, or why it is not.
     func save(_ entry: RecordingEntry) async -> String? {
         await run { [self] in
-            do throws(RecordingFailure) {
+            do throws(FileError) {
                 try write(entry)
                 return nil
             } catch {
@@ -102,37 +102,18 @@ final class RecordingShelf: Sendable {
             let folder = folder(of: entry.stream)
             if let path = path(of: entry) { unlink(path) }
             unlink("\(folder)/\(entry.id).json")
-            try? Self.sync(folder)
+            try? DurableFile.sync(folder)
             rmdir(folder)
         }
     }
 
-    private func write(_ entry: RecordingEntry) throws(RecordingFailure) {
+    private func write(_ entry: RecordingEntry) throws(FileError) {
         let folder = folder(of: entry.stream)
-        for path in [settings.directory, folder] where mkdir(path, 0o700) != 0 && errno != EEXIST {
-            throw RecordingFailure(code: errno)
-        }
-        guard let data = try? JSONEncoder().encode(entry) else { throw RecordingFailure(code: EINVAL) }
-        let (path, draft) = ("\(folder)/\(entry.id).json", "\(folder)/.\(entry.id).json")
-        let descriptor = open(draft, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw RecordingFailure(code: errno) }
-        let bytes = Array(data)
-        let isWritten = Glibc.write(descriptor, bytes, bytes.count) == bytes.count && fsync(descriptor) == 0
-        let code = errno
-        close(descriptor)
-        guard isWritten, rename(draft, path) == 0 else {
-            unlink(draft)
-            throw RecordingFailure(code: isWritten ? errno : code == 0 ? ENOSPC : code)
-        }
-        try Self.sync(folder)
-        try Self.sync(settings.directory)
-    }
-
-    private static func sync(_ folder: String) throws(RecordingFailure) {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw RecordingFailure(code: errno) }
-        defer { close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw RecordingFailure(code: errno) }
+        try DurableFile.makeFolder(settings.directory)
+        try DurableFile.makeFolder(folder)
+        guard let data = try? JSONEncoder().encode(entry) else { throw FileError(code: EINVAL) }
+        try DurableFile.replace("\(entry.id).json", in: folder, with: Array(data))
+        try DurableFile.sync(settings.directory)
     }
 
     private func run<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
@@ -140,12 +121,4 @@ final class RecordingShelf: Sendable {
             queue.async { continuation.resume(returning: body()) }
         }
     }
-}
-
-/// What the system said.
-struct RecordingFailure: Error {
-    let code: CInt
-
-    var text: String { String(cString: strerror(code)) }
-    var isFull: Bool { [ENOSPC, EDQUOT, EFBIG].contains(code) }
 }
