@@ -350,16 +350,3 @@ struct Studio {
         #expect(clock.ticks(of: 0xFFFF_FF00) == 0)
     }
 }
-
-@Suite struct `What is recorded` {
-    @Test func `goes on where it is not decoded any more`() throws {
-        var random = SeededGenerator(seed: 1)
-        let stream = try #require(StreamID("show"))
-        let (ann, bob) = (SessionID(using: &random), SessionID(using: &random))
-        // The transcoder's deaths are counted by these.
-        #expect(SourceKey(recorded: ann, stream) != SourceKey(ann, stream))
-        #expect(SourceKey(recorded: ann, stream) == SourceKey(recorded: ann, stream))
-        #expect(SourceKey(recorded: ann, stream) != SourceKey(recorded: bob, stream))
-        #expect(SourceKey(recorded: nil, stream) != SourceKey(nil, stream))
-    }
-}

@@ -106,8 +106,8 @@ extension Node {
         let track = want.track
         guard let transcoder, let codec = track.plan.formats.first?.codec,
             let input = transcoder.open(
-                for: job, from: SourceKey(want.session, of: track),
-                codec.video.map { InputCodec($0) } ?? .opus)
+                for: job, from: SourceKey(.composition(want.session, mid: track.plan.mid)),
+                InputCodec(codec.video))
         else { return }
         let tap = taps.next()
         let opening = TapOpening(
@@ -144,16 +144,6 @@ extension Node {
         case .rests: log.info("composition.rests", ["stream": stream])
         case .ended: log.info("composition.ended", ["stream": stream])
         }
-    }
-}
-
-extension SourceKey {
-    /// What one session publishes on one m-line.
-    fileprivate init(_ session: SessionID, of track: PublishedTrack) {
-        var hasher = Hasher()
-        hasher.combine(session)
-        hasher.combine(track.plan.mid)
-        self.init(number: UInt64(bitPattern: Int64(hasher.finalize())))
     }
 }
 

@@ -74,7 +74,7 @@ extension Node {
     ) {
         guard let transcoder, let inlet = inlet(of: injection) else { return }
         let request = PausePictureRequest(
-            source: SourceKey(stillOf: stream), file: picture.file, isBlurred: picture.isLastFrame,
+            source: SourceKey(.pausePicture(stream)), file: picture.file, isBlurred: picture.isLastFrame,
             seed: random.next())
         let outlet = PauseOutlet(inlet, of: run) { [inbox = inboxes.pauses] event in
             inbox.put(PauseNews(stream: stream, event: event))
@@ -100,15 +100,5 @@ extension Node {
         carryOut(pauses.renew(stream, at: now().elapsed))
         programmeChanged(in: stream)
         return true
-    }
-}
-
-extension SourceKey {
-    /// A stream's pause picture, whichever file that is: another file of the same host is no other source.
-    fileprivate init(stillOf stream: StreamID) {
-        var hasher = Hasher()
-        hasher.combine("still")
-        hasher.combine(stream)
-        self.init(number: UInt64(bitPattern: Int64(hasher.finalize())))
     }
 }

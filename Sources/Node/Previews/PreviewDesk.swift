@@ -173,7 +173,8 @@ package actor PreviewDesk {
 
     private func make(_ stream: StreamID, _ frame: KeyFrameCapture.Frame) {
         let request = PreviewRequest(
-            source: SourceKey(sources[stream]?.session, stream), codec: frame.codec, width: Self.width,
+            source: SourceKey(.preview(sources[stream]?.session, stream)), codec: frame.codec,
+            width: Self.width,
             orientation: frame.orientation, payloads: frame.payloads)
         begin(.preview, request.bytes, decoding: request.source, for: stream)
     }
@@ -219,12 +220,5 @@ private final class FirstAnswer: Sendable {
     func give(_ picture: PreviewPicture?) {
         guard !isGiven.exchange(true, ordering: .relaxed) else { return }
         pass(picture)
-    }
-}
-
-extension SourceKey {
-    /// What one session publishes, or one stream where that is all that is known.
-    init(_ session: SessionID?, _ stream: StreamID) {
-        self.init(number: UInt64(bitPattern: Int64(session?.hashValue ?? stream.hashValue)))
     }
 }

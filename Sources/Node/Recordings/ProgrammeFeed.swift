@@ -33,7 +33,7 @@ final class ProgrammeFeed: TapSink {
     private static func header(of packet: TappedPacket) -> InputPacket {
         InputPacket(
             sequenceNumber: packet.sequenceNumber, timestamp: packet.timestamp, marker: packet.marker,
-            codec: packet.codec.video.map { InputCodec($0) } ?? .opus, isEntryPoint: packet.isEntryPoint,
+            codec: InputCodec(packet.codec.video), isEntryPoint: packet.isEntryPoint,
             epoch: packet.epoch, arrival: packet.arrival, captured: packet.captured,
             audioLevel: packet.audioLevel, orientation: packet.orientation)
     }

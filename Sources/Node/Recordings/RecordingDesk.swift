@@ -423,7 +423,7 @@ package actor RecordingDesk {
         guard feed?.source != source else { return }
         disconnect(&feed)
         guard let source, let target = source.target,
-            let input = transcoder.open(for: job, from: SourceKey(recorded: source.session, stream), codec)
+            let input = transcoder.open(for: job, from: SourceKey(.recording(source.session, stream)), codec)
         else { return }
         let tap = taps.next()
         let sink = ProgrammeFeed(transcoder, input) { [inbox] in inbox.put(.tapEnded(stream, tap)) }
@@ -449,19 +449,6 @@ package actor RecordingDesk {
     private static func makeID() -> String {
         let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
         return String((0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
-    }
-}
-
-extension SourceKey {
-    /// What is recorded of a session.
-    ///
-    /// Not what is decoded of it: whose pictures the transcoder died of, that is recorded all the same, because a
-    /// recording does not decode them.
-    init(recorded session: SessionID?, _ stream: StreamID) {
-        var hasher = Hasher()
-        hasher.combine("recorded")
-        if let session { hasher.combine(session) } else { hasher.combine(stream) }
-        self.init(number: UInt64(bitPattern: Int64(hasher.finalize())))
     }
 }
 

@@ -56,9 +56,11 @@ package enum InputCodec: UInt8, Sendable {
         }
     }
 
-    package init(_ video: VideoCodec) {
+    /// - Parameter video: nil for audio, which is Opus.
+    package init(_ video: VideoCodec?) {
         self =
             switch video {
+            case nil: .opus
             case .vp8: .vp8
             case .vp9: .vp9
             case .h264: .h264

@@ -1,0 +1,22 @@
+import Base
+
+/// Where a bitstream comes from, and what it is read for.
+package enum SourceOrigin: Hashable, Sendable {
+    /// The picture of a stream's programme, as its previews show it; no session where the server makes it.
+    case preview(SessionID?, StreamID)
+    /// What a session publishes on an m-line, decoded for a composition.
+    case composition(SessionID, mid: String)
+    /// A stream's programme; no session where the server makes it.
+    ///
+    /// By itself, because a recording decodes nothing: it goes on with what previews and compositions are refused.
+    case recording(SessionID?, StreamID)
+    /// The picture that the host chose, whichever file that is: another file of the same host is no other source.
+    case pausePicture(StreamID)
+}
+
+extension SourceKey {
+    /// The key of an origin: the same for as long as the process lives.
+    package init(_ origin: SourceOrigin) {
+        self.init(number: UInt64(bitPattern: Int64(origin.hashValue)))
+    }
+}
