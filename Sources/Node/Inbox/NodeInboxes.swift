@@ -30,7 +30,7 @@ struct NodeInboxes: Sendable {
 /// as are their m-lines; fences and injections are the node's own. What is told anew soon, or what clients say of their
 /// own accord, is dropped first.
 extension WorkerEvent: InboxElement {
-    enum Topic: Hashable, Sendable {
+    package enum Topic: Hashable, Sendable {
         case voice(SessionID)
         case source(SessionID, mid: String)
         case control(SessionID)
@@ -38,7 +38,7 @@ extension WorkerEvent: InboxElement {
         case keyFrame(InjectionID, source: Int, layer: Int)
     }
 
-    var topic: Topic? {
+    package var topic: Topic? {
         switch self {
         case .voice(let id, _): .voice(id)
         case .sourceChanged(let id, let mid, _): .source(id, mid: mid)
@@ -50,7 +50,7 @@ extension WorkerEvent: InboxElement {
         }
     }
 
-    var isNeeded: Bool {
+    package var isNeeded: Bool {
         switch self {
         case .voice, .controlMessage, .begun, .keyFrameWanted: false
         case .checked, .connected, .mediaStarted, .closed, .published, .sourceChanged, .passed,

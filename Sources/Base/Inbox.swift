@@ -1,7 +1,7 @@
 import Synchronization
 
 /// What may wait in an inbox, and what is left out of it.
-protocol InboxElement: Sendable {
+package protocol InboxElement: Sendable {
     associatedtype Topic: Hashable & Sendable
 
     /// Of those that wait with one topic only the latest counts; nil for what each counts.
@@ -10,11 +10,11 @@ protocol InboxElement: Sendable {
     var isNeeded: Bool { get }
 }
 
-/// What waits for the node, or for one of its desks: in order, counted, and bounded however busy they are.
+/// What waits for an actor: in order, counted, and bounded however busy the actor is.
 ///
 /// What says anew what waits already takes the place of the older one. Beyond the limit, what is told anew soon is
 /// dropped. What nobody would tell again waits all the same: the element's type says what bounds it.
-final class Inbox<Element: InboxElement>: Sendable {
+package final class Inbox<Element: InboxElement>: Sendable {
     private struct State {
         var elements: [Element] = []
         /// Where in `elements` a topic is.
@@ -23,14 +23,15 @@ final class Inbox<Element: InboxElement>: Sendable {
         var refused: UInt64 = 0
     }
 
-    let limit: Int
+    /// Of elements; those that are needed may be more.
+    package let limit: Int
     /// Says that there is something to be taken, however much it is.
-    let news: AsyncStream<Void>
+    package let news: AsyncStream<Void>
     private let bell: AsyncStream<Void>.Continuation
     private let state = Mutex(State())
 
     /// - Parameter limit: of elements; as many again may have been taken and not be dealt with yet.
-    init(limit: Int) {
+    package init(limit: Int) {
         self.limit = limit
         (news, bell) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
@@ -38,7 +39,7 @@ final class Inbox<Element: InboxElement>: Sendable {
     /// Leaves something; does not wait.
     /// - Returns: false if it was dropped.
     @discardableResult
-    func put(_ element: Element) -> Bool {
+    package func put(_ element: Element) -> Bool {
         let (topic, isNeeded) = (element.topic, element.isNeeded)
         let (isKept, isFirst) = state.withLock { state -> (Bool, Bool) in
             if let topic, let place = state.places[topic] {
@@ -58,7 +59,7 @@ final class Inbox<Element: InboxElement>: Sendable {
     }
 
     /// Everything that waits, in order.
-    func takeAll() -> [Element] {
+    package func takeAll() -> [Element] {
         state.withLock { state in
             defer {
                 state.elements = []
@@ -69,7 +70,7 @@ final class Inbox<Element: InboxElement>: Sendable {
     }
 
     /// Whether there is room; for those who can refuse what would lead to more, and counted where there is none.
-    func hasRoom() -> Bool {
+    package func hasRoom() -> Bool {
         state.withLock { state in
             guard state.elements.count >= limit else { return true }
             state.refused &+= 1
@@ -78,9 +79,10 @@ final class Inbox<Element: InboxElement>: Sendable {
     }
 
     /// Ends `news`.
-    func close() { bell.finish() }
+    package func close() { bell.finish() }
 
-    var counters: InboxCounters {
+    /// As of now.
+    package var counters: InboxCounters {
         state.withLock {
             InboxCounters(waiting: $0.elements.count, dropped: $0.dropped, refused: $0.refused)
         }
@@ -89,7 +91,9 @@ final class Inbox<Element: InboxElement>: Sendable {
 
 /// What is counted of an inbox.
 package struct InboxCounters: Equatable, Sendable {
+    /// Elements in it now.
     package var waiting = 0
+    /// Elements that found no room.
     package var dropped: UInt64 = 0
     /// Requests that were refused because what they lead to has no room.
     package var refused: UInt64 = 0

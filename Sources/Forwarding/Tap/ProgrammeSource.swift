@@ -1,16 +1,17 @@
 import Base
-import Forwarding
 
 /// Where what viewers get of a stream comes from, for whoever taps it: previews and recordings.
-struct ProgrammeSource: Equatable, Sendable {
+package struct ProgrammeSource: Equatable, Sendable {
     /// Nil where the server makes it.
-    let session: SessionID?
+    package let session: SessionID?
     /// Nil for what the session publishes as `mid`.
-    let track: PublishedTrack?
-    let mid: String
-    let worker: Int
+    package let track: PublishedTrack?
+    /// Of the m-line.
+    package let mid: String
+    /// Its number: who has the track, and is to be asked.
+    package let worker: Int
 
-    init(session: SessionID?, track: PublishedTrack? = nil, mid: String, worker: Int) {
+    package init(session: SessionID?, track: PublishedTrack? = nil, mid: String, worker: Int) {
         self.session = session
         self.track = track
         self.mid = mid
@@ -18,7 +19,7 @@ struct ProgrammeSource: Equatable, Sendable {
     }
 
     /// Nil for nothing that a worker could find.
-    var target: TapOpening.Target? {
+    package var target: TapOpening.Target? {
         track.map { .track($0) } ?? session.map { .source($0, mid: mid) }
     }
 }
