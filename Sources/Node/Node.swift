@@ -82,8 +82,9 @@ package actor Node {
         recordings = transcoder.flatMap { [taps] transcoder in
             configuration.recordings.map {
                 RecordingDesk(
-                    $0, transcoder: transcoder, taps: taps, log: log, now: now,
-                    post: { workers[$0].post($1) })
+                    $0, transcoder: transcoder,
+                    taps: WorkerTaps(transcoder: transcoder, numbers: taps) { workers[$0].post($1) },
+                    log: log, now: now)
             }
         }
     }

@@ -1,10 +1,21 @@
 import Base
+import Forwarding
 import Foundation
 import Net
 import Testing
 
 @testable import Node
 @testable import Transcoder
+
+/// Streams of which nothing comes.
+private struct NoTaps: ProgrammeTaps {
+    func open(
+        _ source: ProgrammeSource, into input: InputID, ended: @escaping @Sendable (TapID) -> Void
+    ) -> TapID? { nil }
+
+    func close(_ tap: TapID, of source: ProgrammeSource) {}
+    func demandKeyFrame(_ tap: TapID, of source: ProgrammeSource) {}
+}
 
 @Suite(.timeLimit(.minutes(10))) struct `A desk of recordings` {
     @Test func `comes to its end although the transcoder says nothing`() async throws {
@@ -17,8 +28,7 @@ import Testing
         var shelf = RecordingSettings(directory: directory.path)
         shelf.reserve = 0
         let desk = RecordingDesk(
-            shelf, transcoder: transcoder, taps: TapNumbers(), log: .silent, now: { Moment.now() },
-            post: { _, _ in true })
+            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: { Moment.now() })
         await desk.start { _, _, _ in }
         let streams = try ["s1", "s2", "s3"].map { try #require(StreamID($0)) }
         for stream in streams { #expect(try await desk.record(stream).isNew) }

@@ -1,11 +1,8 @@
 import Base
 import Forwarding
 import Glibc
-import Peer
 import Store
-import Synchronization
 import Transcoder
-import Wire
 
 /// Records streams' programmes, and knows all recordings there are.
 ///
@@ -30,19 +27,12 @@ package actor RecordingDesk {
         package var bytes: UInt64 = 0
     }
 
-    struct Feed {
-        let source: ProgrammeSource
-        let tap: TapID
-        let input: InputID
-    }
-
-    struct Active {
+    private struct Active {
         var entry: RecordingEntry
         let base: String
         var job: JobID?
         var file: RecordingFile?
-        var video: Feed?
-        var audio: Feed?
+        var inputs: RecordingInputs
         var cause = RecordingReport.Cause.failed
         /// Why it ends, once that is decided.
         var reason: RecordingEntry.EndReason?
@@ -64,9 +54,8 @@ package actor RecordingDesk {
 
     let shelf: RecordingShelf
     private let transcoder: TranscoderSupervisor
-    private let taps: TapNumbers
+    private let taps: any ProgrammeTaps
     private let now: @Sendable () -> Moment
-    private let post: @Sendable (Int, WorkerCommand) -> Bool
     private let log: Log
     private var active: [StreamID: Active] = [:]
     private var programmes: [StreamID: Programme] = [:]
@@ -79,10 +68,12 @@ package actor RecordingDesk {
     private let inbox = Inbox<Event>(limit: 1_024)
     private var listener: Task<Void, Never>?
 
-    /// - Parameter post: hands a command to a worker.
+    /// - Parameters:
+    ///   - transcoder: makes files of what the taps feed to it.
+    ///   - now: what the time is taken from.
     init(
-        _ settings: RecordingSettings, transcoder: TranscoderSupervisor, taps: TapNumbers, log: Log,
-        now: @escaping @Sendable () -> Moment, post: @escaping @Sendable (Int, WorkerCommand) -> Bool
+        _ settings: RecordingSettings, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps, log: Log,
+        now: @escaping @Sendable () -> Moment
     ) {
         let log = log.subsystem("recordings")
         shelf = RecordingShelf(settings, log: log)
@@ -90,7 +81,6 @@ package actor RecordingDesk {
         self.taps = taps
         self.log = log
         self.now = now
-        self.post = post
     }
 
     /// - Parameter tell: hears whether a stream is being recorded, and of each recording that has ended.
@@ -171,7 +161,7 @@ package actor RecordingDesk {
         }
         let id = Self.makeID()
         let entry = RecordingEntry(id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds)
-        active[stream] = Active(entry: entry, base: id)
+        active[stream] = Active(entry: entry, base: id, inputs: RecordingInputs(taps, transcoder))
         if let reason = await shelf.save(entry) {
             active[stream] = nil
             resumeWaiters(of: stream)
@@ -274,6 +264,14 @@ package actor RecordingDesk {
         connect(stream)
     }
 
+    /// Sees to it that what viewers get now is what is recorded.
+    private func connect(_ stream: StreamID) {
+        guard let job = active[stream]?.job else { return }
+        active[stream]?.inputs.connect(to: programmes[stream], of: stream, for: job) { [inbox] tap in
+            inbox.put(.tapEnded(stream, tap))
+        }
+    }
+
     /// What is done with what the transcoder says: bytes go to the file, the rest comes here.
     private func hearing(
         _ stream: StreamID, _ entry: RecordingEntry, _ file: RecordingFile
@@ -319,17 +317,9 @@ package actor RecordingDesk {
             active[stream]?.reason = failure.isFull ? .diskFull : .failed
             await conclude(stream)
         case .tapEnded(let stream, let tap):
-            guard var recording = active[stream] else { return }
-            for feed in [recording.video, recording.audio] {
-                guard let feed, feed.tap == tap else { continue }
-                transcoder.close(feed.input)
-            }
-            if recording.video?.tap == tap { recording.video = nil }
-            if recording.audio?.tap == tap { recording.audio = nil }
-            active[stream] = recording
+            active[stream]?.inputs.tapEnded(tap)
         case .keyFrameWanted(let stream, let input):
-            guard let feed = active[stream]?.video, feed.input == input else { return }
-            _ = post(feed.source.worker, .demandKeyFrame(feed.tap))
+            active[stream]?.inputs.keyFrameWanted(for: input)
         }
     }
 
@@ -337,7 +327,7 @@ package actor RecordingDesk {
     private func conclude(_ stream: StreamID) async {
         guard var recording = active[stream], !recording.isConcluding else { return }
         recording.isConcluding = true
-        disconnect(&recording)
+        recording.inputs.disconnect()
         if let job = recording.job { transcoder.end(job) }
         recording.job = nil
         active[stream] = recording
@@ -375,7 +365,8 @@ package actor RecordingDesk {
         let next = RecordingEntry(
             id: "\(recording.base)-\(entry.part + 1)", stream: stream, part: entry.part + 1,
             startedAt: now().wall.milliseconds)
-        active[stream] = Active(entry: next, base: recording.base)
+        active[stream] = Active(
+            entry: next, base: recording.base, inputs: RecordingInputs(taps, transcoder))
         entries[stream, default: []].append(next)
         if let failure = await shelf.save(next) {
             inbox.put(.failed(stream, next.id, FileError(code: EIO)))
@@ -405,62 +396,9 @@ package actor RecordingDesk {
         for waiter in waiters.removeValue(forKey: stream) ?? [] { waiter.resume() }
     }
 
-    // MARK: Taps
-
-    /// Sees to it that what viewers get now is what is recorded.
-    private func connect(_ stream: StreamID) {
-        guard var recording = active[stream], let job = recording.job else { return }
-        let programme = programmes[stream]
-        connect(&recording.video, to: programme?.video, .vp8, stream, job)
-        connect(&recording.audio, to: programme?.audio, .opus, stream, job)
-        active[stream] = recording
-    }
-
-    private func connect(
-        _ feed: inout Feed?, to source: ProgrammeSource?, _ codec: InputCodec, _ stream: StreamID,
-        _ job: JobID
-    ) {
-        guard feed?.source != source else { return }
-        disconnect(&feed)
-        guard let source, let target = source.target,
-            let input = transcoder.open(for: job, from: SourceKey(.recording(source.session, stream)), codec)
-        else { return }
-        let tap = taps.next()
-        let sink = ProgrammeFeed(transcoder, input) { [inbox] in inbox.put(.tapEnded(stream, tap)) }
-        let opening = TapOpening(
-            id: tap, target: target, mode: .whole, sink: sink)
-        guard post(source.worker, .openTap(opening)) else { return transcoder.close(input) }
-        feed = Feed(source: source, tap: tap, input: input)
-    }
-
-    private func disconnect(_ feed: inout Feed?) {
-        guard let old = feed else { return }
-        _ = post(old.source.worker, .closeTap(old.tap))
-        transcoder.close(old.input)
-        feed = nil
-    }
-
-    private func disconnect(_ recording: inout Active) {
-        disconnect(&recording.video)
-        disconnect(&recording.audio)
-    }
-
     /// 60 random bits: not to be guessed, and never the same.
     private static func makeID() -> String {
         let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
         return String((0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
     }
-}
-
-/// Why something that was asked of recordings was not done.
-package enum RecordingRefusal: Error, Equatable, Sendable {
-    /// This server keeps nothing on a disk, or decodes nothing.
-    case unavailable
-    case notLive
-    case diskFull
-    case storage
-    case overloaded
-    case unknownRecording
-    /// Only what has ended can be removed.
-    case underWay
 }

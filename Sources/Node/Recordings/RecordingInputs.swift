@@ -1,0 +1,76 @@
+import Base
+import Forwarding
+import Transcoder
+
+/// What feeds the job of a recording: one input for the picture and one for sound, and the taps behind them.
+struct RecordingInputs {
+    private struct Feed {
+        let source: ProgrammeSource
+        let tap: TapID
+        let input: InputID
+    }
+
+    private let taps: any ProgrammeTaps
+    private let transcoder: TranscoderSupervisor
+    private var video: Feed?
+    private var audio: Feed?
+
+    init(_ taps: any ProgrammeTaps, _ transcoder: TranscoderSupervisor) {
+        self.taps = taps
+        self.transcoder = transcoder
+    }
+
+    /// Sees to it that what viewers get now is what is recorded.
+    /// - Parameter ended: called on a worker's thread; `tapEnded` is to follow.
+    mutating func connect(
+        to programme: RecordingDesk.Programme?, of stream: StreamID, for job: JobID,
+        ended: @escaping @Sendable (TapID) -> Void
+    ) {
+        connect(&video, to: programme?.video, .vp8, of: stream, for: job, ended)
+        connect(&audio, to: programme?.audio, .opus, of: stream, for: job, ended)
+    }
+
+    mutating func disconnect() {
+        disconnect(&video)
+        disconnect(&audio)
+    }
+
+    /// Nothing more comes of a tap.
+    mutating func tapEnded(_ tap: TapID) {
+        for feed in [video, audio] {
+            guard let feed, feed.tap == tap else { continue }
+            transcoder.close(feed.input)
+        }
+        if video?.tap == tap { video = nil }
+        if audio?.tap == tap { audio = nil }
+    }
+
+    /// The transcoder can go on only with a key frame.
+    func keyFrameWanted(for input: InputID) {
+        guard let video, video.input == input else { return }
+        taps.demandKeyFrame(video.tap, of: video.source)
+    }
+
+    private func connect(
+        _ feed: inout Feed?, to source: ProgrammeSource?, _ codec: InputCodec, of stream: StreamID,
+        for job: JobID, _ ended: @escaping @Sendable (TapID) -> Void
+    ) {
+        guard feed?.source != source else { return }
+        disconnect(&feed)
+        guard let source, source.target != nil,
+            let input = transcoder.open(
+                for: job, from: SourceKey(.recording(source.session, stream)), codec)
+        else { return }
+        guard let tap = taps.open(source, into: input, ended: ended) else {
+            return transcoder.close(input)
+        }
+        feed = Feed(source: source, tap: tap, input: input)
+    }
+
+    private func disconnect(_ feed: inout Feed?) {
+        guard let old = feed else { return }
+        taps.close(old.tap, of: old.source)
+        transcoder.close(old.input)
+        feed = nil
+    }
+}
