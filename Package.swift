@@ -76,19 +76,23 @@ let package = Package(
             name: "Webhooks", dependencies: ["Base", "Crypto", "Store", "CCurl"], swiftSettings: common),
         .target(name: "HTTP", dependencies: ["Base", "CWebSockets"], swiftSettings: hot),
 
+        .target(
+            name: "Recordings", dependencies: ["Base", "Wire", "Forwarding", "Store", "Transcoder"],
+            swiftSettings: common),
+
         // Service and entrance.
         .target(
             name: "Node",
             dependencies: [
                 "Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "StoryFeed", "Store",
-                "Transcoder",
+                "Transcoder", "Recordings",
             ],
             swiftSettings: common),
         .target(
             name: "Gateway",
             dependencies: [
                 "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Store", "Transcoder",
-                "HTTP", "Node",
+                "HTTP", "Recordings", "Node",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json")], swiftSettings: common),
 
@@ -96,7 +100,8 @@ let package = Package(
         .executableTarget(
             name: "rostrum",
             dependencies: [
-                "Base", "Crypto", "HTTP", "Node", "Gateway", "Store", "StoryFeed", "Webhooks", "Transcoder",
+                "Base", "Crypto", "HTTP", "Recordings", "Node", "Gateway", "Store", "StoryFeed", "Webhooks",
+                "Transcoder",
             ],
             swiftSettings: common),
         .executableTarget(
@@ -117,7 +122,9 @@ let package = Package(
             swiftSettings: common),
         .target(
             name: "FuzzEntries",
-            dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer", "Transcoder", "Node", "TestSupport"],
+            dependencies: [
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Transcoder", "Recordings", "TestSupport",
+            ],
             path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),
         .testTarget(name: "FuzzTests", dependencies: ["FuzzEntries", "TestSupport"], swiftSettings: common),
@@ -181,6 +188,12 @@ let package = Package(
                 "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Stage", "StoryFeed", "Store",
                 "Transcoder", "Node",
                 "TestSupport",
+            ],
+            swiftSettings: common),
+        .testTarget(
+            name: "RecordingsTests",
+            dependencies: [
+                "Base", "Wire", "Forwarding", "Net", "Store", "Transcoder", "Recordings", "TestSupport",
             ],
             swiftSettings: common),
         .testTarget(

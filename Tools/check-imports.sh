@@ -32,9 +32,10 @@ declare -A below=(
     [Transcoder]="Base Wire Codecs CLinux CMuxer CSandbox"
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [HTTP]="Base CWebSockets"
-    [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder"
-    [Gateway]="Base Wire Crypto Stage StoryFeed Store HTTP Node"
-    [rostrum]="Base Crypto HTTP Node Gateway Store StoryFeed Webhooks Transcoder"
+    [Recordings]="Base Wire Forwarding Store Transcoder"
+    [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder Recordings"
+    [Gateway]="Base Wire Crypto Stage StoryFeed Store HTTP Recordings Node"
+    [rostrum]="Base Crypto HTTP Recordings Node Gateway Store StoryFeed Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Peer ClientPeer Net"
 )
 # What single files may import beyond that, and why.
@@ -59,7 +60,8 @@ system="Foundation FoundationEssentials FoundationNetworking Dispatch Glibc Sync
 impure='ContinuousClock|SuspendingClock|DispatchTime|clock_gettime|gettimeofday|Date\(\)|SystemRandomNumberGenerator'
 impure+='|\.shuffled\(\)|\.randomElement\(\)|\bUUID\(|\bTask[. ]*[{(]|Task\.sleep|\bThread\b'
 impure+='|\bprint\(|\breadLine\('
-# Not to be asked in Node, which is given its clock and may be given another: but for the default of that parameter.
+# Not to be asked in Node and Recordings, which are given their clock and may be given another: but for the default of
+# that parameter.
 clocks='MonotonicClock|Moment\.now|ContinuousClock|SuspendingClock|DispatchTime|clock_gettime|gettimeofday|Date\(\)'
 clock_default='now: @escaping @Sendable \(\) -> Moment = \{ Moment\.now\(\) \}'
 
@@ -99,7 +101,7 @@ for directory in Sources/*/; do
         contains "$allowed ${exceptions[${line%%:*}]:-}" "$module" ||
             complain "${line%:*}: $target may not import $module"
     done < <(grep -E "$import_line" <<<"$lines" || true)
-    if [ "$target" = Node ]; then
+    if contains "Node Recordings" "$target"; then
         while IFS= read -r line; do
             [ -z "$line" ] || complain "$line   <- a clock that nobody gave"
         done < <(grep -E "$clocks" <<<"$lines" | grep -vE "$clock_default" || true)

@@ -1,6 +1,7 @@
 import Base
 import Forwarding
 import Net
+import Recordings
 import StoryFeed
 import Synchronization
 

@@ -1,5 +1,6 @@
 import Base
 import Forwarding
+import Recordings
 import Stage
 
 extension Node {

@@ -3,6 +3,7 @@ import Crypto
 import Forwarding
 import Net
 import Peer
+import Recordings
 import Stage
 import Store
 import Transcoder

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Peer
+import Recordings
 import StoryFeed
 import Transcoder
 

@@ -4,6 +4,7 @@ import Foundation
 import Gateway
 import HTTP
 import Node
+import Recordings
 import Transcoder
 
 /// The node and its HTTP face, running.

@@ -2,7 +2,7 @@
 // are made is one that needs no other.
 // Seeds: Recordings/*.hex
 
-import Node
+import Recordings
 import Wire
 
 func fuzzRecordingFile(_ input: Span<UInt8>) {

@@ -1,6 +1,7 @@
 import Base
 import HTTP
 import Node
+import Recordings
 import Stage
 
 /// Recordings of streams: begun and ended by those who run them, seen by those who may watch.

@@ -1,6 +1,7 @@
 import Base
 import HTTP
 import Node
+import Recordings
 
 /// The part of a recording that a request wants.
 /// - Source: RFC 9110 §14 (ranges), §13.1.2, §13.1.5 (If-Range).

@@ -1,4 +1,5 @@
 import Node
+import Recordings
 import Transcoder
 
 /// What monitoring knows of the transcoder and of what it makes.

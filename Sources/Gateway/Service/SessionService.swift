@@ -1,5 +1,6 @@
 import Base
 import Node
+import Recordings
 import Stage
 import StoryFeed
 

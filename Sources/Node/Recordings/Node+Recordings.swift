@@ -1,6 +1,7 @@
 import Base
 import Forwarding
 import Peer
+import Recordings
 import Stage
 import Wire
 

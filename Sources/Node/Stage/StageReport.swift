@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import Recordings
 import Stage
 import Store
 

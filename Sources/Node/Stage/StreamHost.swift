@@ -1,4 +1,5 @@
 import Base
+import Recordings
 import Stage
 import Store
 import Synchronization

@@ -1,4 +1,5 @@
 import Forwarding
+import Recordings
 import Transcoder
 
 /// Taps on what workers forward, for recordings: packets go straight from the worker's thread to the transcoder.

@@ -4,7 +4,7 @@ import Foundation
 import Net
 import Testing
 
-@testable import Node
+@testable import Recordings
 @testable import Transcoder
 
 /// Streams of which nothing comes.

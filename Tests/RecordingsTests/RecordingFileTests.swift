@@ -3,7 +3,7 @@ import Store
 import Synchronization
 import Testing
 
-@testable import Node
+@testable import Recordings
 
 @Suite struct `A file of a recording` {
     @Test func `ends before it takes what is to stay free, whether or not a moment is said to be good`()

@@ -10,9 +10,16 @@ import Transcoder
 /// goes on in another part. What it says was on the disk before.
 package actor RecordingDesk {
     /// What viewers get of a stream, and where it comes from.
-    struct Programme: Equatable, Sendable {
-        var video: ProgrammeSource?
-        var audio: ProgrammeSource?
+    package struct Programme: Equatable, Sendable {
+        /// Nil for sound alone.
+        package var video: ProgrammeSource?
+        /// Nil for a picture alone.
+        package var audio: ProgrammeSource?
+
+        package init(video: ProgrammeSource?, audio: ProgrammeSource?) {
+            self.video = video
+            self.audio = audio
+        }
     }
 
     /// What is counted.
@@ -52,7 +59,7 @@ package actor RecordingDesk {
     private static let patience = Duration.seconds(5)
     private static let pause = Duration.seconds(1)
 
-    let shelf: RecordingShelf
+    private let shelf: RecordingShelf
     private let transcoder: TranscoderSupervisor
     private let taps: any ProgrammeTaps
     private let now: @Sendable () -> Moment
@@ -71,7 +78,7 @@ package actor RecordingDesk {
     /// - Parameters:
     ///   - transcoder: makes files of what the taps feed to it.
     ///   - now: what the time is taken from.
-    init(
+    package init(
         _ settings: RecordingSettings, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps, log: Log,
         now: @escaping @Sendable () -> Moment
     ) {
@@ -83,8 +90,9 @@ package actor RecordingDesk {
         self.now = now
     }
 
+    /// Takes in what is on the disk, and begins to act on what the transcoder says.
     /// - Parameter tell: hears whether a stream is being recorded, and of each recording that has ended.
-    func start(_ tell: @escaping @Sendable (StreamID, Bool, RecordingEntry?) async -> Void) async {
+    package func start(_ tell: @escaping @Sendable (StreamID, Bool, RecordingEntry?) async -> Void) async {
         guard listener == nil else { return }
         self.tell = tell
         listener = Task { [inbox, weak self] in
@@ -99,7 +107,7 @@ package actor RecordingDesk {
     }
 
     /// Completes what is under way, as far as the transcoder does so in time; nobody calls `advance` any more.
-    func stop() async {
+    package func stop() async {
         let limit = Task { [weak self] in
             do { try await Task.sleep(for: Self.patience) } catch { return }
             await self?.giveUp()
@@ -140,6 +148,7 @@ package actor RecordingDesk {
     /// Where a recording's bytes are.
     package nonisolated func path(of entry: RecordingEntry) -> String? { shelf.path(of: entry) }
 
+    /// What waits for the desk.
     package nonisolated var inboxCounters: InboxCounters { inbox.counters }
 
     /// Bytes of what is under way included.
@@ -153,7 +162,9 @@ package actor RecordingDesk {
     // MARK: Starting and stopping
 
     /// Begins to record; says the same again where that is under way.
-    func record(_ stream: StreamID) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
+    package func record(
+        _ stream: StreamID
+    ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
         if let active = active[stream] { return (active.entry, false) }
         guard active.count < Self.limit else { throw .overloaded }
         if let room = RecordingShelf.room(at: shelf.settings.directory), room < shelf.settings.reserve {
@@ -177,7 +188,7 @@ package actor RecordingDesk {
     }
 
     /// Begins to record a stream whose setting says so, unless that was ended before.
-    func recordAutomatically(_ stream: StreamID) async {
+    package func recordAutomatically(_ stream: StreamID) async {
         guard active[stream] == nil, !declined.contains(stream) else { return }
         do throws(RecordingRefusal) {
             _ = try await record(stream)
@@ -189,7 +200,9 @@ package actor RecordingDesk {
 
     /// Ends a stream's recording.
     /// - Returns: it, complete; nil if there is none.
-    func stop(_ stream: StreamID, because reason: RecordingEntry.EndReason) async -> RecordingEntry? {
+    package func stop(
+        _ stream: StreamID, because reason: RecordingEntry.EndReason
+    ) async -> RecordingEntry? {
         guard let ending = active[stream] else { return nil }
         end(stream, because: reason)
         while active[stream] != nil {
@@ -212,7 +225,7 @@ package actor RecordingDesk {
     }
 
     /// Removes a recording that has ended.
-    func remove(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
+    package func remove(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
         guard let entry = entries[stream]?.first(where: { $0.id == id }) else { throw .unknownRecording }
         guard entry.state == .ended else { throw .underWay }
         entries[stream]?.removeAll { $0.id == id }
@@ -221,7 +234,7 @@ package actor RecordingDesk {
     }
 
     /// Takes in what viewers get of a stream now; nil for nothing.
-    func update(_ stream: StreamID, to programme: Programme?) {
+    package func update(_ stream: StreamID, to programme: Programme?) {
         guard programmes[stream] != programme else { return }
         programmes[stream] = programme
         guard let recording = active[stream], !recording.isConcluding, recording.reason == nil else { return }
@@ -229,7 +242,8 @@ package actor RecordingDesk {
     }
 
     /// Does what is due; called every second.
-    func advance(ended: @Sendable (StreamID) -> Bool) {
+    /// - Parameter ended: whether a stream has ended.
+    package func advance(ended: @Sendable (StreamID) -> Bool) {
         declined = declined.filter { !ended($0) }
         let time = now().elapsed
         for (stream, recording) in active where !recording.isConcluding {

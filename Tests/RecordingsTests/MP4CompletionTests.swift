@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 import Wire
 
-@testable import Node
+@testable import Recordings
 @testable import Transcoder
 
 /// A file of its own, gone with the test.
