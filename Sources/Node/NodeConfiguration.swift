@@ -48,6 +48,8 @@ package struct NodeConfiguration: Sendable {
     package var previewKey: Secret<[UInt8]>?
     /// Where recordings are kept; nil for nowhere.
     package var recordings: RecordingSettings?
+    /// Where the file of a recording is to be had, for webhooks; nil for one that has none.
+    package var recordingURL: @Sendable (RecordingEntry) -> String? = { _ in nil }
     /// Where pause pictures that hosts choose are kept over a restart; nil for nowhere.
     package var pausePictures: String?
     /// Bytes of previews that are kept.

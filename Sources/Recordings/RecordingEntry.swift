@@ -54,10 +54,9 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
     /// Nil before there is a file.
     package var fileName: String? { fileExtension.map { "\(id).\($0)" } }
 
-    /// Nil before there is a file.
-    package var url: String? { fileName.map { "/v1/streams/\(stream)/recordings/\($0)" } }
-
-    package var json: JSON {
+    /// As the API and webhooks say it.
+    /// - Parameter url: where the file is to be had; nil before there is one.
+    package func json(url: String?) -> JSON {
         .object([
             "id": .string(id), "part": .integer(part), "state": .string(state.rawValue),
             "startedAt": .time(WallTime(milliseconds: startedAt)),

@@ -137,6 +137,7 @@ struct Server: Sendable {
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")
         }
+        result.recordingURL = { $0.url }
         result.pausePictures = configuration.dataDirectory.map { "\($0)/pause-pictures" }
         return result
     }

@@ -81,6 +81,8 @@ extension Node {
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {
         guard let host = try? await knownHost(of: stream) else { return }
         await host.setRecording(isRecording)
-        if let entry { await host.report(entry) }
+        if let entry {
+            await host.report(recording: entry.json(url: configuration.recordingURL(entry)))
+        }
     }
 }

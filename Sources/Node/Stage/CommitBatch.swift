@@ -1,5 +1,4 @@
 import Base
-import Recordings
 import Stage
 import Store
 import Synchronization
@@ -10,7 +9,7 @@ struct CommitBatch {
     var effects: [StageEffect] = []
     var events: [StageEvent] = []
     /// Of what happened beside the stage: recordings that are complete.
-    var recordings: [RecordingEntry] = []
+    var recordings: [JSON] = []
     /// Those who asked for it.
     var waiters: [CheckedContinuation<StageRefusal?, Never>] = []
     var answer: (key: IdempotencyKey, value: IdempotentAnswer)?

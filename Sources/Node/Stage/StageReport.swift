@@ -1,6 +1,5 @@
 import Base
 import Foundation
-import Recordings
 import Stage
 import Store
 
@@ -27,9 +26,9 @@ enum StageReport {
 
     /// That a file of a recording is complete.
     static func recordingEnded(
-        _ entry: RecordingEntry, of record: StageRecord, at time: WallTime
+        _ recording: JSON, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
-        event("recording.ended", of: record, at: time, data: ["recording": entry.json])
+        event("recording.ended", of: record, at: time, data: ["recording": recording])
     }
 
     private static func data(of event: StageEvent, in record: StageRecord) -> [String: JSON] {

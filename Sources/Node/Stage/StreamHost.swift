@@ -1,5 +1,4 @@
 import Base
-import Recordings
 import Stage
 import Store
 import Synchronization
@@ -270,7 +269,7 @@ package actor StreamHost {
     }
 
     /// Has webhooks told of a recording that is complete.
-    package func report(_ recording: RecordingEntry) {
+    package func report(recording: JSON) {
         guard environment.report != nil, committed != nil, !isClosed else { return }
         var batch = gathering ?? CommitBatch()
         batch.recordings.append(recording)
