@@ -1,10 +1,9 @@
 import Base
 import Crypto
-import Foundation
 import Stage
 
-/// Makes and checks tokens: JWTs signed with HMAC-SHA-256.
-/// - Source: RFC 7519 §7, RFC 7515 §5, RFC 8725 §3 (algorithm fixed, claims checked).
+/// Makes and checks the server's tokens: signed JWTs with claims of its own.
+/// - Source: RFC 7519 §4 (claims), RFC 8725 §3 (claims checked).
 package struct TokenAuthority: Sendable {
     /// A shared secret with a name.
     package struct Key: Sendable {
@@ -19,8 +18,6 @@ package struct TokenAuthority: Sendable {
         }
     }
 
-    /// In bytes; far more than any token that was made for us.
-    static let maximumLength = 4_096
     /// Clocks may differ by so many seconds.
     static let leeway = 10
 
@@ -29,10 +26,6 @@ package struct TokenAuthority: Sendable {
     /// - Parameter keys: the first one signs; all are accepted.
     package init(keys: [Key]) {
         self.keys = keys
-    }
-
-    private struct Header: Decodable {
-        let alg: String
     }
 
     private struct Claims: Codable {
@@ -86,21 +79,19 @@ package struct TokenAuthority: Sendable {
 
     /// What a text says whose signature is good.
     private func claims(of text: String) throws(TokenRefusal) -> Claims {
-        guard text.utf8.count <= Self.maximumLength else { throw .malformed }
-        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let header = Base64URL.decode(parts[0]),
-            let payload = Base64URL.decode(parts[1]),
-            let signature = Base64URL.decode(parts[2]),
-            let kind = try? JSONDecoder().decode(Header.self, from: Data(header))
-        else { throw .malformed }
-        guard kind.alg == "HS256" else { throw .wrongAlgorithm }
-        guard let claims = try? JSONDecoder().decode(Claims.self, from: Data(payload)) else {
-            throw .malformed
+        let token: JSONWebToken
+        let claims: Claims
+        do throws(JSONWebToken.Refusal) {
+            token = try JSONWebToken(parsing: text)
+            claims = try token.claims(Claims.self)
+        } catch {
+            switch error {
+            case .malformed: throw .malformed
+            case .wrongAlgorithm: throw .wrongAlgorithm
+            }
         }
         guard let key = keys.first(where: { $0.id == claims.iss }) else { throw .unknownKey }
-        let signed = Array(text.utf8.prefix(parts[0].count + 1 + parts[1].count))
-        let expected = HMAC.sha256(key: key.secret.exposed.span, signed.span)
-        guard ConstantTime.areEqual(expected.span, signature.span) else { throw .badSignature }
+        guard token.isSigned(with: key.secret.exposed.span) else { throw .badSignature }
         return claims
     }
 
@@ -200,13 +191,7 @@ package struct TokenAuthority: Sendable {
     }
 
     private static func sign(_ claims: Claims, with key: Key) -> Secret<String>? {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        guard let payload = try? encoder.encode(claims) else { return nil }
-        let head = Base64URL.encode(#"{"alg":"HS256","typ":"JWT"}"#.utf8)
-        let signed = "\(head).\(Base64URL.encode(payload))"
-        let signature = HMAC.sha256(key: key.secret.exposed.span, Array(signed.utf8).span)
-        return Secret("\(signed).\(Base64URL.encode(signature))")
+        JSONWebToken.sign(claims, with: key.secret.exposed.span).map { Secret($0) }
     }
 }
 

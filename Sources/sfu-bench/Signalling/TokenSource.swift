@@ -1,3 +1,4 @@
+import Crypto
 import Foundation
 
 /// Where the credentials of publishers and viewers come from.
@@ -11,6 +12,20 @@ enum TokenSource: Sendable {
 
     enum Role: String, Sendable {
         case host, viewer, admin
+    }
+
+    /// What a token that is made here says.
+    struct Claims: Encodable {
+        /// The key's id.
+        var iss: String
+        /// The identity.
+        var sub: String
+        var name: String
+        var stream: String
+        var role: String
+        /// Seconds since 1970.
+        var nbf: Int
+        var exp: Int
     }
 
     /// Of what is made or asked for, in seconds.
@@ -60,14 +75,13 @@ enum TokenSource: Sendable {
         case .fixed(let token): return token
         case .signed(let keyID, let secret):
             let now = Int(Date().timeIntervalSince1970)
-            let claims = WebToken.Claims(
+            let claims = Claims(
                 iss: keyID, sub: identity, name: identity, stream: stream, role: role.rawValue, nbf: now - 60,
                 exp: now + Self.lifetime)
-            do {
-                return try WebToken.sign(claims, secret: secret)
-            } catch {
-                throw .unusable("no token: \(error)")
+            guard let token = JSONWebToken.sign(claims, with: Array(secret.utf8).span) else {
+                throw .unusable("no token: its claims are no JSON")
             }
+            return token
         case .development(let url):
             struct Request: Encodable {
                 var sub: String

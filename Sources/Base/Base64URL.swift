@@ -1,10 +1,11 @@
 /// The alphabet of tokens: base64 that stands in a URL as it is, without padding.
 /// - Source: RFC 4648 §5, RFC 7515 §2.
-enum Base64URL {
+package enum Base64URL {
     private static let alphabet = Array(
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
 
-    static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    /// - Returns: text of `A-Z a-z 0-9 - _`.
+    package static func encode(_ bytes: some Sequence<UInt8>) -> String {
         var text: [UInt8] = []
         var bits: UInt32 = 0
         var count = 0
@@ -22,7 +23,7 @@ enum Base64URL {
 
     /// - Returns: nil for any other character, for an impossible length, and for bits that are set beyond the last
     ///   byte: each value has one text only.
-    static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    package static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
         var count = 0
