@@ -21,18 +21,14 @@ extension GatewayHandler {
         } catch {
             throw Problem(error)
         }
-        let tag = "\(String(page.fingerprint, radix: 36))-\(page.next)"
-        var headers: HTTPHeaders = ["ETag": "\"\(tag)\"", "Cache-Control": "private, no-cache"]
-        if let field = request.headers["if-none-match"], IfNoneMatch(field).matches(tag) {
-            return HTTPResponse(status: 304, headers: headers)
-        }
-        let body = JSON.object([
-            "items": .array(page.entries.map { $0.item.json(position: $0.position) }),
-            "next": .string(page.next.description),
-            "last": .bool(page.isLast),
-        ])
-        headers.set("Content-Type", MediaType.json)
-        return HTTPResponse(status: 200, headers: headers, body: body.bytes)
+        let tag = EntityTag(value: "\(String(page.fingerprint, radix: 36))-\(page.next)")
+        return HTTPResponse(
+            to: request, tag: tag, headers: ["Cache-Control": "private, no-cache"], type: MediaType.json,
+            body: JSON.object([
+                "items": .array(page.entries.map { $0.item.json(position: $0.position) }),
+                "next": .string(page.next.description),
+                "last": .bool(page.isLast),
+            ]).bytes)
     }
 
     /// What an offer at `POST /v1/feed/sessions` is for.

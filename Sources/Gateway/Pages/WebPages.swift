@@ -14,7 +14,7 @@ package struct WebPages: Sendable {
     private struct File: Sendable {
         let bytes: [UInt8]
         let type: String
-        let tag: String
+        let tag: EntityTag
     }
 
     /// By path within the web client's folder.
@@ -111,8 +111,7 @@ package struct WebPages: Sendable {
     }
 
     private func respond(with file: File, to request: HTTPRequest) -> HTTPResponse {
-        var headers: HTTPHeaders = [
-            "ETag": "\"\(file.tag)\"",
+        let headers: HTTPHeaders = [
             // Kept, but asked about each time: names do not change with their contents.
             "Cache-Control": "no-cache",
             "Content-Security-Policy": Self.policy,
@@ -121,11 +120,8 @@ package struct WebPages: Sendable {
             "Cross-Origin-Opener-Policy": "same-origin",
             "Permissions-Policy": "camera=(self), microphone=(self), display-capture=(self)",
         ]
-        if let field = request.headers["if-none-match"], Self.matches(field, file.tag) {
-            return HTTPResponse(status: 304, headers: headers)
-        }
-        headers.add("Content-Type", file.type)
-        return HTTPResponse(status: 200, headers: headers, body: file.bytes)
+        return HTTPResponse(
+            to: request, tag: file.tag, headers: headers, type: file.type, body: file.bytes)
     }
 
     /// Scripts, styles and connections of our own origin, and nothing else.
@@ -134,17 +130,9 @@ package struct WebPages: Sendable {
         + "media-src 'self' blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
         + "form-action 'none'; frame-ancestors 'none'"
 
-    /// Weakly, as RFC 9110 §13.1.2 wants it.
-    private static func matches(_ field: String, _ tag: String) -> Bool {
-        field.split(separator: ",").contains { part in
-            let part = part.trimmed
-            return part == "*" || part == "\"\(tag)\"" || part == "W/\"\(tag)\""
-        }
-    }
-
-    private static func tag(_ bytes: [UInt8]) -> String {
+    private static func tag(_ bytes: [UInt8]) -> EntityTag {
         // No secret: the code serves as a digest.
-        Base64URL.encode(HMAC.sha256(key: [0].span, bytes.span).prefix(12))
+        EntityTag(value: Base64URL.encode(HMAC.sha256(key: [0].span, bytes.span).prefix(12)))
     }
 
     private static func contentType(_ name: String) -> String? {

@@ -28,18 +28,15 @@ extension GatewayHandler {
             throw Problem(404, nil, "There is no picture of this stream.")
         }
         let taken = preview.about.capturedAt
-        let tag = "\(taken.milliseconds)\(format == .webP ? "w" : "j")"
-        var headers: HTTPHeaders = [
-            "ETag": "\"\(tag)\"", "Last-Modified": HTTPDate.text(Int(taken.milliseconds / 1_000)),
+        let tag = EntityTag(value: "\(taken.milliseconds)\(format == .webP ? "w" : "j")")
+        let headers: HTTPHeaders = [
+            "Last-Modified": HTTPDate.text(Int(taken.milliseconds / 1_000)),
             "Cache-Control": "\(isPublic ? "public" : "private"), max-age=5",
             "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
         ]
-        if Self.isKnown(request, tag: tag, changed: taken) {
-            return HTTPResponse(status: 304, headers: headers)
-        }
-        headers.add("Content-Type", format.contentType)
         return HTTPResponse(
-            status: 200, headers: headers, body: format == .webP ? preview.webP : preview.jpeg)
+            to: request, tag: tag, changed: taken, headers: headers, type: format.contentType,
+            body: format == .webP ? preview.webP : preview.jpeg)
     }
 
     /// Refuses who is banned from a stream; one that nobody made has banned nobody.
@@ -58,20 +55,5 @@ extension GatewayHandler {
         else { return false }
         return settings.previewAddress.isGood(
             for: stream, time: time, lifetime: lifetime, signature: signature, now: access.now())
-    }
-
-    /// Whether the client has this picture already.
-    /// - Source: RFC 9110 §13.1.2 (which wins), §13.1.3.
-    private static func isKnown(_ request: HTTPRequest, tag: String, changed: WallTime) -> Bool {
-        if let field = request.headers["if-none-match"] {
-            return field.split(separator: ",").contains { part in
-                let part = part.trimmed
-                return part == "*" || part == "\"\(tag)\"" || part == "W/\"\(tag)\""
-            }
-        }
-        guard let since = request.headers["if-modified-since"].flatMap({ HTTPDate.seconds($0) }) else {
-            return false
-        }
-        return changed.milliseconds / 1_000 <= since
     }
 }

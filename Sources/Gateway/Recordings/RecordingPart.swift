@@ -18,13 +18,13 @@ struct RecordingPart {
         ]
         var status = 200
         let file = HTTPFile(path: path) { size -> Range<Int>? in
-            let tag = "\"\(size.bytes)-\(size.changedAt)\""
-            headers.set("ETag", tag)
-            if Self.isKnown(request, tag) {
+            let tag = EntityTag(value: "\(size.bytes)-\(size.changedAt)")
+            headers.set("ETag", tag.description)
+            if request.has(tag) {
                 status = 304
                 return 0..<0
             }
-            let isSame = request.headers["if-range"].map { $0 == tag } ?? true
+            let isSame = request.headers["if-range"].map { $0 == tag.description } ?? true
             guard isSame, let wanted = request.headers["range"].flatMap({ ByteRange($0) }) else {
                 return 0..<size.bytes
             }
@@ -45,11 +45,6 @@ struct RecordingPart {
             response.file = file
         }
         self.response = response
-    }
-
-    private static func isKnown(_ request: HTTPRequest, _ tag: String) -> Bool {
-        guard let field = request.headers["if-none-match"] else { return false }
-        return field.split(separator: ",").contains { [tag, "*", "W/\(tag)"].contains($0.trimmed) }
     }
 }
 

@@ -50,7 +50,7 @@ extension GatewayHandler {
             status: 201, headers: ["Content-Type": MediaType.sdp], body: Array(created.answer.utf8))
         answerTimes.note(purpose, since: start)
         response.headers.add("Location", "\(purpose.endpoint(of: stream))/\(created.id)")
-        response.headers.add("ETag", Self.quoted(created.entityTag))
+        response.headers.add("ETag", EntityTag(value: created.entityTag).description)
         response.headers.add("Accept-Patch", MediaType.fragment)
         response.headers.add("Cache-Control", "no-store")
         if !settings.iceServers.isEmpty {
@@ -115,9 +115,11 @@ extension GatewayHandler {
         guard let field = request.headers["if-match"] else {
             throw Problem(428, nil, "Changes need If-Match: the session's ETag, or * to restart ICE.")
         }
-        guard let condition = IfMatch(field) else { throw Problem(400, nil, "If-Match is malformed.") }
+        guard let condition = EntityTags(field) else { throw Problem(400, nil, "If-Match is malformed.") }
         guard let tag = await service.entityTag(of: id) else { throw Problem(SessionRefusal.unknownSession) }
-        guard condition.matches(tag) else { throw Problem(412, nil, "ICE was restarted meanwhile.") }
+        guard condition.haveExactly(EntityTag(value: tag)) else {
+            throw Problem(412, nil, "ICE was restarted meanwhile.")
+        }
         let fragment = try Self.text(request)
         do throws(SessionRefusal) {
             if condition == .any, let response = try await restart(id, fragment) { return response }
@@ -138,7 +140,8 @@ extension GatewayHandler {
         }
         let (answer, tag) = try await service.restartICE(id, fragment: fragment)
         return HTTPResponse(
-            status: 200, headers: ["Content-Type": MediaType.fragment, "ETag": Self.quoted(tag)],
+            status: 200,
+            headers: ["Content-Type": MediaType.fragment, "ETag": EntityTag(value: tag).description],
             body: Array(answer.utf8))
     }
 
@@ -175,8 +178,6 @@ extension GatewayHandler {
         }
         return text
     }
-
-    private static func quoted(_ tag: String) -> String { "\"\(tag)\"" }
 }
 
 extension SessionRequest.Purpose {

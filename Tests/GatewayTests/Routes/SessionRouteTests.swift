@@ -355,19 +355,35 @@ private let fragment: HTTPHeaders = [
     }
 }
 
-@Suite struct IfMatchTests {
+@Suite struct EntityTagsTests {
+    private static func strong(_ values: String...) -> EntityTags {
+        .list(values.map { EntityTag(value: $0) })
+    }
+
     @Test(arguments: [
-        ("*", IfMatch.any), (" * ", .any), ("\"a\"", .tags(["a"])),
-        ("\"a\",\"b\" , \"\"", .tags(["a", "b", ""])),
-        ("W/\"a\"", .tags([])), ("\"a,b\"", .tags(["a,b"])),
+        ("*", EntityTags.any), (" * ", .any), ("\"a\"", strong("a")),
+        ("\"a\",\"b\" , \"\"", strong("a", "b", "")),
+        ("W/\"a\"", .list([EntityTag(value: "a", isWeak: true)])), ("\"a,b\"", strong("a,b")),
     ])
-    func `reads lists of tags`(_ text: String, _ expected: IfMatch) {
-        #expect(IfMatch(text) == expected)
+    func `reads lists of tags`(_ text: String, _ expected: EntityTags) {
+        #expect(EntityTags(text) == expected)
     }
 
     @Test(arguments: ["a", "\"", "\"a\" b", "**", "W/a", "\"a\"\"b"]) func `refuses anything else`(
         _ text: String
     ) {
-        #expect(IfMatch(text) == nil)
+        #expect(EntityTags(text) == nil)
+    }
+
+    /// The table of RFC 9110 §8.8.3.2, where the resource's tag is strong, and `*`.
+    @Test(arguments: [
+        ("\"1\"", true, true), ("W/\"1\"", false, true), ("\"2\"", false, false),
+        ("\"2\", \"1\"", true, true), ("*", true, true),
+    ])
+    func `compare strongly or weakly`(_ text: String, _ isExact: Bool, _ isAsGood: Bool) throws {
+        let (tags, tag) = (try #require(EntityTags(text)), EntityTag(value: "1"))
+        #expect(tags.haveExactly(tag) == isExact)
+        #expect(tags.have(tag) == isAsGood)
+        #expect(!tags.haveExactly(EntityTag(value: "1", isWeak: true)) || tags == .any)
     }
 }
