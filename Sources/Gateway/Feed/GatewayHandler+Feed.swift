@@ -7,20 +7,15 @@ import StoryFeed
 /// The story feed over HTTP.
 extension GatewayHandler {
     /// `GET /v1/feed`: the live streams in order, a page at a time.
-    func listFeed(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+    func listFeed(_ request: HTTPRequest) async throws -> HTTPResponse {
         let reader = try access.requireFeedReader(request)
         let limit = try FeedLimit.read(request)
         var cursor: FeedCursor?
         if let text = request.query("cursor") {
-            guard let read = FeedCursor(text) else { throw Problem(.unknown) }
+            guard let read = FeedCursor(text) else { throw CursorRefusal.unknown }
             cursor = read
         }
-        let page: FeedPage
-        do throws(CursorRefusal) {
-            page = try await service.feedPage(limit: limit, after: cursor, for: reader)
-        } catch {
-            throw Problem(error)
-        }
+        let page = try await service.feedPage(limit: limit, after: cursor, for: reader)
         let tag = EntityTag(value: "\(String(page.fingerprint, radix: 36))-\(page.next)")
         return HTTPResponse(
             to: request, tag: tag, headers: ["Cache-Control": "private, no-cache"], type: MediaType.json,
@@ -50,7 +45,7 @@ extension GatewayHandler {
     /// `POST {session}/peek`, `/focus` and `/release`: what clients say on the control channel.
     func swipe(
         _ kind: FeedMessage.Kind, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let id = try await session(request, .feed, parameters)
         let body = try JSONBody(request, isOptional: kind == .release)
         let (stream, direction) = (try body.string("stream"), try body.string("direction"))
@@ -58,11 +53,7 @@ extension GatewayHandler {
             let message = FeedMessage(
                 kind, stream: stream, direction: direction, ahead: try body.string("ahead"))
         else { throw JSONBody.invalid(Self.faulty(stream, direction)) }
-        do throws(FeedRefusal) {
-            return Self.fresh(try await service.perform(message, in: id))
-        } catch {
-            throw Problem(error)
-        }
+        return Self.fresh(try await service.perform(message, in: id))
     }
 
     /// The member that made a message mean nothing.
@@ -83,34 +74,6 @@ enum FeedLimit {
             throw JSONBody.invalid("limit")
         }
         return number
-    }
-}
-
-extension Problem {
-    init(_ refusal: CursorRefusal) {
-        switch refusal {
-        case .unknown: self.init(400, "malformed-cursor", "This server did not issue this cursor.")
-        case .expired:
-            self.init(410, "expired-cursor", "The cursor is too old; begin again without one.")
-        }
-        members["rule"] = .string(kind)
-    }
-
-    init(_ refusal: FeedRefusal) {
-        let (status, rule, detail) =
-            switch refusal {
-            case .notLive: (404, "not-live", "No such stream is live.")
-            case .notPermitted: (403, "not-permitted", "You may not see this stream.")
-            case .noFocus: (409, "no-focus", "No stream is in focus, so there is nothing to swipe away from.")
-            case .heldElsewhere:
-                (409, "held-elsewhere", "A newer session of yours uses the second stream.")
-            case .tooManyMessages: (429, "too-many-messages", "Too many messages; wait a little.")
-            case .noSession: (404, "unknown-session", "There is no such session.")
-            case .full: (503, "full", "The feed is full.")
-            }
-        self.init(status, rule, detail)
-        members["rule"] = .string(kind)
-        if status == 429 || status == 503 { headers.set("Retry-After", "1") }
     }
 }
 

@@ -10,8 +10,8 @@ extension GatewayHandler {
     /// Only the first bytes are looked at here: a stranger's picture is decoded in the transcoder.
     func choosePausePicture(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
-        let stream = try await hostedStream(request, parameters)
+    ) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(request, parameters)
         guard request.body.count <= Node.pausePictureLimit else {
             throw Problem(413, nil, "A pause picture has at most \(Node.pausePictureLimit) bytes.")
         }
@@ -27,26 +27,9 @@ extension GatewayHandler {
     /// `DELETE /v1/streams/{stream}/pause-picture`.
     func dropPausePicture(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
-        _ = await service.setPausePicture(nil, of: try await hostedStream(request, parameters))
+    ) async throws -> HTTPResponse {
+        _ = await service.setPausePicture(nil, of: try await moderatedStream(request, parameters))
         return HTTPResponse(status: 204)
-    }
-
-    /// A stream whose host, or an admin, asks.
-    private func hostedStream(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> StreamID {
-        let (stream, _, sender) = try participant(request, parameters)
-        let answer: StageAnswer
-        do throws(StageRefusal) {
-            answer = try await service.look(at: stream, as: sender)
-        } catch {
-            throw Problem(error)
-        }
-        guard answer.you.isModerator else {
-            throw Problem(StageRefusal.rejected(.notHost))
-        }
-        return stream
     }
 
     private static func isPicture(_ bytes: [UInt8]) -> Bool {

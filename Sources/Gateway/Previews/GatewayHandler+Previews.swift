@@ -17,7 +17,7 @@ extension GatewayHandler {
     /// as well, unless its bearer is banned. Nobody sees a backstage.
     func showPreview(
         _ format: PreviewFormat, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let stream = try Self.stream(parameters)
         let isPublic = settings.viewers == .everyone
         if isPublic || !hasSignedAddress(request, of: stream) {
@@ -40,12 +40,11 @@ extension GatewayHandler {
     }
 
     /// Refuses who is banned from a stream; one that nobody made has banned nobody.
-    private func requireAdmitted(_ sender: Stage.Sender, to stream: StreamID) async throws(Problem) {
+    private func requireAdmitted(_ sender: Stage.Sender, to stream: StreamID) async throws {
         do throws(StageRefusal) {
             _ = try await service.look(at: stream, as: sender)
         } catch {
-            if case .unknownStream = error { return }
-            throw Problem(error)
+            guard error == .unknownStream else { throw error }
         }
     }
 

@@ -15,7 +15,7 @@ struct Access: Sendable {
         do throws(TokenRefusal) {
             return try authority.verify(text, now: now(), acceptsExpired: acceptsExpired)
         } catch {
-            throw Self.problem(error)
+            throw error.problem
         }
     }
 
@@ -25,7 +25,7 @@ struct Access: Sendable {
         do throws(TokenRefusal) {
             return try authority.verifyCredential(text, now: now())
         } catch {
-            throw Self.problem(error)
+            throw error.problem
         }
     }
 
@@ -38,15 +38,6 @@ struct Access: Sendable {
                 rule: "token-invalid")
         }
         return parts[1].trimmed
-    }
-
-    private static func problem(_ refusal: TokenRefusal) -> Problem {
-        switch refusal {
-        case .invitation: forbidden(refusal.description, rule: "invitation")
-        case .expired:
-            unauthorized(refusal.description, error: "invalid_token", rule: "token-expired")
-        default: unauthorized(refusal.description, error: "invalid_token", rule: "token-invalid")
-        }
     }
 
     /// - Returns: the token of somebody who may be the stream's source.

@@ -9,7 +9,7 @@ extension GatewayHandler {
     /// `POST /whip/{stream}` and `POST /whep/{stream}`.
     func createSession(
         _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let start = MonotonicClock.now()
         let stream = try Self.stream(of: purpose, parameters)
         var token: Token?
@@ -28,19 +28,13 @@ extension GatewayHandler {
         }
         let offer = try Self.text(request)
         let patience = purpose == .play ? try patience(of: request) : nil
-        let created: CreatedSession
-        do throws(SessionRefusal) {
-            created = try await service.createSession(
-                wish.map {
-                    SessionRequest(
-                        feed: $0, offer: offer, received: start, clientAddress: request.clientAddress)
-                }
-                    ?? SessionRequest(
-                        purpose: purpose, stream: stream, sender: token?.sender(in: stream), offer: offer,
-                        patience: patience, received: start, clientAddress: request.clientAddress))
-        } catch {
-            throw Problem(error)
-        }
+        let created = try await service.createSession(
+            wish.map {
+                SessionRequest(feed: $0, offer: offer, received: start, clientAddress: request.clientAddress)
+            }
+                ?? SessionRequest(
+                    purpose: purpose, stream: stream, sender: token?.sender(in: stream), offer: offer,
+                    patience: patience, received: start, clientAddress: request.clientAddress))
         guard !Task.isCancelled else {
             // Nobody is left to hear of it.
             _ = await service.endSession(created.id)
@@ -87,7 +81,7 @@ extension GatewayHandler {
     /// `GET` and `HEAD` of a session: whether it still lives.
     func showSession(
         _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         _ = try await session(request, purpose, parameters)
         return HTTPResponse(
             status: 204, headers: ["Accept-Patch": MediaType.fragment, "Cache-Control": "no-store"])
@@ -96,16 +90,16 @@ extension GatewayHandler {
     /// `DELETE` of a session; entity tags do not matter.
     func endSession(
         _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let id = try await session(request, purpose, parameters)
-        guard await service.endSession(id) else { throw Problem(SessionRefusal.unknownSession) }
+        guard await service.endSession(id) else { throw SessionRefusal.unknownSession }
         return HTTPResponse(status: 200)
     }
 
     /// `PATCH` of a session: candidates that trickle in, or an ICE restart.
     func updateSession(
         _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let id = try await session(request, purpose, parameters)
         guard MediaType.isContent(of: request, MediaType.fragment) else {
             throw Problem(
@@ -116,33 +110,25 @@ extension GatewayHandler {
             throw Problem(428, nil, "Changes need If-Match: the session's ETag, or * to restart ICE.")
         }
         guard let condition = EntityTags(field) else { throw Problem(400, nil, "If-Match is malformed.") }
-        guard let tag = await service.entityTag(of: id) else { throw Problem(SessionRefusal.unknownSession) }
+        guard let tag = await service.entityTag(of: id) else { throw SessionRefusal.unknownSession }
         guard condition.haveExactly(EntityTag(value: tag)) else {
             throw Problem(412, nil, "ICE was restarted meanwhile.")
         }
         let fragment = try Self.text(request)
         do throws(SessionRefusal) {
-            if condition == .any, let response = try await restart(id, fragment) { return response }
             try await service.trickle(id, fragment: fragment)
             return HTTPResponse(status: 204)
         } catch {
-            throw Problem(error)
+            // Other credentials than the present ones: a restart.
+            guard case .unsupportedOffer = error, condition == .any else { throw error }
         }
-    }
-
-    /// - Returns: nil when the credentials are the present ones: then it is no restart.
-    private func restart(_ id: SessionID, _ fragment: String) async throws(SessionRefusal) -> HTTPResponse? {
-        do throws(SessionRefusal) {
-            try await service.trickle(id, fragment: fragment)
-            return HTTPResponse(status: 204)
-        } catch {
-            guard case .unsupportedOffer = error else { throw error }
-        }
-        let (answer, tag) = try await service.restartICE(id, fragment: fragment)
+        let restarted = try await service.restartICE(id, fragment: fragment)
         return HTTPResponse(
             status: 200,
-            headers: ["Content-Type": MediaType.fragment, "ETag": EntityTag(value: tag).description],
-            body: Array(answer.utf8))
+            headers: [
+                "Content-Type": MediaType.fragment,
+                "ETag": EntityTag(value: restarted.entityTag).description,
+            ], body: Array(restarted.fragment.utf8))
     }
 
     /// The session a path names, for somebody who may change it.
@@ -150,7 +136,7 @@ extension GatewayHandler {
     /// An expired token will do: the session was granted with it, and the path cannot be guessed.
     func session(
         _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws(Problem) -> SessionID {
+    ) async throws -> SessionID {
         let stream = try Self.stream(of: purpose, parameters)
         switch purpose {
         case .publish: _ = try access.requirePublisher(request, of: stream, acceptsExpired: true)
@@ -161,7 +147,7 @@ extension GatewayHandler {
         guard let id = parameters["session"].flatMap({ SessionID($0) }),
             let session = await service.session(id),
             session.stream == stream, session.purpose == purpose
-        else { throw Problem(SessionRefusal.unknownSession) }
+        else { throw SessionRefusal.unknownSession }
         return id
     }
 
@@ -188,32 +174,6 @@ extension SessionRequest.Purpose {
         case .play: "/whep/\(stream)"
         case .stage: "/v1/streams/\(stream)/sessions"
         case .feed: "/v1/feed/sessions"
-        }
-    }
-}
-
-extension Problem {
-    init(_ refusal: SessionRefusal) {
-        switch refusal {
-        case .malformedOffer(let detail): self.init(400, "malformed-offer", detail)
-        case .unsupportedOffer(let detail): self.init(422, "unsupported-offer", detail)
-        case .notAcceptable(let detail): self.init(406, "no-common-codec", detail)
-        case .noPublisher:
-            self.init(
-                409, "no-publisher",
-                "Nobody publishes this stream now; ask again, or wait with ?wait=SECONDS.",
-                headers: ["Retry-After": "2"])
-        case .overloaded:
-            self.init(
-                503, "overloaded", "The server has no room for another session.",
-                headers: ["Retry-After": "5"])
-        case .tooManySessions:
-            self.init(
-                429, "too-many-sessions",
-                "From this address there are as many sessions without a token as one may have; end one, or show a token.",
-                headers: ["Retry-After": "10"])
-        case .unknownSession: self.init(404, "unknown-session", "There is no such session.")
-        case .stage(let refusal): self.init(refusal)
         }
     }
 }

@@ -8,7 +8,7 @@ import Store
 /// Streams: made, listed, shown, changed, begun and ended.
 extension GatewayHandler {
     /// `GET /v1/streams`.
-    func listStreams(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+    func listStreams(_ request: HTTPRequest) async throws -> HTTPResponse {
         let token = try access.token(of: request)
         guard token != nil || settings.viewers == .everyone else {
             throw Access.unauthorized("Seeing streams requires a token.")
@@ -26,19 +26,19 @@ extension GatewayHandler {
     }
 
     /// `GET /v1/streams/{stream}`.
-    func showStream(_ request: HTTPRequest, _ parameters: [String: String]) async throws(Problem)
+    func showStream(_ request: HTTPRequest, _ parameters: [String: String]) async throws
         -> HTTPResponse
     {
         let stream = try Self.stream(parameters)
         _ = try access.requireViewer(request, of: stream)
         guard let snapshot = await service.streamSnapshot(stream) else {
-            throw Problem(StageRefusal.unknownStream)
+            throw StageRefusal.unknownStream
         }
         return Self.fresh(snapshot.json)
     }
 
     /// `POST /v1/streams`; with `Idempotency-Key` a repetition makes no second one.
-    func createStream(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+    func createStream(_ request: HTTPRequest) async throws -> HTTPResponse {
         guard let token = try access.token(of: request) else {
             throw Access.unauthorized("Creating a stream requires a token.")
         }
@@ -63,12 +63,7 @@ extension GatewayHandler {
         }
         let creation = Node.StreamCreation(
             id: id, host: host, hostName: name, edit: try body.edit(), idempotency: idempotency)
-        let snapshot: StreamSnapshot
-        do throws(StageRefusal) {
-            snapshot = try await service.createStream(creation)
-        } catch {
-            throw Problem(error)
-        }
+        let snapshot = try await service.createStream(creation)
         var response = Self.fresh(snapshot.json, status: 201)
         response.headers.set("Location", "/v1/streams/\(snapshot.id)")
         return response
@@ -88,7 +83,7 @@ extension GatewayHandler {
     /// `PATCH /v1/streams/{stream}`: a merge patch of what its host decides.
     func editStream(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let body = try JSONBody(request)
         return try await stream(.edit(try body.edit()), request, parameters)
     }
@@ -96,11 +91,11 @@ extension GatewayHandler {
     /// `GET /v1/streams/{stream}/placement`.
     func showPlacement(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let (stream, _, sender) = try participant(request, parameters)
-        guard sender.authority == .admin else { throw Problem(StageRefusal.rejected(.notOperator)) }
+        guard sender.authority == .admin else { throw StageRefusal.rejected(.notOperator) }
         guard let snapshot = await service.streamSnapshot(stream) else {
-            throw Problem(StageRefusal.unknownStream)
+            throw StageRefusal.unknownStream
         }
         return Self.fresh(snapshot.placement.json)
     }
@@ -108,17 +103,17 @@ extension GatewayHandler {
     /// `PATCH /v1/streams/{stream}/placement`: a merge patch of where an operator wants it in lists.
     func placeStream(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let edit = try JSONBody(request).placementEdit()
-        let (answer, _) = try await perform(request, parameters) { _ throws(Problem) in .place(edit) }
+        let (answer, _) = try await perform(request, parameters) { _ in .place(edit) }
         return Self.fresh(answer.stream.placement.json)
     }
 
     /// Does something to a stream, and shows it.
     func stream(
         _ command: Stage.Command, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
-        let (answer, _) = try await perform(request, parameters) { _ throws(Problem) in command }
+    ) async throws -> HTTPResponse {
+        let (answer, _) = try await perform(request, parameters) { _ in command }
         return Self.fresh(answer.stream.json)
     }
 

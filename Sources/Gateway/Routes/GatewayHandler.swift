@@ -32,7 +32,7 @@ package struct GatewayHandler: HTTPHandler {
         let isPage = if case .found(let operation, _) = outcome { operation.isPage } else { false }
         let isForOperators = if case .found(.metrics, _) = outcome { true } else { false }
         var response: HTTPResponse
-        do throws(Problem) {
+        do {
             switch outcome {
             case .found(let operation, let parameters):
                 response = try await perform(operation, request, parameters)
@@ -42,7 +42,8 @@ package struct GatewayHandler: HTTPHandler {
                 throw Problem(404, "unknown-path", "There is nothing at this path.")
             }
         } catch {
-            response = Self.isLost(request, outcome, error) ? pages.nothing(error) : error.response
+            let problem = Problem.describing(error)
+            response = Self.isLost(request, outcome, problem) ? pages.nothing(problem) : problem.response
         }
         if !isPage, !isForOperators { Self.addCORS(to: &response) }
         return response
@@ -106,7 +107,7 @@ package struct GatewayHandler: HTTPHandler {
 
     private func perform(
         _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         switch operation {
         case .publish: try await createSession(request, .publish, parameters)
         case .play: try await createSession(request, .play, parameters)
@@ -155,7 +156,7 @@ package struct GatewayHandler: HTTPHandler {
     /// What participants do in a stream.
     private func performOnStage(
         _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         switch operation {
         case .editStream: try await editStream(request, parameters)
         case .showPlacement: try await showPlacement(request, parameters)
@@ -209,7 +210,7 @@ package struct GatewayHandler: HTTPHandler {
         return .text(200, "ready")
     }
 
-    private func showMetrics(_ request: HTTPRequest) async throws(Problem) -> HTTPResponse {
+    private func showMetrics(_ request: HTTPRequest) async throws -> HTTPResponse {
         try access.requireOperator(request)
         return await metrics()
     }

@@ -12,7 +12,7 @@ extension GatewayHandler {
     /// `POST .../links`: an invitation in a link.
     func makeLink(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let (stream, token, sender) = try participant(request, parameters)
         let body = try JSONBody(request)
         guard let role = try body.string("role").flatMap({ Invitation.Role(rawValue: $0) }) else {
@@ -23,13 +23,12 @@ extension GatewayHandler {
         var revocations = StageRecord.LinkRevocations()
         do throws(StageRefusal) {
             revocations = try await service.perform(.makeLink, in: stream, from: sender).linkRevocations
-        } catch .unknownStream {
+        } catch {
+            guard error == .unknownStream else { throw error }
             // Whoever is about to make it may invite before.
             guard token.role == .host || token.role == .admin else {
-                throw Problem(StageRefusal.rejected(.notHost))
+                throw StageRefusal.rejected(.notHost)
             }
-        } catch {
-            throw Problem(error)
         }
         let (invitation, text) = try access.invitation(
             to: stream, as: role, lifetime: lifetime, after: revocations)
@@ -45,14 +44,14 @@ extension GatewayHandler {
     /// `DELETE .../links`: what was made so far leads nowhere any more.
     func revokeLinks(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         var role: Invitation.Role?
         if let text = request.query("role") {
             guard let named = Invitation.Role(rawValue: text) else { throw JSONBody.invalid("role") }
             role = named
         }
         return try answer(
-            try await perform(request, parameters) { _ throws(Problem) in
+            try await perform(request, parameters) { _ in
                 .revokeLinks(speakers: role != .viewer, viewers: role != .speaker)
             })
     }
@@ -61,7 +60,7 @@ extension GatewayHandler {
     /// need none; perhaps with another name.
     func giveToken(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         switch try access.credential(of: request) {
         case .token: return try await renewToken(request, parameters)
         case .invitation(let invitation):
@@ -70,12 +69,7 @@ extension GatewayHandler {
                 throw Access.forbidden("This invitation is not for this stream.")
             }
             let name = try JSONBody(request, isOptional: true).personName("name")
-            let revocations: StageRecord.LinkRevocations
-            do throws(StageRefusal) {
-                revocations = try await service.linkRevocations(of: stream)
-            } catch {
-                throw Problem(error)
-            }
+            let revocations = try await service.linkRevocations(of: stream)
             guard revocations.allows(invitation.link) else {
                 throw Access.forbidden("The host has revoked this link.", rule: "link-revoked")
             }
@@ -101,7 +95,7 @@ extension GatewayHandler {
     }
 
     /// Who came by a link that was revoked does not come back by the feed either, where to watch takes a token.
-    func requireStandingLink(_ request: HTTPRequest) async throws(Problem) {
+    func requireStandingLink(_ request: HTTPRequest) async throws {
         guard settings.viewers != .everyone, let token = try access.token(of: request), token.link != nil,
             case .one(let stream) = token.scope, let sender = token.sender(in: stream)
         else { return }
@@ -109,23 +103,22 @@ extension GatewayHandler {
             _ = try await service.look(at: stream, as: sender)
         } catch {
             guard error == .rejected(.linkRevoked) else { return }
-            throw Problem(error)
+            throw error
         }
     }
 
     private func renewToken(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let (stream, token, sender) = try participant(request, parameters)
         let name = try JSONBody(request, isOptional: true).personName("name")
         let seen: StageAnswer?
         do throws(StageRefusal) {
             seen = try await service.look(at: stream, as: sender)
-        } catch .unknownStream {
+        } catch {
+            guard error == .unknownStream else { throw error }
             // A host says who they are before they make it.
             seen = nil
-        } catch {
-            throw Problem(error)
         }
         var members = try access.renewed(token, for: seen, in: stream, name: name).json
         if let seen {

@@ -10,15 +10,22 @@ extension GatewayHandler {
     /// - Parameter command: made of the sender, once it is known.
     func perform(
         _ request: HTTPRequest, _ parameters: [String: String],
-        _ command: (Stage.Sender) throws(Problem) -> Stage.Command
-    ) async throws(Problem) -> (answer: StageAnswer, token: Token) {
+        _ command: (Stage.Sender) throws -> Stage.Command
+    ) async throws -> (answer: StageAnswer, token: Token) {
         let (stream, token, sender) = try participant(request, parameters)
         let command = try command(sender)
-        do throws(StageRefusal) {
-            return (try await service.perform(command, in: stream, from: sender), token)
-        } catch {
-            throw Problem(error)
+        return (try await service.perform(command, in: stream, from: sender), token)
+    }
+
+    /// A stream that its host, or an admin, asks about.
+    func moderatedStream(
+        _ request: HTTPRequest, _ parameters: [String: String]
+    ) async throws -> StreamID {
+        let (stream, _, sender) = try participant(request, parameters)
+        guard try await service.look(at: stream, as: sender).you.isModerator else {
+            throw StageRefusal.rejected(.notHost)
         }
+        return stream
     }
 
     func participant(
@@ -38,7 +45,7 @@ extension GatewayHandler {
     ) throws(Problem) -> ParticipantID {
         let text = request.query("participant") ?? parameters["participant"]
         guard let id = text.flatMap({ ParticipantID($0) }) else {
-            throw Problem(StageRefusal.rejected(.unknownParticipant))
+            throw StageRefusal.rejected(.unknownParticipant).problem
         }
         return id
     }
@@ -68,35 +75,29 @@ extension GatewayHandler {
     /// `GET .../participants`: what followers know, once.
     func showParticipants(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let stream = try Self.stream(parameters)
         let token = try access.requireViewer(request, of: stream)
-        do throws(StageRefusal) {
-            if let sender = token?.sender(in: stream) {
-                _ = try await service.look(at: stream, as: sender)
-            }
-            return Self.fresh(try await service.overview(of: stream))
-        } catch {
-            throw Problem(error)
-        }
+        if let sender = token?.sender(in: stream) { _ = try await service.look(at: stream, as: sender) }
+        return Self.fresh(try await service.overview(of: stream))
     }
 
     /// `POST .../participants`.
     func enter(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         try answer(
-            try await perform(request, parameters) { _ throws(Problem) in .join }, renews: true)
+            try await perform(request, parameters) { _ in .join }, renews: true)
     }
 
     /// `DELETE .../participants/{participant}`: leave, or remove somebody.
     func removeParticipant(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let target = try Self.target(parameters, request)
         let bans = request.query("ban") == "true"
         return try answer(
-            try await perform(request, parameters) { sender throws(Problem) in
+            try await perform(request, parameters) { sender in
                 bans ? .ban(target) : sender.id == target ? .leave : .remove(target)
             })
     }
@@ -104,21 +105,17 @@ extension GatewayHandler {
     /// `GET .../bans`: who is kept out, for hosts.
     func showBans(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let (stream, _, sender) = try participant(request, parameters)
-        do throws(StageRefusal) {
-            return Self.fresh(try await service.bans(of: stream, as: sender))
-        } catch {
-            throw Problem(error)
-        }
+        return Self.fresh(try await service.bans(of: stream, as: sender))
     }
 
     /// `POST .../bans`.
     func ban(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         try answer(
-            try await perform(request, parameters) { _ throws(Problem) in .ban(try Self.named(request)) })
+            try await perform(request, parameters) { _ in .ban(try Self.named(request)) })
     }
 
     // MARK: Hands, invitations, speakers
@@ -126,18 +123,18 @@ extension GatewayHandler {
     /// `POST .../invitations`.
     func invite(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         try answer(
-            try await perform(request, parameters) { _ throws(Problem) in .invite(try Self.named(request)) })
+            try await perform(request, parameters) { _ in .invite(try Self.named(request)) })
     }
 
     /// `DELETE .../invitations/{participant}`: decline one's own, or withdraw another's.
     func endInvitation(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let target = try Self.target(parameters, request)
         return try answer(
-            try await perform(request, parameters) { sender throws(Problem) in
+            try await perform(request, parameters) { sender in
                 sender.id == target ? .decline : .withdrawInvitation(target)
             })
     }
@@ -145,11 +142,11 @@ extension GatewayHandler {
     /// `POST .../invitations/{participant}/accept`.
     func acceptInvitation(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let target = try Self.target(parameters, request)
         return try answer(
-            try await perform(request, parameters) { sender throws(Problem) in
-                guard sender.id == target else { throw Problem(StageRefusal.rejected(.notInvited)) }
+            try await perform(request, parameters) { sender in
+                guard sender.id == target else { throw StageRefusal.rejected(.notInvited) }
                 return .accept
             }, renews: true)
     }
@@ -157,9 +154,9 @@ extension GatewayHandler {
     /// `DELETE .../speakers/{participant}`: step down, or move somebody to the viewers.
     func leaveStage(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let target = try Self.target(parameters, request)
-        let result = try await perform(request, parameters) { sender throws(Problem) in
+        let result = try await perform(request, parameters) { sender in
             sender.id == target ? .stepDown : .moveToViewers(target)
         }
         return try answer(result, renews: result.token.subject == target)
@@ -168,7 +165,7 @@ extension GatewayHandler {
     /// `PATCH .../speakers/{participant}`: what somebody on stage says of themselves.
     func describeSpeaker(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let target = try Self.target(parameters, request)
         let body = try JSONBody(request)
         var changes: [(command: Stage.Command, hides: Bool)] = []
@@ -181,11 +178,11 @@ extension GatewayHandler {
         guard !commands.isEmpty else { throw JSONBody.invalid("audioMuted") }
         let (_, token, _) = try participant(request, parameters)
         guard token.subject == target else {
-            throw Problem(StageRefusal.rejected(.notOnStage))
+            throw StageRefusal.rejected(.notOnStage)
         }
         var result: (StageAnswer, Token)?
         for command in commands {
-            result = try await perform(request, parameters) { _ throws(Problem) in command }
+            result = try await perform(request, parameters) { _ in command }
         }
         guard let result else { throw JSONBody.invalid("audioMuted") }
         return try answer(result)
@@ -194,20 +191,20 @@ extension GatewayHandler {
     /// `POST .../speakers/{participant}/mute`: asks somebody's client to mute itself.
     func requestMute(
         _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         let target = try Self.target(parameters, request)
         let kind = try JSONBody(request, isOptional: true).string("kind") ?? "audio"
         guard let kind = StageChange.MediaKind(rawValue: kind) else { throw JSONBody.invalid("kind") }
         return try answer(
-            try await perform(request, parameters) { _ throws(Problem) in .requestMute(target, kind) })
+            try await perform(request, parameters) { _ in .requestMute(target, kind) })
     }
 
     /// What needs nothing but the participant in its path.
     func simple(
         _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws(Problem) -> HTTPResponse {
+    ) async throws -> HTTPResponse {
         try answer(
-            try await perform(request, parameters) { _ throws(Problem) in
+            try await perform(request, parameters) { _ in
                 switch operation {
                 case .lowerHand: .lowerHand(try Self.target(parameters, request))
                 case .unban: .unban(try Self.target(parameters, request))

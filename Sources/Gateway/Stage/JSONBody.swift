@@ -35,7 +35,7 @@ struct JSONBody {
     }
 
     static func invalid(_ name: String) -> Problem {
-        Problem(StageRefusal.rejected(.invalid(name)))
+        StageRefusal.rejected(.invalid(name)).problem
     }
 
     /// Nil when it is missing or `null`.

@@ -49,7 +49,7 @@ extension Access {
     func renewed(
         _ token: Token, for answer: StageAnswer?, in stream: StreamID? = nil, name: String? = nil
     ) throws(Problem) -> IssuedToken {
-        guard let stream = answer?.stream.id ?? stream else { throw Problem(StageRefusal.unknownStream) }
+        guard let stream = answer?.stream.id ?? stream else { throw StageRefusal.unknownStream.problem }
         let role: Role =
             switch answer?.you.standing {
             case .host: .host

@@ -1,0 +1,157 @@
+import Base
+import HTTP
+import Node
+import Recordings
+import Stage
+import StoryFeed
+
+/// An error that a client is told of by a problem document: all there are stand in this file.
+protocol ProblemConvertible: Error {
+    /// What the client is told.
+    var problem: Problem { get }
+}
+
+extension Problem: ProblemConvertible {
+    var problem: Problem { self }
+
+    /// What a client is told of whatever a route threw.
+    static func describing(_ error: any Error) -> Problem {
+        if let error = error as? any ProblemConvertible { return error.problem }
+        assertionFailure("routes throw what has a problem document, and \(type(of: error)) has none")
+        return Problem(500, nil, "The server made a mistake.")
+    }
+}
+
+extension TokenRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .invitation: Access.forbidden(description, rule: "invitation")
+        case .expired: Access.unauthorized(description, error: "invalid_token", rule: "token-expired")
+        default: Access.unauthorized(description, error: "invalid_token", rule: "token-invalid")
+        }
+    }
+}
+
+extension SessionRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .malformedOffer(let detail): Problem(400, "malformed-offer", detail)
+        case .unsupportedOffer(let detail): Problem(422, "unsupported-offer", detail)
+        case .notAcceptable(let detail): Problem(406, "no-common-codec", detail)
+        case .noPublisher:
+            Problem(
+                409, "no-publisher",
+                "Nobody publishes this stream now; ask again, or wait with ?wait=SECONDS.",
+                headers: ["Retry-After": "2"])
+        case .overloaded:
+            Problem(
+                503, "overloaded", "The server has no room for another session.",
+                headers: ["Retry-After": "5"])
+        case .tooManySessions:
+            Problem(
+                429, "too-many-sessions",
+                "From this address there are as many sessions without a token as one may have; end one, or show a token.",
+                headers: ["Retry-After": "10"])
+        case .unknownSession: Problem(404, "unknown-session", "There is no such session.")
+        case .stage(let refusal): refusal.problem
+        }
+    }
+}
+
+extension StageRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .rejected(let rejection): rejection.problem
+        case .unknownStream: Problem(404, "unknown-stream", "There is no such stream.")
+        case .streamExists: Problem(409, "stream-exists", "A stream with this ID already exists.")
+        case .keyReused:
+            Problem(
+                422, "idempotency-key-reused", "This Idempotency-Key was used with a different request.")
+        case .busy:
+            Problem(
+                409, "under-way", "The same request is being carried out.", headers: ["Retry-After": "1"])
+        case .tooManyCommands(let wait):
+            Problem(
+                429, "too-many-commands", "You did much in a short time; try again in \(wait) seconds.",
+                headers: ["Retry-After": "\(wait)"])
+        case .storage:
+            // What is wrong with the disk is for the log.
+            Problem(
+                503, "storage", "The change could not be stored, so it was not made.",
+                headers: ["Retry-After": "5"])
+        case .overloaded:
+            Problem(503, "overloaded", "The server has no room for this.", headers: ["Retry-After": "5"])
+        }
+    }
+}
+
+extension Rejection: ProblemConvertible {
+    var problem: Problem {
+        let status =
+            switch kind {
+            case .forbidden: 403
+            case .missing: 404
+            case .conflict: 409
+            case .invalid: 422
+            case .limit: 429
+            }
+        var problem = Problem(status, name, explanation)
+        switch self {
+        case .backstage(let startsAt, let waiting):
+            problem.members["startsAt"] = .time(startsAt)
+            problem.members["waiting"] = .integer(waiting)
+            problem.headers.set("Retry-After", "10")
+        case .invalid(let field):
+            problem.members["field"] = .string(field)
+            if let allowed = AllowedValues.byField[field] { problem.detail = "\(field) must be \(allowed)." }
+        default: break
+        }
+        if kind == .limit { problem.headers.set("Retry-After", "10") }
+        return problem
+    }
+}
+
+extension RecordingRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .unavailable:
+            Problem(503, "no-recordings", "This server keeps no recordings: it was started without --data.")
+        case .notLive: Problem(409, "not-live", "Only a live stream can be recorded.")
+        case .diskFull: Problem(507, "disk-full", "The server's disk has no room for a recording.")
+        case .storage: StageRefusal.storage("").problem
+        case .overloaded:
+            Problem(
+                503, "overloaded", "The server records as much as it can.", headers: ["Retry-After": "30"])
+        case .unknownRecording: Problem(404, "unknown-recording", "There is no such recording.")
+        case .underWay:
+            Problem(409, "recording-under-way", "Only a recording that has ended can be removed.")
+        }
+    }
+}
+
+extension CursorRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .unknown: Problem(400, "malformed-cursor", "This server did not issue this cursor.")
+        case .expired: Problem(410, "expired-cursor", "The cursor is too old; begin again without one.")
+        }
+    }
+}
+
+extension FeedRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .notLive: Problem(404, "not-live", "No such stream is live.")
+        case .notPermitted: Problem(403, "not-permitted", "You may not see this stream.")
+        case .noFocus:
+            Problem(409, "no-focus", "No stream is in focus, so there is nothing to swipe away from.")
+        case .heldElsewhere:
+            Problem(409, "held-elsewhere", "A newer session of yours uses the second stream.")
+        case .tooManyMessages:
+            Problem(
+                429, "too-many-messages", "Too many messages; wait a little.", headers: ["Retry-After": "1"])
+        case .noSession: Problem(404, "unknown-session", "There is no such session.")
+        case .full: Problem(503, "full", "The feed is full.", headers: ["Retry-After": "1"])
+        }
+    }
+}

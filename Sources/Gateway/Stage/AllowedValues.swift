@@ -1,0 +1,41 @@
+import Base
+import Node
+import Stage
+
+/// What a field of a request may be, for those who gave another value.
+enum AllowedValues {
+    /// By the field's name.
+    static let byField: [String: String] = [
+        "title": "1 to \(StageDetails.titleLength) printable characters, or null",
+        "startsAt": "a time with its zone that is not past, such as 2030-01-01T20:00:00Z, or null",
+        "joinAheadSeconds": range(StageDetails.joinAheadRange),
+        "hostGraceSeconds": range(StageDetails.hostGraceRange),
+        "programme": choice(StageDetails.Programme.self), "recording": choice(StageDetails.Recording.self),
+        "layers": "a list of different \(choice(StageDetails.Layer.self))",
+        "composition":
+            "an object of width, height, fps, bitrate, layout (grid or spotlight) and background (#RRGGBB), "
+            + "with even sides, or null",
+        "pinned": range(StagePlacement.pinnedRange) + ", or null", "boost": range(StagePlacement.boostRange),
+        "id": "1 to 64 of A-Z a-z 0-9 _ -", "stream": "1 to 64 of A-Z a-z 0-9 _ -",
+        "host": "1 to 128 printable characters", "hostName": "1 to 128 printable characters",
+        "name": "1 to 128 printable characters, and not only blanks",
+        "participant": "an identity of 1 to 128 printable characters",
+        "kind": choice(StageChange.MediaKind.self),
+        "audioMuted": "true or false; give it, videoMuted or paused", "videoMuted": "true or false",
+        "paused": "true or false", "role": "speaker or viewer",
+        "ttl": "a whole number of seconds from 1 to 2592000",
+        "state": choice(StreamState.self), "limit": "a whole number from 1 up to what the route allows",
+        "cursor": "what an earlier answer gave as next",
+        "after": "a time with its zone, such as 2030-01-01T20:00:00Z",
+        "before": "a time with its zone, such as 2030-01-01T20:00:00Z",
+        "Idempotency-Key": "1 to 255 bytes",
+    ]
+
+    private static func range(_ range: ClosedRange<Int>) -> String {
+        "a whole number from \(range.lowerBound) to \(range.upperBound)"
+    }
+
+    private static func choice<Choice: CaseIterable & RawRepresentable<String>>(_: Choice.Type) -> String {
+        "one of " + Choice.allCases.map(\.rawValue).joined(separator: ", ")
+    }
+}
