@@ -7,18 +7,18 @@ import StoryFeed
 /// The story feed over HTTP.
 extension GatewayHandler {
     /// `GET /v1/feed`: the live streams in order, a page at a time.
-    func listFeed(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let reader = try access.requireFeedReader(request)
-        let limit = try FeedLimit.read(request)
+    func listFeed(_ call: Call) async throws -> HTTPResponse {
+        let reader = try call.access.requireFeedReader()
+        let limit = try FeedLimit.read(call.request)
         var cursor: FeedCursor?
-        if let text = request.query("cursor") {
+        if let text = call.request.query("cursor") {
             guard let read = FeedCursor(text) else { throw CursorRefusal.unknown }
             cursor = read
         }
         let page = try await service.feedPage(limit: limit, after: cursor, for: reader)
         let tag = EntityTag(value: "\(String(page.fingerprint, radix: 36))-\(page.next)")
         return HTTPResponse(
-            to: request, tag: tag, headers: ["Cache-Control": "private, no-cache"], type: MediaType.json,
+            to: call.request, tag: tag, headers: ["Cache-Control": "private, no-cache"], type: MediaType.json,
             body: JSON.object([
                 "items": .array(page.entries.map { $0.item.json(position: $0.position) }),
                 "next": .string(page.next.description),
@@ -27,15 +27,15 @@ extension GatewayHandler {
     }
 
     /// What an offer at `POST /v1/feed/sessions` is for.
-    func feedWish(_ request: HTTPRequest) throws(Problem) -> FeedWish {
-        let reader = try access.requireFeedReader(request)
+    func feedWish(_ call: Call) throws(Problem) -> FeedWish {
+        let reader = try call.access.requireFeedReader()
         var preload = FeedPreload.eager
-        if let text = request.query("preload") {
+        if let text = call.request.query("preload") {
             guard let value = FeedPreload(rawValue: text) else { throw JSONBody.invalid("preload") }
             preload = value
         }
         var stream: StreamID?
-        if let text = request.query("stream") {
+        if let text = call.request.query("stream") {
             guard let name = StreamID(text) else { throw JSONBody.invalid("stream") }
             stream = name
         }
@@ -43,11 +43,9 @@ extension GatewayHandler {
     }
 
     /// `POST {session}/peek`, `/focus` and `/release`: what clients say on the control channel.
-    func swipe(
-        _ kind: FeedMessage.Kind, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let id = try await session(request, .feed, parameters)
-        let body = try JSONBody(request, isOptional: kind == .release)
+    func swipe(_ call: Call, _ kind: FeedMessage.Kind) async throws -> HTTPResponse {
+        let id = try await session(call, .feed)
+        let body = try call.body(isOptional: kind == .release)
         let (stream, direction) = (try body.string("stream"), try body.string("direction"))
         guard
             let message = FeedMessage(
@@ -79,10 +77,9 @@ enum FeedLimit {
 
 extension Access {
     /// - Returns: what somebody may see of the feed, and as whom.
-    func requireFeedReader(_ request: HTTPRequest, acceptsExpired: Bool = false) throws(Problem) -> FeedReader
-    {
+    func requireFeedReader(acceptsExpired: Bool = false) throws(Problem) -> FeedReader {
         let isPublic = settings.viewers == .everyone
-        guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
+        guard let token = try token(acceptsExpired: acceptsExpired) else {
             guard isPublic else { throw Self.unauthorized("Watching requires a token.") }
             return FeedReader(scope: .all, sender: nil, standing: .all)
         }

@@ -7,10 +7,10 @@ import StoryFeed
 /// Who follows the feed's list.
 extension GatewayHandler {
     /// `GET /v1/feed/sync`: first a snapshot, then changes, over a WebSocket.
-    func followFeed(_ request: HTTPRequest) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
-        let reader = try access.requireFeedReader(request)
-        let expiry = try access.token(of: request)?.expiry
-        let limit = try FeedLimit.read(request)
+    func followFeed(_ call: Call) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
+        let reader = try call.access.requireFeedReader()
+        let expiry = try call.access.token()?.expiry
+        let limit = try FeedLimit.read(call.request)
         return { [service] connection in
             let following = await service.followFeed(
                 reader, limit: limit, until: expiry, SyncSocket(connection: connection))

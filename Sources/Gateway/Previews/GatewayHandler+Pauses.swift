@@ -8,27 +8,23 @@ extension GatewayHandler {
     /// `PUT /v1/streams/{stream}/pause-picture`.
     ///
     /// Only the first bytes are looked at here: a stranger's picture is decoded in the transcoder.
-    func choosePausePicture(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let stream = try await moderatedStream(request, parameters)
-        guard request.body.count <= Node.pausePictureLimit else {
+    func choosePausePicture(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(call)
+        guard call.request.body.count <= Node.pausePictureLimit else {
             throw Problem(413, nil, "A pause picture has at most \(Node.pausePictureLimit) bytes.")
         }
-        guard Self.isPicture(request.body) else {
+        guard Self.isPicture(call.request.body) else {
             throw Problem(415, nil, "A pause picture is a JPEG, WebP or PNG file.")
         }
-        guard await service.setPausePicture(request.body, of: stream) else {
+        guard await service.setPausePicture(call.request.body, of: stream) else {
             throw Problem(503, nil, "There is no room for this picture.")
         }
         return HTTPResponse(status: 204)
     }
 
     /// `DELETE /v1/streams/{stream}/pause-picture`.
-    func dropPausePicture(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        _ = await service.setPausePicture(nil, of: try await moderatedStream(request, parameters))
+    func dropPausePicture(_ call: Call) async throws -> HTTPResponse {
+        _ = await service.setPausePicture(nil, of: try await moderatedStream(call))
         return HTTPResponse(status: 204)
     }
 

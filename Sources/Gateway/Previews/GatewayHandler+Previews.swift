@@ -15,13 +15,11 @@ extension GatewayHandler {
     ///
     /// Where streams are not public, the address that the stream's description names is signed; a viewer's token does
     /// as well, unless its bearer is banned. Nobody sees a backstage.
-    func showPreview(
-        _ format: PreviewFormat, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let stream = try Self.stream(parameters)
+    func showPreview(_ call: Call, _ format: PreviewFormat) async throws -> HTTPResponse {
+        let stream = try call.stream
         let isPublic = settings.viewers == .everyone
-        if isPublic || !hasSignedAddress(request, of: stream) {
-            let token = try access.requireViewer(request, of: stream)
+        if isPublic || !hasSignedAddress(call, of: stream) {
+            let token = try call.access.requireViewer(of: stream)
             if let sender = token?.sender(in: stream) { try await requireAdmitted(sender, to: stream) }
         }
         guard let preview = await service.preview(of: stream) else {
@@ -35,7 +33,7 @@ extension GatewayHandler {
             "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
         ]
         return HTTPResponse(
-            to: request, tag: tag, changed: taken, headers: headers, type: format.contentType,
+            to: call.request, tag: tag, changed: taken, headers: headers, type: format.contentType,
             body: format == .webP ? preview.webP : preview.jpeg)
     }
 
@@ -48,11 +46,11 @@ extension GatewayHandler {
         }
     }
 
-    private func hasSignedAddress(_ request: HTTPRequest, of stream: StreamID) -> Bool {
-        guard let time = request.query("ts"), let lifetime = request.query("ttl"),
-            let signature = request.query("sig")
+    private func hasSignedAddress(_ call: Call, of stream: StreamID) -> Bool {
+        guard let time = call.request.query("ts"), let lifetime = call.request.query("ttl"),
+            let signature = call.request.query("sig")
         else { return false }
         return settings.previewAddress.isGood(
-            for: stream, time: time, lifetime: lifetime, signature: signature, now: access.now())
+            for: stream, time: time, lifetime: lifetime, signature: signature, now: call.access.now())
     }
 }

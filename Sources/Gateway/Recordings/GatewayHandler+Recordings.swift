@@ -7,10 +7,8 @@ import Stage
 /// Recordings of streams: begun and ended by those who run them, seen by those who may watch.
 extension GatewayHandler {
     /// `POST .../recording`: begins to record; again, shows what is under way.
-    func startRecording(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let stream = try await moderatedStream(request, parameters)
+    func startRecording(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(call)
         let (entry, isNew) = try await service.record(stream)
         var response = Self.fresh(entry.json, status: isNew ? 201 : 200)
         if isNew { response.headers.set("Location", "/v1/streams/\(stream)/recordings/\(entry.id)") }
@@ -18,40 +16,32 @@ extension GatewayHandler {
     }
 
     /// `DELETE .../recording`: ends it; the answer comes when the file is complete.
-    func stopRecording(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let stream = try await moderatedStream(request, parameters)
+    func stopRecording(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(call)
         return Self.fresh(try await service.stopRecording(stream).json)
     }
 
     /// `GET .../recordings`.
-    func listRecordings(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let stream = try await watched(request, parameters)
+    func listRecordings(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await watched(call)
         let entries = await service.recordings(of: stream)
         return Self.fresh(.object(["recordings": .array(entries.map(\.json))]))
     }
 
     /// `DELETE .../recordings/{recording}`.
-    func removeRecording(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let stream = try await moderatedStream(request, parameters)
-        let entry = try await recording(parameters, of: stream)
+    func removeRecording(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(call)
+        let entry = try await recording(call, of: stream)
         try await service.removeRecording(entry.id, of: stream)
         return HTTPResponse(status: 204)
     }
 
     /// `GET .../recordings/{recording}`: the file by its name, what is known of it without the extension.
-    func showRecording(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let stream = try await watched(request, parameters)
-        let entry = try await recording(parameters, of: stream)
-        guard parameters["recording"] == entry.fileName else { return Self.fresh(entry.json) }
-        guard let path = service.path(of: entry), let part = RecordingPart(path, entry, request) else {
+    func showRecording(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await watched(call)
+        let entry = try await recording(call, of: stream)
+        guard call.parameters["recording"] == entry.fileName else { return Self.fresh(entry.json) }
+        guard let path = service.path(of: entry), let part = RecordingPart(path, entry, call.request) else {
             throw RecordingRefusal.unknownRecording
         }
         return part.response
@@ -60,11 +50,9 @@ extension GatewayHandler {
     // MARK: Who and what
 
     /// The stream, asked about by somebody who may watch it.
-    private func watched(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> StreamID {
-        let stream = try Self.stream(parameters)
-        let token = try access.requireViewer(request, of: stream)
+    private func watched(_ call: Call) async throws -> StreamID {
+        let stream = try call.stream
+        let token = try call.access.requireViewer(of: stream)
         guard await service.streamSnapshot(stream) != nil else {
             // A recording may outlive what is known of its stream.
             guard await service.recordings(of: stream).isEmpty else { return stream }
@@ -75,10 +63,8 @@ extension GatewayHandler {
         return stream
     }
 
-    private func recording(
-        _ parameters: [String: String], of stream: StreamID
-    ) async throws -> RecordingEntry {
-        let name = parameters["recording"] ?? ""
+    private func recording(_ call: Call, of stream: StreamID) async throws -> RecordingEntry {
+        let name = call.parameters["recording"] ?? ""
         let entries = await service.recordings(of: stream)
         guard let entry = entries.first(where: { $0.id == name || $0.fileName == name }) else {
             throw RecordingRefusal.unknownRecording

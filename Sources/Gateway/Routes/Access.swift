@@ -2,16 +2,17 @@ import Base
 import HTTP
 import Stage
 
-/// Who may do what.
+/// Who sent a request, and what they may do.
 struct Access: Sendable {
+    let request: HTTPRequest
     let authority: TokenAuthority
     let settings: GatewaySettings
     /// Seconds since 1970.
     let now: @Sendable () -> Int
 
-    /// The token a request carries, checked; nil when it carries none.
-    func token(of request: HTTPRequest, acceptsExpired: Bool = false) throws(Problem) -> Token? {
-        guard let text = try Self.bearer(of: request) else { return nil }
+    /// The token the request carries, checked; nil when it carries none.
+    func token(acceptsExpired: Bool = false) throws(Problem) -> Token? {
+        guard let text = try bearer() else { return nil }
         do throws(TokenRefusal) {
             return try authority.verify(text, now: now(), acceptsExpired: acceptsExpired)
         } catch {
@@ -19,9 +20,9 @@ struct Access: Sendable {
         }
     }
 
-    /// The token or invitation a request carries, checked; nil when it carries neither.
-    func credential(of request: HTTPRequest) throws(Problem) -> Credential? {
-        guard let text = try Self.bearer(of: request) else { return nil }
+    /// The token or invitation the request carries, checked; nil when it carries neither.
+    func credential() throws(Problem) -> Credential? {
+        guard let text = try bearer() else { return nil }
         do throws(TokenRefusal) {
             return try authority.verifyCredential(text, now: now())
         } catch {
@@ -29,7 +30,7 @@ struct Access: Sendable {
         }
     }
 
-    private static func bearer(of request: HTTPRequest) throws(Problem) -> String? {
+    private func bearer() throws(Problem) -> String? {
         guard let field = request.headers["authorization"] else { return request.query("access_token") }
         let parts = field.trimmed.split(separator: " ", maxSplits: 1)
         guard parts.count == 2, parts[0].lowercased() == "bearer" else {
@@ -41,11 +42,8 @@ struct Access: Sendable {
     }
 
     /// - Returns: the token of somebody who may be the stream's source.
-    func requirePublisher(_ request: HTTPRequest, of stream: StreamID, acceptsExpired: Bool = false)
-        throws(Problem)
-        -> Token
-    {
-        guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
+    func requirePublisher(of stream: StreamID, acceptsExpired: Bool = false) throws(Problem) -> Token {
+        guard let token = try token(acceptsExpired: acceptsExpired) else {
             throw Self.unauthorized("Publishing requires a token.")
         }
         guard token.mayPublish(to: stream) else {
@@ -55,11 +53,8 @@ struct Access: Sendable {
     }
 
     /// - Returns: the token of somebody who may watch; nil where that takes none and none was shown.
-    func requireViewer(_ request: HTTPRequest, of stream: StreamID, acceptsExpired: Bool = false)
-        throws(Problem)
-        -> Token?
-    {
-        guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
+    func requireViewer(of stream: StreamID, acceptsExpired: Bool = false) throws(Problem) -> Token? {
+        guard let token = try token(acceptsExpired: acceptsExpired) else {
             guard settings.viewers == .everyone else { throw Self.unauthorized("Watching requires a token.") }
             return nil
         }
@@ -70,10 +65,8 @@ struct Access: Sendable {
     }
 
     /// - Returns: somebody by name, who may act in the stream as far as its rules go.
-    func requireParticipant(
-        _ request: HTTPRequest, of stream: StreamID, acceptsExpired: Bool = false
-    ) throws(Problem) -> Token {
-        guard let token = try token(of: request, acceptsExpired: acceptsExpired) else {
+    func requireParticipant(of stream: StreamID, acceptsExpired: Bool = false) throws(Problem) -> Token {
+        guard let token = try token(acceptsExpired: acceptsExpired) else {
             throw Self.unauthorized("This requires a token.")
         }
         guard token.mayPlay(stream) else { throw Self.otherStream }
@@ -81,22 +74,20 @@ struct Access: Sendable {
     }
 
     /// Development, on this machine.
-    func isTrustedDeveloper(_ request: HTTPRequest) -> Bool {
-        settings.isDevelopment && Self.isFromThisMachine(request)
-    }
+    var isTrustedDeveloper: Bool { settings.isDevelopment && isFromThisMachine }
 
     /// Lets operators see numbers: administrators, and whoever is on this machine.
-    func requireOperator(_ request: HTTPRequest) throws(Problem) {
-        if let token = try token(of: request) {
+    func requireOperator() throws(Problem) {
+        if let token = try token() {
             guard token.role == .admin else { throw Self.forbidden("This requires an admin's token.") }
-        } else if !Self.isFromThisMachine(request) {
+        } else if !isFromThisMachine {
             throw Self.unauthorized(
                 "This requires an admin's token, except from the server's own machine.")
         }
     }
 
     /// Not by a proxy, nor from some web page that happens to be open in its browser.
-    private static func isFromThisMachine(_ request: HTTPRequest) -> Bool {
+    private var isFromThisMachine: Bool {
         guard request.remoteAddress.ip.isLoopback, !request.isForwarded else { return false }
         guard let host = request.headers["host"].map(Self.hostName), Self.isLoopback(host) else {
             return false

@@ -7,34 +7,33 @@ import Node
 /// - Source: RFC 9725 §4 (WHIP), draft-ietf-wish-whep (WHEP).
 extension GatewayHandler {
     /// `POST /whip/{stream}` and `POST /whep/{stream}`.
-    func createSession(
-        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
+    func createSession(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
         let start = MonotonicClock.now()
-        let stream = try Self.stream(of: purpose, parameters)
+        let stream = try call.stream(for: purpose)
         var token: Token?
         var wish: FeedWish?
         switch purpose {
-        case .publish: token = try access.requirePublisher(request, of: stream)
-        case .stage: token = try access.requireParticipant(request, of: stream)
-        case .play: token = try access.requireViewer(request, of: stream)
+        case .publish: token = try call.access.requirePublisher(of: stream)
+        case .stage: token = try call.access.requireParticipant(of: stream)
+        case .play: token = try call.access.requireViewer(of: stream)
         case .feed:
-            wish = try feedWish(request)
-            try await requireStandingLink(request)
+            wish = try feedWish(call)
+            try await requireStandingLink(call)
         }
-        guard MediaType.isContent(of: request, MediaType.sdp) else {
+        guard MediaType.isContent(of: call.request, MediaType.sdp) else {
             throw Problem(
                 415, nil, "The offer must come as \(MediaType.sdp).", headers: ["Accept-Post": MediaType.sdp])
         }
-        let offer = try Self.text(request)
-        let patience = purpose == .play ? try patience(of: request) : nil
+        let offer = try Self.text(of: call.request)
+        let patience = purpose == .play ? try patience(call) : nil
+        let client = call.request.clientAddress
         let created = try await service.createSession(
             wish.map {
-                SessionRequest(feed: $0, offer: offer, received: start, clientAddress: request.clientAddress)
+                SessionRequest(feed: $0, offer: offer, received: start, clientAddress: client)
             }
                 ?? SessionRequest(
                     purpose: purpose, stream: stream, sender: token?.sender(in: stream), offer: offer,
-                    patience: patience, received: start, clientAddress: request.clientAddress))
+                    patience: patience, received: start, clientAddress: client))
         guard !Task.isCancelled else {
             // Nobody is left to hear of it.
             _ = await service.endSession(created.id)
@@ -48,8 +47,8 @@ extension GatewayHandler {
         response.headers.add("Accept-Patch", MediaType.fragment)
         response.headers.add("Cache-Control", "no-store")
         if !settings.iceServers.isEmpty {
-            let bearer = try access.token(of: request)?.subject
-            for link in settings.linkHeaders(for: bearer, now: access.now()) {
+            let bearer = try call.access.token()?.subject
+            for link in settings.linkHeaders(for: bearer, now: call.access.now()) {
                 response.headers.add("Link", link)
             }
         }
@@ -57,21 +56,19 @@ extension GatewayHandler {
     }
 
     /// `?wait` and `?wait=SECONDS`; nil when the viewer does not want to wait.
-    private func patience(of request: HTTPRequest) throws(Problem) -> Duration? {
-        guard let text = request.query("wait") else { return nil }
+    private func patience(_ call: Call) throws(Problem) -> Duration? {
+        guard let text = call.request.query("wait") else { return nil }
         guard !text.isEmpty else { return settings.usualPatience }
         guard let seconds = UInt32(text) else { throw Problem(400, nil, "wait is a number of seconds.") }
         return min(.seconds(Int64(seconds)), settings.longestPatience)
     }
 
     /// `GET` and `HEAD` of an endpoint: nothing to see, but it is there.
-    func preview(
-        _ purpose: SessionRequest.Purpose, _ request: HTTPRequest, _ parameters: [String: String]
-    ) throws(Problem) -> HTTPResponse {
-        _ = try Self.stream(parameters)
+    func preview(_ call: Call, _ purpose: SessionRequest.Purpose) throws(Problem) -> HTTPResponse {
+        _ = try call.stream
         var headers: HTTPHeaders = ["Accept-Post": MediaType.sdp]
         // By this players know a WHEP endpoint when they see one.
-        guard purpose == .play, request.method == .head else {
+        guard purpose == .play, call.request.method == .head else {
             return HTTPResponse(status: 204, headers: headers)
         }
         headers.add("Content-Type", MediaType.sdp)
@@ -79,34 +76,28 @@ extension GatewayHandler {
     }
 
     /// `GET` and `HEAD` of a session: whether it still lives.
-    func showSession(
-        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        _ = try await session(request, purpose, parameters)
+    func showSession(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
+        _ = try await session(call, purpose)
         return HTTPResponse(
             status: 204, headers: ["Accept-Patch": MediaType.fragment, "Cache-Control": "no-store"])
     }
 
     /// `DELETE` of a session; entity tags do not matter.
-    func endSession(
-        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let id = try await session(request, purpose, parameters)
+    func endSession(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
+        let id = try await session(call, purpose)
         guard await service.endSession(id) else { throw SessionRefusal.unknownSession }
         return HTTPResponse(status: 200)
     }
 
     /// `PATCH` of a session: candidates that trickle in, or an ICE restart.
-    func updateSession(
-        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let id = try await session(request, purpose, parameters)
-        guard MediaType.isContent(of: request, MediaType.fragment) else {
+    func updateSession(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
+        let id = try await session(call, purpose)
+        guard MediaType.isContent(of: call.request, MediaType.fragment) else {
             throw Problem(
                 415, nil, "Changes must come as \(MediaType.fragment).",
                 headers: ["Accept-Patch": MediaType.fragment])
         }
-        guard let field = request.headers["if-match"] else {
+        guard let field = call.request.headers["if-match"] else {
             throw Problem(428, nil, "Changes need If-Match: the session's ETag, or * to restart ICE.")
         }
         guard let condition = EntityTags(field) else { throw Problem(400, nil, "If-Match is malformed.") }
@@ -114,7 +105,7 @@ extension GatewayHandler {
         guard condition.haveExactly(EntityTag(value: tag)) else {
             throw Problem(412, nil, "ICE was restarted meanwhile.")
         }
-        let fragment = try Self.text(request)
+        let fragment = try Self.text(of: call.request)
         do throws(SessionRefusal) {
             try await service.trickle(id, fragment: fragment)
             return HTTPResponse(status: 204)
@@ -134,35 +125,34 @@ extension GatewayHandler {
     /// The session a path names, for somebody who may change it.
     ///
     /// An expired token will do: the session was granted with it, and the path cannot be guessed.
-    func session(
-        _ request: HTTPRequest, _ purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) async throws -> SessionID {
-        let stream = try Self.stream(of: purpose, parameters)
+    func session(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> SessionID {
+        let stream = try call.stream(for: purpose)
         switch purpose {
-        case .publish: _ = try access.requirePublisher(request, of: stream, acceptsExpired: true)
-        case .stage: _ = try access.requireParticipant(request, of: stream, acceptsExpired: true)
-        case .play: _ = try access.requireViewer(request, of: stream, acceptsExpired: true)
-        case .feed: _ = try access.requireFeedReader(request, acceptsExpired: true)
+        case .publish: _ = try call.access.requirePublisher(of: stream, acceptsExpired: true)
+        case .stage: _ = try call.access.requireParticipant(of: stream, acceptsExpired: true)
+        case .play: _ = try call.access.requireViewer(of: stream, acceptsExpired: true)
+        case .feed: _ = try call.access.requireFeedReader(acceptsExpired: true)
         }
-        guard let id = parameters["session"].flatMap({ SessionID($0) }),
+        guard let id = call.parameters["session"].flatMap({ SessionID($0) }),
             let session = await service.session(id),
             session.stream == stream, session.purpose == purpose
         else { throw SessionRefusal.unknownSession }
         return id
     }
 
-    private static func stream(
-        of purpose: SessionRequest.Purpose, _ parameters: [String: String]
-    ) throws(Problem) -> StreamID {
-        purpose == .feed ? .feed : try stream(parameters)
-    }
-
-    private static func text(_ request: HTTPRequest) throws(Problem) -> String {
+    private static func text(of request: HTTPRequest) throws(Problem) -> String {
         guard !request.body.isEmpty else { throw Problem(400, nil, "The body is empty.") }
         guard let text = String(validating: request.body, as: UTF8.self) else {
             throw Problem(400, nil, "The body is not valid UTF-8.")
         }
         return text
+    }
+}
+
+extension Call {
+    /// The stream that a session of this purpose belongs to.
+    fileprivate func stream(for purpose: SessionRequest.Purpose) throws(Problem) -> StreamID {
+        purpose == .feed ? .feed : try stream
     }
 }
 

@@ -8,12 +8,12 @@ import Store
 /// Streams: made, listed, shown, changed, begun and ended.
 extension GatewayHandler {
     /// `GET /v1/streams`.
-    func listStreams(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let token = try access.token(of: request)
+    func listStreams(_ call: Call) async throws -> HTTPResponse {
+        let token = try call.access.token()
         guard token != nil || settings.viewers == .everyone else {
             throw Access.unauthorized("Seeing streams requires a token.")
         }
-        let query = try StreamListQuery(request)
+        let query = try StreamListQuery(call.request)
         let isPublic = settings.viewers == .everyone
         let page = await service.streamPage(
             after: query.cursor, limit: query.limit, isOnlyLive: query.isOnlyLive
@@ -26,11 +26,9 @@ extension GatewayHandler {
     }
 
     /// `GET /v1/streams/{stream}`.
-    func showStream(_ request: HTTPRequest, _ parameters: [String: String]) async throws
-        -> HTTPResponse
-    {
-        let stream = try Self.stream(parameters)
-        _ = try access.requireViewer(request, of: stream)
+    func showStream(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        _ = try call.access.requireViewer(of: stream)
         guard let snapshot = await service.streamSnapshot(stream) else {
             throw StageRefusal.unknownStream
         }
@@ -38,14 +36,14 @@ extension GatewayHandler {
     }
 
     /// `POST /v1/streams`; with `Idempotency-Key` a repetition makes no second one.
-    func createStream(_ request: HTTPRequest) async throws -> HTTPResponse {
-        guard let token = try access.token(of: request) else {
+    func createStream(_ call: Call) async throws -> HTTPResponse {
+        guard let token = try call.access.token() else {
             throw Access.unauthorized("Creating a stream requires a token.")
         }
         guard token.role == .host || token.role == .admin else {
             throw Access.forbidden("Creating a stream requires a host's or an admin's token.")
         }
-        let body = try JSONBody(request, isOptional: true)
+        let body = try call.body(isOptional: true)
         let id = try Self.name(of: body, for: token)
         var (host, name) = (token.subject, token.name)
         if let other = try body.participant("host"), other != host {
@@ -57,9 +55,9 @@ extension GatewayHandler {
             name = text
         }
         var idempotency: (key: IdempotencyKey, request: [UInt8])?
-        if let key = request.headers["idempotency-key"] {
+        if let key = call.request.headers["idempotency-key"] {
             guard (1...255).contains(key.utf8.count) else { throw JSONBody.invalid("Idempotency-Key") }
-            idempotency = (IdempotencyKey(scope: "streams/\(token.subject)", key: key), request.body)
+            idempotency = (IdempotencyKey(scope: "streams/\(token.subject)", key: key), call.request.body)
         }
         let creation = Node.StreamCreation(
             id: id, host: host, hostName: name, edit: try body.edit(), idempotency: idempotency)
@@ -81,18 +79,14 @@ extension GatewayHandler {
     }
 
     /// `PATCH /v1/streams/{stream}`: a merge patch of what its host decides.
-    func editStream(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let body = try JSONBody(request)
-        return try await stream(.edit(try body.edit()), request, parameters)
+    func editStream(_ call: Call) async throws -> HTTPResponse {
+        let edit = try call.body().edit()
+        return try await change(call, .edit(edit))
     }
 
     /// `GET /v1/streams/{stream}/placement`.
-    func showPlacement(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let (stream, _, sender) = try participant(request, parameters)
+    func showPlacement(_ call: Call) async throws -> HTTPResponse {
+        let (stream, _, sender) = try call.sender()
         guard sender.authority == .admin else { throw StageRefusal.rejected(.notOperator) }
         guard let snapshot = await service.streamSnapshot(stream) else {
             throw StageRefusal.unknownStream
@@ -101,19 +95,15 @@ extension GatewayHandler {
     }
 
     /// `PATCH /v1/streams/{stream}/placement`: a merge patch of where an operator wants it in lists.
-    func placeStream(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let edit = try JSONBody(request).placementEdit()
-        let (answer, _) = try await perform(request, parameters) { _ in .place(edit) }
+    func placeStream(_ call: Call) async throws -> HTTPResponse {
+        let edit = try call.body().placementEdit()
+        let (answer, _) = try await perform(call) { _ in .place(edit) }
         return Self.fresh(answer.stream.placement.json)
     }
 
     /// Does something to a stream, and shows it.
-    func stream(
-        _ command: Stage.Command, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let (answer, _) = try await perform(request, parameters) { _ in command }
+    func change(_ call: Call, _ command: Stage.Command) async throws -> HTTPResponse {
+        let (answer, _) = try await perform(call) { _ in command }
         return Self.fresh(answer.stream.json)
     }
 

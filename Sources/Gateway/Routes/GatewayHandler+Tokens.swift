@@ -18,18 +18,18 @@ extension GatewayHandler {
     private static let longestLifetime = 604_800
 
     /// `POST /v1/tokens`: for administrators, and in development for anyone on this machine.
-    func makeToken(_ request: HTTPRequest) throws(Problem) -> HTTPResponse {
-        if let token = try access.token(of: request) {
+    func makeToken(_ call: Call) throws(Problem) -> HTTPResponse {
+        if let token = try call.access.token() {
             guard token.role == .admin else {
                 throw Access.forbidden("Making tokens requires an admin's token.")
             }
-        } else if !access.isTrustedDeveloper(request) {
+        } else if !call.access.isTrustedDeveloper {
             throw Access.unauthorized("Making tokens requires an admin's token.")
         }
-        guard MediaType.isContent(of: request, MediaType.json) else {
+        guard MediaType.isContent(of: call.request, MediaType.json) else {
             throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
         }
-        guard let wanted = try? JSONDecoder().decode(TokenRequest.self, from: Data(request.body)) else {
+        guard let wanted = try? JSONDecoder().decode(TokenRequest.self, from: Data(call.request.body)) else {
             throw Problem(
                 400, nil, "The body must be a JSON object with sub, role, stream, and perhaps name and ttl.")
         }
@@ -53,10 +53,10 @@ extension GatewayHandler {
         guard lifetime.isFinite, (1...Double(Self.longestLifetime)).contains(lifetime) else {
             throw Self.invalid("ttl", "ttl must be 1 to \(Self.longestLifetime) seconds.")
         }
-        let now = access.now()
+        let now = call.access.now()
         let expires = now + Int(lifetime)
         guard
-            let token = access.authority.mint(
+            let token = call.access.authority.mint(
                 subject: subject, name: wanted.name, scope: scope, role: role,
                 capabilities: Set(capabilities.compactMap { $0 }), issuedAt: now, expires: expires)
         else { throw Problem(503, nil, "This server has no key to sign with.") }

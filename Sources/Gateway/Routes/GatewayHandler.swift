@@ -7,12 +7,13 @@ import StoryFeed
 /// Answers everything the server can be asked.
 package struct GatewayHandler: HTTPHandler {
     let service: any SessionService
-    let access: Access
     let settings: GatewaySettings
     let pages: WebPages
     let counters: HTTPCounters
     let answerTimes = AnswerTimes()
-    let guests: GuestAllowance
+    let guests = GuestAllowance()
+    private let authority: TokenAuthority
+    private let now: @Sendable () -> Int
 
     /// - Parameter now: seconds since 1970.
     package init(
@@ -23,8 +24,14 @@ package struct GatewayHandler: HTTPHandler {
         self.settings = settings
         self.pages = pages
         self.counters = counters
-        guests = GuestAllowance()
-        access = Access(authority: authority, settings: settings, now: now)
+        self.authority = authority
+        self.now = now
+    }
+
+    private func call(_ request: HTTPRequest, _ parameters: [String: String]) -> Call {
+        Call(
+            request: request, parameters: parameters,
+            access: Access(request: request, authority: authority, settings: settings, now: now))
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -35,7 +42,7 @@ package struct GatewayHandler: HTTPHandler {
         do {
             switch outcome {
             case .found(let operation, let parameters):
-                response = try await perform(operation, request, parameters)
+                response = try await perform(operation, call(request, parameters))
             case .otherMethods(let allowed):
                 response = try Self.answer(request, allowing: allowed)
             case .nothing:
@@ -73,7 +80,7 @@ package struct GatewayHandler: HTTPHandler {
         else { return .refuse(refusal(404, "There is no WebSocket at this path.")) }
         do throws(Problem) {
             guard TokenMessage.isAnnounced(by: request) else {
-                return .accept(try conversation(operation, request, parameters))
+                return .accept(try conversation(operation, call(request, parameters)))
             }
         } catch {
             var response = error.response
@@ -85,7 +92,8 @@ package struct GatewayHandler: HTTPHandler {
                 return connection.close(.noToken)
             }
             do throws(Problem) {
-                try await conversation(operation, request.bearing(message), parameters)(connection)
+                let call = call(request.bearing(message), parameters)
+                try await conversation(operation, call)(connection)
             } catch {
                 connection.close(WebSocketClose(error))
             }
@@ -94,9 +102,9 @@ package struct GatewayHandler: HTTPHandler {
 
     /// What is said on a WebSocket, once it is known that whoever asks may hear it.
     private func conversation(
-        _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
+        _ operation: Operation, _ call: Call
     ) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
-        try operation == .followFeed ? followFeed(request) : follow(request, parameters)
+        try operation == .followFeed ? followFeed(call) : follow(call)
     }
 
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
@@ -105,103 +113,91 @@ package struct GatewayHandler: HTTPHandler {
         return response
     }
 
-    private func perform(
-        _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
+    private func perform(_ operation: Operation, _ call: Call) async throws -> HTTPResponse {
         switch operation {
-        case .publish: try await createSession(request, .publish, parameters)
-        case .play: try await createSession(request, .play, parameters)
-        case .publishPreview: try preview(.publish, request, parameters)
-        case .playPreview: try preview(.play, request, parameters)
-        case .publishSession: try await showSession(request, .publish, parameters)
-        case .playSession: try await showSession(request, .play, parameters)
-        case .publishTrickle: try await updateSession(request, .publish, parameters)
-        case .playTrickle: try await updateSession(request, .play, parameters)
-        case .publishEnd: try await endSession(request, .publish, parameters)
-        case .playEnd: try await endSession(request, .play, parameters)
-        case .join: try await createSession(request, .stage, parameters)
-        case .joinSession: try await showSession(request, .stage, parameters)
-        case .joinTrickle: try await updateSession(request, .stage, parameters)
-        case .joinEnd: try await endSession(request, .stage, parameters)
-        case .listFeed: try await listFeed(request)
-        case .enterFeed: try await createSession(request, .feed, parameters)
-        case .feedSession: try await showSession(request, .feed, parameters)
-        case .feedTrickle: try await updateSession(request, .feed, parameters)
-        case .feedEnd: try await endSession(request, .feed, parameters)
-        case .peek: try await swipe(.peek, request, parameters)
-        case .focus: try await swipe(.focus, request, parameters)
-        case .release: try await swipe(.release, request, parameters)
-        case .makeToken: try makeToken(request)
-        case .listStreams: try await listStreams(request)
-        case .createStream: try await createStream(request)
-        case .showStream: try await showStream(request, parameters)
+        case .publish: try await createSession(call, .publish)
+        case .play: try await createSession(call, .play)
+        case .publishPreview: try preview(call, .publish)
+        case .playPreview: try preview(call, .play)
+        case .publishSession: try await showSession(call, .publish)
+        case .playSession: try await showSession(call, .play)
+        case .publishTrickle: try await updateSession(call, .publish)
+        case .playTrickle: try await updateSession(call, .play)
+        case .publishEnd: try await endSession(call, .publish)
+        case .playEnd: try await endSession(call, .play)
+        case .join: try await createSession(call, .stage)
+        case .joinSession: try await showSession(call, .stage)
+        case .joinTrickle: try await updateSession(call, .stage)
+        case .joinEnd: try await endSession(call, .stage)
+        case .listFeed: try await listFeed(call)
+        case .enterFeed: try await createSession(call, .feed)
+        case .feedSession: try await showSession(call, .feed)
+        case .feedTrickle: try await updateSession(call, .feed)
+        case .feedEnd: try await endSession(call, .feed)
+        case .peek: try await swipe(call, .peek)
+        case .focus: try await swipe(call, .focus)
+        case .release: try await swipe(call, .release)
+        case .makeToken: try makeToken(call)
+        case .listStreams: try await listStreams(call)
+        case .createStream: try await createStream(call)
+        case .showStream: try await showStream(call)
         case .followStream, .followFeed:
             throw Problem(
                 426, nil, "This is a WebSocket.", headers: ["Upgrade": "websocket", "Connection": "Upgrade"])
-        case .previewWebP: try await showPreview(.webP, request, parameters)
-        case .previewJPEG: try await showPreview(.jpeg, request, parameters)
+        case .previewWebP: try await showPreview(call, .webP)
+        case .previewJPEG: try await showPreview(call, .jpeg)
         case .describeServer: settings.description
         case .health: .text(200, "ok")
         case .readiness: await readiness()
-        case .metrics: try await showMetrics(request)
+        case .metrics: try await showMetrics(call)
         case .openAPI: pages.openAPI
-        case .feedPage: pages.page("index.html", for: request)
-        case .livePage: try streamPage("live.html", request, parameters)
-        case .watchPage: try streamPage("watch.html", request, parameters)
-        case .asset: try pages.asset(parameters["file"] ?? "", for: request)
-        default: try await performOnStage(operation, request, parameters)
+        case .feedPage: pages.page("index.html", for: call.request)
+        case .livePage: try streamPage(call, "live.html")
+        case .watchPage: try streamPage(call, "watch.html")
+        case .asset: try pages.asset(call.parameters["file"] ?? "", for: call.request)
+        default: try await performOnStage(operation, call)
         }
     }
 
     /// What participants do in a stream.
-    private func performOnStage(
-        _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
+    private func performOnStage(_ operation: Operation, _ call: Call) async throws -> HTTPResponse {
         switch operation {
-        case .editStream: try await editStream(request, parameters)
-        case .showPlacement: try await showPlacement(request, parameters)
-        case .placeStream: try await placeStream(request, parameters)
-        case .goLive: try await stream(.goLive, request, parameters)
-        case .endStream: try await stream(.end, request, parameters)
-        case .showParticipants: try await showParticipants(request, parameters)
-        case .enter: try await enter(request, parameters)
-        case .removeParticipant: try await removeParticipant(request, parameters)
-        case .showBans: try await showBans(request, parameters)
-        case .ban: try await ban(request, parameters)
-        case .renewToken: try await giveToken(request, parameters)
-        case .makeLink: try await makeLink(request, parameters)
-        case .revokeLinks: try await revokeLinks(request, parameters)
-        case .invite: try await invite(request, parameters)
-        case .endInvitation: try await endInvitation(request, parameters)
-        case .acceptInvitation: try await acceptInvitation(request, parameters)
-        case .leaveStage: try await leaveStage(request, parameters)
-        case .describeSpeaker: try await describeSpeaker(request, parameters)
-        case .requestMute: try await requestMute(request, parameters)
-        case .choosePausePicture: try await choosePausePicture(request, parameters)
-        case .dropPausePicture: try await dropPausePicture(request, parameters)
-        case .startRecording: try await startRecording(request, parameters)
-        case .stopRecording: try await stopRecording(request, parameters)
-        case .listRecordings: try await listRecordings(request, parameters)
-        case .showRecording: try await showRecording(request, parameters)
-        case .removeRecording: try await removeRecording(request, parameters)
-        case .raiseHand, .lowerHand, .unban: try await simple(operation, request, parameters)
+        case .editStream: try await editStream(call)
+        case .showPlacement: try await showPlacement(call)
+        case .placeStream: try await placeStream(call)
+        case .goLive: try await change(call, .goLive)
+        case .endStream: try await change(call, .end)
+        case .showParticipants: try await showParticipants(call)
+        case .enter: try await enter(call)
+        case .removeParticipant: try await removeParticipant(call)
+        case .showBans: try await showBans(call)
+        case .ban: try await ban(call)
+        case .renewToken: try await giveToken(call)
+        case .makeLink: try await makeLink(call)
+        case .revokeLinks: try await revokeLinks(call)
+        case .invite: try await invite(call)
+        case .endInvitation: try await endInvitation(call)
+        case .acceptInvitation: try await acceptInvitation(call)
+        case .leaveStage: try await leaveStage(call)
+        case .describeSpeaker: try await describeSpeaker(call)
+        case .requestMute: try await requestMute(call)
+        case .choosePausePicture: try await choosePausePicture(call)
+        case .dropPausePicture: try await dropPausePicture(call)
+        case .startRecording: try await startRecording(call)
+        case .stopRecording: try await stopRecording(call)
+        case .listRecordings: try await listRecordings(call)
+        case .showRecording: try await showRecording(call)
+        case .removeRecording: try await removeRecording(call)
+        case .raiseHand: try await raiseHand(call)
+        case .lowerHand: try await lowerHand(call)
+        case .unban: try await unban(call)
         default: throw Problem(404, "unknown-path", "There is nothing at this path.")
         }
     }
 
-    /// A name in a path that cannot be a stream's names nothing.
-    static func stream(_ parameters: [String: String]) throws(Problem) -> StreamID {
-        guard let stream = parameters["stream"].flatMap({ StreamID($0) }) else {
-            throw Problem(404, nil, "A stream's name is 1 to 64 of A-Z a-z 0-9 _ -.")
-        }
-        return stream
-    }
-
-    private func streamPage(
-        _ name: String, _ request: HTTPRequest, _ parameters: [String: String]
-    ) throws(Problem) -> HTTPResponse {
-        _ = try Self.stream(parameters)
-        return pages.page(name, for: request)
+    private func streamPage(_ call: Call, _ name: String) throws(Problem) -> HTTPResponse {
+        _ = try call.stream
+        return pages.page(name, for: call.request)
     }
 
     private func readiness() async -> HTTPResponse {
@@ -210,8 +206,8 @@ package struct GatewayHandler: HTTPHandler {
         return .text(200, "ready")
     }
 
-    private func showMetrics(_ request: HTTPRequest) async throws -> HTTPResponse {
-        try access.requireOperator(request)
+    private func showMetrics(_ call: Call) async throws -> HTTPResponse {
+        try call.access.requireOperator()
         return await metrics()
     }
 

@@ -10,11 +10,9 @@ extension GatewayHandler {
     private static let longestLinkLifetime = 2_592_000
 
     /// `POST .../links`: an invitation in a link.
-    func makeLink(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let (stream, token, sender) = try participant(request, parameters)
-        let body = try JSONBody(request)
+    func makeLink(_ call: Call) async throws -> HTTPResponse {
+        let (stream, token, sender) = try call.sender()
+        let body = try call.body()
         guard let role = try body.string("role").flatMap({ Invitation.Role(rawValue: $0) }) else {
             throw JSONBody.invalid("role")
         }
@@ -30,73 +28,68 @@ extension GatewayHandler {
                 throw StageRefusal.rejected(.notHost)
             }
         }
-        let (invitation, text) = try access.invitation(
+        let (invitation, text) = try call.access.invitation(
             to: stream, as: role, lifetime: lifetime, after: revocations)
         let path = invitation.path(text)
         return Self.fresh(
             .object([
                 "role": .string(role.rawValue), "path": .string(path),
-                "url": .text(request.origin.map { $0 + path }), "token": .string(text.exposed),
+                "url": .text(call.request.origin.map { $0 + path }), "token": .string(text.exposed),
                 "expiresAt": .string(Timestamp.text(Double(invitation.expires))),
             ]), status: 201)
     }
 
     /// `DELETE .../links`: what was made so far leads nowhere any more.
-    func revokeLinks(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
+    func revokeLinks(_ call: Call) async throws -> HTTPResponse {
         var role: Invitation.Role?
-        if let text = request.query("role") {
+        if let text = call.request.query("role") {
             guard let named = Invitation.Role(rawValue: text) else { throw JSONBody.invalid("role") }
             role = named
         }
-        return try answer(
-            try await perform(request, parameters) { _ in
-                .revokeLinks(speakers: role != .viewer, viewers: role != .speaker)
-            })
+        return try await act(call) { _ in
+            .revokeLinks(speakers: role != .viewer, viewers: role != .speaker)
+        }
     }
 
     /// `POST .../tokens`: a fresh one for a token, one of one's own for an invitation, and a viewer's where viewers
     /// need none; perhaps with another name.
-    func giveToken(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        switch try access.credential(of: request) {
-        case .token: return try await renewToken(request, parameters)
+    func giveToken(_ call: Call) async throws -> HTTPResponse {
+        switch try call.access.credential() {
+        case .token: return try await renewToken(call)
         case .invitation(let invitation):
-            let stream = try Self.stream(parameters)
+            let stream = try call.stream
             guard invitation.stream == stream else {
                 throw Access.forbidden("This invitation is not for this stream.")
             }
-            let name = try JSONBody(request, isOptional: true).personName("name")
+            let name = try call.body(isOptional: true).personName("name")
             let revocations = try await service.linkRevocations(of: stream)
             guard revocations.allows(invitation.link) else {
                 throw Access.forbidden("The host has revoked this link.", rule: "link-revoked")
             }
-            try takeGuest(request)
-            let issued = try access.welcome(to: stream, by: invitation, name: name)
+            try takeGuest(call)
+            let issued = try call.access.welcome(to: stream, by: invitation, name: name)
             return Self.fresh(issued.introduction, status: 201)
         case nil:
-            let stream = try Self.stream(parameters)
+            let stream = try call.stream
             guard settings.viewers == .everyone else { throw Access.unauthorized("This requires a token.") }
-            let name = try JSONBody(request, isOptional: true).personName("name")
-            try takeGuest(request)
-            let issued = try access.welcome(to: stream, by: nil, name: name)
+            let name = try call.body(isOptional: true).personName("name")
+            try takeGuest(call)
+            let issued = try call.access.welcome(to: stream, by: nil, name: name)
             return Self.fresh(issued.introduction, status: 201)
         }
     }
 
     /// Counts a name that somebody gets.
-    private func takeGuest(_ request: HTTPRequest) throws(Problem) {
-        guard let wait = guests.take(request, at: access.now()) else { return }
+    private func takeGuest(_ call: Call) throws(Problem) {
+        guard let wait = guests.take(call.request, at: call.access.now()) else { return }
         throw Problem(
             429, "too-many-guests", "Your address has taken many names; try again in \(wait) seconds.",
             headers: ["Retry-After": "\(wait)"])
     }
 
     /// Who came by a link that was revoked does not come back by the feed either, where to watch takes a token.
-    func requireStandingLink(_ request: HTTPRequest) async throws {
-        guard settings.viewers != .everyone, let token = try access.token(of: request), token.link != nil,
+    func requireStandingLink(_ call: Call) async throws {
+        guard settings.viewers != .everyone, let token = try call.access.token(), token.link != nil,
             case .one(let stream) = token.scope, let sender = token.sender(in: stream)
         else { return }
         do throws(StageRefusal) {
@@ -107,11 +100,9 @@ extension GatewayHandler {
         }
     }
 
-    private func renewToken(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let (stream, token, sender) = try participant(request, parameters)
-        let name = try JSONBody(request, isOptional: true).personName("name")
+    private func renewToken(_ call: Call) async throws -> HTTPResponse {
+        let (stream, token, sender) = try call.sender()
+        let name = try call.body(isOptional: true).personName("name")
         let seen: StageAnswer?
         do throws(StageRefusal) {
             seen = try await service.look(at: stream, as: sender)
@@ -120,7 +111,7 @@ extension GatewayHandler {
             // A host says who they are before they make it.
             seen = nil
         }
-        var members = try access.renewed(token, for: seen, in: stream, name: name).json
+        var members = try call.access.renewed(token, for: seen, in: stream, name: name).json
         if let seen {
             members["version"] = .integer(seen.version)
             members["you"] = seen.you.json

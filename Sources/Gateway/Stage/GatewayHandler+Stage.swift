@@ -1,5 +1,4 @@
 import Base
-import Foundation
 import HTTP
 import Node
 import Stage
@@ -9,63 +8,36 @@ extension GatewayHandler {
     /// Finds out who asks, and has the stage decide.
     /// - Parameter command: made of the sender, once it is known.
     func perform(
-        _ request: HTTPRequest, _ parameters: [String: String],
-        _ command: (Stage.Sender) throws -> Stage.Command
+        _ call: Call, _ command: (Stage.Sender) throws -> Stage.Command
     ) async throws -> (answer: StageAnswer, token: Token) {
-        let (stream, token, sender) = try participant(request, parameters)
-        let command = try command(sender)
-        return (try await service.perform(command, in: stream, from: sender), token)
+        let (stream, token, sender) = try call.sender()
+        return (try await service.perform(try command(sender), in: stream, from: sender), token)
+    }
+
+    /// The same, answered with what whoever asked is now.
+    func act(
+        _ call: Call, renews: Bool = false, _ command: (Stage.Sender) throws -> Stage.Command
+    ) async throws -> HTTPResponse {
+        try answer(call, try await perform(call, command), renews: renews)
     }
 
     /// A stream that its host, or an admin, asks about.
-    func moderatedStream(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> StreamID {
-        let (stream, _, sender) = try participant(request, parameters)
+    func moderatedStream(_ call: Call) async throws -> StreamID {
+        let (stream, _, sender) = try call.sender()
         guard try await service.look(at: stream, as: sender).you.isModerator else {
             throw StageRefusal.rejected(.notHost)
         }
         return stream
     }
 
-    func participant(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) throws(Problem) -> (StreamID, Token, Stage.Sender) {
-        let stream = try Self.stream(parameters)
-        let token = try access.requireParticipant(request, of: stream)
-        guard let sender = token.sender(in: stream) else {
-            throw Access.otherStream
-        }
-        return (stream, token, sender)
-    }
-
-    /// The participant a path names, or the query: in a path, doubled slashes and segments of dots get lost.
-    private static func target(
-        _ parameters: [String: String], _ request: HTTPRequest
-    ) throws(Problem) -> ParticipantID {
-        let text = request.query("participant") ?? parameters["participant"]
-        guard let id = text.flatMap({ ParticipantID($0) }) else {
-            throw StageRefusal.rejected(.unknownParticipant).problem
-        }
-        return id
-    }
-
-    /// The participant a body names.
-    private static func named(_ request: HTTPRequest) throws(Problem) -> ParticipantID {
-        guard let id = try JSONBody(request).participant("participant") else {
-            throw JSONBody.invalid("participant")
-        }
-        return id
-    }
-
     /// - Parameter renews: whether the answer holds a token for what its bearer is now.
-    func answer(
-        _ result: (answer: StageAnswer, token: Token), renews: Bool = false
+    private func answer(
+        _ call: Call, _ result: (answer: StageAnswer, token: Token), renews: Bool = false
     ) throws(Problem) -> HTTPResponse {
         let (answer, token) = result
         var members: [String: JSON] = ["version": .integer(answer.version), "you": answer.you.json]
         if renews {
-            members.merge(try access.renewed(token, for: answer).json) { _, new in new }
+            members.merge(try call.access.renewed(token, for: answer).json) { _, new in new }
         }
         return Self.fresh(.object(members))
     }
@@ -73,101 +45,90 @@ extension GatewayHandler {
     // MARK: Participants
 
     /// `GET .../participants`: what followers know, once.
-    func showParticipants(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let stream = try Self.stream(parameters)
-        let token = try access.requireViewer(request, of: stream)
+    func showParticipants(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        let token = try call.access.requireViewer(of: stream)
         if let sender = token?.sender(in: stream) { _ = try await service.look(at: stream, as: sender) }
         return Self.fresh(try await service.overview(of: stream))
     }
 
     /// `POST .../participants`.
-    func enter(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        try answer(
-            try await perform(request, parameters) { _ in .join }, renews: true)
+    func enter(_ call: Call) async throws -> HTTPResponse {
+        try await act(call, renews: true) { _ in .join }
     }
 
     /// `DELETE .../participants/{participant}`: leave, or remove somebody.
-    func removeParticipant(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let target = try Self.target(parameters, request)
-        let bans = request.query("ban") == "true"
-        return try answer(
-            try await perform(request, parameters) { sender in
-                bans ? .ban(target) : sender.id == target ? .leave : .remove(target)
-            })
+    func removeParticipant(_ call: Call) async throws -> HTTPResponse {
+        let target = try call.participant
+        let bans = call.request.query("ban") == "true"
+        return try await act(call) { sender in
+            bans ? .ban(target) : sender.id == target ? .leave : .remove(target)
+        }
     }
 
     /// `GET .../bans`: who is kept out, for hosts.
-    func showBans(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let (stream, _, sender) = try participant(request, parameters)
+    func showBans(_ call: Call) async throws -> HTTPResponse {
+        let (stream, _, sender) = try call.sender()
         return Self.fresh(try await service.bans(of: stream, as: sender))
     }
 
     /// `POST .../bans`.
-    func ban(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        try answer(
-            try await perform(request, parameters) { _ in .ban(try Self.named(request)) })
+    func ban(_ call: Call) async throws -> HTTPResponse {
+        try await act(call) { _ in .ban(try call.body().requiredParticipant()) }
+    }
+
+    /// `DELETE .../bans/{participant}`.
+    func unban(_ call: Call) async throws -> HTTPResponse {
+        try await act(call) { _ in .unban(try call.participant) }
     }
 
     // MARK: Hands, invitations, speakers
 
+    /// `POST .../hands`.
+    func raiseHand(_ call: Call) async throws -> HTTPResponse {
+        try await act(call) { _ in .raiseHand }
+    }
+
+    /// `DELETE .../hands/{participant}`: one's own, or another's.
+    func lowerHand(_ call: Call) async throws -> HTTPResponse {
+        try await act(call) { _ in .lowerHand(try call.participant) }
+    }
+
     /// `POST .../invitations`.
-    func invite(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        try answer(
-            try await perform(request, parameters) { _ in .invite(try Self.named(request)) })
+    func invite(_ call: Call) async throws -> HTTPResponse {
+        try await act(call) { _ in .invite(try call.body().requiredParticipant()) }
     }
 
     /// `DELETE .../invitations/{participant}`: decline one's own, or withdraw another's.
-    func endInvitation(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let target = try Self.target(parameters, request)
-        return try answer(
-            try await perform(request, parameters) { sender in
-                sender.id == target ? .decline : .withdrawInvitation(target)
-            })
+    func endInvitation(_ call: Call) async throws -> HTTPResponse {
+        let target = try call.participant
+        return try await act(call) { sender in
+            sender.id == target ? .decline : .withdrawInvitation(target)
+        }
     }
 
     /// `POST .../invitations/{participant}/accept`.
-    func acceptInvitation(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let target = try Self.target(parameters, request)
-        return try answer(
-            try await perform(request, parameters) { sender in
-                guard sender.id == target else { throw StageRefusal.rejected(.notInvited) }
-                return .accept
-            }, renews: true)
+    func acceptInvitation(_ call: Call) async throws -> HTTPResponse {
+        let target = try call.participant
+        return try await act(call, renews: true) { sender in
+            guard sender.id == target else { throw StageRefusal.rejected(.notInvited) }
+            return .accept
+        }
     }
 
     /// `DELETE .../speakers/{participant}`: step down, or move somebody to the viewers.
-    func leaveStage(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let target = try Self.target(parameters, request)
-        let result = try await perform(request, parameters) { sender in
+    func leaveStage(_ call: Call) async throws -> HTTPResponse {
+        let target = try call.participant
+        let result = try await perform(call) { sender in
             sender.id == target ? .stepDown : .moveToViewers(target)
         }
-        return try answer(result, renews: result.token.subject == target)
+        return try answer(call, result, renews: result.token.subject == target)
     }
 
     /// `PATCH .../speakers/{participant}`: what somebody on stage says of themselves.
-    func describeSpeaker(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let target = try Self.target(parameters, request)
-        let body = try JSONBody(request)
+    func describeSpeaker(_ call: Call) async throws -> HTTPResponse {
+        let target = try call.participant
+        let body = try call.body()
         var changes: [(command: Stage.Command, hides: Bool)] = []
         if let isOn = try body.bool("audioMuted") { changes.append((.setMuted(.audio, isOn), isOn)) }
         if let isOn = try body.bool("videoMuted") { changes.append((.setMuted(.video, isOn), isOn)) }
@@ -176,40 +137,19 @@ extension GatewayHandler {
         let inOrder = changes.filter { $0.hides } + changes.filter { !$0.hides }
         let commands = inOrder.map { $0.command }
         guard !commands.isEmpty else { throw JSONBody.invalid("audioMuted") }
-        let (_, token, _) = try participant(request, parameters)
-        guard token.subject == target else {
-            throw StageRefusal.rejected(.notOnStage)
-        }
+        let (_, token, _) = try call.sender()
+        guard token.subject == target else { throw StageRefusal.rejected(.notOnStage) }
         var result: (StageAnswer, Token)?
-        for command in commands {
-            result = try await perform(request, parameters) { _ in command }
-        }
+        for command in commands { result = try await perform(call) { _ in command } }
         guard let result else { throw JSONBody.invalid("audioMuted") }
-        return try answer(result)
+        return try answer(call, result)
     }
 
     /// `POST .../speakers/{participant}/mute`: asks somebody's client to mute itself.
-    func requestMute(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        let target = try Self.target(parameters, request)
-        let kind = try JSONBody(request, isOptional: true).string("kind") ?? "audio"
+    func requestMute(_ call: Call) async throws -> HTTPResponse {
+        let target = try call.participant
+        let kind = try call.body(isOptional: true).string("kind") ?? "audio"
         guard let kind = StageChange.MediaKind(rawValue: kind) else { throw JSONBody.invalid("kind") }
-        return try answer(
-            try await perform(request, parameters) { _ in .requestMute(target, kind) })
-    }
-
-    /// What needs nothing but the participant in its path.
-    func simple(
-        _ operation: Operation, _ request: HTTPRequest, _ parameters: [String: String]
-    ) async throws -> HTTPResponse {
-        try answer(
-            try await perform(request, parameters) { _ in
-                switch operation {
-                case .lowerHand: .lowerHand(try Self.target(parameters, request))
-                case .unban: .unban(try Self.target(parameters, request))
-                default: .raiseHand
-                }
-            })
+        return try await act(call) { _ in .requestMute(target, kind) }
     }
 }

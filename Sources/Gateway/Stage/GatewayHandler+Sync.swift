@@ -7,14 +7,12 @@ import Stage
 /// Who follows a stream.
 extension GatewayHandler {
     /// `GET /v1/streams/{stream}/sync`: first a snapshot, then changes, over a WebSocket.
-    func follow(
-        _ request: HTTPRequest, _ parameters: [String: String]
-    ) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
-        let stream = try Self.stream(parameters)
-        let token = try access.requireViewer(request, of: stream)
+    func follow(_ call: Call) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void {
+        let stream = try call.stream
+        let token = try call.access.requireViewer(of: stream)
         let sender = token?.sender(in: stream)
         let expiry = sender == nil ? nil : token?.expiry
-        let since = request.query("since").flatMap { UInt64($0) }
+        let since = call.request.query("since").flatMap { UInt64($0) }
         return { [service] connection in
             let end = SyncSocket(connection: connection)
             let stop: @Sendable () async -> Void

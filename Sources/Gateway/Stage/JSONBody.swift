@@ -53,6 +53,12 @@ struct JSONBody {
         return id
     }
 
+    /// Whom it is about, as the member `participant`.
+    func requiredParticipant() throws(Problem) -> ParticipantID {
+        guard let id = try participant("participant") else { throw Self.invalid("participant") }
+        return id
+    }
+
     /// What somebody wants to be called: what blanks surround.
     func personName(_ name: String) throws(Problem) -> String? {
         guard let text = try string(name)?.trimmed else { return nil }
