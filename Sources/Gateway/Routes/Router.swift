@@ -1,27 +1,27 @@
 import Base
 import HTTP
 
-/// Something a client can ask for.
-enum Operation: String, CaseIterable, Sendable {
-    case publish, publishPreview, publishSession, publishTrickle, publishEnd
-    case play, playPreview, playSession, playTrickle, playEnd
-    case join, joinSession, joinTrickle, joinEnd
-    case listFeed, enterFeed, feedSession, feedTrickle, feedEnd, peek, focus, release, followFeed
-    case makeToken
-    case listStreams, createStream, showStream, editStream, goLive, endStream, followStream
-    case showPlacement, placeStream
-    case showParticipants, enter, removeParticipant, showBans, ban, unban, renewToken
-    case raiseHand, lowerHand, invite, endInvitation, acceptInvitation
-    case makeLink, revokeLinks
-    case leaveStage, describeSpeaker, requestMute
-    case previewWebP, previewJPEG, choosePausePicture, dropPausePicture
-    case startRecording, stopRecording, listRecordings, showRecording, removeRecording
-    case describeServer, health, readiness, metrics, openAPI
-    case feedPage, livePage, watchPage, asset
-}
-
-/// Which operation belongs to which method and path.
+/// A method and a path, and what answers those who ask for them.
 struct Route: Sendable {
+    /// Answers one request.
+    typealias Answer = @Sendable (GatewayHandler, Call) async throws -> HTTPResponse
+    /// Lets whoever asks have a WebSocket, or not.
+    /// - Returns: what is said on it.
+    typealias Handshake =
+        @Sendable (GatewayHandler, Call) throws(Problem) -> @Sendable (WebSocketConnection) async -> Void
+
+    /// Whom an answer is for.
+    enum Audience: Sendable {
+        /// Programs, those in other origins' pages among them.
+        case programs
+        /// What operators run; no web page.
+        case operators
+        /// People, with our own pages: they are told in HTML what is not there.
+        case people
+        /// Our own pages; others may load some of it, as its headers say.
+        case pages
+    }
+
     enum Segment: Sendable, Equatable {
         case literal(String)
         case parameter(String)
@@ -35,12 +35,23 @@ struct Route: Sendable {
     /// As OpenAPI writes it: `/whip/{stream}`.
     let pattern: String
     let segments: [Segment]
-    let operation: Operation
+    /// `operationId` in `openapi.json`.
+    let operationID: String
+    let audience: Audience
+    let answer: Answer
+    /// Nil where there is no WebSocket.
+    let handshake: Handshake?
 
-    init(_ method: HTTPMethod, _ pattern: String, _ operation: Operation) {
+    init(
+        _ method: HTTPMethod, _ pattern: String, _ operationID: String, for audience: Audience = .programs,
+        handshake: Handshake? = nil, answer: @escaping Answer
+    ) {
         self.method = method
         self.pattern = pattern
-        self.operation = operation
+        self.operationID = operationID
+        self.audience = audience
+        self.handshake = handshake
+        self.answer = answer
         segments = pattern.split(separator: "/").map { part in
             guard part.hasPrefix("{"), part.hasSuffix("}") else { return .literal(String(part)) }
             let name = part.dropFirst().dropLast()
@@ -48,6 +59,17 @@ struct Route: Sendable {
             return name == "participant" ? .identity(String(name)) : .parameter(String(name))
         }
     }
+
+    /// A WebSocket; requests that ask for none are told so.
+    static func webSocket(_ pattern: String, _ operationID: String, handshake: @escaping Handshake) -> Route {
+        Route(.get, pattern, operationID, handshake: handshake) { _, _ in
+            throw Problem(
+                426, nil, "This is a WebSocket.", headers: ["Upgrade": "websocket", "Connection": "Upgrade"])
+        }
+    }
+
+    /// Whether it is part of the web client, which `openapi.json` does not describe.
+    var isOfWebClient: Bool { audience == .people || audience == .pages }
 
     /// The parameters of a path that fits; nil for others.
     func match(_ path: [Substring]) -> [String: String]? {
@@ -74,86 +96,19 @@ struct Route: Sendable {
     }
 }
 
-/// The routing table.
+/// Finds the route that a request is for.
 enum Router {
     enum Outcome: Sendable {
-        case found(Operation, [String: String])
+        /// With what the path says, by the names in the route's pattern.
+        case found(Route, [String: String])
         /// The path exists, the method does not.
         case otherMethods([HTTPMethod])
         case nothing
-    }
 
-    /// HEAD goes wherever GET does, OPTIONS everywhere.
-    static let routes: [Route] = [
-        Route(.post, "/whip/{stream}", .publish),
-        Route(.get, "/whip/{stream}", .publishPreview),
-        Route(.get, "/whip/{stream}/{session}", .publishSession),
-        Route(.patch, "/whip/{stream}/{session}", .publishTrickle),
-        Route(.delete, "/whip/{stream}/{session}", .publishEnd),
-        Route(.post, "/whep/{stream}", .play),
-        Route(.get, "/whep/{stream}", .playPreview),
-        Route(.get, "/whep/{stream}/{session}", .playSession),
-        Route(.patch, "/whep/{stream}/{session}", .playTrickle),
-        Route(.delete, "/whep/{stream}/{session}", .playEnd),
-        Route(.post, "/v1/tokens", .makeToken),
-        Route(.get, "/v1/streams", .listStreams),
-        Route(.post, "/v1/streams", .createStream),
-        Route(.get, "/v1/streams/{stream}", .showStream),
-        Route(.patch, "/v1/streams/{stream}", .editStream),
-        Route(.get, "/v1/streams/{stream}/placement", .showPlacement),
-        Route(.patch, "/v1/streams/{stream}/placement", .placeStream),
-        Route(.post, "/v1/streams/{stream}/live", .goLive),
-        Route(.post, "/v1/streams/{stream}/end", .endStream),
-        Route(.get, "/v1/streams/{stream}/participants", .showParticipants),
-        Route(.post, "/v1/streams/{stream}/participants", .enter),
-        Route(.delete, "/v1/streams/{stream}/participants/{participant}", .removeParticipant),
-        Route(.get, "/v1/streams/{stream}/bans", .showBans),
-        Route(.post, "/v1/streams/{stream}/bans", .ban),
-        Route(.delete, "/v1/streams/{stream}/bans/{participant}", .unban),
-        Route(.post, "/v1/streams/{stream}/hands", .raiseHand),
-        Route(.delete, "/v1/streams/{stream}/hands/{participant}", .lowerHand),
-        Route(.post, "/v1/streams/{stream}/invitations", .invite),
-        Route(.delete, "/v1/streams/{stream}/invitations/{participant}", .endInvitation),
-        Route(.post, "/v1/streams/{stream}/invitations/{participant}/accept", .acceptInvitation),
-        Route(.patch, "/v1/streams/{stream}/speakers/{participant}", .describeSpeaker),
-        Route(.delete, "/v1/streams/{stream}/speakers/{participant}", .leaveStage),
-        Route(.post, "/v1/streams/{stream}/speakers/{participant}/mute", .requestMute),
-        Route(.post, "/v1/streams/{stream}/tokens", .renewToken),
-        Route(.post, "/v1/streams/{stream}/links", .makeLink),
-        Route(.delete, "/v1/streams/{stream}/links", .revokeLinks),
-        Route(.get, "/v1/streams/{stream}/sync", .followStream),
-        Route(.post, "/v1/streams/{stream}/sessions", .join),
-        Route(.get, "/v1/streams/{stream}/sessions/{session}", .joinSession),
-        Route(.patch, "/v1/streams/{stream}/sessions/{session}", .joinTrickle),
-        Route(.delete, "/v1/streams/{stream}/sessions/{session}", .joinEnd),
-        Route(.get, "/v1/streams/{stream}/preview.webp", .previewWebP),
-        Route(.get, "/v1/streams/{stream}/preview.jpg", .previewJPEG),
-        Route(.get, "/v1/feed", .listFeed),
-        Route(.get, "/v1/feed/sync", .followFeed),
-        Route(.post, "/v1/feed/sessions", .enterFeed),
-        Route(.get, "/v1/feed/sessions/{session}", .feedSession),
-        Route(.patch, "/v1/feed/sessions/{session}", .feedTrickle),
-        Route(.delete, "/v1/feed/sessions/{session}", .feedEnd),
-        Route(.post, "/v1/feed/sessions/{session}/peek", .peek),
-        Route(.post, "/v1/feed/sessions/{session}/focus", .focus),
-        Route(.post, "/v1/feed/sessions/{session}/release", .release),
-        Route(.put, "/v1/streams/{stream}/pause-picture", .choosePausePicture),
-        Route(.delete, "/v1/streams/{stream}/pause-picture", .dropPausePicture),
-        Route(.post, "/v1/streams/{stream}/recording", .startRecording),
-        Route(.delete, "/v1/streams/{stream}/recording", .stopRecording),
-        Route(.get, "/v1/streams/{stream}/recordings", .listRecordings),
-        Route(.get, "/v1/streams/{stream}/recordings/{recording}", .showRecording),
-        Route(.delete, "/v1/streams/{stream}/recordings/{recording}", .removeRecording),
-        Route(.get, "/v1/server", .describeServer),
-        Route(.get, "/healthz", .health),
-        Route(.get, "/readyz", .readiness),
-        Route(.get, "/metrics", .metrics),
-        Route(.get, "/v1/openapi.json", .openAPI),
-        Route(.get, "/", .feedPage),
-        Route(.get, "/live/{stream}", .livePage),
-        Route(.get, "/watch/{stream}", .watchPage),
-        Route(.get, "/assets/{file*}", .asset),
-    ]
+        var audience: Route.Audience {
+            if case .found(let route, _) = self { route.audience } else { .programs }
+        }
+    }
 
     static func route(_ method: HTTPMethod, _ path: String) -> Outcome {
         let segments = path.split(separator: "/")
@@ -161,7 +116,7 @@ enum Router {
         for route in routes {
             guard let parameters = route.match(segments) else { continue }
             if route.method == method || route.method == .get && method == .head {
-                return .found(route.operation, parameters)
+                return .found(route, parameters)
             }
             allowed.append(route.method)
             if route.method == .get { allowed.append(.head) }

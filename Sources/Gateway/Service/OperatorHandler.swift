@@ -10,12 +10,14 @@ package struct OperatorHandler: HTTPHandler {
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
-        switch Router.route(request.method, request.path) {
-        case .found(.metrics, _): return await gateway.metrics()
-        case .found(.health, _), .found(.readiness, _): return await gateway.respond(to: request)
-        default:
-            return refusal(404, "This listener serves /metrics, /healthz and /readyz.")
+        if case .found(let route, _) = Router.route(request.method, request.path) {
+            switch route.operationID {
+            case "metrics": return await gateway.metrics()
+            case "health", "readiness": return await gateway.respond(to: request)
+            default: break
+            }
         }
+        return refusal(404, "This listener serves /metrics, /healthz and /readyz.")
     }
 
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {

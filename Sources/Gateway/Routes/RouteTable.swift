@@ -1,0 +1,122 @@
+import HTTP
+import Node
+import Stage
+import StoryFeed
+
+extension Router {
+    /// Everything that can be asked for, with what answers it; `openapi.json` describes all of it but the pages.
+    ///
+    /// HEAD goes wherever GET does, OPTIONS everywhere.
+    static let routes: [Route] = [
+        Route(.post, "/whip/{stream}", "publish") { try await $0.createSession($1, .publish) },
+        Route(.get, "/whip/{stream}", "publishPreview") { try $0.preview($1, .publish) },
+        Route(.get, "/whip/{stream}/{session}", "publishSession") { try await $0.showSession($1, .publish) },
+        Route(.patch, "/whip/{stream}/{session}", "publishTrickle") {
+            try await $0.updateSession($1, .publish)
+        },
+        Route(.delete, "/whip/{stream}/{session}", "publishEnd") { try await $0.endSession($1, .publish) },
+        Route(.post, "/whep/{stream}", "play") { try await $0.createSession($1, .play) },
+        Route(.get, "/whep/{stream}", "playPreview") { try $0.preview($1, .play) },
+        Route(.get, "/whep/{stream}/{session}", "playSession") { try await $0.showSession($1, .play) },
+        Route(.patch, "/whep/{stream}/{session}", "playTrickle") { try await $0.updateSession($1, .play) },
+        Route(.delete, "/whep/{stream}/{session}", "playEnd") { try await $0.endSession($1, .play) },
+        Route(.post, "/v1/tokens", "makeToken") { try $0.makeToken($1) },
+        Route(.get, "/v1/streams", "listStreams") { try await $0.listStreams($1) },
+        Route(.post, "/v1/streams", "createStream") { try await $0.createStream($1) },
+        Route(.get, "/v1/streams/{stream}", "showStream") { try await $0.showStream($1) },
+        Route(.patch, "/v1/streams/{stream}", "editStream") { try await $0.editStream($1) },
+        Route(.get, "/v1/streams/{stream}/placement", "showPlacement") { try await $0.showPlacement($1) },
+        Route(.patch, "/v1/streams/{stream}/placement", "placeStream") { try await $0.placeStream($1) },
+        Route(.post, "/v1/streams/{stream}/live", "goLive") { try await $0.change($1, .goLive) },
+        Route(.post, "/v1/streams/{stream}/end", "endStream") { try await $0.change($1, .end) },
+        Route(.get, "/v1/streams/{stream}/participants", "showParticipants") {
+            try await $0.showParticipants($1)
+        },
+        Route(.post, "/v1/streams/{stream}/participants", "enter") { try await $0.enter($1) },
+        Route(.delete, "/v1/streams/{stream}/participants/{participant}", "removeParticipant") {
+            try await $0.removeParticipant($1)
+        },
+        Route(.get, "/v1/streams/{stream}/bans", "showBans") { try await $0.showBans($1) },
+        Route(.post, "/v1/streams/{stream}/bans", "ban") { try await $0.ban($1) },
+        Route(.delete, "/v1/streams/{stream}/bans/{participant}", "unban") { try await $0.unban($1) },
+        Route(.post, "/v1/streams/{stream}/hands", "raiseHand") { try await $0.raiseHand($1) },
+        Route(.delete, "/v1/streams/{stream}/hands/{participant}", "lowerHand") {
+            try await $0.lowerHand($1)
+        },
+        Route(.post, "/v1/streams/{stream}/invitations", "invite") { try await $0.invite($1) },
+        Route(.delete, "/v1/streams/{stream}/invitations/{participant}", "endInvitation") {
+            try await $0.endInvitation($1)
+        },
+        Route(.post, "/v1/streams/{stream}/invitations/{participant}/accept", "acceptInvitation") {
+            try await $0.acceptInvitation($1)
+        },
+        Route(.patch, "/v1/streams/{stream}/speakers/{participant}", "describeSpeaker") {
+            try await $0.describeSpeaker($1)
+        },
+        Route(.delete, "/v1/streams/{stream}/speakers/{participant}", "leaveStage") {
+            try await $0.leaveStage($1)
+        },
+        Route(.post, "/v1/streams/{stream}/speakers/{participant}/mute", "requestMute") {
+            try await $0.requestMute($1)
+        },
+        Route(.post, "/v1/streams/{stream}/tokens", "renewToken") { try await $0.giveToken($1) },
+        Route(.post, "/v1/streams/{stream}/links", "makeLink") { try await $0.makeLink($1) },
+        Route(.delete, "/v1/streams/{stream}/links", "revokeLinks") { try await $0.revokeLinks($1) },
+        .webSocket("/v1/streams/{stream}/sync", "followStream") { handler, call throws(Problem) in
+            try handler.follow(call)
+        },
+        Route(.post, "/v1/streams/{stream}/sessions", "join") { try await $0.createSession($1, .stage) },
+        Route(.get, "/v1/streams/{stream}/sessions/{session}", "joinSession") {
+            try await $0.showSession($1, .stage)
+        },
+        Route(.patch, "/v1/streams/{stream}/sessions/{session}", "joinTrickle") {
+            try await $0.updateSession($1, .stage)
+        },
+        Route(.delete, "/v1/streams/{stream}/sessions/{session}", "joinEnd") {
+            try await $0.endSession($1, .stage)
+        },
+        Route(.get, "/v1/streams/{stream}/preview.webp", "previewWebP") {
+            try await $0.showPreview($1, .webP)
+        },
+        Route(.get, "/v1/streams/{stream}/preview.jpg", "previewJPEG") {
+            try await $0.showPreview($1, .jpeg)
+        },
+        Route(.get, "/v1/feed", "listFeed") { try await $0.listFeed($1) },
+        .webSocket("/v1/feed/sync", "followFeed") { handler, call throws(Problem) in
+            try handler.followFeed(call)
+        },
+        Route(.post, "/v1/feed/sessions", "enterFeed") { try await $0.createSession($1, .feed) },
+        Route(.get, "/v1/feed/sessions/{session}", "feedSession") { try await $0.showSession($1, .feed) },
+        Route(.patch, "/v1/feed/sessions/{session}", "feedTrickle") { try await $0.updateSession($1, .feed) },
+        Route(.delete, "/v1/feed/sessions/{session}", "feedEnd") { try await $0.endSession($1, .feed) },
+        Route(.post, "/v1/feed/sessions/{session}/peek", "peek") { try await $0.swipe($1, .peek) },
+        Route(.post, "/v1/feed/sessions/{session}/focus", "focus") { try await $0.swipe($1, .focus) },
+        Route(.post, "/v1/feed/sessions/{session}/release", "release") { try await $0.swipe($1, .release) },
+        Route(.put, "/v1/streams/{stream}/pause-picture", "choosePausePicture") {
+            try await $0.choosePausePicture($1)
+        },
+        Route(.delete, "/v1/streams/{stream}/pause-picture", "dropPausePicture") {
+            try await $0.dropPausePicture($1)
+        },
+        Route(.post, "/v1/streams/{stream}/recording", "startRecording") { try await $0.startRecording($1) },
+        Route(.delete, "/v1/streams/{stream}/recording", "stopRecording") { try await $0.stopRecording($1) },
+        Route(.get, "/v1/streams/{stream}/recordings", "listRecordings") { try await $0.listRecordings($1) },
+        Route(.get, "/v1/streams/{stream}/recordings/{recording}", "showRecording") {
+            try await $0.showRecording($1)
+        },
+        Route(.delete, "/v1/streams/{stream}/recordings/{recording}", "removeRecording") {
+            try await $0.removeRecording($1)
+        },
+        Route(.get, "/v1/server", "describeServer") { handler, _ in handler.settings.description },
+        Route(.get, "/healthz", "health") { _, _ in .text(200, "ok") },
+        Route(.get, "/readyz", "readiness") { handler, _ in await handler.readiness() },
+        Route(.get, "/metrics", "metrics", for: .operators) { try await $0.showMetrics($1) },
+        Route(.get, "/v1/openapi.json", "openAPI") { handler, _ in handler.pages.openAPI },
+        Route(.get, "/", "feedPage", for: .people) { $0.pages.page("index.html", for: $1.request) },
+        Route(.get, "/live/{stream}", "livePage", for: .people) { try $0.streamPage($1, "live.html") },
+        Route(.get, "/watch/{stream}", "watchPage", for: .people) { try $0.streamPage($1, "watch.html") },
+        Route(.get, "/assets/{file*}", "asset", for: .pages) {
+            try $0.pages.asset($1.parameters["file"] ?? "", for: $1.request)
+        },
+    ]
+}
