@@ -206,8 +206,8 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Stage", "StoryFeed", "Store", "Transcoder", "HTTP", "Node",
-                "Gateway", "TestSupport", "HTTPTestSupport",
+                "Base", "Wire", "Crypto", "Stage", "StoryFeed", "Store", "Transcoder", "Recordings", "HTTP",
+                "Node", "Gateway", "TestSupport", "HTTPTestSupport",
             ],
             swiftSettings: common),
         .testTarget(

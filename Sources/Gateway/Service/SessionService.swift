@@ -82,27 +82,6 @@ package protocol SessionService: Sendable {
     func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric]
 }
 
-extension SessionService {
-    package func preview(of stream: StreamID) async -> StoredPreview? { nil }
-    package func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool { false }
-
-    package func record(
-        _ stream: StreamID
-    ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) { throw .unavailable }
-
-    package func stopRecording(_ stream: StreamID) async throws(RecordingRefusal) -> RecordingEntry {
-        throw .unavailable
-    }
-
-    package func recordings(of stream: StreamID) async -> [RecordingEntry] { [] }
-
-    package func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
-        throw .unknownRecording
-    }
-
-    package func path(of recording: RecordingEntry) -> String? { nil }
-}
-
 extension Node: SessionService {
     /// False while the node stops.
     package var isReady: Bool { acceptsSessions }

@@ -1,12 +1,13 @@
 import Base
 import Foundation
-@testable import Node
 import HTTP
+import Recordings
 import Stage
 import StoryFeed
 import Synchronization
 
 @testable import Gateway
+@testable import Node
 
 /// A server that does as it is told and remembers what it was asked.
 final class FakeService: SessionService {
@@ -105,6 +106,25 @@ final class FakeService: SessionService {
     func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {}
 
     func preview(of stream: StreamID) async -> StoredPreview? { state.withLock { $0.previews[stream] } }
+
+    // It has no disk for pause pictures and recordings.
+    func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool { false }
+
+    func record(_ stream: StreamID) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
+        throw .unavailable
+    }
+
+    func stopRecording(_ stream: StreamID) async throws(RecordingRefusal) -> RecordingEntry {
+        throw .unavailable
+    }
+
+    func recordings(of stream: StreamID) async -> [RecordingEntry] { [] }
+
+    func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
+        throw .unknownRecording
+    }
+
+    func path(of recording: RecordingEntry) -> String? { nil }
 
     func feedPage(
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader
