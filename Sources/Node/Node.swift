@@ -74,7 +74,7 @@ package actor Node {
         transcoder = configuration.transcoder.map { TranscoderSupervisor($0, log: log) }
         previews = transcoder.map { [taps] transcoder in
             PreviewDesk(
-                transcoder: transcoder, address: PreviewAddress(key: configuration.previewKey),
+                transcoder: transcoder, locator: configuration.locator,
                 limit: configuration.previewMemory, taps: taps, now: now,
                 post: { workers[$0].post($1) })
         }

@@ -44,12 +44,10 @@ package struct NodeConfiguration: Sendable {
     package var transcoder: TranscoderSettings?
     /// More programmes are not composed at once: their viewers see who speaks instead, until there is room.
     package var compositionLimit = 4
-    /// Signs the addresses of previews; nil where everyone may see every stream.
-    package var previewKey: Secret<[UInt8]>?
+    /// Where clients find previews and recordings; nil where nobody serves them.
+    package var locator: (any ResourceLocator)?
     /// Where recordings are kept; nil for nowhere.
     package var recordings: RecordingSettings?
-    /// Where the file of a recording is to be had, for webhooks; nil for one that has none.
-    package var recordingURL: @Sendable (RecordingEntry) -> String? = { _ in nil }
     /// Where pause pictures that hosts choose are kept over a restart; nil for nowhere.
     package var pausePictures: String?
     /// Bytes of previews that are kept.

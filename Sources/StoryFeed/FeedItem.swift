@@ -39,7 +39,7 @@ package struct FeedPreview: Equatable, Sendable {
     package let takenAt: WallTime
     /// A few characters to be shown before the picture has come (blurha.sh).
     package let blurHash: String
-    /// Where the picture is; nil for where it is without a signature.
+    /// Nil where nobody serves it.
     package let url: String?
 
     package init(width: Int, height: Int, takenAt: WallTime, blurHash: String, url: String? = nil) {

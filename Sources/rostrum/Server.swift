@@ -21,13 +21,14 @@ struct Server: Sendable {
         let pages = try WebPages.load()
         let signing = try key(configuration.key, log)
         let authority = TokenAuthority(keys: [signing])
-        let previewKey =
-            configuration.viewers == .everyone ? nil : PreviewAddress.key(from: signing.secret)
+        let paths = ResourcePaths(
+            previews: PreviewAddress(
+                key: configuration.viewers == .everyone ? nil : PreviewAddress.key(from: signing.secret)))
         let data = try await DataService.open(configuration, log: log)
         let node: Node
         do {
             var settings = nodeConfiguration(configuration)
-            settings.previewKey = previewKey
+            settings.locator = paths
             node = try Node(configuration: settings, log: log, store: data.store)
         } catch {
             await data.stop()
@@ -44,7 +45,7 @@ struct Server: Sendable {
         let counters = HTTPCounters()
         let handler = GatewayHandler(
             service: node, authority: authority,
-            settings: gatewaySettings(configuration, data, previewKey: previewKey), pages: pages,
+            settings: gatewaySettings(configuration, data, paths), pages: pages,
             counters: counters, now: { Int(Date().timeIntervalSince1970) })
         let listeners: [HTTPServer]
         do throws(HTTPServerError) {
@@ -137,13 +138,12 @@ struct Server: Sendable {
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")
         }
-        result.recordingURL = { $0.url }
         result.pausePictures = configuration.dataDirectory.map { "\($0)/pause-pictures" }
         return result
     }
 
     private static func gatewaySettings(
-        _ configuration: Configuration, _ data: DataService, previewKey: Secret<[UInt8]>?
+        _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths
     ) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.viewers = configuration.viewers
@@ -153,7 +153,7 @@ struct Server: Sendable {
         settings.records = configuration.dataDirectory != nil
         settings.iceServers = configuration.iceServers
         settings.iceServerSecret = configuration.iceServerSecret
-        settings.previewAddress = PreviewAddress(key: previewKey)
+        settings.paths = paths
         settings.furtherMetrics = { data.metrics + [BuildInfo.metric] }
         settings.hindrance = { data.hindrance }
         return settings

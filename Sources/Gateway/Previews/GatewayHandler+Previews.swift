@@ -50,7 +50,7 @@ extension GatewayHandler {
         guard let time = call.request.query("ts"), let lifetime = call.request.query("ttl"),
             let signature = call.request.query("sig")
         else { return false }
-        return settings.previewAddress.isGood(
+        return settings.paths.previews.isGood(
             for: stream, time: time, lifetime: lifetime, signature: signature, now: call.access.now())
     }
 }

@@ -10,22 +10,22 @@ extension GatewayHandler {
     func startRecording(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
         let (entry, isNew) = try await service.record(stream)
-        var response = Self.fresh(entry.json, status: isNew ? 201 : 200)
-        if isNew { response.headers.set("Location", "/v1/streams/\(stream)/recordings/\(entry.id)") }
+        var response = Self.fresh(json(entry), status: isNew ? 201 : 200)
+        if isNew { response.headers.set("Location", ResourcePaths.recording(entry.id, of: stream)) }
         return response
     }
 
     /// `DELETE .../recording`: ends it; the answer comes when the file is complete.
     func stopRecording(_ call: Call) async throws -> HTTPResponse {
         let stream = try await moderatedStream(call)
-        return Self.fresh(try await service.stopRecording(stream).json)
+        return Self.fresh(json(try await service.stopRecording(stream)))
     }
 
     /// `GET .../recordings`.
     func listRecordings(_ call: Call) async throws -> HTTPResponse {
         let stream = try await watched(call)
         let entries = await service.recordings(of: stream)
-        return Self.fresh(.object(["recordings": .array(entries.map(\.json))]))
+        return Self.fresh(.object(["recordings": .array(entries.map(json))]))
     }
 
     /// `DELETE .../recordings/{recording}`.
@@ -40,7 +40,7 @@ extension GatewayHandler {
     func showRecording(_ call: Call) async throws -> HTTPResponse {
         let stream = try await watched(call)
         let entry = try await recording(call, of: stream)
-        guard call.parameters["recording"] == entry.fileName else { return Self.fresh(entry.json) }
+        guard call.parameters["recording"] == entry.fileName else { return Self.fresh(json(entry)) }
         guard let path = service.path(of: entry), let part = RecordingPart(path, entry, call.request) else {
             throw RecordingRefusal.unknownRecording
         }
@@ -61,6 +61,10 @@ extension GatewayHandler {
         guard let sender = token?.sender(in: stream) else { return stream }
         _ = try await service.look(at: stream, as: sender)
         return stream
+    }
+
+    private func json(_ entry: RecordingEntry) -> JSON {
+        entry.json(url: settings.paths.recording(entry))
     }
 
     private func recording(_ call: Call, of stream: StreamID) async throws -> RecordingEntry {

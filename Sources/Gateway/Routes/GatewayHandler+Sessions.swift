@@ -42,7 +42,7 @@ extension GatewayHandler {
         var response = HTTPResponse(
             status: 201, headers: ["Content-Type": MediaType.sdp], body: Array(created.answer.utf8))
         answerTimes.note(purpose, since: start)
-        response.headers.add("Location", "\(purpose.endpoint(of: stream))/\(created.id)")
+        response.headers.add("Location", "\(ResourcePaths.sessions(purpose, of: stream))/\(created.id)")
         response.headers.add("ETag", EntityTag(value: created.entityTag).description)
         response.headers.add("Accept-Patch", MediaType.fragment)
         response.headers.add("Cache-Control", "no-store")
@@ -153,17 +153,5 @@ extension Call {
     /// The stream that a session of this purpose belongs to.
     fileprivate func stream(for purpose: SessionRequest.Purpose) throws(Problem) -> StreamID {
         purpose == .feed ? .feed : try stream
-    }
-}
-
-extension SessionRequest.Purpose {
-    /// Where its sessions are made; their own paths begin with that.
-    func endpoint(of stream: StreamID) -> String {
-        switch self {
-        case .publish: "/whip/\(stream)"
-        case .play: "/whep/\(stream)"
-        case .stage: "/v1/streams/\(stream)/sessions"
-        case .feed: "/v1/feed/sessions"
-        }
     }
 }

@@ -63,7 +63,7 @@ extension GatewayHandler {
             id: id, host: host, hostName: name, edit: try body.edit(), idempotency: idempotency)
         let snapshot = try await service.createStream(creation)
         var response = Self.fresh(snapshot.json, status: 201)
-        response.headers.set("Location", "/v1/streams/\(snapshot.id)")
+        response.headers.set("Location", ResourcePaths.stream(snapshot.id))
         return response
     }
 

@@ -54,8 +54,8 @@ package struct GatewaySettings: Sendable {
     /// What a longer `?wait=` is cut to.
     package var longestPatience = Duration.seconds(3_600)
 
-    /// Checks the addresses of previews.
-    package var previewAddress = PreviewAddress(key: nil)
+    /// Where clients find things; the node is given the same.
+    package var paths = ResourcePaths(previews: PreviewAddress(key: nil))
 
     /// Why nothing can be stored at the moment; nil while it can.
     package var hindrance: (@Sendable () -> String?)?

@@ -143,7 +143,7 @@ struct FeedFollowers {
                     add(.viewers(count.stream, count.viewers), count.stream, &pieces, &concerned)
                 }
             case .previewed(let stream, let preview):
-                add(.preview(stream, preview.json(of: stream)), stream, &pieces, &concerned)
+                add(.preview(stream, preview.json), stream, &pieces, &concerned)
             case .reordered:
                 for number in followers.keys { concerned[number, default: []].append(pieces.count) }
                 pieces.append(.reordered)

@@ -109,7 +109,7 @@ extension FeedItem {
             "hostName": .text(hostName),
             "startedAt": .time(startedAt),
             "viewers": .integer(viewers),
-            "preview": preview?.json(of: id) ?? .null,
+            "preview": preview?.json ?? .null,
         ]
         if let position { members["position"] = .integer(position) }
         return .object(members)
@@ -117,11 +117,10 @@ extension FeedItem {
 }
 
 extension FeedPreview {
-    package func json(of stream: StreamID) -> JSON {
+    package var json: JSON {
         .object([
-            // The time in it lets caches keep each picture for good.
-            "url": .string(url ?? "/v1/streams/\(stream)/preview.jpg?v=\(takenAt.milliseconds)"),
-            "width": .integer(width), "height": .integer(height), "capturedAt": .time(takenAt),
+            "url": .text(url), "width": .integer(width), "height": .integer(height),
+            "capturedAt": .time(takenAt),
             "blurHash": .string(blurHash),
         ])
     }

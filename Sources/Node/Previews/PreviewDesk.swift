@@ -40,8 +40,7 @@ package actor PreviewDesk {
     /// Key frames that wait to be looked at, each of up to 2 MB.
     private static let frameLimit = 32
 
-    /// Makes and checks the addresses of pictures.
-    package nonisolated let address: PreviewAddress
+    private let locator: (any ResourceLocator)?
     private let transcoder: TranscoderSupervisor
     private let taps: TapNumbers
     private let post: @Sendable (Int, WorkerCommand) -> Bool
@@ -59,11 +58,11 @@ package actor PreviewDesk {
     ///   - limit: bytes of pictures to keep.
     ///   - post: hands a command to a worker.
     init(
-        transcoder: TranscoderSupervisor, address: PreviewAddress, limit: Int, taps: TapNumbers,
+        transcoder: TranscoderSupervisor, locator: (any ResourceLocator)?, limit: Int, taps: TapNumbers,
         now: @escaping @Sendable () -> Moment, post: @escaping @Sendable (Int, WorkerCommand) -> Bool
     ) {
         self.transcoder = transcoder
-        self.address = address
+        self.locator = locator
         self.taps = taps
         self.now = now
         self.post = post
@@ -199,7 +198,7 @@ package actor PreviewDesk {
     ) -> (StreamID, StreamPreview) {
         let about = StreamPreview(
             width: Int(picture.width), height: Int(picture.height), capturedAt: time,
-            blurHash: picture.blurHash, url: address.url(of: stream, takenAt: time))
+            blurHash: picture.blurHash, url: locator?.preview(of: stream, takenAt: time))
         shelf.store(StoredPreview(picture, about: about), of: stream)
         if sources[stream] == nil { shelf.setEnded(true, stream) }
         counted.made &+= 1

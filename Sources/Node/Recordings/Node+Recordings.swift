@@ -82,7 +82,7 @@ extension Node {
         guard let host = try? await knownHost(of: stream) else { return }
         await host.setRecording(isRecording)
         if let entry {
-            await host.report(recording: entry.json(url: configuration.recordingURL(entry)))
+            await host.report(recording: entry.json(url: configuration.locator?.recording(entry)))
         }
     }
 }

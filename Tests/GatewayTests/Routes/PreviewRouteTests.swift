@@ -21,7 +21,7 @@ import Transcoder
         let key = isPublic ? nil : key
         let bench = try Bench { settings in
             settings.viewers = isPublic ? .everyone : .token
-            settings.previewAddress = PreviewAddress(key: key)
+            settings.paths = ResourcePaths(previews: PreviewAddress(key: key))
         }
         let about = StreamPreview(
             width: 360, height: 203, capturedAt: Self.taken, blurHash: "L",

@@ -1,0 +1,57 @@
+import Base
+import Testing
+
+@testable import Gateway
+
+@Suite struct `A preview's address` {
+    private let show: StreamID
+    private let signed = PreviewAddress(key: PreviewAddress.key(from: Secret([1, 2, 3])))
+
+    init() throws {
+        show = try #require(StreamID("show"))
+    }
+
+    /// The query of an address that was made at this time.
+    private func query(_ address: String) -> [String: String] {
+        let items = address.split(separator: "?").last?.split(separator: "&") ?? []
+        return Dictionary(
+            uniqueKeysWithValues: items.map { item in
+                let parts = item.split(separator: "=").map(String.init)
+                return (parts[0], parts[1])
+            })
+    }
+
+    private func isGood(
+        _ change: (inout [String: String]) -> Void = { _ in }, stream: StreamID? = nil, now: Int = 1_000_100
+    ) -> Bool {
+        var query = query(signed.url(of: show, takenAt: WallTime(milliseconds: 1_000_000_000)))
+        change(&query)
+        return signed.isGood(
+            for: stream ?? show, time: query["ts"] ?? "", lifetime: query["ttl"] ?? "",
+            signature: query["sig"] ?? "", now: now)
+    }
+
+    @Test func `is good for a while`() {
+        #expect(isGood())
+        #expect(isGood(now: 1_000_000 + PreviewAddress.lifetime - 1))
+        #expect(!isGood(now: 1_000_000 + PreviewAddress.lifetime))
+        #expect(!isGood(now: 999_000))
+    }
+
+    @Test func `is good for its stream, as it was signed, and for no other`() {
+        #expect(!isGood(stream: StreamID("other")))
+        #expect(!isGood { $0["ts"] = "1000050" })
+        #expect(!isGood { $0["ttl"] = "864000" })
+        #expect(!isGood { $0["sig"] = String(($0["sig"] ?? "").reversed()) })
+        #expect(!isGood { $0["sig"] = "" })
+        #expect(!isGood { $0["ttl"] = "99999999999999999999" })
+    }
+
+    @Test func `needs no signature where all streams are public`() {
+        let address = PreviewAddress(key: nil)
+        #expect(!address.isSigned)
+        #expect(
+            address.url(of: show, takenAt: WallTime(milliseconds: 5)) == "/v1/streams/show/preview.webp?v=5")
+        #expect(!address.isGood(for: show, time: "1", lifetime: "1", signature: "", now: 1))
+    }
+}
