@@ -370,10 +370,11 @@ package actor RecordingDesk {
     /// What comes after a part.
     private func follow(_ entry: RecordingEntry, in stream: StreamID) async {
         guard let recording = active[stream], recording.reason == nil, entry.part < Self.partLimit else {
+            // Before those who wait for the end, so that whoever is told of it by them sees the same everywhere.
+            await tell?(stream, false, entry)
             active[stream] = nil
             if declined.count < Self.declinedLimit { declined.insert(stream) }
             resumeWaiters(of: stream)
-            await tell?(stream, false, entry)
             return
         }
         let next = RecordingEntry(

@@ -2,6 +2,7 @@ import Base
 import Forwarding
 import Foundation
 import Net
+import Synchronization
 import Testing
 
 @testable import Recordings
@@ -36,5 +37,39 @@ private struct NoTaps: ProgrammeTaps {
         for stream in streams {
             #expect(await desk.recordings(of: stream).map(\.endReason) == [.interrupted])
         }
+    }
+
+    @Test func `tells that a recording has ended before those who ended it hear of it`() async throws {
+        var settings = TranscoderSettings()
+        settings.executable = "/nonexistent"
+        let transcoder = TranscoderSupervisor(settings, log: .silent)
+        defer { transcoder.stop() }
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var shelf = RecordingSettings(directory: directory.path)
+        shelf.reserve = 0
+        let desk = RecordingDesk(
+            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: { Moment.now() })
+        let (telling, tellsNow) = AsyncStream.makeStream(of: Void.self)
+        let (gate, opens) = AsyncStream.makeStream(of: Void.self)
+        let order = Mutex<[String]>([])
+        await desk.start { _, isRecording, _ in
+            guard !isRecording else { return }
+            tellsNow.yield()
+            for await _ in gate { break }
+            order.withLock { $0.append("told") }
+        }
+        let stream = try #require(StreamID("s1"))
+        _ = try await desk.record(stream)
+        let stopping = Task {
+            await desk.stop()
+            order.withLock { $0.append("answered") }
+        }
+        for await _ in telling { break }
+        // It has every occasion to be answered first.
+        for _ in 0..<100 { await Task.yield() }
+        opens.yield()
+        await stopping.value
+        #expect(order.withLock { $0 } == ["told", "answered"])
     }
 }
