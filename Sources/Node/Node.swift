@@ -18,13 +18,7 @@ package actor Node {
     /// The time, which nothing in this target asks for in any other way.
     let now: @Sendable () -> Moment
     let workers: WorkerPool
-    /// Nil where nothing is decoded.
-    package nonisolated let transcoder: TranscoderSupervisor?
-    /// Nil where nothing is decoded.
-    package nonisolated let previews: PreviewDesk?
-    /// Nil where nothing is kept on a disk.
-    package nonisolated let recordings: RecordingDesk?
-    package nonisolated let taps = TapNumbers()
+    nonisolated let desks: NodeDesks
     /// What others leave for it.
     nonisolated let inboxes = NodeInboxes()
     var omissions = LogOmissions()
@@ -37,8 +31,6 @@ package actor Node {
     var registry: StreamRegistry
     var compositions: CompositionDesk
     var pauses = PauseDesk()
-    /// Nil where nothing is kept on a disk.
-    let pauseShelf: PausePictureShelf?
     var feed: LiveFeed
     var random = SecureRandom()
     var tasks = NodeTasks()
@@ -69,26 +61,18 @@ package actor Node {
             workers: configuration.workerCount,
             limits: SessionCensus.Limits(
                 ofAll: configuration.sessionLimit, ofStrangersAddress: configuration.sessionLimitForAddress))
-        let workers = try WorkerPool(configuration, events: inboxes.workers, start: now())
-        self.workers = workers
-        transcoder = configuration.transcoder.map { TranscoderSupervisor($0, log: log) }
-        previews = transcoder.map { [taps] transcoder in
-            PreviewDesk(
-                transcoder: transcoder, locator: configuration.locator,
-                limit: configuration.previewMemory, taps: taps, now: now,
-                post: { workers[$0].post($1) })
-        }
-        pauseShelf =
-            transcoder == nil ? nil : configuration.pausePictures.map { PausePictureShelf(directory: $0) }
-        recordings = transcoder.flatMap { [taps] transcoder in
-            configuration.recordings.map {
-                RecordingDesk(
-                    $0, transcoder: transcoder,
-                    taps: WorkerTaps(transcoder: transcoder, numbers: taps) { workers[$0].post($1) },
-                    log: log, now: now)
-            }
-        }
+        workers = try WorkerPool(configuration, events: inboxes.workers, start: now())
+        desks = NodeDesks(configuration, workers: workers, log: log, now: now)
     }
+
+    /// Nil where nothing is decoded.
+    package nonisolated var transcoder: TranscoderSupervisor? { desks.transcoder }
+
+    /// Nil where nothing is decoded.
+    package nonisolated var previews: PreviewDesk? { desks.previews }
+
+    /// Nil where nothing is kept on a disk.
+    package nonisolated var recordings: RecordingDesk? { desks.recordings }
 
     /// Whether it begins nothing any more.
     var isStopping: Bool { tasks.isStopping }

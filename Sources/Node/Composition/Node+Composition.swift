@@ -109,7 +109,7 @@ extension Node {
                 for: job, from: SourceKey(.composition(want.session, mid: track.plan.mid)),
                 InputCodec(codec.video))
         else { return }
-        let tap = taps.next()
+        let tap = desks.taps.next()
         let opening = TapOpening(
             id: tap, target: .track(track), mode: .whole, maximumHeight: want.maximumHeight,
             sink: ProgrammeFeed(transcoder, input))

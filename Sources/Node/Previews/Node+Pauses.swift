@@ -12,7 +12,7 @@ extension Node {
 
     /// Takes in what hosts chose before the server was started again.
     func beginPausePictures() async {
-        let kept = await pauseShelf?.load(limit: Self.pausePictureLimit, total: PauseDesk.memory)
+        let kept = await desks.pauseShelf?.load(limit: Self.pausePictureLimit, total: PauseDesk.memory)
         for (stream, file) in kept ?? [:] {
             pauses.setFile(file, of: stream)
             // It may have ended meanwhile.
@@ -64,7 +64,7 @@ extension Node {
         case .end(let job): transcoder?.end(job)
         case .makeKeyFrame(let job): transcoder?.command(job, [])
         case .give(let stream): giveProgramme(of: stream)
-        case .forgetFile(let stream): pauseShelf?.remove(stream)
+        case .forgetFile(let stream): desks.pauseShelf?.remove(stream)
         case .reportEnd(let stream): log.info("pause.ended", ["stream": stream])
         }
     }
@@ -93,7 +93,7 @@ extension Node {
         guard transcoder != nil, pauses.hasRoom(for: file, of: stream) else { return false }
         let before = pauses.file(of: stream)
         pauses.setFile(file, of: stream)
-        if let pauseShelf, await !pauseShelf.set(file, of: stream) {
+        if let shelf = desks.pauseShelf, await !shelf.set(file, of: stream) {
             if pauses.file(of: stream) == file { pauses.setFile(before, of: stream) }
             return false
         }
