@@ -8,11 +8,15 @@ import signal
 from bisect import bisect
 from pathlib import Path
 
+import pytest
+
 from drivers import Browser, Page, wait_until
 from drivers.patience import patient
 from server import Server
 from stage import COLOURS, join
 from test_previews import pixels
+
+pytestmark = pytest.mark.alone
 
 #: Watches what is rendered: when, and whether the sound has certain tones.
 LISTEN = """() => {
