@@ -126,6 +126,17 @@ extension GatewayHandler {
     ///
     /// An expired token will do: the session was granted with it, and the path cannot be guessed.
     func session(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> SessionID {
+        let (stream, id) = try Self.changeable(call, purpose)
+        let found = await service.session(id)
+        guard found?.stream == stream, found?.purpose == purpose else { throw SessionRefusal.unknownSession }
+        return id
+    }
+
+    /// Swift 6.3.1's optimizer crashes where these errors are thrown in a function that waits.
+    @inline(never)
+    private static func changeable(
+        _ call: Call, _ purpose: SessionRequest.Purpose
+    ) throws -> (stream: StreamID, SessionID) {
         let stream = try call.stream(for: purpose)
         switch purpose {
         case .publish: _ = try call.access.requirePublisher(of: stream, acceptsExpired: true)
@@ -133,11 +144,10 @@ extension GatewayHandler {
         case .play: _ = try call.access.requireViewer(of: stream, acceptsExpired: true)
         case .feed: _ = try call.access.requireFeedReader(acceptsExpired: true)
         }
-        guard let id = call.parameters["session"].flatMap({ SessionID($0) }),
-            let session = await service.session(id),
-            session.stream == stream, session.purpose == purpose
-        else { throw SessionRefusal.unknownSession }
-        return id
+        guard let id = call.parameters["session"].flatMap({ SessionID($0) }) else {
+            throw SessionRefusal.unknownSession
+        }
+        return (stream, id)
     }
 
     private static func text(of request: HTTPRequest) throws(Problem) -> String {
