@@ -45,17 +45,17 @@ extension Node {
     package func knownHost(
         of id: StreamID, isStranger: Bool = false
     ) async throws(StageRefusal) -> StreamHost? {
-        let place = try registry.place(of: id, isStranger: isStranger)
-        guard case .lookup(let lookup) = place else {
-            if case .open(let host) = place { return host }
-            return nil
-        }
-        guard !isStopping else { throw .overloaded }
-        do {
-            return registry.settle(lookup, of: id, found: try await lookup.value)
-        } catch {
-            registry.abandon(lookup, of: id)
-            throw .storage("\(error)")
+        guard !isStopping || registry[id] != nil else { throw .overloaded }
+        switch try registry.place(of: id, isStranger: isStranger) {
+        case .open(let host): return host
+        case .absent: return nil
+        case .lookup(let lookup):
+            do {
+                return registry.settle(lookup, of: id, found: try await lookup.value)
+            } catch {
+                registry.abandon(lookup, of: id)
+                throw .storage("\(error)")
+            }
         }
     }
 

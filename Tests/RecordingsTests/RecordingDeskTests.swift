@@ -18,18 +18,32 @@ private struct NoTaps: ProgrammeTaps {
     func demandKeyFrame(_ tap: TapID, of source: ProgrammeSource) {}
 }
 
-@Suite(.timeLimit(.minutes(10))) struct `A desk of recordings` {
-    @Test func `comes to its end although the transcoder says nothing`() async throws {
+/// A desk whose transcoder never says anything, with a folder of its own.
+private final class DeskRig: Sendable {
+    let desk: RecordingDesk
+    private let transcoder: TranscoderSupervisor
+    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+
+    init() {
         var settings = TranscoderSettings()
         settings.executable = "/nonexistent"
-        let transcoder = TranscoderSupervisor(settings, log: .silent)
-        defer { transcoder.stop() }
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        defer { try? FileManager.default.removeItem(at: directory) }
+        transcoder = TranscoderSupervisor(settings, log: .silent)
         var shelf = RecordingSettings(directory: directory.path)
         shelf.reserve = 0
-        let desk = RecordingDesk(
+        desk = RecordingDesk(
             shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: { Moment.now() })
+    }
+
+    deinit {
+        transcoder.stop()
+        try? FileManager.default.removeItem(at: directory)
+    }
+}
+
+@Suite(.timeLimit(.minutes(10))) struct `A desk of recordings` {
+    @Test func `comes to its end although the transcoder says nothing`() async throws {
+        let rig = DeskRig()
+        let desk = rig.desk
         await desk.start { _, _, _ in }
         let streams = try ["s1", "s2", "s3"].map { try #require(StreamID($0)) }
         for stream in streams { #expect(try await desk.record(stream).isNew) }
@@ -40,16 +54,8 @@ private struct NoTaps: ProgrammeTaps {
     }
 
     @Test func `tells that a recording has ended before those who ended it hear of it`() async throws {
-        var settings = TranscoderSettings()
-        settings.executable = "/nonexistent"
-        let transcoder = TranscoderSupervisor(settings, log: .silent)
-        defer { transcoder.stop() }
-        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
-        defer { try? FileManager.default.removeItem(at: directory) }
-        var shelf = RecordingSettings(directory: directory.path)
-        shelf.reserve = 0
-        let desk = RecordingDesk(
-            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: { Moment.now() })
+        let rig = DeskRig()
+        let desk = rig.desk
         let (telling, tellsNow) = AsyncStream.makeStream(of: Void.self)
         let (gate, opens) = AsyncStream.makeStream(of: Void.self)
         let order = Mutex<[String]>([])
