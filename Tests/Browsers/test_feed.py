@@ -224,7 +224,7 @@ def test_keys_wheel_and_taps(browser: Browser, studio: Studio) -> None:
     page._click_at(20, 300)
     expect(1)
     # Not far enough, and slowly.
-    page.drag(RIGHT, (280, 420), seconds=0.6)
+    page.drag(RIGHT, (280, 420), seconds=0.6, rests=True)
     expect(1)
     check_no_complaints(page)
     page.close()

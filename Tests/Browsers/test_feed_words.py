@@ -92,7 +92,7 @@ def test_a_swipe_may_begin_on_what_lies_over_the_picture(browser: Browser, studi
     page.drag(start, (start[0], start[1] - 400))
     wait_for_story(page, order[1])
     # Half-heartedly: it comes back.
-    page.drag(start, (start[0], start[1] - 100), seconds=0.8)
+    page.drag(start, (start[0], start[1] - 100), seconds=0.8, rests=True)
     page.wait_for("() => rostrum.swipe.state === 'resting'")
     assert place(page)["current"] == order[1] and not place(page)["isAtEnd"]
     assert not page.evaluate("() => document.getElementById('menu').open"), "nothing was pressed"

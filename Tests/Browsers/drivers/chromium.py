@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from .connection import CommandError, Connection
-from .page import Browser, EvaluationError, Page, Viewport
+from .page import REST_SECONDS, Browser, EvaluationError, Page, Viewport
 from .patience import patient
 from .process import Process
 
@@ -152,7 +152,8 @@ class ChromiumPage(Page):
         self._command("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
     def drag(
-        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True
+        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True,
+        rests: bool = False,
     ) -> None:
         def touch(kind: str, *points: tuple[float, float]) -> None:
             self._command(
@@ -164,6 +165,8 @@ class ChromiumPage(Page):
             share = min(1.0, max((time.monotonic() - began) / seconds, share + 0.05))
             time.sleep(max(0.0, began + share * seconds - time.monotonic()))
             touch("touchMove", tuple(a + (b - a) * share for a, b in zip(start, end)))
+        if rests:
+            time.sleep(REST_SECONDS)
         if lifts:
             self.lift()
 

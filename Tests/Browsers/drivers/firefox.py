@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from .connection import CommandError, Connection
-from .page import Browser, EvaluationError, Page, Viewport
+from .page import REST_SECONDS, Browser, EvaluationError, Page, Viewport
 from .process import Process
 
 PREFERENCES: dict[str, bool | int | str] = {
@@ -167,12 +167,14 @@ class FirefoxPage(Page):
             }])
 
     def drag(
-        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True
+        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True,
+        rests: bool = False,
     ) -> None:
         self._finger([
             {"type": "pointerMove", "x": round(start[0]), "y": round(start[1])},
             {"type": "pointerDown", "button": 0},
             {"type": "pointerMove", "x": round(end[0]), "y": round(end[1]), "duration": round(seconds * 1000)},
+            *([{"type": "pause", "duration": round(REST_SECONDS * 1000)}] if rests else []),
             *([{"type": "pointerUp", "button": 0}] if lifts else []),
         ])
 

@@ -15,6 +15,8 @@ from .patience import patient
 T = TypeVar("T")
 
 POLL_SECONDS = 0.05
+# A finger that has rested for so long is not flung: more than twice what the page's gestures remember.
+REST_SECONDS = 0.2
 
 
 class Viewport(NamedTuple):
@@ -116,9 +118,13 @@ class Page(ABC):
 
     @abstractmethod
     def drag(
-        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True
+        self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True,
+        rests: bool = False,
     ) -> None:
-        """Moves a finger over the screen, evenly; leaves it there if it does not lift."""
+        """Moves a finger over the screen, evenly; leaves it there if it does not lift.
+
+        One that rests before it lifts flings nothing, however late a busy machine tells of its last movements.
+        """
 
     @abstractmethod
     def lift(self) -> None:
