@@ -1,0 +1,102 @@
+import Base
+
+/// The estimate that goes by delay: additive increase near the known capacity, multiplicative far from it and on over-use.
+///
+/// Unlike an encoder, a server that chooses among layers cannot follow an estimate closely; so a decrease goes by the
+/// rate at which the full link served us where that is known, and once the queue has drained the estimate returns to just
+/// below that rate.
+/// - Source: draft-ietf-rmcat-gcc-02 §5.5; constants of browsers.
+package struct DelayBasedRate: Sendable {
+    private static let decrease = 0.85
+    /// Against a queue that grows little, and for what the link is known to take after it has drained.
+    private static let mildDecrease = 0.92
+    private static let returning = 0.96
+    /// A second, far from the known capacity.
+    private static let multiplicativeGrowth = 1.08
+    private static let slowestGrowth = 4_000.0
+    /// Bits; near the capacity it grows by as many in a response time.
+    private static let packet = 9_600.0
+    /// A rate is never thought possible beyond so many times what is acknowledged.
+    private static let proven = 1.2
+
+    private let minimum: Double
+    private let maximum: Double
+    /// At which rate the full link served us: mean, and the deviation relative to it.
+    private var capacity: Double?
+    private var deviation = 0.1
+    private var lastGrowth: MonotonicTime?
+    private var returnRate: Double?
+
+    /// Bits a second.
+    package private(set) var rate: Double
+    /// It was lowered for delay, and has not grown beyond the capacity seen then.
+    package var isLimited: Bool {
+        guard let capacity else { return false }
+        return rate < capacity * (1 + 3 * deviation)
+    }
+
+    package init(start: Double, minimum: Double, maximum: Double) {
+        self.minimum = minimum
+        self.maximum = maximum
+        rate = min(max(start, minimum), maximum)
+    }
+
+    /// Lowers the estimate on over-use; by the same measurement no further, however often it is told.
+    /// - Parameters:
+    ///   - served: bits a second at which the busy link served us.
+    ///   - queue: milliseconds that all of the last packets waited.
+    package mutating func decrease(served: Double, queue: Double, at now: MonotonicTime) {
+        lastGrowth = now
+        learn(served)
+        let isMild = queue < 60 && served > 0.8 * rate
+        let target = served * (isMild ? Self.mildDecrease : Self.decrease)
+        returnRate = max(served * Self.returning, target)
+        rate = max(min(rate, target), minimum)
+    }
+
+    private mutating func learn(_ measured: Double) {
+        guard let mean = capacity, abs(measured - mean) < max(3 * deviation, 0.2) * mean else {
+            capacity = measured
+            deviation = 0.1
+            return
+        }
+        let error = measured - mean
+        capacity = mean + 0.2 * error
+        deviation = min(max(0.95 * deviation + 0.05 * abs(error) / mean, 0.02), 0.15)
+    }
+
+    /// Lets the estimate grow, as far as what is acknowledged proves it.
+    package mutating func grow(
+        acknowledged: Double, isDrained: Bool, roundTrip: Duration, at now: MonotonicTime
+    ) {
+        let elapsed = min(max(Double(now.nanoseconds(since: lastGrowth ?? now)) / 1e9, 0), 1)
+        lastGrowth = now
+        if let returnRate, isDrained {
+            rate = min(max(rate, returnRate), maximum)
+            self.returnRate = nil
+        }
+        if let capacity, rate > capacity * (1 + 3 * deviation) { self.capacity = nil }
+        var grown = rate
+        if let capacity, rate > capacity * (1 - 3 * deviation) {
+            let response = max(Double(roundTrip.wholeNanoseconds) / 1e9, 0) + 0.1
+            grown += max(Self.packet / response, Self.slowestGrowth) * elapsed
+        } else {
+            // The first-order value of the power, for steps far below a second.
+            grown *= 1 + (Self.multiplicativeGrowth - 1) * elapsed
+        }
+        rate = min(max(rate, min(grown, acknowledged * Self.proven)), maximum)
+    }
+
+    /// Takes in a rate at which a probe came through.
+    package mutating func raise(to proven: Double) {
+        guard proven > rate else { return }
+        rate = min(proven, maximum)
+        if let capacity, rate > capacity * (1 + 3 * deviation) { self.capacity = nil }
+    }
+
+    /// Takes in a lower rate that was found by other signs than delay.
+    package mutating func lower(to found: Double) {
+        rate = max(min(rate, found), minimum)
+        returnRate = nil
+    }
+}

@@ -1,0 +1,151 @@
+import Base
+
+/// The limit that loss sets: none while what is lost would be lost at any rate.
+///
+/// A limit is set when it explains the loss clearly better than loss inherent in the path, and held for a time that doubles
+/// each time it was needed again. When it proves wrong, because as much is lost below it, it is taken back.
+package struct LossBasedRate: Sendable {
+    package enum Verdict: Equatable, Sendable {
+        case unchanged
+        /// Send no more than so many bits a second.
+        case limit(Double)
+        /// The limit was wrong: what held before it may be sent again.
+        case restore(Double)
+    }
+
+    private static let interval: Int64 = 250_000_000
+    private static let shortInterval: Int64 = 100_000_000
+    /// Lost packets within the short interval after which nobody waits for the whole one.
+    private static let manyLost = 12.0
+    private static let fewestLost = 6.0
+    /// By how much a limit's logarithmic likelihood is better before it is believed.
+    private static let evidence = 3.0
+    private static let minimumHold = Duration.seconds(2)
+    private static let maximumHold = Duration.seconds(30)
+    /// A hold that ended so long ago is forgotten.
+    private static let memory = Duration.seconds(30)
+
+    private struct Limit {
+        var rate: Double
+        var before: Double
+        var until: MonotonicTime
+    }
+
+    private var model = LossModel()
+    /// What is being observed, and when its first packet left.
+    private var bytes = 0
+    private var packets = 0
+    private var lost = 0
+    private var start: MonotonicTime?
+    private var limit: Limit?
+    private var hold = Self.minimumHold
+    private var lastEnd: MonotonicTime?
+
+    package init() {}
+
+    /// Bits a second that loss allows; nil without a limit.
+    package var rate: Double? { limit?.rate }
+
+    /// Share of packets that the path is known to lose at any rate.
+    package var inherentLoss: Double { model.knownLoss }
+
+    /// Counts a packet; an observation that is complete with it waits for `judge`.
+    package mutating func add(_ outcome: PacketOutcome, size: Int) -> Bool {
+        if outcome.isLate {
+            guard outcome.arrival != nil else { return false }
+            if lost > 0 { lost -= 1 } else { model.restoreOne() }
+            return false
+        }
+        let begin = start ?? outcome.sent
+        start = begin
+        let elapsed = outcome.sent.nanoseconds(since: begin)
+        var isComplete = false
+        if elapsed >= Self.interval || elapsed >= Self.shortInterval && Double(lost) >= Self.manyLost {
+            model.add(
+                LossModel.Observation(
+                    rate: Double(bytes) * 8e9 / Double(max(elapsed, 1)), packets: Double(packets),
+                    lost: Double(lost)))
+            isComplete = true
+            (bytes, packets, lost) = (0, 0, 0)
+            start = outcome.sent
+        }
+        bytes += size
+        packets += 1
+        if outcome.arrival == nil { lost += 1 }
+        return isComplete
+    }
+
+    /// Ends a limit whose time has passed.
+    package mutating func advance(to now: MonotonicTime) {
+        guard let limit, now >= limit.until else { return }
+        self.limit = nil
+        lastEnd = now
+    }
+
+    /// Judges after an observation.
+    /// - Parameter estimate: bits a second that are thought possible now.
+    package mutating func judge(estimate: Double, at now: MonotonicTime) -> Verdict {
+        learn(estimate: limit?.before ?? estimate)
+        let free = model.fit(limit: max(limit?.before ?? 0, estimate) * 100)
+        if let limit, let verdict = retract(limit, free: free, at: now) { return verdict }
+        guard model.lost >= Self.fewestLost, let newest = model.observation(back: 0), newest.lost > 0 else {
+            return .unchanged
+        }
+        guard let best = bestLimit(below: estimate, against: free) else { return .unchanged }
+        return impose(best, estimate: estimate, at: now)
+    }
+
+    /// What is lost at a rate that is far from the estimate is no sign of too high a rate.
+    private mutating func learn(estimate: Double) {
+        guard let newest = model.observation(back: 0), newest.packets >= 10 else { return }
+        let share = newest.lost / newest.packets
+        if newest.rate < 0.7 * estimate {
+            model.knownLoss += 0.1 * (min(share, 0.25) - model.knownLoss)
+        } else if share < model.knownLoss {
+            model.knownLoss += 0.02 * (share - model.knownLoss)
+        }
+        model.knownLoss = max(model.knownLoss, 0.005)
+    }
+
+    /// Takes the limit back where as much is lost below it as was above.
+    private mutating func retract(_ limit: Limit, free: LossModel.Fit, at now: MonotonicTime) -> Verdict? {
+        let bound = model.fit(limit: limit.rate)
+        guard free.likelihood > bound.likelihood + 1 else { return nil }
+        model.knownLoss = max(model.knownLoss, free.inherentLoss)
+        self.limit = nil
+        hold = Self.minimumHold
+        return .restore(limit.before)
+    }
+
+    /// The highest limit that explains about as well as any what is lost, if that is clearly better than none.
+    private func bestLimit(below estimate: Double, against free: LossModel.Fit) -> Double? {
+        var best: (rate: Double, likelihood: Double)?
+        func consider(_ rate: Double) {
+            guard rate < 0.98 * estimate else { return }
+            let likelihood = model.fit(limit: rate).likelihood
+            guard let known = best else { return best = (rate, likelihood) }
+            let isBetter = likelihood > known.likelihood + 0.5
+            let isAsGood = likelihood > known.likelihood - 0.5 && rate > known.rate
+            if isBetter || isAsGood { best = (rate, likelihood) }
+        }
+        for factor in [0.95, 0.9, 0.85, 0.75] { consider(estimate * factor) }
+        for back in 0..<4 {
+            guard let observation = model.observation(back: back), observation.lost > 0 else { continue }
+            consider(observation.rate * (1 - observation.lost / observation.packets))
+        }
+        guard let best, best.likelihood > free.likelihood + Self.evidence else { return nil }
+        return best.rate
+    }
+
+    private mutating func impose(_ rate: Double, estimate: Double, at now: MonotonicTime) -> Verdict {
+        if limit == nil {
+            if let lastEnd, now < lastEnd + Self.memory {
+                hold = min(hold * 2, Self.maximumHold)
+            } else {
+                hold = Self.minimumHold
+            }
+        }
+        limit = Limit(rate: rate, before: limit?.before ?? estimate, until: now + hold)
+        return .limit(rate)
+    }
+}

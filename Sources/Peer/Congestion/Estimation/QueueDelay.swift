@@ -1,0 +1,53 @@
+/// Tells how long packets wait in the queue of the path, and how much of that our own bursts explain.
+///
+/// The shortest delay of the last 10 to 20 s counts as that of an empty queue. Against it stands a model of the queue
+/// that our own groups make on a link of the estimated rate: a key frame of 30 kB that stands in the queue for 200 ms
+/// and drains is what was to be expected, and is no sign that the link has become slower.
+package struct QueueDelay: Sendable {
+    /// A change from one group to the next that no queue makes: the receiver's clock was set, or the path stood still.
+    private static let jump = 5_000.0
+    /// Milliseconds after which the shortest delay is looked for anew.
+    private static let baseWindow = 10_000.0
+    /// Milliseconds between packets that came in one burst from elsewhere and are no jitter.
+    private static let noiseGain = 0.03
+
+    /// Delay since the first head in milliseconds: of the last one, and the shortest ones.
+    private var delay = 0.0
+    private var shortest = 0.0
+    private var shortestBefore = 0.0
+    private var windowStart = 0.0
+    /// Milliseconds of queue that our own groups make.
+    private var own = 0.0
+
+    /// Milliseconds that the last head waited.
+    package private(set) var total = 0.0
+    /// Milliseconds of it that our own groups do not explain.
+    package private(set) var unexplained = 0.0
+    /// Mean change from one head to the next in milliseconds, bounded against what is no jitter.
+    package private(set) var noise = 2.0
+
+    package init() {}
+
+    /// Takes in a head; `rate` is the bits a second of the link whose queue our own groups are thought to make.
+    /// - Returns: false where the clock has jumped and everything begins anew.
+    package mutating func receive(_ head: PacketGroups.Head, rate: Double) -> Bool {
+        let change = head.arrivalGap - head.sentGap
+        guard abs(change) < Self.jump else { return false }
+        delay += change
+        if head.sent - windowStart > Self.baseWindow {
+            let isRecent = head.sent - windowStart < 2 * Self.baseWindow
+            shortestBefore = isRecent ? shortest : delay
+            shortest = delay
+            windowStart = head.sent
+        }
+        shortest = min(shortest, delay)
+        total = delay - min(shortest, shortestBefore)
+        own = max(own + Double(head.load) * 8_000 / max(rate, 1) - head.sentGap, 0)
+        own = min(own, total)
+        let before = unexplained
+        unexplained = total - own
+        let step = min(abs(unexplained - before), 3 * noise + 2)
+        noise += Self.noiseGain * (step - noise)
+        return true
+    }
+}

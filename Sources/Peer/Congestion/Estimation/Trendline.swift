@@ -1,0 +1,50 @@
+/// The slope of the queueing delay over the last groups, by least squares over smoothed delays.
+/// - Source: the trendline filter of GCC as browsers have it, which took the place of the Kalman filter of
+///   draft-ietf-rmcat-gcc-02 §5.3.
+package struct Trendline: Sendable {
+    private static let window = 20
+    private static let smoothing = 0.9
+    private static let gain = 4.0
+    private static let maximumCount = 60
+
+    private var times = InlineArray<20, Double>(repeating: 0)
+    private var delays = InlineArray<20, Double>(repeating: 0)
+    private var count = 0
+    private var smoothed = 0.0
+
+    package init() {}
+
+    /// Slope times number of groups (at most 60) times 4, to be compared with a threshold in milliseconds.
+    package private(set) var value = 0.0
+
+    /// Adds a delay; both in milliseconds.
+    package mutating func add(delay: Double, at time: Double) {
+        smoothed = count == 0 ? delay : Self.smoothing * smoothed + (1 - Self.smoothing) * delay
+        times[count % Self.window] = time
+        delays[count % Self.window] = smoothed
+        count += 1
+        // Only what follows the modulus matters.
+        if count >= 3 * Self.window + Self.maximumCount { count -= Self.window }
+        value = slope() * Double(min(count, Self.maximumCount)) * Self.gain
+    }
+
+    private func slope() -> Double {
+        let filled = min(count, Self.window)
+        guard filled > 1 else { return 0 }
+        var meanTime = 0.0
+        var meanDelay = 0.0
+        for index in 0..<filled {
+            meanTime += times[index]
+            meanDelay += delays[index]
+        }
+        meanTime /= Double(filled)
+        meanDelay /= Double(filled)
+        var covariance = 0.0
+        var variance = 0.0
+        for index in 0..<filled {
+            covariance += (times[index] - meanTime) * (delays[index] - meanDelay)
+            variance += (times[index] - meanTime) * (times[index] - meanTime)
+        }
+        return variance > 0 ? covariance / variance : 0
+    }
+}
