@@ -11,7 +11,7 @@ struct EstimatorWorld {
         case fixed(Double, keyFrame: Double = 10)
         /// Frames at the rate that the estimator tells, which the source follows within 100 ms.
         case adaptive(atMost: Double)
-        /// The highest of several layers that fits at nine tenths of the estimate, switched at each frame.
+        /// The highest of several layers that fits with sound into 95 % of the estimate, switched at each frame.
         case layers([Double])
     }
 
@@ -31,6 +31,9 @@ struct EstimatorWorld {
         var feedback = 50
         /// Milliseconds in which all feedback is lost.
         var silence = 0..<0
+        /// The link stands still for some milliseconds in each so many, as radio links do.
+        var pause = 0
+        var pauseEach = 1_000
         /// Milliseconds in which nothing comes through.
         var outage = 0..<0
 
@@ -155,13 +158,14 @@ struct EstimatorWorld {
             factor = (frame % 60 == 0 ? keyFrame : 1) * 60 / (59 + keyFrame)
         case .adaptive(let most): rate = min(followed * 0.97 - 60_000, most)
         case .layers(let layers):
-            guard let layer = layers.last(where: { $0 <= 0.9 * Double(estimator.bitrate) }) else { return }
+            guard let layer = layers.last(where: { $0 + 60_000 <= 0.95 * Double(estimator.bitrate) })
+            else { return }
             rate = layer
         }
         var left = max(rate, 20_000) / 30 / 8 * factor * Double.random(in: 0.92...1.08, using: &random)
         while left > 0 {
-            send(min(left, 1_150) + 50)
-            left -= 1_150
+            send(min(max(left, 100), 1_200))
+            left -= 1_200
         }
     }
 
@@ -208,6 +212,7 @@ struct EstimatorWorld {
             tokens = min(tokens + capacity / 8_000, capacity * depth / 8_000)
             return
         }
+        if time % path.pauseEach < path.pause { return }
         let budget = capacity / 8_000
         var used = 0.0
         while head < queue.count, used < budget {

@@ -31,6 +31,12 @@ package struct BandwidthEstimator: Sendable {
     /// Without feedback for so long, although something was sent, the estimate falls.
     private static let silence = Duration.seconds(2)
     private static let halving = Duration.seconds(1)
+    /// Milliseconds over which packets that left together come in, enough to tell the rate of the link by them alone.
+    private static let longTrain = 100.0
+    /// Milliseconds of queue beyond which the estimate does not grow.
+    private static let longQueue = 40.0
+    /// Milliseconds after which what was seen of the queue is of the past.
+    private static let pause = 1_000.0
     /// Before a probe that cannot be sent now is thought of again.
     private static let look = Duration.milliseconds(100)
 
@@ -52,6 +58,8 @@ package struct BandwidthEstimator: Sendable {
     /// When the estimate is halved, for there is no feedback; nil while nothing sent waits for any.
     private var silentAt: MonotonicTime?
     private var isSilent = false
+    /// The group that is coming in shows a link that is slower than was thought.
+    private var isCrawling = false
 
     /// Bits a second that the path takes, by all that is known: IP packets, sound and repairs included.
     package private(set) var bitrate: Int
@@ -69,7 +77,7 @@ package struct BandwidthEstimator: Sendable {
     }
 
     /// True while the queue of the path is growing or full right now.
-    package var isOverused: Bool { detector.usage == .over }
+    package var isOverused: Bool { detector.usage == .over || isCrawling }
 
     /// Milliseconds that the last packets waited in the queue of the path.
     package var queueDelay: Double { queue.total }
@@ -93,8 +101,10 @@ package struct BandwidthEstimator: Sendable {
     ) {
         if let roundTrip { self.roundTrip = min(max(roundTrip, .zero), .seconds(3)) }
         silentAt = nil
+        let wasSilent = isSilent
         if isSilent {
             isSilent = false
+            lossBased.forget()
             probes.startAfresh(at: now)
         }
         lossBased.advance(to: now)
@@ -104,7 +114,9 @@ package struct BandwidthEstimator: Sendable {
         var isJudged = false
         for outcome in outcomes {
             let size = min(max(outcome.size, 0), 65_535)
-            if lossBased.add(outcome, size: size) { isJudged = true }
+            // What was lost in an outage was not lost for the rate.
+            let isOutage = wasSilent && outcome.arrival == nil
+            if !isOutage, lossBased.add(outcome, size: size) { isJudged = true }
             probes.receive(outcome, size: size, at: now)
             guard let arrival = outcome.arrival else { continue }
             acknowledged.add(size, at: outcome.sent)
@@ -126,6 +138,7 @@ package struct BandwidthEstimator: Sendable {
     }
 
     private mutating func receive(_ head: PacketGroups.Head, ownRate: Double) {
+        if head.sentGap > Self.pause { detector = OveruseDetector() }
         guard queue.receive(head, rate: ownRate) else {
             groups.reset()
             queue = QueueDelay()
@@ -133,27 +146,35 @@ package struct BandwidthEstimator: Sendable {
             service = ServiceRate()
             return
         }
-        service.receive(head, isBusy: queue.total > 4 + 1.5 * queue.noise)
+        service.receive(head, isBusy: queue.isBusy, noise: queue.noise)
         detector.receive(
-            sent: head.sent, arrival: head.arrival, queue: queue.unexplained, noise: queue.noise)
+            sent: head.sent, arrival: head.arrival, queue: queue.excess, noise: queue.noise)
     }
 
     private mutating func adjustForDelay(at now: MonotonicTime) {
+        isCrawling = false
+        if let train = groups.incoming, train.spread > Self.longTrain + 10 * queue.noise {
+            let rate = Double(train.bytes) * 8_000 / train.spread
+            isCrawling = rate < 0.75 * delayBased.rate
+            if isCrawling { return delayBased.decrease(served: rate, queue: 0, at: now) }
+        }
         switch detector.usage {
         case .over:
             guard let served = service.bitrate else { return }
             delayBased.decrease(served: served, queue: detector.standing, at: now)
         case .normal:
-            guard lossBased.rate == nil else { return }
+            // A queue of our own is none of the path, but more than enough.
+            guard lossBased.rate == nil, queue.total < queue.usual + Self.longQueue else { return }
             delayBased.grow(
                 acknowledged: Double(acknowledged.bitrate(at: now)),
-                isDrained: queue.unexplained < 5 + queue.noise, roundTrip: roundTrip, at: now)
+                isDrained: queue.excess < 5 + queue.noise,
+                isEmpty: queue.total < queue.usual + queue.noise + 10, roundTrip: roundTrip, at: now)
         case .under: break
         }
     }
 
     private mutating func adjustForLoss(at now: MonotonicTime) {
-        switch lossBased.judge(estimate: delayBased.rate, at: now) {
+        switch lossBased.judge(estimate: delayBased.rate, isQueueing: isOverused, at: now) {
         case .unchanged: break
         case .limit(let rate): delayBased.lower(to: rate)
         case .restore(let rate):
@@ -191,11 +212,15 @@ package struct BandwidthEstimator: Sendable {
     /// The probe to send now, if it is time; asked for after each feedback and at `deadline`. Counts as sent.
     package mutating func probeDue(at now: MonotonicTime) -> Probe? {
         lossBased.advance(to: now)
+        if let lastFeedback, now > lastFeedback + .milliseconds(Int64(Self.pause)) {
+            detector = OveruseDetector()
+        }
         if isOverused || lossBased.rate != nil || detector.standing > 20 + 2 * queue.noise {
             probes.postpone(until: now + Self.look)
         }
         return probes.due(
-            estimate: Double(bitrate), spread: queue.noise / 1_000, roundTrip: roundTrip, at: now)
+            estimate: Double(bitrate), spread: queue.noise / 1_000, roundTrip: roundTrip,
+            isSilent: isSilent, at: now)
     }
 
     /// Lets time pass: without feedback, although something was sent, the estimate halves each second.

@@ -13,6 +13,8 @@ package struct DelayBasedRate: Sendable {
     private static let returning = 0.96
     /// A second, far from the known capacity.
     private static let multiplicativeGrowth = 1.08
+    /// A second, near the known capacity: at most a share of the rate, at least so many bits a second.
+    private static let nearGrowth = 0.03
     private static let slowestGrowth = 4_000.0
     /// Bits; near the capacity it grows by as many in a response time.
     private static let packet = 9_600.0
@@ -67,7 +69,7 @@ package struct DelayBasedRate: Sendable {
 
     /// Lets the estimate grow, as far as what is acknowledged proves it.
     package mutating func grow(
-        acknowledged: Double, isDrained: Bool, roundTrip: Duration, at now: MonotonicTime
+        acknowledged: Double, isDrained: Bool, isEmpty: Bool, roundTrip: Duration, at now: MonotonicTime
     ) {
         let elapsed = min(max(Double(now.nanoseconds(since: lastGrowth ?? now)) / 1e9, 0), 1)
         lastGrowth = now
@@ -75,11 +77,13 @@ package struct DelayBasedRate: Sendable {
             rate = min(max(rate, returnRate), maximum)
             self.returnRate = nil
         }
+        // Who sends more than the estimate, and makes no queue, has proven it.
+        if isEmpty { rate = min(max(rate, Self.returning * acknowledged), maximum) }
         if let capacity, rate > capacity * (1 + 3 * deviation) { self.capacity = nil }
         var grown = rate
         if let capacity, rate > capacity * (1 - 3 * deviation) {
             let response = max(Double(roundTrip.wholeNanoseconds) / 1e9, 0) + 0.1
-            grown += max(Self.packet / response, Self.slowestGrowth) * elapsed
+            grown += max(min(Self.packet / response, Self.nearGrowth * rate), Self.slowestGrowth) * elapsed
         } else {
             // The first-order value of the power, for steps far below a second.
             grown *= 1 + (Self.multiplicativeGrowth - 1) * elapsed

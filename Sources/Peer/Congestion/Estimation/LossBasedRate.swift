@@ -20,6 +20,11 @@ package struct LossBasedRate: Sendable {
     private static let fewestLost = 6.0
     /// By how much a limit's logarithmic likelihood is better before it is believed.
     private static let evidence = 3.0
+    /// Observations that a limit has to explain at least; those before the first loss may be of another path.
+    private static let recent = 4
+    /// Share of packets that a path may be known to lose at any rate.
+    private static let leastInherent = 0.005
+    private static let mostInherent = 0.25
     private static let minimumHold = Duration.seconds(2)
     private static let maximumHold = Duration.seconds(30)
     /// A hold that ended so long ago is forgotten.
@@ -28,6 +33,8 @@ package struct LossBasedRate: Sendable {
     private struct Limit {
         var rate: Double
         var before: Double
+        /// Observations since it was imposed for the first time.
+        var age = 0
         var until: MonotonicTime
     }
 
@@ -36,7 +43,10 @@ package struct LossBasedRate: Sendable {
     private var bytes = 0
     private var packets = 0
     private var lost = 0
+    private var lostBytes = 0
     private var start: MonotonicTime?
+    /// Share that was lost at low rates as well.
+    private var confirmed = 0.01
     private var limit: Limit?
     private var hold = Self.minimumHold
     private var lastEnd: MonotonicTime?
@@ -53,7 +63,12 @@ package struct LossBasedRate: Sendable {
     package mutating func add(_ outcome: PacketOutcome, size: Int) -> Bool {
         if outcome.isLate {
             guard outcome.arrival != nil else { return false }
-            if lost > 0 { lost -= 1 } else { model.restoreOne() }
+            if lost > 0 {
+                lost -= 1
+                lostBytes = max(lostBytes - size, 0)
+            } else {
+                model.restoreOne()
+            }
             return false
         }
         let begin = start ?? outcome.sent
@@ -64,15 +79,29 @@ package struct LossBasedRate: Sendable {
             model.add(
                 LossModel.Observation(
                     rate: Double(bytes) * 8e9 / Double(max(elapsed, 1)), packets: Double(packets),
-                    lost: Double(lost)))
+                    // Of bytes: a full queue takes small packets where it takes no large ones.
+                    lost: Double(packets) * Double(lostBytes) / Double(max(bytes, 1))))
             isComplete = true
-            (bytes, packets, lost) = (0, 0, 0)
+            (bytes, packets, lost, lostBytes) = (0, 0, 0, 0)
             start = outcome.sent
         }
         bytes += size
         packets += 1
-        if outcome.arrival == nil { lost += 1 }
+        if outcome.arrival == nil {
+            lost += 1
+            lostBytes += size
+        }
         return isComplete
+    }
+
+    /// Forgets what was observed, which was an outage and not loss, but not what is known of the path.
+    package mutating func forget() {
+        let known = model.knownLoss
+        model = LossModel()
+        model.knownLoss = known
+        (bytes, packets, lost, lostBytes) = (0, 0, 0, 0)
+        start = nil
+        limit = nil
     }
 
     /// Ends a limit whose time has passed.
@@ -83,46 +112,71 @@ package struct LossBasedRate: Sendable {
     }
 
     /// Judges after an observation.
-    /// - Parameter estimate: bits a second that are thought possible now.
-    package mutating func judge(estimate: Double, at now: MonotonicTime) -> Verdict {
+    /// - Parameters:
+    ///   - estimate: bits a second that are thought possible now.
+    ///   - isQueueing: a growing queue tells already, and better, what the path takes.
+    package mutating func judge(estimate: Double, isQueueing: Bool, at now: MonotonicTime) -> Verdict {
         learn(estimate: limit?.before ?? estimate)
-        let free = model.fit(limit: max(limit?.before ?? 0, estimate) * 100)
-        if let limit, let verdict = retract(limit, free: free, at: now) { return verdict }
-        guard model.lost >= Self.fewestLost, let newest = model.observation(back: 0), newest.lost > 0 else {
-            return .unchanged
-        }
-        guard let best = bestLimit(below: estimate, against: free) else { return .unchanged }
+        if limit != nil { limit?.age += 1 }
+        if let limit, let verdict = retract(limit) { return verdict }
+        guard !isQueueing, model.lost(newest: Self.recent) >= Self.fewestLost,
+            let newest = model.observation(back: 0), newest.lost > 0
+        else { return .unchanged }
+        let number = sinceOnset
+        let free = model.fit(limit: .infinity, newest: number)
+        guard let best = bestLimit(below: estimate, against: free, newest: number) else { return .unchanged }
         return impose(best, estimate: estimate, at: now)
     }
 
     /// What is lost at a rate that is far from the estimate is no sign of too high a rate.
     private mutating func learn(estimate: Double) {
         guard let newest = model.observation(back: 0), newest.packets >= 10 else { return }
-        let share = newest.lost / newest.packets
+        let share = min(newest.lost / newest.packets, Self.mostInherent)
         if newest.rate < 0.7 * estimate {
-            model.knownLoss += 0.1 * (min(share, 0.25) - model.knownLoss)
-        } else if share < model.knownLoss {
+            model.knownLoss += 0.1 * (share - model.knownLoss)
+            confirmed = max(confirmed, model.knownLoss)
+        } else {
             model.knownLoss += 0.02 * (share - model.knownLoss)
+            // Only lower rates confirm a larger share, or a policer would be got used to little by little.
+            model.knownLoss = min(model.knownLoss, confirmed)
         }
-        model.knownLoss = max(model.knownLoss, 0.005)
+        model.knownLoss = max(model.knownLoss, Self.leastInherent)
+        confirmed = max(confirmed + 0.01 * min(1.3 * model.knownLoss - confirmed, 0), Self.leastInherent)
+    }
+
+    /// How many observations are of the path as it is since it loses something.
+    private var sinceOnset: Int {
+        var number = 0
+        while let observation = model.observation(back: number), observation.lost > 0 { number += 1 }
+        return max(number, Self.recent)
     }
 
     /// Takes the limit back where as much is lost below it as was above.
-    private mutating func retract(_ limit: Limit, free: LossModel.Fit, at now: MonotonicTime) -> Verdict? {
-        let bound = model.fit(limit: limit.rate)
-        guard free.likelihood > bound.likelihood + 1 else { return nil }
-        model.knownLoss = max(model.knownLoss, free.inherentLoss)
+    private mutating func retract(_ limit: Limit) -> Verdict? {
+        guard let newest = model.observation(back: 0), newest.rate < 1.05 * limit.rate else { return nil }
+        let number = limit.age + sinceOnset
+        let free = model.fit(limit: .infinity, newest: number)
+        guard free.likelihood > model.fit(limit: limit.rate, newest: number).likelihood + 1 else { return nil }
+        model.knownLoss = max(model.knownLoss, min(free.inherentLoss, Self.mostInherent))
+        confirmed = max(confirmed, 1.1 * model.knownLoss)
         self.limit = nil
         hold = Self.minimumHold
         return .restore(limit.before)
     }
 
     /// The highest limit that explains about as well as any what is lost, if that is clearly better than none.
-    private func bestLimit(below estimate: Double, against free: LossModel.Fit) -> Double? {
+    private func bestLimit(below estimate: Double, against free: LossModel.Fit, newest number: Int) -> Double? {
+        var delivered = 0.0
+        for back in 0..<2 {
+            guard let observation = model.observation(back: back) else { continue }
+            delivered += observation.rate * (1 - observation.lost / observation.packets) / 2
+        }
         var best: (rate: Double, likelihood: Double)?
         func consider(_ rate: Double) {
+            // What came through is possible.
+            let rate = max(rate, 0.95 * delivered)
             guard rate < 0.98 * estimate else { return }
-            let likelihood = model.fit(limit: rate).likelihood
+            let likelihood = model.fit(limit: rate, newest: number).likelihood
             guard let known = best else { return best = (rate, likelihood) }
             let isBetter = likelihood > known.likelihood + 0.5
             let isAsGood = likelihood > known.likelihood - 0.5 && rate > known.rate
@@ -145,7 +199,8 @@ package struct LossBasedRate: Sendable {
                 hold = Self.minimumHold
             }
         }
-        limit = Limit(rate: rate, before: limit?.before ?? estimate, until: now + hold)
+        limit = Limit(
+            rate: rate, before: limit?.before ?? estimate, age: limit?.age ?? 0, until: now + hold)
         return .limit(rate)
     }
 }

@@ -61,20 +61,21 @@ package struct LossModel: Sendable {
         return observations[(count - 1 - back) % Self.window]
     }
 
-    /// Packets that were lost in the whole window.
-    package var lost: Double {
+    /// Packets that were lost in the newest observations.
+    package func lost(newest: Int) -> Double {
         var sum = 0.0
-        for index in 0..<min(count, Self.window) { sum += observations[index].lost }
+        for back in 0..<max(newest, 0) { sum += observation(back: back)?.lost ?? 0 }
         return sum
     }
 
-    /// How well a limit in bits a second explains what was observed; higher is better.
-    package func fit(limit: Double) -> Fit {
+    /// How well a limit in bits a second explains the newest observations; higher is better.
+    package func fit(limit: Double, newest: Int) -> Fit {
+        let number = min(max(newest, 0), count, Self.window)
         var loss = min(max(knownLoss, 0.02), 0.2)
-        for _ in 0..<4 { loss = improved(loss, limit: limit) }
+        for _ in 0..<4 { loss = improved(loss, limit: limit, newest: number) }
         var sum = -Self.prior * max(loss - knownLoss, 0)
         var weight = 1.0
-        for back in 0..<min(count, Self.window) {
+        for back in 0..<number {
             let observation = observations[(count - 1 - back) % Self.window]
             let lossRate = probability(loss, excess: excess(observation.rate, limit))
             let came = observation.packets - observation.lost
@@ -85,11 +86,11 @@ package struct LossModel: Sendable {
     }
 
     /// One step of Newton's method towards the inherent loss that fits best.
-    private func improved(_ loss: Double, limit: Double) -> Double {
+    private func improved(_ loss: Double, limit: Double, newest number: Int) -> Double {
         var first = loss > knownLoss ? -Self.prior : 0
         var second = -1e-9
         var weight = 1.0
-        for back in 0..<min(count, Self.window) {
+        for back in 0..<number {
             let observation = observations[(count - 1 - back) % Self.window]
             let excess = excess(observation.rate, limit)
             let lossRate = probability(loss, excess: excess)

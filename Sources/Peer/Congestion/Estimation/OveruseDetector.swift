@@ -19,6 +19,8 @@ package struct OveruseDetector: Sendable {
     private static let duration = 10.0
     /// Milliseconds of sending that the last heads cover at least, to show a sudden fall.
     private static let suddenSpan = 25.0
+    /// Milliseconds by which a queue falls at least in one of sending, after the path stood still for a moment.
+    private static let drain = 0.4
     /// Milliseconds after which a queue that does not drain is too much.
     private static let standingSpan = 300.0
 
@@ -31,6 +33,8 @@ package struct OveruseDetector: Sendable {
     private var times = InlineArray<4, Double>(repeating: 0)
     private var queues = InlineArray<4, Double>(repeating: 0)
     private var count = 0
+    /// Whether the last of them waited less than the first.
+    private var isDraining = false
     /// When the queue was last short enough not to be called standing.
     private var lastShort: Double?
 
@@ -40,17 +44,19 @@ package struct OveruseDetector: Sendable {
 
     package init() {}
 
-    /// Takes in one head: when it left and came, what it met, and the usual change from head to head, in milliseconds.
+    /// Takes in one head: when it left and came, what it met beyond the usual, and the usual change from head to head, in
+    /// milliseconds.
     package mutating func receive(sent: Double, arrival: Double, queue: Double, noise: Double) {
-        remember(queue, at: sent)
+        remember(queue, noise: noise, at: sent)
         trend.add(delay: queue, at: arrival)
         let isTrend = trendIsOver(at: sent)
         adapt(at: sent)
-        if queue < max(2 * noise + 15, 30) { lastShort = sent }
+        if queue < max(2 * noise + 10, 25) { lastShort = sent }
         let isFalling = trend.value < -threshold
-        let isSudden = standing > max(3 * noise + 15, 25)
+        let isSudden = standing > max(3 * noise + 10, 25) && !isDraining
         let isStanding = sent - (lastShort ?? sent) > Self.standingSpan
-        if isTrend && standing > 6 + 1.5 * noise || !isFalling && (isSudden || isStanding) {
+        let isGrowing = isTrend && standing > 6 + 1.5 * noise && !isDraining
+        if isGrowing || !isFalling && (isSudden || isStanding) {
             usage = .over
         } else {
             usage = isFalling ? .under : .normal
@@ -59,11 +65,12 @@ package struct OveruseDetector: Sendable {
     }
 
     /// Keeps a head, and sees what the last three or four of them have in common.
-    private mutating func remember(_ queue: Double, at time: Double) {
+    private mutating func remember(_ queue: Double, noise: Double, at time: Double) {
         times[count % 4] = time
         queues[count % 4] = queue
         count = count < 7 ? count + 1 : 4
         standing = 0
+        isDraining = false
         guard count >= 3 else { return }
         var least = queue
         for back in 2...min(count, 4) {
@@ -71,6 +78,7 @@ package struct OveruseDetector: Sendable {
             least = min(least, queues[index])
             guard back >= 3, time - times[index] >= Self.suddenSpan else { continue }
             standing = least
+            isDraining = queue < queues[index] - min(noise, Self.drain * (time - times[index]))
             return
         }
     }

@@ -45,6 +45,8 @@ package struct PacketGroups: Sendable {
         var sent: MonotonicTime
         var arrival: Int64
         var lastArrival: Int64
+        /// The longest time between two arrivals, which may be a pause of the path.
+        var longestGap: Int64 = 0
         var firstSize: Int
         var bytes: Int
         var sentMilliseconds: Double
@@ -58,6 +60,13 @@ package struct PacketGroups: Sendable {
     package private(set) var train: Train?
 
     package init() {}
+
+    /// The group that is coming in, without its longest pause; nil for one that has but come.
+    package var incoming: Train? {
+        guard let current, current.bytes > current.firstSize else { return nil }
+        let spread = current.lastArrival &- current.arrival &- current.longestGap
+        return Train(bytes: current.bytes - current.firstSize, spread: Double(spread) / 1e6)
+    }
 
     /// Takes in a packet that came, in the order in which they were sent.
     /// - Returns: the head of a new group if the packet is one and another group came before.
@@ -74,6 +83,7 @@ package struct PacketGroups: Sendable {
             // What was sent before the group belongs to none any more.
             guard gap >= 0 else { return nil }
             group.bytes += size
+            group.longestGap = max(group.longestGap, arrival &- group.lastArrival)
             if arrival &- group.lastArrival > 0 { group.lastArrival = arrival }
             current = group
             return nil

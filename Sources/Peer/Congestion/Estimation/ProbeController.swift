@@ -7,9 +7,13 @@ import Base
 package struct ProbeController: Sendable {
     private static let packet = 1_200
     private static let fewestPackets = 5
+    /// Seconds at least, and so many times the jitter.
     private static let duration = 0.02
+    private static let lengthPerSpread = 5.0
     private static let minimumPause = Duration.seconds(1)
     private static let maximumPause = Duration.seconds(30)
+    /// While nothing comes back a probe is all that shows the end of it, and disturbs nobody.
+    private static let silentPause = Duration.seconds(3)
     /// What is wanted is probed for with some room.
     private static let room = 1.15
     private static let highestFactor = 3.0
@@ -70,9 +74,10 @@ package struct ProbeController: Sendable {
 
     /// The probe to send now, if it is time; `spread` is the usual jitter in seconds.
     package mutating func due(
-        estimate: Double, spread: Double, roundTrip: Duration, at now: MonotonicTime
+        estimate: Double, spread: Double, roundTrip: Duration, isSilent: Bool, at now: MonotonicTime
     ) -> Probe? {
         if let pending, now >= timeout { conclude(pending, at: now) }
+        if isSilent { next = min(next, now + Self.silentPause) }
         if let lastSuccess, now >= lastSuccess + Self.trial {
             pause = Self.minimumPause
             self.lastSuccess = nil
@@ -82,7 +87,7 @@ package struct ProbeController: Sendable {
         if let lostRate, lostRate > estimate { target = min(target, lostRate) }
         lostRate = nil
         target = min(target, max(Self.highestFactor * estimate, Self.lowestTarget))
-        let length = min(max(Self.duration, 2 * spread), 0.08)
+        let length = min(max(Self.duration, Self.lengthPerSpread * spread), 0.08)
         let bytes = max(Int(target * length / 8), Self.packet * Self.fewestPackets)
         number &+= 1
         baseline = estimate

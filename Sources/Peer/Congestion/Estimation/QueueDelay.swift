@@ -10,6 +10,8 @@ package struct QueueDelay: Sendable {
     private static let baseWindow = 10_000.0
     /// Milliseconds between packets that came in one burst from elsewhere and are no jitter.
     private static let noiseGain = 0.03
+    private static let usualGain = 0.005
+    private static let mostUsual = 20.0
 
     /// Delay since the first head in milliseconds: of the last one, and the shortest ones.
     private var delay = 0.0
@@ -23,8 +25,16 @@ package struct QueueDelay: Sendable {
     package private(set) var total = 0.0
     /// Milliseconds of it that our own groups do not explain.
     package private(set) var unexplained = 0.0
+    /// Milliseconds that heads wait unexplained as a rule, for jitter only adds to the shortest delay.
+    package private(set) var usual = 0.0
     /// Mean change from one head to the next in milliseconds, bounded against what is no jitter.
     package private(set) var noise = 2.0
+
+    /// Milliseconds that the last head waited unexplained, beyond the usual.
+    package var excess: Double { unexplained - usual }
+
+    /// Whether the last head met a queue for certain.
+    package var isBusy: Bool { total > usual + 1.5 * noise + 4 }
 
     package init() {}
 
@@ -48,6 +58,8 @@ package struct QueueDelay: Sendable {
         unexplained = total - own
         let step = min(abs(unexplained - before), 3 * noise + 2)
         noise += Self.noiseGain * (step - noise)
+        let waited = min(unexplained, usual + 3 * noise + 2)
+        usual = min(usual + Self.usualGain * (waited - usual), Self.mostUsual)
         return true
     }
 }

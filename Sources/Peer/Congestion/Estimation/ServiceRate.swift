@@ -7,16 +7,22 @@ package struct ServiceRate: Sendable {
     private static let window = 24
     /// Milliseconds of arrivals that are enough, and that are too few.
     private static let enough = 300.0
-    private static let fewest = 60.0
+    private static let least = 50.0
+    private static let leastPerNoise = 10.0
+
+    /// Share of the run that one arrival may take.
+    private static let pause = 0.75
 
     private var spans = InlineArray<24, Float>(repeating: 0)
     private var bytes = InlineArray<24, Int32>(repeating: 0)
     private var count = 0
+    private var fewest = Self.least
 
     package init() {}
 
-    /// Takes in a head; `isBusy` tells that it met a queue.
-    package mutating func receive(_ head: PacketGroups.Head, isBusy: Bool) {
+    /// Takes in a head; `isBusy` tells that it met a queue, `noise` the jitter in milliseconds.
+    package mutating func receive(_ head: PacketGroups.Head, isBusy: Bool, noise: Double) {
+        fewest = min(Self.least + Self.leastPerNoise * noise, Self.enough)
         guard isBusy, head.arrivalGap >= 0 else {
             count = 0
             return
@@ -32,13 +38,20 @@ package struct ServiceRate: Sendable {
         var span = 0.0
         var sum = 0.0
         var back = 0
+        var longest = (span: 0.0, bytes: 0.0)
         while back < min(count, Self.window), span < Self.enough {
             back += 1
             let index = (count - back) % Self.window
             span += Double(spans[index])
             sum += Double(bytes[index])
+            if Double(spans[index]) > longest.span { longest = (Double(spans[index]), Double(bytes[index])) }
         }
-        guard back >= 2, span >= Self.fewest else { return nil }
+        // A path that stood still for a moment, as radio links do, is no slower for it.
+        if longest.span > Self.pause * span {
+            span -= longest.span
+            sum -= longest.bytes
+        }
+        guard back >= 2, span >= fewest else { return nil }
         return sum * 8_000 / span
     }
 }

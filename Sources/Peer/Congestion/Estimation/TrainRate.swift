@@ -4,9 +4,9 @@
 /// other traffic and is no estimate, but when it rises clearly beyond what it was when a probe failed, it is time to
 /// probe again.
 package struct TrainRate: Sendable {
-    private static let ageing = 0.85
-    private static let rise = 1.4
-    private static let fewest = 5
+    private static let ageing = 0.92
+    private static let rise = 1.5
+    private static let fewest = 8
 
     private var bytes = 0.0
     private var milliseconds = 0.0
