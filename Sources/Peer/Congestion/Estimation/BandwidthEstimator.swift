@@ -40,6 +40,9 @@ package struct BandwidthEstimator: Sendable {
     /// Before a probe that cannot be sent now is thought of again.
     private static let look = Duration.milliseconds(100)
 
+    /// Above every path, and far from overflow.
+    private static let most = 1_000_000_000_000
+
     private let limits: Limits
     private var groups = PacketGroups()
     private var queue = QueueDelay()
@@ -67,13 +70,15 @@ package struct BandwidthEstimator: Sendable {
     package private(set) var cause = Cause.application
 
     package init(limits: Limits = Limits()) {
+        var limits = limits
+        limits.minimum = min(max(limits.minimum, 1), Self.most)
+        limits.maximum = min(max(limits.maximum, limits.minimum), Self.most)
+        limits.start = min(max(limits.start, limits.minimum), limits.maximum)
         self.limits = limits
-        let minimum = max(limits.minimum, 1)
-        let maximum = max(limits.maximum, minimum)
         delayBased = DelayBasedRate(
-            start: Double(limits.start), minimum: Double(minimum), maximum: Double(maximum))
-        probes = ProbeController(maximum: Double(maximum))
-        bitrate = min(max(limits.start, minimum), maximum)
+            start: Double(limits.start), minimum: Double(limits.minimum), maximum: Double(limits.maximum))
+        probes = ProbeController(maximum: Double(limits.maximum))
+        bitrate = limits.start
     }
 
     /// True while the queue of the path is growing or full right now.
@@ -197,19 +202,21 @@ package struct BandwidthEstimator: Sendable {
 
     private mutating func settle(from before: Double, at now: MonotonicTime) {
         let rate = min(delayBased.rate, lossBased.rate ?? .infinity)
-        bitrate = min(max(Int(rate), limits.minimum, 1), max(limits.maximum, limits.minimum, 1))
+        bitrate = min(max(Int(rate), limits.minimum), limits.maximum)
         if rate < 0.97 * before { probes.fell(from: before, to: rate, at: now) }
         cause = lossBased.rate != nil ? .loss : delayBased.isLimited ? .delay : .application
     }
 
     /// Tells what could be used.
-    /// - Parameter bitrate: bits a second of the next better choice; nil while the viewer has all there is, and nothing is
-    ///   probed.
+    /// - Parameter bitrate: bits a second of the next better choice; nil while the viewer has all there is, when
+    ///   nothing is probed.
     package mutating func want(_ bitrate: Int?, at now: MonotonicTime) {
         probes.want(bitrate.map { Double(min(max($0, 0), limits.maximum)) }, at: now)
     }
 
-    /// The probe to send now, if it is time; asked for after each feedback and at `deadline`. Counts as sent.
+    /// The probe to send now, if it is time; counts as sent.
+    ///
+    /// To be asked for after each feedback and at `deadline`.
     package mutating func probeDue(at now: MonotonicTime) -> Probe? {
         lossBased.advance(to: now)
         if let lastFeedback, now > lastFeedback + .milliseconds(Int64(Self.pause)) {

@@ -1,10 +1,9 @@
 import Base
 
-/// The estimate that goes by delay: additive increase near the known capacity, multiplicative far from it and on over-use.
+/// The estimate that goes by delay: it grows additively near the known capacity, by a factor far from it.
 ///
-/// Unlike an encoder, a server that chooses among layers cannot follow an estimate closely; so a decrease goes by the
-/// rate at which the full link served us where that is known, and once the queue has drained the estimate returns to just
-/// below that rate.
+/// Unlike an encoder, a server that chooses among layers cannot follow an estimate closely. So a decrease goes by the
+/// rate at which the full link served us, and once the queue has drained the estimate returns to just below that rate.
 /// - Source: draft-ietf-rmcat-gcc-02 §5.5; constants of browsers.
 package struct DelayBasedRate: Sendable {
     private static let decrease = 0.85

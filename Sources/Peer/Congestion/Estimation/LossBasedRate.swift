@@ -2,8 +2,8 @@ import Base
 
 /// The limit that loss sets: none while what is lost would be lost at any rate.
 ///
-/// A limit is set when it explains the loss clearly better than loss inherent in the path, and held for a time that doubles
-/// each time it was needed again. When it proves wrong, because as much is lost below it, it is taken back.
+/// A limit is set when it explains the loss clearly better than loss inherent in the path, and held for a time that
+/// doubles each time it was needed again. When it proves wrong, because as much is lost below it, it is taken back.
 package struct LossBasedRate: Sendable {
     package enum Verdict: Equatable, Sendable {
         case unchanged
@@ -156,7 +156,9 @@ package struct LossBasedRate: Sendable {
         guard let newest = model.observation(back: 0), newest.rate < 1.05 * limit.rate else { return nil }
         let number = limit.age + sinceOnset
         let free = model.fit(limit: .infinity, newest: number)
-        guard free.likelihood > model.fit(limit: limit.rate, newest: number).likelihood + 1 else { return nil }
+        guard free.likelihood > model.fit(limit: limit.rate, newest: number).likelihood + 1 else {
+            return nil
+        }
         model.knownLoss = max(model.knownLoss, min(free.inherentLoss, Self.mostInherent))
         confirmed = max(confirmed, 1.1 * model.knownLoss)
         self.limit = nil
@@ -165,7 +167,8 @@ package struct LossBasedRate: Sendable {
     }
 
     /// The highest limit that explains about as well as any what is lost, if that is clearly better than none.
-    private func bestLimit(below estimate: Double, against free: LossModel.Fit, newest number: Int) -> Double? {
+    private func bestLimit(below estimate: Double, against free: LossModel.Fit, newest number: Int) -> Double?
+    {
         var delivered = 0.0
         for back in 0..<2 {
             guard let observation = model.observation(back: back) else { continue }

@@ -44,8 +44,8 @@ package struct OveruseDetector: Sendable {
 
     package init() {}
 
-    /// Takes in one head: when it left and came, what it met beyond the usual, and the usual change from head to head, in
-    /// milliseconds.
+    /// Takes in one head: when it left and came, what it met beyond the usual, and the usual change from head to
+    /// head, in milliseconds.
     package mutating func receive(sent: Double, arrival: Double, queue: Double, noise: Double) {
         remember(queue, noise: noise, at: sent)
         trend.add(delay: queue, at: arrival)

@@ -39,6 +39,11 @@ package struct PacketGroups: Sendable {
         package var bytes: Int
         /// Milliseconds from the first arrival to the last.
         package var spread: Double
+
+        package init(bytes: Int, spread: Double) {
+            self.bytes = bytes
+            self.spread = spread
+        }
     }
 
     private struct Group {

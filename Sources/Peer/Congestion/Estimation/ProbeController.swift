@@ -2,8 +2,9 @@ import Base
 
 /// Decides when to probe and for how much.
 ///
-/// Only while more could be used than is thought possible; again at once after a success, and after failures later each
-/// time, until what is wanted or the network changes. After a sudden fall it tries once, soon, for most of what was lost.
+/// Only while more could be used than is thought possible; again at once after a success, and after failures later
+/// each time, until what is wanted or the network changes. After a sudden fall it tries once for most of what was lost.
+/// - Source: pauses and factors are our own; the idea is that of the probe controller of browsers.
 package struct ProbeController: Sendable {
     private static let packet = 1_200
     private static let fewestPackets = 5
@@ -82,7 +83,9 @@ package struct ProbeController: Sendable {
             pause = Self.minimumPause
             self.lastSuccess = nil
         }
-        guard pending == nil, let wanted, estimate < wanted, estimate < maximum, now >= next else { return nil }
+        guard pending == nil, now >= next, let wanted, estimate < wanted, estimate < maximum else {
+            return nil
+        }
         var target = min(wanted * Self.room, maximum)
         if let lostRate, lostRate > estimate { target = min(target, lostRate) }
         lostRate = nil

@@ -3,8 +3,10 @@ import Base
 /// Measures how one probe came through.
 ///
 /// What else left between its packets used the link as well, and counts.
-/// - Source: the conditions are those of browsers: at least 80 % of packets and bytes, received at no more than twice the
-///   rate of sending; a path that delivers at less than 90 % of it is full, and takes 95 % of what it delivered.
+/// - Source: the conditions are nearly those of browsers: at least 80 % of the packets, received at no more than four
+///   times the rate of sending; a path that delivers at less than 90 % of it is full, and takes 95 % of what it
+///   delivered. Browsers refuse more than twice the rate; here a frame may have left just before in one burst, and
+///   what is received too fast is worth no more than what was sent.
 package struct ProbeMeasurement: Equatable, Sendable {
     package enum Result: Equatable, Sendable {
         /// The path took it; bits a second.
@@ -73,7 +75,8 @@ package struct ProbeMeasurement: Equatable, Sendable {
         guard arrivalSpan > 0, arrivalSpan < 5e9 else { return .invalid }
         // What left faster than it was asked to tells of no more than was asked.
         let wanted = Double(probe.bitrate)
-        let sendRate = sentSpan > 0 ? min(Double(between + firstSize - lastSize) * 8e9 / sentSpan, wanted) : wanted
+        let left = Double(between + firstSize - lastSize) * 8e9
+        let sendRate = sentSpan > 0 ? min(left / sentSpan, wanted) : wanted
         let receiveRate = Double(between) * 8e9 / arrivalSpan
         guard receiveRate <= 4 * sendRate else { return .invalid }
         if receiveRate < 0.9 * sendRate { return .saturated(0.95 * receiveRate) }

@@ -33,7 +33,7 @@ package struct ServiceRate: Sendable {
         if count >= 3 * Self.window { count -= Self.window }
     }
 
-    /// Bits a second over the last 300 ms of the run, or over the run if that is shorter; nil for one too short to tell.
+    /// Bits a second over the last 300 ms of the run, or over all of a shorter one; nil if it is too short to tell.
     package var bitrate: Double? {
         var span = 0.0
         var sum = 0.0

@@ -24,7 +24,7 @@ struct EstimatorWorld {
         /// Milliseconds at most; packets keep their order.
         var jitter = 0.0
         var loss = 0.0
-        /// Drops what exceeds the capacity by more than so many milliseconds of it, instead of queueing; nil for a queue.
+        /// Drops what exceeds the capacity by more than so many milliseconds of it; nil for a queue.
         var policer: Double?
         /// Bits a second of other traffic from a time on.
         var cross: [(from: Int, rate: Double)] = []
