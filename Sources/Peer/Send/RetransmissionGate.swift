@@ -102,8 +102,10 @@ package struct RetransmissionGate: Sendable {
     ///   - size: bytes the repeated packet takes.
     ///   - rtt: the shortest round-trip time that an answer may have taken to this viewer; nil if not known yet.
     ///   - share: percent of the usual budget; less where repeating only adds to what is lost.
+    ///   - ceiling: bytes a second that are never exceeded.
     package mutating func admit(
-        _ sequence: Int64, size: Int, rtt: Duration?, share: Int = 100, at now: MonotonicTime
+        _ sequence: Int64, size: Int, rtt: Duration?, share: Int = 100, ceiling: Int = .max,
+        at now: MonotonicTime
     ) -> Verdict {
         guard sequence >= lowest, sequence <= highest else { return .unknown }
         if let keyFrame, sequence < keyFrame.sequence { return .beforeKeyFrame }
@@ -117,7 +119,7 @@ package struct RetransmissionGate: Sendable {
         let interval = max(rtt ?? .zero, limits.minimumInterval)
         if last.sequence != nil, now < last.at + interval { return .tooSoon }
         let budget = limits.floor &+ sent.bytes(at: now) &* limits.percentOfSent / 100
-        let allowance = share < 100 ? budget &* max(share, 0) / 100 : budget
+        let allowance = min(share < 100 ? budget &* max(share, 0) / 100 : budget, ceiling)
         guard repeated.bytes(at: now) &+ size <= allowance else { return .overBudget }
         repeated.add(size, at: now)
         answers[slot] = Answer(sequence: sequence, at: now)

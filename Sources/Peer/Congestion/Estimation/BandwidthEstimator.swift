@@ -84,6 +84,11 @@ package struct BandwidthEstimator: Sendable {
     /// True while the queue of the path is growing or full right now.
     package var isOverused: Bool { detector.usage == .over || isCrawling }
 
+    /// Bits a second at which bursts came lately, which says what the slowest link passes on; nil without any.
+    package var burstRate: Int? {
+        trains.bitrate.map { Int(min(max($0, 0), Double(limits.maximum) * 100)) }
+    }
+
     /// Milliseconds that the last packets waited in the queue of the path.
     package var queueDelay: Double { queue.total }
 

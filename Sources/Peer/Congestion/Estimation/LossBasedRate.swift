@@ -25,6 +25,9 @@ package struct LossBasedRate: Sendable {
     /// Share of packets that a path may be known to lose at any rate.
     private static let leastInherent = 0.005
     private static let mostInherent = 0.25
+    /// A rate so far above a limit, so often in a row, refutes it if nothing of it is lost.
+    private static let excess = 1.05
+    private static let enoughExceeded = 2
     private static let minimumHold = Duration.seconds(2)
     private static let maximumHold = Duration.seconds(30)
     /// A hold that ended so long ago is forgotten.
@@ -35,6 +38,8 @@ package struct LossBasedRate: Sendable {
         var before: Double
         /// Observations since it was imposed for the first time.
         var age = 0
+        /// Observations in a row of more than the limit of which nothing was lost.
+        var exceeded = 0
         var until: MonotonicTime
     }
 
@@ -118,6 +123,7 @@ package struct LossBasedRate: Sendable {
     package mutating func judge(estimate: Double, isQueueing: Bool, at now: MonotonicTime) -> Verdict {
         learn(estimate: limit?.before ?? estimate)
         if limit != nil { limit?.age += 1 }
+        if let verdict = refute() { return verdict }
         if let limit, let verdict = retract(limit) { return verdict }
         guard !isQueueing, model.lost(newest: Self.recent) >= Self.fewestLost,
             let newest = model.observation(back: 0), newest.lost > 0
@@ -149,6 +155,19 @@ package struct LossBasedRate: Sendable {
         var number = 0
         while let observation = model.observation(back: number), observation.lost > 0 { number += 1 }
         return max(number, Self.recent)
+    }
+
+    /// Takes the limit back where more than it came through: what seemed lost was late.
+    private mutating func refute() -> Verdict? {
+        guard var limit, let newest = model.observation(back: 0) else { return nil }
+        let isExceeded =
+            newest.rate > Self.excess * limit.rate && newest.lost <= newest.packets * model.knownLoss
+        limit.exceeded = isExceeded ? limit.exceeded + 1 : 0
+        self.limit = limit
+        guard limit.exceeded >= Self.enoughExceeded else { return nil }
+        self.limit = nil
+        hold = Self.minimumHold
+        return .restore(min(limit.before, newest.rate))
     }
 
     /// Takes the limit back where as much is lost below it as was above.

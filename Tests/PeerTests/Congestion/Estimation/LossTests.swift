@@ -77,6 +77,16 @@ import Testing
         control.advance(to: at(now))
     }
 
+    /// An application may not be able to send less; then it shows that it need not.
+    @Test mutating func `takes a limit back when more than that comes through`() {
+        send(2_000_000, loss: 0, milliseconds: 1_000)
+        send(2_000_000, loss: 0.3, milliseconds: 500)
+        #expect(control.rate ?? .infinity < 1_600_000)
+        send(2_000_000, loss: 0, milliseconds: 800)
+        #expect(control.rate == nil)
+        #expect(estimate > 1_900_000)
+    }
+
     @Test mutating func `sets a limit within half a second where much is lost suddenly`() {
         send(2_000_000, loss: 0, milliseconds: 5_000)
         #expect(verdicts.isEmpty)

@@ -1,0 +1,124 @@
+import Base
+import Wire
+
+/// Remembers what was sent to a client that tells of each packet when it came.
+///
+/// One per session: the transport-wide number counts over media, RTX and probes alike. Memory is bounded; of what left
+/// longest ago is forgotten first, and feedback on it tells nothing.
+/// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §2.
+package struct SentPackets: Sendable {
+    /// Headers of IPv4 and UDP, in bytes, which a link carries, too.
+    package static let overhead = 28
+    /// Numbers that are remembered at first: 4 Mbit/s for half a second.
+    private static let initialCapacity = 256
+    /// Beyond it feedback comes too late to be of use.
+    static let maximumCapacity = 2_048
+
+    private enum Fate: UInt8 { case unknown, lost, arrived }
+
+    /// Eight bytes, because there is one for each packet that is under way.
+    private struct Entry {
+        /// In microseconds since the first packet; wraps.
+        var sent: UInt32 = 0
+        var size: UInt16 = 0
+        var probe: UInt8 = 0
+        var fate = Fate.arrived
+    }
+
+    /// At each number's remainder by their count, which is a power of two; made by the first packet.
+    private var entries: [Entry] = []
+    /// Packets that were sent; the next one's number is this in 16 bits.
+    private var count: Int64 = 0
+    /// The oldest one of which nothing was told.
+    private var firstUnknown: Int64 = 0
+    private var origin = MonotonicTime.zero
+    /// Whether feedback ever came: else there is no use in remembering more.
+    package private(set) var hasFeedback = false
+
+    package init() {}
+
+    /// The number of the packet that is sent next.
+    package var nextNumber: UInt16 { UInt16(truncatingIfNeeded: count) }
+
+    /// Notes a packet that leaves.
+    /// - Parameters:
+    ///   - size: in bytes, from the RTP header to the authentication tag.
+    ///   - probe: the probe that it is a part of; 0 for none.
+    /// - Returns: its transport-wide sequence number.
+    @discardableResult
+    package mutating func add(size: Int, probe: UInt8 = 0, at now: MonotonicTime) -> UInt16 {
+        if count &- firstUnknown >= Int64(entries.count) { makeRoom(at: now) }
+        let entry = Entry(
+            sent: UInt32(truncatingIfNeeded: now.nanoseconds(since: origin) / 1_000),
+            size: UInt16(clamping: size &+ Self.overhead), probe: probe, fate: .unknown)
+        entries[slot(of: count)] = entry
+        count &+= 1
+        return UInt16(truncatingIfNeeded: count &- 1)
+    }
+
+    private mutating func makeRoom(at now: MonotonicTime) {
+        guard !entries.isEmpty else {
+            entries = Array(repeating: Entry(), count: Self.initialCapacity)
+            origin = now
+            return
+        }
+        guard hasFeedback, entries.count < Self.maximumCapacity else { return firstUnknown &+= 1 }
+        var larger = Array(repeating: Entry(), count: entries.count * 2)
+        for number in (count - Int64(entries.count))..<count {
+            larger[Int(truncatingIfNeeded: number & Int64(larger.count - 1))] = entries[slot(of: number)]
+        }
+        entries = larger
+    }
+
+    /// What feedback tells, in the order in which the packets left.
+    ///
+    /// A packet that was told as lost and comes after all is told of once more.
+    package mutating func outcomes(of feedback: TransportFeedback, at now: MonotonicTime) -> [PacketOutcome] {
+        guard count > 0 else { return [] }
+        hasFeedback = true
+        let back = Int64(nextNumber &- feedback.baseSequenceNumber)
+        // A number that was never sent would be one of 65,536 packets ago.
+        let first = count - (back == 0 ? 1 << 16 : back)
+        let known = max(first, count - Int64(entries.count), 0)
+        let end = min(first + Int64(max(feedback.statusCount, 0)), count)
+        guard known < end else { return [] }
+        var outcomes: [PacketOutcome] = []
+        outcomes.reserveCapacity(Int(end - known))
+        var arrivals = feedback.arrivals[...]
+        for number in known..<end {
+            let index = number - first
+            while let arrival = arrivals.first,
+                Int64(arrival.sequenceNumber &- feedback.baseSequenceNumber) < index
+            {
+                arrivals.removeFirst()
+            }
+            var arrival: Int64?
+            if let next = arrivals.first, next.sequenceNumber == UInt16(truncatingIfNeeded: number) {
+                arrival =
+                    next.ticks.multipliedReportingOverflow(by: TransportFeedback.nanosecondsPerTick)
+                    .partialValue
+            }
+            if let outcome = outcome(of: number, arrival, at: now) { outcomes.append(outcome) }
+        }
+        firstUnknown = max(firstUnknown, end)
+        return outcomes
+    }
+
+    private mutating func outcome(
+        of number: Int64, _ arrival: Int64?, at now: MonotonicTime
+    ) -> PacketOutcome? {
+        let entry = entries[slot(of: number)]
+        guard entry.fate != .arrived, entry.fate == .unknown || arrival != nil else { return nil }
+        entries[slot(of: number)].fate = arrival == nil ? .lost : .arrived
+        // Counted back from now: an hour and more may have passed since the first packet.
+        let clock = UInt32(truncatingIfNeeded: now.nanoseconds(since: origin) / 1_000)
+        let age = Int64(clock &- entry.sent) * 1_000
+        return PacketOutcome(
+            sent: now.advanced(byNanoseconds: -age), size: Int(entry.size), arrival: arrival,
+            probe: entry.probe == 0 ? nil : entry.probe, isLate: entry.fate == .lost)
+    }
+
+    private func slot(of number: Int64) -> Int {
+        Int(truncatingIfNeeded: number & Int64(entries.count - 1))
+    }
+}
