@@ -25,7 +25,8 @@ final class SimulatedClient {
     // Publishing.
     private(set) var videoTracks: [SendingTrack] = []
     private(set) var audioTrack: SendingTrack?
-    private(set) var video: SyntheticVideo
+    /// One for each simulcast layer, or one for all.
+    private(set) var videos: [SyntheticVideo]
     private var nextVideo = MonotonicTime.distantFuture
     private var nextAudio = MonotonicTime.distantFuture
     private var audioTimestamp: UInt32 = 7
@@ -33,6 +34,8 @@ final class SimulatedClient {
     private(set) var keyFrameRequests = 0
     private(set) var transportFeedback = 0
     var isSendingMedia = true
+    /// Simulcast layers that are not sent.
+    var switchedOff: Set<Int> = []
 
     // Watching.
     private(set) var received: [ReceivingTrack] = []
@@ -40,6 +43,9 @@ final class SimulatedClient {
     private(set) var connectedAt: MonotonicTime?
     private(set) var firstFrameAt: MonotonicTime?
     private var lastFrameAt: MonotonicTime?
+    private var feedback = TransportFeedbackRecorder(senderSSRC: 1, mediaSSRC: 0)
+    /// Whether the viewer tells of each packet when it came.
+    var tellsOfPackets = true
     /// By time stamp of the viewer's video; what the packets wished for.
     private(set) var playoutDelays: [(sequenceNumber: Int64, delay: PlayoutDelay?)] = []
     /// The video as it came, by SSRC and sequence number: one number must never stand for two packets.
@@ -63,7 +69,7 @@ final class SimulatedClient {
 
     init(
         role: Role, address: TransportAddress, identity: DTLSIdentity, seed: UInt64, rids: [String] = [],
-        bitrate: Int = 300_000
+        pictures: [SyntheticVideo.Settings]
     ) throws {
         self.role = role
         localAddress = address
@@ -77,9 +83,7 @@ final class SimulatedClient {
             fingerprint: SDPFingerprint(
                 algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes),
             using: &random)
-        var settings = SyntheticVideo.Settings()
-        settings.bitrate = bitrate
-        video = SyntheticVideo(settings, using: &random)
+        videos = pictures.map { SyntheticVideo($0, using: &random) }
         self.random = random
     }
 
@@ -110,7 +114,8 @@ final class SimulatedClient {
         let media = isSendingMedia ? min(nextVideo, nextAudio) : .distantFuture
         let feedback = received.compactMap(\.deadline).min() ?? .distantFuture
         let request = role == .viewer ? nextKeyFrameRequest : .distantFuture
-        return min(connection?.deadline ?? .distantFuture, media, nextReport, feedback, request)
+        let arrivals = self.feedback.deadline ?? .distantFuture
+        return min(connection?.deadline ?? .distantFuture, media, nextReport, feedback, request, arrivals)
     }
 
     func advance(to now: MonotonicTime, into sink: inout CollectingSink) {
@@ -129,6 +134,7 @@ final class SimulatedClient {
             let packets = received[index].feedback(from: 1, rtt: connection.roundTripTime, at: now)
             connection.sendFeedback(packets, into: &sink)
         }
+        connection.sendFeedback(feedback.feedbackDue(at: now).map { .transportFeedback($0) }, into: &sink)
         askForKeyFrame(at: now, over: connection, into: &sink)
     }
 
@@ -179,14 +185,17 @@ final class SimulatedClient {
     private func sendFrame(
         at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
     ) {
-        for packet in video.nextFrame(stamp: UInt64(bitPattern: now.nanoseconds)) {
-            for index in videoTracks.indices {
-                try? videoTracks[index].send(
-                    packet.payload, timestamp: packet.timestamp, marker: packet.marker, transport: &transport,
-                    at: now, over: connection, into: &sink)
+        for number in videos.indices {
+            for packet in videos[number].nextFrame(stamp: UInt64(bitPattern: now.nanoseconds)) {
+                for index in videoTracks.indices where videos.count == 1 || index == number {
+                    guard !switchedOff.contains(index) else { continue }
+                    try? videoTracks[index].send(
+                        packet.payload, timestamp: packet.timestamp, marker: packet.marker,
+                        transport: &transport, at: now, over: connection, into: &sink)
+                }
             }
         }
-        nextVideo = now + video.frameInterval
+        nextVideo = now + (videos.first?.frameInterval ?? .seconds(1))
     }
 
     private func sendAudio(
@@ -241,6 +250,12 @@ final class SimulatedClient {
         guard let header = try? RTPHeader(parsing: plain.span),
             let index = received.firstIndex(where: { $0.takes(ssrc: header.ssrc) })
         else { return }
+        if tellsOfPackets, let id = received[index].line.extensions.transportSequenceNumber,
+            let number = header.extensionValue(TransportSequenceNumber.self, id: id, in: plain.span)
+        {
+            feedback.mediaSSRC = header.ssrc
+            feedback.record(number.value, at: now)
+        }
         noteRepair(header, in: plain, for: received[index])
         guard let packet = (try? received[index].receive(plain.span, at: now)) ?? nil
         else { return }
@@ -307,12 +322,18 @@ final class SimulatedClient {
                     try? videoTracks[index].resend(
                         nack.lost, transport: &transport, over: connection, into: &sink)
                 }
-            case .pictureLossIndication, .fullIntraRequest:
-                keyFrameRequests += 1
-                video.requestKeyFrame()
+            case .pictureLossIndication(let indication): makeKeyFrame(of: indication.mediaSSRC)
+            case .fullIntraRequest(let request): makeKeyFrame(of: request.entries.first?.ssrc ?? 0)
             case .transportFeedback: transportFeedback += 1
             default: break
             }
+        }
+    }
+
+    private func makeKeyFrame(of ssrc: UInt32) {
+        keyFrameRequests += 1
+        for index in videos.indices where videos.count == 1 || videoTracks[index].ssrc == ssrc {
+            videos[index].requestKeyFrame()
         }
     }
 

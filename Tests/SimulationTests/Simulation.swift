@@ -49,14 +49,17 @@ final class Simulation {
     /// A client whose offer the server has answered; it connects as time goes on.
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
-        bitrate: Int = 300_000
+        bitrate: Int = 300_000, layers: [SyntheticVideo.Settings] = []
     ) throws -> (client: SimulatedClient, session: SessionID) {
         count += 1
+        var settings = SyntheticVideo.Settings()
+        settings.bitrate = bitrate
         let seed = server.random.next()
         let client = try server.run(at: now) {
             try SimulatedClient(
                 role: role, address: SimulatedServer.address(ofClient: count),
-                identity: server.clientIdentity, seed: seed, rids: rids, bitrate: bitrate)
+                identity: server.clientIdentity, seed: seed, rids: rids,
+                pictures: layers.isEmpty ? [settings] : layers)
         }
         let text = client.offer.description.text
         let (id, _, answer) = try server.open(

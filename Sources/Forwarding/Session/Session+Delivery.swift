@@ -2,14 +2,38 @@ import Base
 import Peer
 import Wire
 
-/// Sends less to a viewer whose reports tell that much is lost. Sound goes first.
+/// Sends less to a viewer who cannot take it all. Sound goes first.
+///
+/// Where the client tells of each packet when it came, that decides; else what its reports tell of loss.
 extension Session {
     /// What a burst loses is told within this time: a second at least of the past, the queue that it filled, a report.
     private static let burst = Duration.seconds(3)
+    /// Percent of the usual budget for repairs while the path's queue grows.
+    private static let overusedShare = 25
+
+    /// The path, once it tells anything.
+    private var knownPath: OutgoingPath? { path.flatMap { $0.isKnown ? $0 : nil } }
+
+    /// Whether pictures are sent at all.
+    var sendsPictures: Bool { knownPath != nil || delivery.sendsPictures }
+
+    /// Percent of the usual budget for packets that are sent again.
+    var repairShare: Int {
+        guard let knownPath else { return delivery.repairShare }
+        return knownPath.estimator.isOverused ? Self.overusedShare : 100
+    }
+
+    /// Bytes a second that repairs never exceed: half of what the path takes.
+    var repairCeiling: Int { knownPath.map { $0.estimator.bitrate / 16 } ?? .max }
+
+    /// Whether pictures were sent before and did not get through.
+    func hasFailed(at now: MonotonicTime) -> Bool {
+        knownPath.map { $0.allocator.isHeld(at: now) } ?? delivery.hasFailed
+    }
 
     /// Takes in what a report told of everything that the client gets.
     func noteLoss(_ told: LossResponse.Interval, at now: MonotonicTime) {
-        guard told.expected > 0 else { return }
+        guard told.expected > 0, knownPath == nil else { return }
         var interval = told
         interval.hasBurst = lastReception < excused
         lastReception = now
@@ -29,7 +53,8 @@ extension Session {
 
     /// Whether a slot may be shown the past: always what it was not sent before, unless pictures are tried again.
     func mayReplay(isBeginning: Bool) -> Bool {
-        delivery.mayReplay || isBeginning && !delivery.isTrying
+        if let knownPath { return !knownPath.estimator.isOverused }
+        return delivery.mayReplay || isBeginning && !delivery.isTrying
     }
 
     /// A slot begins with a burst, which may lose packets on a link that takes the stream.

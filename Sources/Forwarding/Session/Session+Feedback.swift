@@ -39,7 +39,8 @@ extension Session {
             for entry in request.entries { slot(ssrc: entry.ssrc)?.demandKeyFrame(at: now) }
         case .extendedReport(let report):
             for sample in exchange.receive(report, at: now, clock: clock) { roundTrip.add(sample) }
-        case .sourceDescription, .bye, .receiverEstimatedMaximumBitrate, .transportFeedback, .unknown:
+        case .transportFeedback(let feedback): receive(feedback, at: now)
+        case .sourceDescription, .bye, .receiverEstimatedMaximumBitrate, .unknown:
             // BYE is ignored: Chromium says it when it renegotiates and goes on with the same SSRC.
             break
         }

@@ -10,6 +10,7 @@ extension Session {
         earliest = min(earliest, estimator?.deadline ?? .distantFuture)
         earliest = min(earliest, monitor?.deadline ?? .distantFuture)
         earliest = min(earliest, delivery.deadline ?? .distantFuture)
+        earliest = min(earliest, path?.deadline ?? .distantFuture)
         for source in sources {
             for layer in source.track.layers { earliest = min(earliest, layer.feedbackDeadline) }
         }
@@ -25,6 +26,7 @@ extension Session {
         guard connection.state == .connected else { return }
         for slot in slots where slot.isReplaying { slot.advanceReplay(at: now, into: &sink) }
         advanceDelivery(at: now)
+        advancePath(at: now, into: &sink)
         observeLoss(at: now)
         let packets = feedbackDue(at: now)
         if !packets.isEmpty {

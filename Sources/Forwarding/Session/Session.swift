@@ -40,8 +40,10 @@ package final class Session {
     var feedback: TransportFeedbackRecorder?
     var estimator: REMBEstimator?
     var nextLossLook = MonotonicTime.zero
-    /// What becomes of a client that tells of loss.
+    /// What becomes of a client that tells of loss only.
     package internal(set) var delivery: LossResponse
+    /// Nil where the client does not tell of each packet when it came.
+    let path: OutgoingPath?
     /// When the client last told of loss.
     var lastReception = MonotonicTime.zero
     /// What is lost before is put down to the burst that something began with.
@@ -108,6 +110,8 @@ package final class Session {
         scheduler = ReportScheduler(at: now, using: &random)
         exchange = ReferenceTimeExchange(localSSRC: ssrc)
         delivery = LossResponse()
+        let tells = plan.slots.contains { $0.extensions.transportSequenceNumber != nil }
+        path = tells ? OutgoingPath() : nil
         switch plan.congestionFeedback {
         case .transportWide: feedback = TransportFeedbackRecorder(senderSSRC: ssrc, mediaSSRC: 0)
         case .receiverEstimate: estimator = REMBEstimator()

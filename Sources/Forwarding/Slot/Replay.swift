@@ -22,9 +22,12 @@ struct Replay {
     /// One instant of the source on both clocks.
     private let anchor: (timestamp: UInt32, time: MonotonicTime)
     /// Bytes that may leave now.
-    private var credit = Self.firstBurst
+    private var credit: Int
     private var refilled: MonotonicTime
     private var lastLoss: MonotonicTime?
+    private var nextLook: MonotonicTime
+    /// Whether it only spreads what is live: a key frame that would fill the path's queue at once.
+    let isLive: Bool
     /// Packets that left at `minimumRate`, and that were asked for again meanwhile.
     private var atMinimum = (sent: 0, lost: 0)
 
@@ -33,6 +36,7 @@ struct Replay {
     /// No more leaves at once, however late the turn comes.
     static let largestStep = 24 * 1_024
     static let step = Duration.milliseconds(5)
+    private static let lookInterval = Duration.milliseconds(100)
     /// 20 Mbit/s.
     static let usualRate = 2_500_000
     /// 3 Mbit/s.
@@ -45,20 +49,63 @@ struct Replay {
     /// - Parameters:
     ///   - edge: where the live edge is now.
     ///   - bitrate: of the source, in bits a second: a replay that is no faster never ends.
-    init(from start: Int64, to edge: GOPCache.Edge, bitrate: Int, at now: MonotonicTime) {
+    ///   - pace: bytes a second that the path is known to take; nil where nothing is known.
+    init(
+        from start: Int64, to edge: GOPCache.Edge, bitrate: Int, pace: Int? = nil, at now: MonotonicTime
+    ) {
         self.start = start
         next = start
+        isLive = false
         anchor = (edge.timestamp, edge.captured ?? edge.arrival)
         deadline = now
         refilled = now
+        nextLook = now
         let ofSource = min(max(bitrate, 0), 200_000_000) / 8
+        credit = Self.burst(at: pace)
         rate = max(Self.usualRate, ofSource * 4)
         minimumRate = max(Self.slowestRate, ofSource * 2)
         crawl = max(Self.leastRate, ofSource * 5 / 4)
     }
 
+    /// Spreads what comes from `packet` on, the first one of a key frame.
+    /// - Parameter pace: in bytes a second.
+    init(spreading packet: ForwardedPacket, bitrate: Int, at pace: Int, now: MonotonicTime) {
+        start = packet.sequenceNumber
+        next = packet.sequenceNumber
+        isLive = true
+        anchor = (packet.timestamp, packet.captured ?? packet.arrival)
+        deadline = now
+        refilled = now
+        nextLook = now
+        minimumRate = 0
+        crawl = max(Self.leastRate, min(max(bitrate, 0), 200_000_000) / 8 * 5 / 4)
+        rate = max(crawl, min(pace, Self.usualRate))
+        credit = rate / 25
+    }
+
     /// Whether the link took less than twice what the source sends: of what went before much is lost.
     var hasCrawled: Bool { rate < minimumRate }
+
+    /// Whether it is time to look whether the present is still to be reached soon.
+    mutating func isTimeToLook(at now: MonotonicTime) -> Bool {
+        guard now >= nextLook else { return false }
+        nextLook = now + Self.lookInterval
+        return true
+    }
+
+    /// Whether so much of the past, and what comes meanwhile, has left within a second, but for a first burst.
+    /// - Parameters:
+    ///   - bitrate: of the source, in bits a second.
+    ///   - rate: in bytes a second.
+    static func catchesUp(bytes: Int, of bitrate: Int, at rate: Int) -> Bool {
+        let gain = min(rate, usualRate) - min(max(bitrate, 0), 200_000_000) / 8
+        return bytes - burst(at: rate) <= gain
+    }
+
+    /// Bytes that may leave at once: a tenth of a second of what the path takes, where that is known.
+    private static func burst(at pace: Int?) -> Int {
+        min(max(pace ?? .max, 0) / 10, firstBurst)
+    }
 
     /// Whether another packet may leave; it may exceed what is left, and the next step pays for it.
     var mayGoOn: Bool { credit > 0 }
@@ -68,6 +115,12 @@ struct Replay {
         refilled = now
         credit = min(credit + Int(elapsed) / 1_000 * rate / 1_000_000, max(credit, Self.largestStep))
         deadline = now + Self.step
+    }
+
+    /// Goes on at what the path is known to take, but not so slowly that it would never end.
+    /// - Parameter pace: in bytes a second.
+    mutating func go(at pace: Int) {
+        rate = max(crawl, min(pace, Self.usualRate))
     }
 
     /// Goes on at the pace of a replay that this one takes the place of.
@@ -115,6 +168,9 @@ struct ReplayGate {
     /// What replays from one and the same key frame may take, in bytes a second: 8 Mbit/s.
     static let repetitionRate = 1_000_000
 
+    private static let beginningInterval = Duration.seconds(3)
+
+    private var lastBeginning: MonotonicTime?
     private var last: (start: Int64, source: ObjectIdentifier, at: MonotonicTime)?
     /// Bytes sent since the last one began.
     private var spent = 0
@@ -143,6 +199,15 @@ struct ReplayGate {
         tries = isSame ? tries + 1 : 1
         last = (start, source, now)
         spent = 0
+        return true
+    }
+
+    /// Whether a key frame may be asked for although the cache has one; if so, that counts.
+    ///
+    /// A viewer who says so of every picture must not have the publisher make one after the other.
+    mutating func mayBeginAnew(at now: MonotonicTime) -> Bool {
+        if let lastBeginning, now < lastBeginning + Self.beginningInterval { return false }
+        lastBeginning = now
         return true
     }
 

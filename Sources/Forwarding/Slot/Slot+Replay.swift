@@ -21,6 +21,10 @@ extension Slot {
             else { return }
         }
         guard !layer.replay(to: self, at: now) || replayGate.isInVain else { return }
+        // The cached group does not help whom it would take too long to reach the present.
+        if !isReplaying, layer.isTooFarBack(for: self, at: now), replayGate.mayBeginAnew(at: now) {
+            return layer.demandKeyFrame(.beginning, at: now)
+        }
         layer.demandKeyFrame(at: now)
     }
 
@@ -43,7 +47,9 @@ extension Slot {
                         at: now),
             begin(layer, with: packet, upTo: edge, at: now)
         else { return false }
-        replay = Replay(from: packet.sequenceNumber, to: edge, bitrate: layer.bitrate(at: now), at: now)
+        replay = Replay(
+            from: packet.sequenceNumber, to: edge, bitrate: layer.bitrate(at: now),
+            pace: session.knownReplayRate, at: now)
         if let overtaken { replay?.inherit(overtaken) }
         counters.replays &+= 1
         if isBeginning { session.noteBeginning(at: now) }
@@ -65,6 +71,7 @@ extension Slot {
         if let start = layer.cachedStart, start != replay?.start, replay?.isBetweenFrames == true {
             _ = layer.replay(to: self, at: now)
         }
+        guard !abandonReplayInVain(of: layer, at: now) else { return }
         replay?.refill(at: now)
         var packets: [ForwardedPacket] = []
         let outcome = collectReplay(from: layer, into: &packets, at: now)
@@ -77,6 +84,18 @@ extension Slot {
         // The rest is gone; a later key frame will do.
         case .gone: if !layer.replay(to: self, at: now) { layer.abandonReplay(to: self, at: now) }
         }
+    }
+
+    /// Goes on at what the path takes; where that is too little to arrive at the present soon, the slot begins there.
+    /// - Returns: whether the replay is over.
+    private func abandonReplayInVain(of layer: TrackLayer, at now: MonotonicTime) -> Bool {
+        guard let pace = session.replayPace, let next = replay?.next else { return false }
+        replay?.go(at: pace)
+        guard session.knownReplayRate != nil, replay?.isLive == false, replay?.isTimeToLook(at: now) == true,
+            !layer.mayCatchUp(self, from: next, at: now)
+        else { return false }
+        layer.abandonReplay(to: self, at: now)
+        return true
     }
 
     private enum ReplayOutcome { case goesOn, caughtUp, gone }
@@ -106,8 +125,28 @@ extension Slot {
     }
 
     private func catchUp() {
+        let wasLive = replay?.isLive ?? true
         replay = nil
-        timeline.catchUp()
+        if !wasLive { timeline.catchUp() }
+    }
+
+    /// Whether neither a packet nor any behind it was sent yet: none may be sent twice.
+    private func isAhead(_ sequence: Int64) -> Bool {
+        guard let segment = timeline.current, let place = segment.outgoing(sequence) else { return false }
+        guard let sieve = segment.sieve else { return place >= timeline.nextSequence }
+        guard let omissions = sieve.omissions(before: sequence) else { return false }
+        return place &- omissions.packets >= timeline.nextSequence
+    }
+
+    /// Has a key frame leave at what the path takes, where that is known to be little.
+    ///
+    /// What comes behind it waits for its turn, so that nothing of it finds a full queue.
+    func spread(from packet: ForwardedPacket, of layer: TrackLayer, at now: MonotonicTime) {
+        guard replay == nil, let pace = session.knownReplayRate, pace < Replay.usualRate,
+            isAhead(packet.sequenceNumber)
+        else { return }
+        replay = Replay(spreading: packet, bitrate: layer.bitrate(at: now), at: pace, now: now)
+        session.requestWake()
     }
 
     func endReplay() {

@@ -14,15 +14,17 @@ extension Slot {
     ///
     /// No `await`, no lock, no allocation, no log line. A slot that is shown the past gets them when their turn comes.
     /// - Parameters:
-    ///   - epoch: the layer's. Numbers of one that the slot has not begun with would be given out twice.
+    ///   - layer: whose they are. Numbers of an epoch that the slot has not begun with would be given out twice.
+    ///   - keyFrame: the first of them that begins a key frame, if any does.
     ///   - storage: the layer's history, in which the packets lie.
     func send(
-        _ packets: Span<ForwardedPacket>, of epoch: Int, from storage: Span<UInt8>, at now: MonotonicTime,
-        into sink: inout some DatagramSink & ~Copyable
+        _ packets: Span<ForwardedPacket>, of layer: TrackLayer, keyFrame: Int?, from storage: Span<UInt8>,
+        at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard timeline.current?.mapping.epoch == epoch else {
+        guard timeline.current?.mapping.epoch == layer.epoch else {
             return counters.drops.beforeStart &+= UInt64(packets.count)
         }
+        if let keyFrame, path != nil { spread(from: packets[keyFrame], of: layer, at: now) }
         transmit(packets, from: storage, before: replay?.next ?? .max, at: now, into: &sink)
     }
 
@@ -39,6 +41,7 @@ extension Slot {
         }
         var sieve = timeline.current?.sieve
         var run = SentRun()
+        let path = self.path
         let nothing = EncryptedPacket(length: 0)
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
             let packet = packets[index]
@@ -74,11 +77,17 @@ extension Slot {
                 timestamp: mapping.outgoing(timestamp: packet.timestamp, of: packet.sequenceNumber),
                 offsets: mapping.pictures.leavingOut(omissions.pictures),
                 playout: mapping.playout(of: sequence),
-                originalSequence: nil, isEmpty: verdict == .fill)
+                originalSequence: nil, isEmpty: verdict == .fill,
+                // One that only fills a place is repeated under its own index, and is never numbered.
+                transportNumber: verdict == .fill ? nil : path?.packets.nextNumber)
             let bytes = storage.extracting(packet.place)
             guard let sent = try? write(packet, bytes, as: form, into: &buffer) else {
                 counters.drops.oversize &+= 1
                 return nothing
+            }
+            if let number = form.transportNumber {
+                path?.packets.add(size: sent.length, at: now)
+                repeatable?.note(number, of: sequence)
             }
             run.note(packet, as: form, length: sent.length)
             return sent
@@ -103,6 +112,7 @@ extension Slot {
         }
         stream.sent(packets: run.packets, payloadSize: run.payloadBytes)
         stream.mark(timestamp: run.timestamp, captured: run.captured, at: run.arrival)
+        path?.estimator.sent(run.bytes, at: now)
         retransmissions.sent(
             from: run.lowest, through: run.highest, keyFrame: run.keyFrame, size: run.bytes, at: now)
         counters.packetsSent &+= UInt64(run.packets)
@@ -116,9 +126,9 @@ extension Slot {
         into sink: inout some DatagramSink & ~Copyable
     ) {
         counters.resendsRequested &+= UInt64(lost.count)
-        replay?.noteLoss(of: lost.count, at: now)
+        if session.replayPace == nil { replay?.noteLoss(of: lost.count, at: now) }
         // Sound is little, and goes before pictures.
-        let share = plan.kind == .audio ? 100 : isStopped ? 0 : session.delivery.repairShare
+        let share = plan.kind == .audio ? 100 : isStopped ? 0 : session.repairShare
         for sequenceNumber in lost {
             guard let (segment, sequence, outgoing) = timeline.origin(of: sequenceNumber) else {
                 counters.refusals.unknown &+= 1
@@ -131,28 +141,34 @@ extension Slot {
                 counters.refusals.notInHistory &+= 1
                 continue
             }
-            let verdict = retransmissions.admit(outgoing, size: range.count, rtt: rtt, share: share, at: now)
+            let verdict = retransmissions.admit(
+                outgoing, size: range.count, rtt: rtt, share: share, ceiling: session.repairCeiling, at: now)
             guard verdict == .admitted else {
                 counters.refusals.count(verdict)
                 continue
             }
-            resend(segment, sequence, outgoing, range, into: &sink)
+            if resend(segment, sequence, outgoing, range, at: now, into: &sink) > 0 {
+                counters.packetsResent &+= 1
+            }
         }
     }
 
-    private func resend(
+    /// Sends a packet of the history again.
+    /// - Parameter probe: the probe that it is a part of; 0 for none.
+    /// - Returns: bytes that left.
+    func resend(
         _ segment: RTPTimeline<TrackLayer>.Segment, _ sequence: Int64, _ outgoing: Int64, _ range: Range<Int>,
-        into sink: inout some DatagramSink & ~Copyable
-    ) {
+        probe: UInt8 = 0, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) -> Int {
         guard let address = connection.remoteAddress,
             let packet = segment.source.packet(at: range, sequenceNumber: sequence),
             let format = plan.format(for: packet.codec)
-        else { return }
+        else { return 0 }
         var isEmpty = false
         if let sieve = segment.sieve {
             guard let known = sieve.isEmptied(packet) else {
                 counters.refusals.unknown &+= 1
-                return
+                return 0
             }
             isEmpty = known
         }
@@ -160,24 +176,43 @@ extension Slot {
         var form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
             offsets: segment.pictureOffsets(of: sequence), playout: segment.playout(of: outgoing),
-            originalSequence: nil, isEmpty: isEmpty)
+            originalSequence: nil, isEmpty: isEmpty, transportNumber: nil)
         if !form.isEmpty, let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
             form.ssrc = repairSSRC
             form.payloadType = repairPayloadType
             form.index = repairIndex
             form.originalSequence = UInt16(truncatingIfNeeded: outgoing)
+            form.transportNumber = path?.packets.nextNumber
             repairIndex &+= 1
+        } else if !form.isEmpty, path != nil {
+            // From now on numbers are remembered.
+            if repeatable == nil { repeatable = RepeatableNumbers() }
+            guard let number = repeatable?.number(of: outgoing) else {
+                counters.refusals.unknown &+= 1
+                return 0
+            }
+            form.transportNumber = number
         }
+        var length = 0
         do {
             let storage = segment.source.history.storage
             try sink.append(to: address, capacity: Self.maximumDatagram) { buffer throws(SlotError) in
-                try write(packet, storage.span.extracting(packet.place), as: form, into: &buffer)
+                length = try write(packet, storage.span.extracting(packet.place), as: form, into: &buffer)
                     .complete(&buffer)
+                return length
             }
-            counters.packetsResent &+= 1
         } catch {
             counters.drops.oversize &+= 1
+            return 0
         }
+        if form.originalSequence != nil { noteRepair(of: length, probe: probe, at: now) }
+        return length
+    }
+
+    /// Counts a packet of the RTX stream for feedback on the path.
+    func noteRepair(of length: Int, probe: UInt8, at now: MonotonicTime) {
+        path?.packets.add(size: length, probe: probe, at: now)
+        path?.estimator.sent(length, at: now)
     }
 
     /// Writes header, rewritten payload start and the shared rest, encrypted, into `buffer`.
@@ -247,6 +282,9 @@ extension Slot {
         }
         try writer.pass(passedOn.videoOrientation, as: ids.videoOrientation, from: bytes, into: &buffer)
         try writer.pass(passedOn.audioLevel, as: ids.audioLevel, from: bytes, into: &buffer)
+        if let number = form.transportNumber, let id = ids.transportSequenceNumber {
+            try writer.append(id: id, UInt64(number), length: 2, into: &buffer)
+        }
         // RTX packets always say it: what the receiver reports tells nothing of their SSRC, and Firefox drops each that
         // came without one before it got to know the SSRC by one that had it.
         if form.originalSequence != nil || form.index < firstIndexWithoutMID, let id = ids.mid {
@@ -310,6 +348,8 @@ private struct OutgoingForm {
     var originalSequence: UInt16?
     /// Whether it only fills a place; repeated under its own number, because RTX that repeats nothing is padding.
     var isEmpty: Bool
+    /// Nil where the receiver does not tell of each packet when it came.
+    var transportNumber: UInt16?
 }
 
 extension RTPHeaderWriter {

@@ -16,6 +16,8 @@ package final class Slot {
     package unowned let session: Session
     /// The session's.
     let connection: PeerConnection
+    /// The session's; nil where packets of this m-line get no transport-wide numbers.
+    let path: OutgoingPath?
     /// What the current segment's codec is called in this session.
     var format: MediaFormat?
     package let plan: SlotPlan
@@ -43,14 +45,29 @@ package final class Slot {
     private(set) var maximumHeight: Int?
     /// Whether the lowest frame rate will do, where there is only one picture to choose.
     private(set) var isThinned = false
+    /// What the path to the viewer has room for.
+    var grant = Grant.best
     /// The RTX stream's packet index: 16-bit sequence number and roll-over counter.
     var repairIndex: Int64
     let mid: [UInt8]
     var replayGate = ReplayGate()
+    /// Where pictures are sent again under their own index; of sound, once the receiver first asks for a packet.
+    var repeatable: RepeatableNumbers?
     /// Among the slots of `current`, of `awaited` and of `track`; nil where it is not among them.
     var place: Int?
     var awaitedPlace: Int?
     var subscribedPlace: Int?
+
+    /// What of a track's pictures is sent.
+    enum Grant: Equatable {
+        /// The best that the slot may have.
+        case best
+        /// A simulcast layer, by its place among the track's.
+        case layer(Int)
+        /// The lowest frame rate of the only picture there is.
+        case thinned
+        case nothing
+    }
 
     /// Bytes of a slot that sending reads and writes.
     static let hotBytes = 1_024
@@ -59,6 +76,8 @@ package final class Slot {
         self.plan = plan
         self.session = session
         connection = session.connection
+        path = plan.extensions.transportSequenceNumber == nil ? nil : session.path
+        if path != nil, plan.kind == .video, plan.repairSSRC == nil { repeatable = RepeatableNumbers() }
         timeline = RTPTimeline(clockRate: plan.kind == .video ? 90_000 : 48_000, using: &random)
         stream = SendStream(ssrc: plan.ssrc, clockRate: plan.kind == .video ? 90_000 : 48_000)
         mid = Array(plan.mid.utf8)
@@ -76,6 +95,8 @@ package final class Slot {
         guard self.track !== track else { return }
         leaveTrack()
         self.track = track
+        grant = .best
+        session.allocate(at: now)
         track.attach(self, at: now)
     }
 
@@ -107,7 +128,7 @@ package final class Slot {
     /// Applies `isThinned` to what is being sent.
     func adjustSieve(at now: MonotonicTime) {
         guard let segment = timeline.current else { return }
-        guard isThinned, segment.source.isOnly else {
+        guard isThinned || grant == .thinned, segment.source.isOnly else {
             segment.sieve?.target = .max
             return
         }
@@ -122,6 +143,7 @@ package final class Slot {
         timeline.end()
         format = nil
         isStopped = false
+        grant = .best
         replayGate = ReplayGate()
     }
 

@@ -131,6 +131,16 @@ package final class Track {
         for tap in taps { aim(tap, among: active, at: now) }
     }
 
+    /// The layers that a slot may get, the best last.
+    func choices(for slot: Slot, at now: MonotonicTime) -> [TrackLayer] {
+        let active = activeLayers(at: now)
+        guard active.count > 1, let best = Self.best(of: active, upTo: slot.maximumHeight, at: now) else {
+            return active
+        }
+        let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
+        return active.filter { $0 === best || isLess($0, best) }.sorted(by: isLess)
+    }
+
     private func bestLayer(for slot: Slot, at now: MonotonicTime) -> TrackLayer? {
         Self.best(of: activeLayers(at: now), upTo: slot.maximumHeight, at: now)
     }
@@ -153,8 +163,16 @@ package final class Track {
         return fitting.max(by: isLess) ?? layers.min(by: isLess)
     }
 
-    private func aim(_ slot: Slot, at layer: TrackLayer?, _ now: MonotonicTime) {
-        guard slot.plan.kind == .audio || slot.session.delivery.sendsPictures else { return slot.stop() }
+    private func aim(_ slot: Slot, at best: TrackLayer?, _ now: MonotonicTime) {
+        guard slot.plan.kind == .audio || slot.session.sendsPictures && slot.grant != .nothing else {
+            return slot.stop()
+        }
+        var layer = best
+        if case .layer(let index) = slot.grant, layers.indices.contains(index),
+            layers[index].isActive(at: now)
+        {
+            layer = layers[index]
+        }
         slot.adjustSieve(at: now)
         guard let layer, slot.awaited !== layer else { return }
         slot.awaited?.stopAwaiting(slot)

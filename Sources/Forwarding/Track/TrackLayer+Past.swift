@@ -9,9 +9,29 @@ extension TrackLayer {
         guard isVideo, let newest = history.newest,
             let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now), start <= newest
         else { return nil }
+        return (start...newest, bytes(of: start...newest))
+    }
+
+    /// Whether a viewer who is shown the past from `start` on sees the present soon.
+    func mayCatchUp(_ slot: Slot, from start: Int64, at now: MonotonicTime) -> Bool {
+        guard let rate = slot.session.knownReplayRate, let newest = history.newest, start <= newest else {
+            return true
+        }
+        return Replay.catchesUp(bytes: bytes(of: start...newest), of: bitrate(at: now), at: rate)
+    }
+
+    /// Whether there is a group to begin with that would take a viewer too long.
+    func isTooFarBack(for slot: Slot, at now: MonotonicTime) -> Bool {
+        guard slot.session.knownReplayRate != nil,
+            let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now)
+        else { return false }
+        return !mayCatchUp(slot, from: start, at: now)
+    }
+
+    private func bytes(of range: ClosedRange<Int64>) -> Int {
         var bytes = 0
-        for number in start...newest { bytes += history.range(of: number)?.count ?? 0 }
-        return (start...newest, bytes)
+        for number in range { bytes += history.range(of: number)?.count ?? 0 }
+        return bytes
     }
 
     /// Sends packets that came before to a worker that has a copy from now on.

@@ -48,6 +48,8 @@ package final class TrackLayer {
     private var waiting: [ForwardedPacket] = []
     /// Those that are being sent right now.
     private var leaving: [ForwardedPacket] = []
+    /// The first of them that begins a key frame.
+    private var leavingKeyFrame: Int?
     private var waitingBytes = 0
     /// When the first of them came.
     private(set) var waitingSince = MonotonicTime.zero
@@ -163,7 +165,7 @@ package final class TrackLayer {
         guard !awaiting.contains(slot), !replay(to: slot, at: now) else { return }
         awaiting.append(slot)
         // What did not get through before is not worth much of the publisher's bitrate.
-        demandKeyFrame(slot.session.delivery.hasFailed ? .repetition : .beginning, at: now)
+        demandKeyFrame(slot.session.hasFailed(at: now) ? .repetition : .beginning, at: now)
     }
 
     /// Begins to send `slot` what the cache holds, if that is of use to it.
@@ -171,7 +173,8 @@ package final class TrackLayer {
         guard isVideo, let edge = cache.edge,
             let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now),
             let range = history.range(of: start), let packet = packet(at: range, sequenceNumber: start),
-            packet.startsKeyFrame, slot.beginReplay(of: self, with: packet, to: edge, at: now)
+            packet.startsKeyFrame, slot.isReplaying || mayCatchUp(slot, from: start, at: now),
+            slot.beginReplay(of: self, with: packet, to: edge, at: now)
         else { return false }
         awaiting.remove(slot)
         slots.append(slot)
@@ -378,6 +381,7 @@ package final class TrackLayer {
         isUrgent = false
         // Swapped, not copied, so that both arrays keep their room.
         swap(&leaving, &waiting)
+        leavingKeyFrame = isVideo ? leaving.firstIndex(where: \.startsKeyFrame) : nil
         if isVideo { Equalizer.equalize(&leaving) { history.pad($0, by: $1) } }
         for index in leaving.indices {
             leaving[index].place = place(of: leaving[index].sequenceNumber, padding: leaving[index].padding)
@@ -412,7 +416,8 @@ package final class TrackLayer {
             slot.round = round
             hints.prefetch(after: index)
             companion?.hints.prefetchSlot(after: index)
-            slot.send(leaving.span, of: epoch, from: storage.span, at: now, into: &sink)
+            slot.send(
+                leaving.span, of: self, keyFrame: leavingKeyFrame, from: storage.span, at: now, into: &sink)
             sent += leaving.count
             if hasCompany { sent += sendCompany(of: slot, round: round, at: now, into: &sink) }
         }
@@ -438,7 +443,8 @@ package final class TrackLayer {
             else { continue }
             other.round = round
             other.send(
-                layer.leaving.span, of: layer.epoch, from: layer.history.storage.span, at: now, into: &sink)
+                layer.leaving.span, of: layer, keyFrame: layer.leavingKeyFrame,
+                from: layer.history.storage.span, at: now, into: &sink)
             sent += layer.leaving.count
         }
         return sent

@@ -117,6 +117,13 @@ package struct MediaCounters: Equatable, Sendable {
     package var resendsRequested: UInt64 = 0
     /// By RTX, or as they were where that was not agreed.
     package var packetsResent: UInt64 = 0
+    /// Times that viewers were given a better picture because their paths take more, and a worse one or none.
+    package var stepsUp: UInt64 = 0
+    package var stepsDown: UInt64 = 0
+    /// Of `stepsDown`, those after which no picture is sent.
+    package var picturesStopped: UInt64 = 0
+    /// Sent to viewers to find out whether their paths take more; what was sent again for it counts here only.
+    package var probeBytes: UInt64 = 0
     /// Of `resendsRequested`.
     package var refusals = Refusals()
 
@@ -146,6 +153,10 @@ package struct MediaCounters: Equatable, Sendable {
         packetsThinned &+= other.packetsThinned
         resendsRequested &+= other.resendsRequested
         packetsResent &+= other.packetsResent
+        stepsUp &+= other.stepsUp
+        stepsDown &+= other.stepsDown
+        picturesStopped &+= other.picturesStopped
+        probeBytes &+= other.probeBytes
         refusals.add(other.refusals)
         drops.add(other.drops)
         replays &+= other.replays

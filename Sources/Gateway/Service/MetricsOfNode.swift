@@ -150,8 +150,26 @@ enum MetricsOfNode {
             ),
             (
                 "packets_thinned",
-                "RTP packets of higher temporal layers that a neighbour in the feed was spared.",
+                "RTP packets of higher temporal layers that viewers were spared: neighbours in the feed, and those "
+                    + "whose paths do not take them.",
                 \.packetsThinned
+            ),
+            (
+                "layer_steps_up", "Times that a viewer was given a better layer because the path takes it.",
+                \.stepsUp
+            ),
+            (
+                "layer_steps_down",
+                "Times that a viewer was given a lower layer, or no picture, because the path takes no more.",
+                \.stepsDown
+            ),
+            (
+                "pictures_stopped", "Times that a viewer was left with sound alone for the same reason.",
+                \.picturesStopped
+            ),
+            (
+                "probe_bytes", "Bytes sent to viewers to find out whether their paths take more.",
+                \.probeBytes
             ),
             ("replays", "Times that a viewer was sent cached pictures.", \.replays),
             ("key_frame_requests", "Key-frame requests sent to publishers.", \.keyFrameRequests),

@@ -1,0 +1,142 @@
+import Base
+
+/// Divides what a path takes between the pictures that are sent over it.
+///
+/// Steps down are made at once, because what does not fit breaks everything else; steps up only where the estimate has
+/// shown that there is room, and each one that failed makes the next wait longer. What is sent is kept a little longer
+/// than it would be begun, so that a link on the border of two layers does not have pictures jump between them.
+struct LayerAllocator {
+    /// One picture that somebody wants.
+    struct Wish {
+        /// Bit rates of what could be sent, each with its headers, the best last; one at least.
+        var steps: [Int]
+        /// Which of them is sent; nil for none.
+        var granted: Int?
+        /// Gets something only when all that are not have the best there is: what nobody looks at yet.
+        var isLast = false
+
+        /// Bit rate of what is sent.
+        fileprivate var cost: Int { granted.map { steps[$0] } ?? 0 }
+    }
+
+    struct Limits {
+        /// Percent of what there is room for that a picture which is sent already may take.
+        var kept = 112
+        /// The same for the least there is: without it there would be nothing to see.
+        var keptLeast = 150
+        /// Percent of a picture's bit rate that have to be free for it to begin.
+        var begun = 110
+        /// The least there is may take too much for so long.
+        var patience = Duration.seconds(1)
+        /// After a step down no other goes up for so long; doubled where a step up was the cause.
+        var minimumHold = Duration.seconds(3)
+        var maximumHold = Duration.seconds(60)
+        /// A step up that lasted for so long did not fail.
+        var trial = Duration.seconds(10)
+    }
+
+    private let limits: Limits
+    private var hold: Duration
+    private var heldUntil = MonotonicTime.zero
+    private var lastStepUp: MonotonicTime?
+    /// Since when the least there is takes more than there is.
+    private var excessSince: MonotonicTime?
+    /// Bit rate of all pictures with the next step up; nil while all are the best there are.
+    private(set) var wanted: Int?
+
+    init(limits: Limits = Limits()) {
+        self.limits = limits
+        hold = limits.minimumHold
+    }
+
+    /// Whether the last steps up failed.
+    func isHeld(at now: MonotonicTime) -> Bool { now < heldUntil }
+
+    /// Chooses a step for each wish.
+    /// - Parameters:
+    ///   - wishes: the most important first.
+    ///   - available: bits a second that the path takes for pictures.
+    ///   - isLimited: whether the path has shown that it takes no more; else what is sent goes on.
+    ///   - isOverused: whether its queue grows: nothing goes up meanwhile.
+    /// - Returns: in the wishes' order, nil for nothing.
+    mutating func allocate(
+        _ wishes: [Wish], available: Int, isLimited: Bool, isOverused: Bool, at now: MonotonicTime
+    ) -> [Int?] {
+        var grants = [Int?](repeating: nil, count: wishes.count)
+        var room = available
+        let mayRise = !isOverused && now >= heldUntil
+        var isPatient = false
+        for isLast in [false, true] {
+            // What comes last has to wait for the others.
+            if isLast, zip(wishes, grants).contains(where: { !$0.isLast && $1 != $0.steps.indices.last }) {
+                break
+            }
+            let chosen = wishes.indices.filter { wishes[$0].isLast == isLast }
+            // Something of everything before the best of anything.
+            for index in chosen {
+                let wish = wishes[index]
+                guard let least = wish.steps.first else { continue }
+                var fits = fits(wish, 0, into: room, isLimited: isLimited, mayRise: mayRise)
+                if !fits, wish.granted != nil, !isLast, mayStay(wish, in: room, at: now) {
+                    isPatient = true
+                    fits = true
+                }
+                guard fits else { continue }
+                grants[index] = 0
+                room -= least
+            }
+            for index in chosen {
+                let wish = wishes[index]
+                while let step = grants[index], step + 1 < wish.steps.count {
+                    let more = wish.steps[step + 1] - wish.steps[step]
+                    let hasRoom = fits(
+                        wish, step + 1, into: room + wish.steps[step], isLimited: isLimited, mayRise: mayRise)
+                    guard hasRoom else { break }
+                    grants[index] = step + 1
+                    room -= more
+                }
+            }
+        }
+        if !isPatient { excessSince = nil }
+        note(grants, instead: wishes, at: now)
+        return grants
+    }
+
+    private func fits(_ wish: Wish, _ step: Int, into room: Int, isLimited: Bool, mayRise: Bool) -> Bool {
+        let granted = wish.granted ?? -1
+        let cost = wish.steps[step]
+        if step > granted { return mayRise && cost * limits.begun / 100 <= room }
+        return !isLimited || cost <= (step == granted ? room * limits.kept / 100 : room)
+    }
+
+    /// Whether the least of a picture goes on although there is no room for it.
+    private mutating func mayStay(_ wish: Wish, in room: Int, at now: MonotonicTime) -> Bool {
+        let start = excessSince ?? now
+        excessSince = start
+        return wish.steps[0] <= room * limits.keptLeast / 100 || now < start + limits.patience
+    }
+
+    private mutating func note(_ grants: [Int?], instead wishes: [Wish], at now: MonotonicTime) {
+        var hasRisen = false
+        var hasFallen = false
+        var next: Int?
+        var cost = 0
+        for (wish, grant) in zip(wishes, grants) {
+            hasRisen = hasRisen || (grant ?? -1) > (wish.granted ?? -1)
+            hasFallen = hasFallen || (grant ?? -1) < (wish.granted ?? -1)
+            let now = grant.map { wish.steps[$0] } ?? 0
+            cost += now
+            let better = (grant ?? -1) + 1
+            if next == nil, better < wish.steps.count { next = wish.steps[better] - now }
+        }
+        if hasFallen {
+            let isFailure = lastStepUp.map { now < $0 + limits.trial } ?? false
+            hold = isFailure ? min(hold * 2, limits.maximumHold) : limits.minimumHold
+            heldUntil = now + hold
+            lastStepUp = nil
+        } else if hasRisen {
+            lastStepUp = now
+        }
+        wanted = next.map { (cost + $0) * limits.begun / 100 }
+    }
+}

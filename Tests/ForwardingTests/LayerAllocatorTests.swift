@@ -1,0 +1,127 @@
+import Base
+import TestSupport
+import Testing
+
+@testable import Forwarding
+
+@Suite struct `A layer allocator` {
+    private typealias Wish = LayerAllocator.Wish
+    private static let ladder = [150_000, 500_000, 1_700_000]
+
+    private func time(_ seconds: Double) -> MonotonicTime {
+        MonotonicTime(nanoseconds: Int64(seconds * 1e9) + 1_000_000_000)
+    }
+
+    /// What one picture gets, again and again.
+    private func follow(
+        _ allocator: inout LayerAllocator, _ granted: Int?, available: Int, isOverused: Bool = false,
+        at seconds: Double
+    ) -> Int? {
+        allocator.allocate(
+            [Wish(steps: Self.ladder, granted: granted)], available: available, isLimited: true,
+            isOverused: isOverused, at: time(seconds))[0]
+    }
+
+    @Test func `steps down at once, as far as it must`() {
+        var allocator = LayerAllocator()
+        #expect(follow(&allocator, 2, available: 550_000, at: 0) == 1)
+        #expect(follow(&allocator, 2, available: 200_000, at: 0) == 0)
+    }
+
+    @Test func `keeps what fits nearly`() {
+        var allocator = LayerAllocator()
+        #expect(follow(&allocator, 2, available: 1_520_000, at: 0) == 2)
+        #expect(follow(&allocator, 2, available: 1_500_000, at: 0) == 1)
+        // Not so what would only begin.
+        #expect(follow(&allocator, 2, available: 480_000, at: 0) == 0)
+    }
+
+    @Test func `leaves out the least only when it has not fitted for a while`() {
+        var allocator = LayerAllocator()
+        #expect(follow(&allocator, 0, available: 110_000, at: 0) == 0)
+        #expect(follow(&allocator, 0, available: 50_000, at: 0) == 0)
+        #expect(follow(&allocator, 0, available: 50_000, at: 0.9) == 0)
+        #expect(follow(&allocator, 0, available: 50_000, at: 1.1) == nil)
+    }
+
+    @Test func `rises where there is room to spare, and not while the queue grows`() {
+        var allocator = LayerAllocator()
+        #expect(follow(&allocator, 0, available: 540_000, at: 0) == 0)
+        #expect(follow(&allocator, 0, available: 560_000, isOverused: true, at: 1) == 0)
+        #expect(follow(&allocator, 0, available: 560_000, at: 2) == 1)
+        #expect(follow(&allocator, nil, available: 3_000_000, at: 3) == 2)
+    }
+
+    @Test func `waits longer each time that a step up fails`() {
+        var allocator = LayerAllocator()
+        var now = 0.0
+        var waits: [Double] = []
+        #expect(follow(&allocator, 1, available: 2_000_000, at: now) == 2)
+        for _ in 0..<6 {
+            now += 1
+            #expect(follow(&allocator, 2, available: 600_000, at: now) == 1)
+            let fell = now
+            while follow(&allocator, 1, available: 2_000_000, at: now) == 1 { now += 0.5 }
+            waits.append(now - fell)
+        }
+        #expect(waits == [6, 12, 24, 48, 60, 60])
+    }
+
+    @Test func `goes on with what is sent where the path has shown no limit`() {
+        var allocator = LayerAllocator()
+        let grants = allocator.allocate(
+            [Wish(steps: Self.ladder, granted: 2)], available: 300_000, isLimited: false, isOverused: false,
+            at: time(0))
+        #expect(grants == [2])
+        #expect(allocator.wanted == nil)
+    }
+
+    @Test func `gives something of everything before the best of anything`() {
+        var allocator = LayerAllocator()
+        let wishes = [Wish(steps: Self.ladder, granted: nil), Wish(steps: Self.ladder, granted: nil)]
+        let grants = allocator.allocate(
+            wishes, available: 1_000_000, isLimited: true, isOverused: false, at: time(0))
+        #expect(grants == [1, 0])
+        #expect(allocator.wanted == (500_000 + 150_000 + 1_200_000) * 110 / 100)
+    }
+
+    @Test func `has what nobody looks at yet wait for all else`() {
+        var allocator = LayerAllocator()
+        let wishes = [
+            Wish(steps: Self.ladder, granted: 2), Wish(steps: [150_000], granted: 0, isLast: true),
+        ]
+        let little = allocator.allocate(
+            wishes, available: 1_000_000, isLimited: true, isOverused: false, at: time(0))
+        #expect(little == [1, nil])
+        var other = LayerAllocator()
+        let much = other.allocate(
+            wishes, available: 2_000_000, isLimited: true, isOverused: false, at: time(0))
+        #expect(much == [2, 0])
+        #expect(other.wanted == nil)
+    }
+
+    /// Whatever is asked, nothing traps, and what is chosen is among what there is.
+    @Test func `takes any numbers`() {
+        var random = SeededGenerator(seed: 1)
+        var allocator = LayerAllocator()
+        for turn in 0..<2_000 {
+            let wishes = (0..<Int.random(in: 0...5, using: &random)).map { _ in
+                let steps = (0..<Int.random(in: 1...4, using: &random)).map { _ in
+                    Int.random(in: 0...40_000_000, using: &random)
+                }
+                let granted = Int.random(in: -1..<steps.count, using: &random)
+                return Wish(
+                    steps: steps.sorted(), granted: granted < 0 ? nil : granted,
+                    isLast: Bool.random(using: &random))
+            }
+            let grants = allocator.allocate(
+                wishes, available: Int.random(in: 0...100_000_000, using: &random),
+                isLimited: Bool.random(using: &random), isOverused: Bool.random(using: &random),
+                at: time(Double(turn) / 10))
+            #expect(grants.count == wishes.count)
+            for (wish, grant) in zip(wishes, grants) {
+                if let grant { #expect(wish.steps.indices.contains(grant)) }
+            }
+        }
+    }
+}
