@@ -216,7 +216,7 @@ package struct BandwidthEstimator: Sendable {
     /// - Parameter bitrate: bits a second of the next better choice; nil while the viewer has all there is, when
     ///   nothing is probed.
     package mutating func want(_ bitrate: Int?, at now: MonotonicTime) {
-        probes.want(bitrate.map { Double(min(max($0, 0), limits.maximum)) }, at: now)
+        probes.want(bitrate.map { Double(min(max($0, 0), limits.maximum)) })
     }
 
     /// The probe to send now, if it is time; counts as sent.
@@ -231,8 +231,8 @@ package struct BandwidthEstimator: Sendable {
             probes.postpone(until: now + Self.look)
         }
         return probes.due(
-            estimate: Double(bitrate), spread: queue.noise / 1_000, roundTrip: roundTrip,
-            isSilent: isSilent, at: now)
+            estimate: Double(bitrate), sending: Double(sending.bitrate(at: now)),
+            spread: queue.noise / 1_000, roundTrip: roundTrip, isSilent: isSilent, at: now)
     }
 
     /// Lets time pass: without feedback, although something was sent, the estimate halves each second.

@@ -18,6 +18,8 @@ package struct ProbeMeasurement: Equatable, Sendable {
     }
 
     package let probe: Probe
+    /// Bits a second that left in all, at most, by which what comes through is judged.
+    private let target: Double
     private var packets = 0
     private var came = 0
     private var bytesCame = 0
@@ -31,8 +33,9 @@ package struct ProbeMeasurement: Equatable, Sendable {
     private var between = 0
     private var pending = 0
 
-    package init(_ probe: Probe) {
+    package init(_ probe: Probe, target: Double) {
         self.probe = probe
+        self.target = target
     }
 
     /// Takes in a packet in the order in which they were sent.
@@ -74,9 +77,8 @@ package struct ProbeMeasurement: Equatable, Sendable {
         let arrivalSpan = Double(lastArrival &- firstArrival)
         guard arrivalSpan > 0, arrivalSpan < 5e9 else { return .invalid }
         // What left faster than it was asked to tells of no more than was asked.
-        let wanted = Double(probe.bitrate)
         let left = Double(between + firstSize - lastSize) * 8e9
-        let sendRate = sentSpan > 0 ? min(left / sentSpan, wanted) : wanted
+        let sendRate = sentSpan > 0 ? min(left / sentSpan, target) : target
         let receiveRate = Double(between) * 8e9 / arrivalSpan
         guard receiveRate <= 4 * sendRate else { return .invalid }
         if receiveRate < 0.9 * sendRate { return .saturated(0.95 * receiveRate) }

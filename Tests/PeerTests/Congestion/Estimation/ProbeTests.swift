@@ -3,7 +3,8 @@ import Peer
 import Testing
 
 @Suite struct `A probe's measurement` {
-    private var measurement = ProbeMeasurement(Probe(number: 3, bitrate: 2_000_000, bytes: 6_000))
+    private var measurement = ProbeMeasurement(
+        Probe(number: 3, bitrate: 2_000_000, bytes: 6_000), target: 2_000_000)
 
     /// Packets of 1,200 bytes that leave each so many milliseconds and come each so many.
     private mutating func run(sent: Double = 4.8, came: Double?, lost: Set<Int> = [], number: UInt8 = 3) {
@@ -40,7 +41,7 @@ import Testing
         run(came: 4.8, lost: [2])
         #expect(!measurement.isComplete)
         #expect(measurement.result != .invalid)
-        measurement = ProbeMeasurement(measurement.probe)
+        measurement = ProbeMeasurement(measurement.probe, target: 2_000_000)
         run(came: 4.8, lost: [2, 3])
         #expect(measurement.result == .invalid)
     }
@@ -63,13 +64,13 @@ import Testing
     @Test mutating func `does not believe times that no link makes`() {
         run(came: 0)
         #expect(measurement.result == .invalid)
-        measurement = ProbeMeasurement(measurement.probe)
+        measurement = ProbeMeasurement(measurement.probe, target: 2_000_000)
         run(came: 0.5)
         #expect(measurement.result == .invalid)
-        measurement = ProbeMeasurement(measurement.probe)
+        measurement = ProbeMeasurement(measurement.probe, target: 2_000_000)
         run(came: -5)
         #expect(measurement.result == .invalid)
-        measurement = ProbeMeasurement(measurement.probe)
+        measurement = ProbeMeasurement(measurement.probe, target: 2_000_000)
         run(came: 4.8, number: 4)
         #expect(measurement.result == .invalid)
     }
@@ -80,7 +81,8 @@ import Testing
 
     private mutating func due(_ time: Int64, estimate: Double = 1_000_000, isSilent: Bool = false) -> Probe? {
         probes.due(
-            estimate: estimate, spread: 0.002, roundTrip: .milliseconds(50), isSilent: isSilent, at: at(time))
+            estimate: estimate, sending: 500_000, spread: 0.002, roundTrip: .milliseconds(50),
+            isSilent: isSilent, at: at(time))
     }
 
     /// Lets a probe come through at a rate.
@@ -110,23 +112,23 @@ import Testing
     @Test mutating func `probes nothing while nothing is wanted`() {
         #expect(due(0) == nil)
         #expect(probes.deadline(estimate: 1) == nil)
-        probes.want(800_000, at: at(100))
+        probes.want(800_000)
         #expect(due(100) == nil)
         #expect(probes.deadline(estimate: 1_000_000) == nil)
     }
 
     @Test mutating func `begins at once, with some room and no more than three times the estimate`() {
-        probes.want(2_000_000, at: at(0))
+        probes.want(2_000_000)
         #expect(probes.deadline(estimate: 1_000_000).map { $0 <= at(0) } == true)
         #expect(due(0) == Probe(number: 1, bitrate: 2_300_000, bytes: 6_000))
         #expect(due(10) == nil)
         probes = ProbeController(maximum: 10_000_000)
-        probes.want(8_000_000, at: at(0))
+        probes.want(8_000_000)
         #expect(due(0) == Probe(number: 1, bitrate: 3_000_000, bytes: 7_500))
     }
 
     @Test mutating func `goes on after a success`() throws {
-        probes.want(8_000_000, at: at(0))
+        probes.want(8_000_000)
         let probe = try #require(due(0))
         come(probe, from: 0, at: 9_000_000)
         #expect(probes.takeResult() != nil)
@@ -135,23 +137,31 @@ import Testing
     }
 
     @Test mutating func `waits longer after each failure`() {
-        probes.want(2_000_000, at: at(0))
+        probes.want(2_000_000)
         let times = failures(from: 0, seconds: 130)
         let pauses = zip(times, times.dropFirst()).map { $1 - $0 }
         #expect(pauses.map { ($0 + 500) / 1_000 } == [1, 2, 4, 8, 16, 30, 30, 30])
     }
 
-    @Test mutating func `begins afresh when something else is wanted`() {
-        probes.want(2_000_000, at: at(0))
+    @Test mutating func `tries less than what failed at once, and more not before its time`() {
+        probes.want(2_000_000)
         _ = failures(from: 0, seconds: 20)
-        probes.want(2_100_000, at: at(20_000))
-        #expect(due(20_000) == nil)
-        probes.want(4_000_000, at: at(20_000))
-        #expect(due(20_000) != nil)
+        probes.want(4_000_000)
+        #expect(due(21_000) == nil)
+        probes.want(1_200_000)
+        #expect(due(21_000)?.bitrate == 1_380_000)
+    }
+
+    @Test mutating func `begins afresh when the network has changed`() {
+        probes.want(2_000_000)
+        _ = failures(from: 0, seconds: 20)
+        #expect(due(21_000) == nil)
+        probes.startAfresh(at: at(21_000))
+        #expect(due(21_000) != nil)
     }
 
     @Test mutating func `tries most of what was lost once, soon`() throws {
-        probes.want(5_000_000, at: at(0))
+        probes.want(5_000_000)
         probes.fell(from: 4_000_000, to: 1_500_000, at: at(1_000))
         #expect(due(1_900, estimate: 1_500_000) == nil)
         let probe = try #require(due(2_000, estimate: 1_500_000))
@@ -160,19 +170,42 @@ import Testing
         #expect(due(3_100, estimate: 1_500_000)?.bitrate == 4_500_000)
     }
 
-    @Test mutating func `takes a rate that falls again at once for a failure`() throws {
-        probes.want(2_000_000, at: at(0))
+    @Test mutating func `does not believe a short probe any more where a rate fell again at once`() throws {
+        probes.want(2_000_000)
         come(try #require(due(0)), from: 0, at: 9_000_000)
+        #expect(probes.takeResult() != nil)
         probes.fell(from: 2_300_000, to: 900_000, at: at(1_000))
-        #expect(due(2_900) == nil)
-        come(try #require(due(3_000)), from: 3_000, at: 9_000_000)
-        probes.fell(from: 2_300_000, to: 900_000, at: at(4_000))
-        #expect(due(7_900) == nil)
-        #expect(due(8_000) != nil)
+        #expect(due(1_900) == nil)
+        // A short one, whose result is kept, and a long one that leaves together with what is sent anyway.
+        come(try #require(due(2_000)), from: 2_000, at: 9_000_000)
+        #expect(probes.takeResult() == nil)
+        let proof = try #require(due(2_200))
+        #expect(proof == Probe(number: 3, bitrate: 1_500_000, bytes: 28_125))
+        come(proof, from: 2_200, at: 2_000_000)
+        #expect(probes.takeResult() != nil)
+        // It lasts: a short one is believed again.
+        come(try #require(due(7_000, estimate: 1_800_000)), from: 7_000, at: 9_000_000)
+        #expect(probes.takeResult() != nil)
+    }
+
+    @Test mutating func `waits longer each time that a rate falls again at once`() throws {
+        probes.want(2_000_000)
+        var time: Int64 = 0
+        for (pause, number) in [(Int64(1_000), 1), (2_000, 2), (4_000, 2)] {
+            for _ in 0..<number {
+                come(try #require(due(time)), from: time, at: 2_500_000)
+                time += 200
+            }
+            time += 800
+            probes.fell(from: 2_300_000, to: 900_000, at: at(time))
+            #expect(due(time + pause - 100) == nil)
+            #expect(probes.deadline(estimate: 1_000_000) == at(time + pause))
+            time += pause
+        }
     }
 
     @Test mutating func `gives up one that nothing is heard of, and tries often while there is silence`() {
-        probes.want(2_000_000, at: at(0))
+        probes.want(2_000_000)
         var times: [Int64] = []
         for time in stride(from: Int64(0), to: 60_000, by: 100) where due(time, isSilent: true) != nil {
             times.append(time)
