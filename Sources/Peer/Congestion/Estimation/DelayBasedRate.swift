@@ -4,7 +4,9 @@ import Base
 ///
 /// Unlike an encoder, a server that chooses among layers cannot follow an estimate closely. So a decrease goes by the
 /// rate at which the full link served us, and once the queue has drained the estimate returns to just below that rate.
-/// - Source: draft-ietf-rmcat-gcc-02 §5.5; constants of browsers.
+/// - Source: draft-ietf-rmcat-gcc-02 §5.5, with constants of browsers. Deviates from it in the rate that a decrease
+///   starts from, in the smaller decrease for a short queue, and in 1.2 instead of 1.5 times what is acknowledged as
+///   the bound of growth, because probes find what is above.
 package struct DelayBasedRate: Sendable {
     private static let decrease = 0.85
     /// Against a queue that grows little, and for what the link is known to take after it has drained.

@@ -8,9 +8,10 @@ package struct QueueDelay: Sendable {
     private static let jump = 5_000.0
     /// Milliseconds after which the shortest delay is looked for anew.
     private static let baseWindow = 10_000.0
-    /// Milliseconds between packets that came in one burst from elsewhere and are no jitter.
+    /// Weights of one head in the means.
     private static let noiseGain = 0.03
     private static let usualGain = 0.005
+    /// Milliseconds; what waits longer as a rule is a queue and no jitter.
     private static let mostUsual = 20.0
 
     /// Delay since the first head in milliseconds: of the last one, and the shortest ones.

@@ -237,7 +237,7 @@ import Testing
         #expect(world.probes.count == before)
     }
 
-    @Test func `fits into two kilobytes`() {
+    @Test func `fits into 2.5 kB`() {
         #expect(MemoryLayout<BandwidthEstimator>.size <= 2_500)
     }
 }
