@@ -74,7 +74,7 @@ extension StringProtocol {
 /// Names one session: the server's end of one peer connection.
 ///
 /// 128 random bits in hexadecimal: it stands in session URLs, where it must not be guessed (RFC 9725 §5).
-package struct SessionID: Hashable, Sendable, CustomStringConvertible {
+package struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertible {
     private let high: UInt64
     private let low: UInt64
 
@@ -105,6 +105,11 @@ package struct SessionID: Hashable, Sendable, CustomStringConvertible {
     /// The first eight digits: tells sessions apart in a log, and is of no use to whoever reads it, because the whole
     /// name is what lets its client change or end a session.
     package var label: String { String(description.prefix(8)) }
+
+    /// An order that means nothing, and is the same wherever the names are.
+    package static func < (left: SessionID, right: SessionID) -> Bool {
+        (left.high, left.low) < (right.high, right.low)
+    }
 
     /// 32 lower-case hexadecimal digits, as `init?(_:)` reads them.
     package var description: String {

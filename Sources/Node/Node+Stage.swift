@@ -102,7 +102,7 @@ extension Node {
         if let host = registry[id] {
             let snapshot = await host.snapshot
             // Somebody waits for it, or nobody ever heard of it.
-            return snapshot.createdAt != nil || streams[id] != nil ? snapshot : nil
+            return snapshot.createdAt != nil || live[id] != nil ? snapshot : nil
         }
         return directory[id]
     }
@@ -224,10 +224,10 @@ extension Node {
 
     /// Notes whose a viewer's session is that was made without a token; whoever knows its name made it.
     package func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {
-        guard let record = sessions[id], record.stream == stream, record.purpose == .play,
+        guard let record = live.sessions[id], record.stream == stream, record.purpose == .play,
             record.request.sender == nil
         else { return }
-        sessions.update(id) { $0.request.sender = sender }
+        live.update(id) { $0.request.sender = sender }
         await registry[stream]?.adopt(.session(id), as: sender)
     }
 

@@ -19,7 +19,7 @@ package struct WorkerReportCopy: Sendable {
 
 extension Node {
     /// Totals since the start, and how many there are now.
-    package func feedStatistics() -> FeedCounters { feed.counters }
+    package func feedStatistics() -> FeedCounters { live.feed.counters }
 
     /// What waits for control, by the names of the queues, and what was left out of them.
     package nonisolated var inboxCounters: [String: InboxCounters] {

@@ -22,16 +22,12 @@ package actor Node {
     /// What others leave for it.
     nonisolated let inboxes = NodeInboxes()
     var omissions = LogOmissions()
-    var sessions: SessionCensus
     let offerDesk: OfferDesk
-    /// Streams that have sessions.
-    var streams: [StreamID: LiveStream] = [:]
-    var injections = Injections()
-    let directory = StreamDirectory()
+    /// Streams as their sessions make them: what decides, and waits for nothing.
+    var live: LiveStreams
+    let directory: StreamDirectory
+    /// Streams as their stages make them, each an actor of its own.
     var registry: StreamRegistry
-    var compositions: CompositionDesk
-    var pauses = PauseDesk()
-    var feed: LiveFeed
     var random = SecureRandom()
     var tasks = NodeTasks()
 
@@ -44,7 +40,8 @@ package actor Node {
     ) throws {
         self.configuration = configuration
         self.now = now
-        compositions = CompositionDesk(limit: configuration.compositionLimit)
+        let directory = StreamDirectory()
+        self.directory = directory
         offerDesk = OfferDesk(negotiator: configuration.negotiator)
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? =
             configuration.reportsEvents ? StageReport.event : nil
@@ -54,13 +51,9 @@ package actor Node {
                 report: report, hasRoom: { [inboxes] in inboxes.stages.hasRoom() },
                 perform: { [inboxes] in inboxes.stages.put(StageOrder(effect: $0, stream: $1)) }))
         self.log = log.subsystem("node")
-        feed = LiveFeed(
-            directory: directory, sessionLimit: configuration.sessionLimit,
-            weights: configuration.feedWeights, tag: UInt32.random(in: 0...UInt32.max))
-        sessions = SessionCensus(
-            workers: configuration.workerCount,
-            limits: SessionCensus.Limits(
-                ofAll: configuration.sessionLimit, ofStrangersAddress: configuration.sessionLimitForAddress))
+        live = LiveStreams(
+            directory: directory, settings: LiveStreams.Settings(configuration),
+            feedTag: UInt32.random(in: 0...UInt32.max))
         workers = try WorkerPool(configuration, events: inboxes.workers, start: now())
         desks = NodeDesks(configuration, workers: workers, log: log, now: now)
     }
@@ -91,7 +84,7 @@ package actor Node {
         guard tasks.isEmpty, !isStopping else { return }
         tasks.listen(to: inboxes.workers) { [weak self] in await self?.take($0) }
         tasks.listen(to: inboxes.stages) { [weak self] in await self?.perform($0.effect, in: $0.stream) }
-        tasks.listen(to: inboxes.presence) { [weak self] in await self?.carryOut($0) }
+        tasks.listen(to: inboxes.presence) { [weak self] in await self?.take($0) }
         tasks.listen(to: directory.news) { [weak self] in await self?.takeFeedNews() }
         tasks.drive(by: inboxes.programmes) { [weak self] in await self?.followProgramme(of: $0.stream) }
         tasks.drive(by: inboxes.recorded) { [weak self] in await self?.followRecording(of: $0.stream) }
@@ -101,21 +94,21 @@ package actor Node {
         tasks.drive(by: inboxes.compositions) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.drive(by: inboxes.pauses) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.keepHouse() }
-        tasks.repeatEvery(StageRoom.interval) { [weak self] in await self?.conductRooms() }
+        tasks.repeatEvery(StageRoom.interval) { [weak self] in await self?.advanceStages() }
     }
 
     /// Ends every session with a DTLS close, and the workers.
     package func stop() async {
         guard !isStopping else { return }
         tasks.stopDrivers()
+        live.stop()
         // While there are packets to complete files with.
         await recordings?.stop()
         tasks.cancelListeners()
         workers.stop()
         await previews?.stop()
         transcoder?.stop()
-        sessions.removeAll()
-        feed.closeFollowers(.goingAway)
+        live.clear()
         for host in registry.all { await host.close(.goingAway) }
     }
 }

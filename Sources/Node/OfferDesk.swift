@@ -24,16 +24,40 @@ actor OfferDesk {
     nonisolated func answer(
         _ request: SessionRequest, as transport: LocalTransport
     ) async throws(SessionRefusal) -> (plan: SessionPlan, answer: String) {
+        try begin(isStrangers: request.sender == nil)
+        defer { end() }
+        return try await read(request.offer, for: request.offerPurpose, as: transport)
+    }
+
+    /// Reads what a client says of its ICE credentials and candidates later.
+    /// - Parameter isStrangers: whether the session was made without a token.
+    nonisolated func read(
+        fragment text: String, isStrangers: Bool
+    ) async throws(SessionRefusal) -> SDPFragment {
+        try begin(isStrangers: isStrangers)
+        defer { end() }
+        return try await read(fragment: text)
+    }
+
+    private nonisolated func begin(isStrangers: Bool) throws(SessionRefusal) {
         // Those who are known need not wait behind as many as strangers may.
-        let limit = request.sender == nil ? Self.limit : 2 * Self.limit
+        let limit = isStrangers ? Self.limit : 2 * Self.limit
         let hasRoom = waiting.withLock { waiting in
             guard waiting < limit else { return false }
             waiting += 1
             return true
         }
         guard hasRoom else { throw .overloaded }
-        defer { waiting.withLock { $0 -= 1 } }
-        return try await read(request.offer, for: request.offerPurpose, as: transport)
+    }
+
+    private nonisolated func end() { waiting.withLock { $0 -= 1 } }
+
+    private func read(fragment text: String) throws(SessionRefusal) -> SDPFragment {
+        do throws(WireError) {
+            return try SDPFragment(parsing: text)
+        } catch {
+            throw .malformedOffer(SessionOffer.Refusal.malformed(error).description)
+        }
     }
 
     private func read(

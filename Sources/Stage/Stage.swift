@@ -185,10 +185,7 @@ package struct Stage: Equatable, Sendable {
     ///
     /// Whoever came by a link that was revoked since stays as long as they are here, and does not come back.
     package func shutsOut(_ sender: Sender) -> Rejection? {
-        guard sender.authority != .admin else { return nil }
-        if record.banned[sender.id] != nil { return .banned }
-        let isHere = record.isOnStage(sender.id) || presence.contains(sender.id)
-        return !isHere && record.isLinkRevoked(of: sender) ? .linkRevoked : nil
+        record.shutsOut(sender, isPresent: hasPresence(of: sender.id))
     }
 
     // MARK: Numbers
@@ -221,6 +218,9 @@ package struct Stage: Equatable, Sendable {
 
     /// Whether somebody has a connection now; within the grace time, false.
     package func isPresent(_ id: ParticipantID) -> Bool { presence.isConnected(id) }
+
+    /// Whether somebody is connected, or has left so lately that they may come back.
+    package func hasPresence(of id: ParticipantID) -> Bool { presence.contains(id) }
 }
 
 /// What a command or the passing of time brings about.

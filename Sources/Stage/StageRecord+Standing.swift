@@ -20,6 +20,14 @@ extension StageRecord {
         sender.authority == .admin || standing(of: sender) == .host
     }
 
+    /// Why somebody may not even look; nil for all others.
+    /// - Parameter isPresent: whether they are there already: whoever came by a link that was revoked since stays.
+    package func shutsOut(_ sender: Stage.Sender, isPresent: Bool) -> Rejection? {
+        guard sender.authority != .admin else { return nil }
+        if banned[sender.id] != nil { return .banned }
+        return !isPresent && !isOnStage(sender.id) && isLinkRevoked(of: sender) ? .linkRevoked : nil
+    }
+
     /// Whether a token alone opens the stage.
     package func mayStepUp(_ sender: Stage.Sender) -> Bool {
         isStageToken(of: sender) && !isLinkRevoked(of: sender)

@@ -169,12 +169,13 @@ import Testing
         _ = try await rig.host.follow(as: there, since: nil, here)
         _ = try await rig.host.perform(.revokeLinks(speakers: true, viewers: true), from: HostRig.ann)
         #expect(here.state.withLock { $0.closed } == nil)
-        try await rig.host.admit(there)
+        #expect(try await rig.host.admit(there))
         _ = try await rig.host.look(as: there)
         let refusal = StageRefusal.rejected(.linkRevoked)
         await #expect(throws: refusal) { try await rig.host.admit(away) }
         await #expect(throws: refusal) { _ = try await rig.host.look(as: away) }
-        await #expect(throws: refusal) { try await rig.host.confirm(away, isOnStage: false) }
+        #expect(rig.host.durableRecord?.shutsOut(away, isPresent: false) == .linkRevoked)
+        #expect(rig.host.durableRecord?.shutsOut(there, isPresent: true) == nil)
         await #expect(throws: refusal) { _ = try await rig.host.follow(as: away, since: nil, TestFollower()) }
     }
 }

@@ -319,10 +319,10 @@ private func withNode(
             await node.take(.mediaStarted(session.id))
             await node.takeFeedNews()
             #expect(await node.streamSnapshot(show)?.state == .backstage)
-            #expect(await node.pictureSource(of: show) == nil)
+            #expect(await node.live.pictureSource(of: show) == nil)
             _ = try await node.perform(.goLive, in: show, from: host)
             await node.takeFeedNews()
-            #expect(await node.pictureSource(of: show)?.session == session.id)
+            #expect(await node.live.pictureSource(of: show)?.session == session.id)
         }
     }
 }
@@ -350,7 +350,7 @@ private func withNode(
         await node.perform(.showMute(of: ann, audio: false, video: true), in: show)
         #expect(told() == [show])
         await node.keepHouse()
-        await node.conductRooms()
+        await node.advanceStages()
         #expect(told().isEmpty)
         #expect(await node.endSession(session.id))
         #expect(told() == [show])

@@ -79,7 +79,7 @@ final class SimulatedServer {
     /// - Parameter opening: what the session is, beyond its name, what was agreed on and its credentials.
     func open(
         _ offer: String, for purpose: SessionOffer.Purpose, on worker: Int, at now: MonotonicTime,
-        as opening: (SessionID, SessionPlan, ICECredentials) -> SessionOpening
+        as opening: (SessionID, SessionPlan, ICECredentials) throws -> SessionOpening
     ) throws -> (id: SessionID, plan: SessionPlan, answer: SessionDescription) {
         let offer = try SessionOffer(SessionDescription(parsing: offer), for: purpose)
         let credentials = ICECredentials(using: &random)
@@ -90,7 +90,7 @@ final class SimulatedServer {
             udp: [Self.address(ofWorker: worker)])
         let (plan, answer) = try Negotiator().answer(to: offer, as: transport, using: &random)
         let id = SessionID(using: &random)
-        perform(.open(opening(id, plan, credentials)), on: worker, at: now)
+        perform(.open(try opening(id, plan, credentials)), on: worker, at: now)
         return (id, plan, try SessionDescription(parsing: answer.text))
     }
 

@@ -1,6 +1,7 @@
 import Base
 import Forwarding
 import Peer
+import Stage
 import Transcoder
 import Wire
 
@@ -211,5 +212,19 @@ struct ComposedProgramme {
 
     private func stopFeeds() -> [Effect] {
         (job?.feeds ?? [:]).values.sorted { $0.tap.number < $1.tap.number }.map { .stop($0) }
+    }
+}
+
+extension StageDetails.Composition {
+    /// As the job takes them.
+    var settings: CompositionSettings {
+        var settings = CompositionSettings()
+        settings.width = width
+        settings.height = height
+        settings.framesPerSecond = framesPerSecond
+        settings.bitrate = bitrate
+        settings.layout = layout == .grid ? .grid : .spotlight
+        settings.background = background.rgb
+        return settings
     }
 }

@@ -99,6 +99,9 @@ struct CompositionDesk {
         return (statuses, waiting, resting, lost)
     }
 
+    /// Streams of which somebody would be in a composition.
+    var streams: [StreamID] { Array(places.keys) }
+
     /// What a stream's job is to show, and which job that is; nil where there is none.
     func scene(
         of stream: StreamID, name: (ComposedSpeaker) -> String

@@ -14,7 +14,7 @@ extension Node {
 
     /// Tells the desk what there is to be seen of a stream now.
     func followPreview(of stream: StreamID) async {
-        await previews?.update(stream, pictureSource(of: stream), card: card(of: stream))
+        await previews?.update(stream, live.pictureSource(of: stream), card: live.card(of: stream))
     }
 
     /// A stream's latest preview, with its picture; nil in a backstage, which is shown to nobody.
@@ -29,28 +29,6 @@ extension Node {
             guard let transcoder, let previews else { return nil }
             return (transcoder.statistics, await previews.counters)
         }
-    }
-
-    /// What viewers see of a stream: everybody, or whoever speaks, where that is the programme, or its source.
-    ///
-    /// Nothing of a backstage: a stream counts from the moment at which the workers were told to let go of what they
-    /// have of it.
-    func pictureSource(of stream: StreamID) -> ProgrammeSource? {
-        guard let live = streams[stream], live.isLive, feed.isLive(stream) else { return nil }
-        return live.source(.video, among: sessions)
-    }
-
-    /// What stands in the place of a picture, where a live stream sends none.
-    private func card(of stream: StreamID) -> CardRequest? {
-        guard let live = streams[stream], live.isLive, feed.isLive(stream),
-            let source = live.publisher.flatMap({ sessions[$0] }),
-            !source.plan.sources.contains(where: { $0.kind == .video }),
-            live.room?.programmeTrack(.video) == nil
-        else { return nil }
-        let about = directory[stream]
-        return CardRequest(
-            stream: stream.description, title: about?.details.title ?? stream.description,
-            host: about?.hostName ?? source.request.name ?? "")
     }
 
     private func tell(_ preview: StreamPreview, of stream: StreamID) async {

@@ -16,8 +16,8 @@ extension Node {
     /// Tells the desk what viewers get of a stream now, and begins to record it where that is its setting.
     func followRecording(of stream: StreamID) async {
         guard let recordings, !isStopping else { return }
-        await recordings.update(stream, to: recordedProgramme(of: stream))
-        guard streams[stream]?.isLive == true, let snapshot = directory[stream], snapshot.state == .live,
+        await recordings.update(stream, to: live.recordedProgramme(of: stream))
+        guard live[stream]?.isLive == true, let snapshot = directory[stream], snapshot.state == .live,
             snapshot.details.recording == .automatic
         else { return }
         await recordings.recordAutomatically(stream)
@@ -29,7 +29,7 @@ extension Node {
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
         guard let recordings, !isStopping else { throw .unavailable }
         guard await streamSnapshot(stream)?.state == .live else { throw .notLive }
-        await recordings.update(stream, to: recordedProgramme(of: stream))
+        await recordings.update(stream, to: live.recordedProgramme(of: stream))
         // Whatever else was said of it meanwhile, the latest is what counts.
         defer { programmeChanged(in: stream) }
         return try await recordings.record(stream)
@@ -54,28 +54,6 @@ extension Node {
 
     package nonisolated func path(of recording: RecordingEntry) -> String? {
         recordings?.path(of: recording)
-    }
-
-    /// What viewers get of a stream; nil while it has no source.
-    private func recordedProgramme(of stream: StreamID) -> RecordingDesk.Programme? {
-        guard let live = streams[stream], live.isLive else { return nil }
-        return RecordingDesk.Programme(
-            video: recordedPicture(of: stream, live), audio: live.source(.audio, among: sessions))
-    }
-
-    /// The pause picture too, while viewers get it, where it fits into the file.
-    private func recordedPicture(of stream: StreamID, _ live: LiveStream) -> ProgrammeSource? {
-        let own = live.source(.video, among: sessions)
-        guard let own, let track = pauses.track(of: stream), programmeTracks(of: stream).contains(track)
-        else {
-            return own
-        }
-        let formats =
-            own.track?.plan.formats
-            ?? own.session.flatMap { sessions[$0] }?.plan.sources.first { $0.mid == own.mid }?.formats
-        // Another codec would begin another file: the last picture stays, then.
-        guard formats?.first?.codec == track.plan.formats.first?.codec else { return own }
-        return ProgrammeSource(session: nil, track: track, mid: track.plan.mid, worker: track.key.worker)
     }
 
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {

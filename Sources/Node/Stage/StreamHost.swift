@@ -47,7 +47,10 @@ package actor StreamHost {
     /// Ahead of what is durable while a commit is under way; nil while nobody made the stream.
     var stage: Stage?
     /// What is durable.
-    private(set) var committed: StageRecord?
+    private(set) var committed: StageRecord? {
+        didSet { durable.withLock { $0 = committed } }
+    }
+    private nonisolated let durable = Mutex<StageRecord?>(nil)
     /// The store's version of `committed`.
     private var revision: UInt64 = 0
     private var recordsSinceSnapshot = 0
@@ -87,10 +90,12 @@ package actor StreamHost {
         revision = stored.version
         recordsSinceSnapshot = stored.records.count
         listing = stored.listing
-        committed = try StageCoding.record(of: stored)
-        stage = committed.map { Stage(restoring: $0, at: now) }
+        let record = try StageCoding.record(of: stored)
+        committed = record
+        durable.withLock { $0 = record }
+        stage = record.map { Stage(restoring: $0, at: now) }
         sync = SyncHub(id: id, at: now)
-        if let committed { sync.view.stream = StreamSnapshot(committed) }
+        if let record { sync.view.stream = StreamSnapshot(record) }
     }
 
     // MARK: Commands
@@ -170,24 +175,25 @@ package actor StreamHost {
     }
 
     /// Whether somebody may watch now.
-    package func admit(_ sender: Stage.Sender?) throws(StageRefusal) {
+    /// - Returns: whether they are there already.
+    @discardableResult
+    package func admit(_ sender: Stage.Sender?) throws(StageRefusal) -> Bool {
+        guard let stage else { return false }
         // Of a published stream it is the media that is waited for.
-        guard let stage, stage.record.origin == .made || refusal(to: sender) != nil else { return }
-        do throws(Rejection) {
-            try stage.admit(sender)
-        } catch {
-            throw .rejected(error)
+        if stage.record.origin == .made || refusal(to: sender) != nil {
+            do throws(Rejection) {
+                try stage.admit(sender)
+            } catch {
+                throw .rejected(error)
+            }
         }
+        return sender.map { stage.hasPresence(of: $0.id) } ?? false
     }
 
-    /// Whether somebody who was let in a moment ago still would be.
-    func confirm(_ sender: Stage.Sender?, isOnStage: Bool) throws(StageRefusal) {
-        guard let sender else { return }
-        if let rejection = refusal(to: sender) { throw .rejected(rejection) }
-        // On a published stream the latest source takes the host's place, and ends the earlier one by itself.
-        guard isOnStage, let stage, stage.record.origin == .made, stage.record.phase != .ended else { return }
-        if stage.standing(of: sender) == .viewer { throw .rejected(.notOnStage) }
-    }
+    /// What is durable, for those who cannot wait.
+    ///
+    /// It is known here before the effects of a change are handed on.
+    nonisolated var durableRecord: StageRecord? { durable.withLock { $0 } }
 
     /// Why somebody may not even look; nil for all others.
     func refusal(to sender: Stage.Sender?) -> Rejection? {

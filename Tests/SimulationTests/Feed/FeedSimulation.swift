@@ -12,8 +12,7 @@ import Wire
 
 /// Live streams and people who swipe through them, in virtual time and from one seed.
 ///
-/// Each stream has one publisher, whose packets name it; so what comes in a viewer's slot tells the stream. What the
-/// feed decides is carried out as the node does it.
+/// Each stream has one publisher, whose packets name it; so what comes in a viewer's slot tells the stream.
 final class FeedSimulation {
     /// A tenth of a frame of 30 a second is as exact as it gets.
     private static let step = Duration.milliseconds(3)
@@ -42,8 +41,7 @@ final class FeedSimulation {
     }
 
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    private var feed: LiveFeed
-    let directory = StreamDirectory()
+    private let control: SimulatedControl
     private(set) var viewers: [SessionID: Viewer] = [:]
     private(set) var order: [SessionID] = []
     /// What should not have been.
@@ -51,8 +49,6 @@ final class FeedSimulation {
     /// In the order in which they came.
     private var publishers: [Publisher] = []
     private var streamsByNumber: [Int: StreamID] = [:]
-    /// Who is counted in each stream.
-    private(set) var present: [StreamID: Set<SessionID>] = [:]
     private let server: SimulatedServer
     private var clientsByAddress: [TransportAddress: StageClient] = [:]
     private var count = 0
@@ -60,8 +56,9 @@ final class FeedSimulation {
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 2) throws {
         // usrsctp has one clock for the process.
         guard SCTPTurn.isTaken else { throw SimulatedServer.NotPossible() }
-        feed = LiveFeed(directory: directory, sessionLimit: 10_000, tag: 1)
         server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
+        control = SimulatedControl(over: server)
+        control.onCommand = { [weak self] in self?.note($0) }
     }
 
     var workers: [Worker] { server.workers }
@@ -86,8 +83,10 @@ final class FeedSimulation {
         _ change: (inout SyntheticVideo.Settings) -> Void = { _ in }
     ) throws -> StreamID {
         guard let stream = StreamID(name) else { throw SimulatedServer.NotPossible() }
-        let (client, session, worker) = try open(
-            .publish, on: worker, audio: 0, video: 0, publishes: stream, change)
+        let (client, session, worker) = try open(on: worker, audio: 0, video: 0, publishes: true, change) {
+            SessionRequest(
+                purpose: .publish, stream: stream, sender: Stage.Sender(id: $0, authority: .host), offer: $1)
+        }
         client.keyFrameInterval = keyFrameInterval
         publishers.append(Publisher(stream: stream, session: session, worker: worker, client: client))
         streamsByNumber[client.number] = stream
@@ -95,7 +94,7 @@ final class FeedSimulation {
         snapshot.state = .live
         snapshot.createdAt = WallTime(milliseconds: 1_700_000_000_000 + Int64(client.number))
         snapshot.startedAt = snapshot.createdAt
-        directory.update(snapshot)
+        control.directory.update(snapshot)
         takeNews()
         return stream
     }
@@ -104,14 +103,14 @@ final class FeedSimulation {
         guard let index = publishers.firstIndex(where: { $0.stream == stream }) else { return }
         let publisher = publishers.remove(at: index)
         with(publisher.client) { $0.close(into: &$1) }
-        directory.remove(stream)
+        control.directory.remove(stream)
         takeNews()
     }
 
     func ban(_ participant: ParticipantID, from stream: StreamID) {
-        guard var snapshot = directory[stream] else { return }
+        guard var snapshot = control.directory[stream] else { return }
         snapshot.banned[participant] = WallTime(milliseconds: 1)
-        directory.update(snapshot)
+        control.directory.update(snapshot)
         takeNews()
     }
 
@@ -121,7 +120,7 @@ final class FeedSimulation {
     }
 
     private func takeNews() {
-        carryOut(feed.update(directory.takeNews(), at: now))
+        control.takeNews(at: now)
     }
 
     /// The time of the latest frame's capture, as good as the steps are.
@@ -134,26 +133,24 @@ final class FeedSimulation {
     func watch(
         _ name: String? = nil, on wish: StreamID? = nil, preload: FeedPreload = .eager, worker: Int? = nil
     ) throws -> Viewer {
-        let (client, id, worker) = try open(.feed, on: worker, audio: 2, video: 2, publishes: nil)
-        let viewer = Viewer(id: id, worker: worker, client: client)
-        viewers[id] = viewer
-        order.append(id)
         let participant = name.flatMap { ParticipantID($0) }
-        let mids = client.offer.mids
-        guard mids.audio.count == 2, mids.video.count == 2 else { throw SimulatedServer.NotPossible() }
         let reader = FeedReader(
             scope: .all, sender: participant.map { Stage.Sender(id: $0, authority: .viewer) },
             standing: .all)
-        carryOut(
-            try feed.enter(
-                id, FeedWish(reader: reader, stream: wish, preload: preload),
-                [(mids.audio[0], mids.video[0]), (mids.audio[1], mids.video[1])], on: worker, at: now))
+        let (client, id, worker) = try open(on: worker, audio: 2, video: 2, publishes: false) {
+            SessionRequest(feed: FeedWish(reader: reader, stream: wish, preload: preload), offer: $1)
+        }
+        let viewer = Viewer(id: id, worker: worker, client: client)
+        viewers[id] = viewer
+        order.append(id)
+        for state in slots(viewer) { viewer.held[state.stream] = now }
         return viewer
     }
 
     private func open(
-        _ purpose: SessionOffer.Purpose, on worker: Int?, audio: Int, video: Int, publishes: StreamID?,
-        _ change: (inout SyntheticVideo.Settings) -> Void = { _ in }
+        on worker: Int?, audio: Int, video: Int, publishes: Bool,
+        _ change: (inout SyntheticVideo.Settings) -> Void = { _ in },
+        for request: (ParticipantID, String) -> SessionRequest
     ) throws -> (StageClient, SessionID, worker: Int) {
         let number = count
         count += 1
@@ -163,7 +160,7 @@ final class FeedSimulation {
             try StageClient(
                 number: number, name: name, address: SimulatedServer.address(ofClient: number),
                 identity: server.clientIdentity, seed: seed, audio: audio, video: video,
-                publishes: publishes != nil, hasChannels: publishes == nil
+                publishes: publishes, hasChannels: !publishes
             ) { settings in
                 settings.framesPerSecond = 30
                 settings.bitrate = 120_000
@@ -171,13 +168,8 @@ final class FeedSimulation {
             }
         }
         let worker = worker ?? number % workers.count
-        let (id, _, answer) = try server.open(
-            client.offer.description.text, for: purpose, on: worker, at: now
-        ) { id, plan, credentials in
-            SessionOpening(
-                id: id, plan: plan, localCredentials: credentials, publishes: publishes,
-                isFeed: publishes == nil, participant: name, order: UInt64(number + 1))
-        }
+        let (id, answer) = try control.open(
+            request(name, client.offer.description.text), on: worker, at: now)
         try server.run(at: now) { try client.start(answer, timeline: server.timeline, at: now) }
         clientsByAddress[client.address] = client
         return (client, id, worker)
@@ -200,7 +192,7 @@ final class FeedSimulation {
         with(viewer.client) { $0.close(into: &$1) }
         viewers[viewer.id] = nil
         order.removeAll { $0 == viewer.id }
-        carryOut(feed.leave(viewer.id))
+        control.change(at: now) { $0.end(viewer.id, because: "deleted", at: now) }
     }
 
     private func with(_ client: StageClient, _ body: (StageClient, inout CollectingSink) -> Void) {
@@ -234,7 +226,7 @@ final class FeedSimulation {
     }
 
     func slots(_ viewer: Viewer) -> [FeedNotice.SlotState] {
-        feed.slots(of: viewer.id)
+        control.live.feed.slots(of: viewer.id)
     }
 
     /// The slot of the focus.
@@ -265,7 +257,7 @@ final class FeedSimulation {
             server.advance(index, to: now)
             settle(index)
         }
-        if let due = feed.deadline, due <= now { carryOut(feed.advance(to: moment)) }
+        control.advance(to: moment)
         for publisher in publishers { advance(publisher.client) }
         for id in order {
             guard let viewer = viewers[id] else { continue }
@@ -292,42 +284,19 @@ final class FeedSimulation {
 
     private func take(_ event: WorkerEvent) {
         switch event {
-        case .controlMessage(let id, let message): carryOut(feed.receive(message, from: id, at: now))
-        case .controlOpened(let id): carryOut(feed.greet(id))
-        case .connected(let id, _, _): carryOut(feed.connect(id))
-        case .passed(let fence): carryOut(feed.pass(fence))
         case .closed(let id, _):
-            guard viewers[id] != nil else { return }
             viewers[id] = nil
             order.removeAll { $0 == id }
-            carryOut(feed.leave(id))
         case .begun(let id, let pair, let stream, let timestamp):
             viewers[id]?.beginnings.append((pair, stream, timestamp))
-            carryOut(feed.began(stream, timestamp: timestamp, pair: pair, of: id))
-        case .checked, .mediaStarted, .published, .sourceChanged, .voice, .injected, .keyFrameWanted: break
+        default: break
         }
+        control.change(at: now) { $0.receive(event, at: now) }
     }
 
-    private func carryOut(_ actions: [LiveFeed.Action]) {
-        for action in actions {
-            switch action {
-            case .post(let command, let worker, let session):
-                // Messages that come together may attach a stream and let it go again within a step.
-                if case .seat(_, _, let stream?, _, _) = command { viewers[session]?.held[stream] = now }
-                server.perform(command, on: worker, at: now)
-            case .fence(let number, let worker): server.perform(.fence(number), on: worker, at: now)
-            case .flush(let stream): flush(stream)
-            // Sessions here end by their clients.
-            case .close, .dismiss: break
-            case .count(let change): take(change)
-            }
-        }
-    }
-
-    /// Counts a viewer in one stream at most.
-    private func take(_ change: PresenceChange) {
-        if let left = feed.tellPresence(change) { present[left]?.remove(change.session) }
-        if let stream = change.place?.stream { present[stream, default: []].insert(change.session) }
+    private func note(_ command: WorkerCommand) {
+        // Messages that come together may attach a stream and let it go again within a step.
+        if case .seat(let session, _, let stream?, _, _) = command { viewers[session]?.held[stream] = now }
     }
 
     /// What has to hold at every moment, by what comes over the wire.

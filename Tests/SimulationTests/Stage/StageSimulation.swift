@@ -1,10 +1,14 @@
 import Base
 import ClientPeer
 import Forwarding
+import Foundation
 import Peer
+import Stage
 import TestSupport
 import TestTraits
 import Wire
+
+@testable import Node
 
 /// A stage with its workers, its speakers and a bad network, in virtual time and from one seed.
 ///
@@ -13,20 +17,18 @@ final class StageSimulation {
     private static let step = Duration.milliseconds(5)
 
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
-    private(set) var room = StageRoom()
     private(set) var clients: [SessionID: StageClient] = [:]
     /// In the order in which they came.
     private(set) var order: [SessionID] = []
-    private(set) var announced: [SessionID] = []
     /// Sessions whose control channel the server knows of.
     private var reached: Set<SessionID> = []
-    /// As last told.
+    /// How high a picture of theirs publishers were last told is wanted.
     private(set) var wants: [SessionID: Int] = [:]
     private(set) var controlMessages: [(session: SessionID, message: DataChannelMessage)] = []
     private let server: SimulatedServer
+    private let control: SimulatedControl
     private var sessionsByAddress: [TransportAddress: SessionID] = [:]
     private let stream: StreamID
-    private var nextChoice = MonotonicTime.zero
     private var count = 0
 
     init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 2) throws {
@@ -34,6 +36,8 @@ final class StageSimulation {
         guard SCTPTurn.isTaken, let stream = StreamID("show") else { throw SimulatedServer.NotPossible() }
         self.stream = stream
         server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
+        control = SimulatedControl(over: server)
+        control.onCommand = { [weak self] in self?.note($0) }
     }
 
     var workers: [Worker] { server.workers }
@@ -68,15 +72,11 @@ final class StageSimulation {
                 publishes: publishes)
         }
         let worker = number % workers.count
-        let (id, plan, answer) = try server.open(
-            client.offer.description.text, for: publishes ? .stage : .play, on: worker, at: now
-        ) { id, plan, credentials in
-            SessionOpening(
-                id: id, plan: plan, localCredentials: credentials, publishes: isHost ? stream : nil,
-                follows: publishes ? nil : stream, stage: publishes ? stream : nil, participant: name,
-                order: UInt64(number + 1))
-        }
-        if publishes { room.join(id, of: name, on: worker, with: plan, isHost: isHost) }
+        let sender = Stage.Sender(id: name, authority: isHost ? .host : publishes ? .speaker : .viewer)
+        let request = SessionRequest(
+            purpose: publishes ? .stage : .play, stream: stream, sender: sender,
+            offer: client.offer.description.text, patience: .seconds(3_600))
+        let (id, answer) = try control.open(request, on: worker, at: now)
         try server.run(at: now) { try client.start(answer, timeline: server.timeline, at: now) }
         clients[id] = client
         order.append(id)
@@ -100,9 +100,22 @@ final class StageSimulation {
         return try server.run(at: now) { () throws(Failure) in try body(client, &sink) }
     }
 
-    func change(_ body: (inout StageRoom) -> [StageRoom.Effect]) {
-        perform(body(&room))
+    /// A client's message on its control channel arrives.
+    func say(_ text: String, by id: SessionID) {
+        control.change(at: now) { $0.receive(.controlMessage(id, DataChannelMessage(text)), at: now) }
     }
+
+    func pin(_ name: ParticipantID, in mid: String, of id: SessionID, maximumHeight: Int? = nil) {
+        let height = maximumHeight.map { #","maxHeight":\#($0)"# } ?? ""
+        say(#"{"type":"pin","mid":"\#(mid)","participant":"\#(name)"\#(height)}"#, by: id)
+    }
+
+    /// The host chooses whose picture viewers get.
+    func setProgramme(_ programme: StageDetails.Programme) {
+        control.change(at: now) { $0.perform(.setProgramme(programme), in: stream, at: now) }
+    }
+
+    private var layout: StageLayout { control.live[stream]?.room?.layout ?? StageLayout() }
 
     // MARK: Time
 
@@ -123,10 +136,7 @@ final class StageSimulation {
             server.advance(index, to: now)
             settle(index)
         }
-        if now >= nextChoice {
-            nextChoice = now + StageRoom.interval
-            perform(room.advance(to: now))
-        }
+        control.advance(to: Moment(elapsed: now, wall: WallTime(milliseconds: 1_700_000_000_000)))
         for id in order { with(id) { $0.advance(to: now, into: &$1) } }
     }
 
@@ -145,25 +155,20 @@ final class StageSimulation {
         server.settle(index, at: now) { event in
             if case .controlMessage(let id, let message) = event { controlMessages.append((id, message)) }
             if case .controlOpened(let id) = event { reached.insert(id) }
-            if case .closed(let id, _) = event { perform(room.leave(id)) }
-            perform(room.receive(event))
+            control.change(at: now) { $0.receive(event, at: now) }
         }
     }
 
-    private func perform(_ effects: [StageRoom.Effect]) {
-        for effect in effects {
-            switch effect {
-            case .command(let command, let worker):
-                server.perform(command, on: worker, at: now)
-            case .announce(let id): announced.append(id)
-            case .want(let source, let height): wants[source.session] = height
-            case .compose, .refresh, .announceProgramme: break
-            case .programme(let tracks):
-                for index in workers.indices {
-                    server.perform(.setProgramme(stream, tracks), on: index, at: now)
-                }
-            }
+    private func note(_ command: WorkerCommand) {
+        struct Wanted: Decodable {
+            let type: String
+            let maxHeight: Int?
         }
+        guard case .sendControl(let id, let message) = command,
+            let wanted = try? JSONDecoder().decode(Wanted.self, from: Data(message.bytes)),
+            wanted.type == "wanted"
+        else { return }
+        wants[id] = wanted.maxHeight
     }
 
     // MARK: What it has come to
@@ -171,7 +176,7 @@ final class StageSimulation {
     /// Slots of a client in which something else comes than the room says; empty slots must stay silent.
     func wrongSlots(of id: SessionID, within age: Duration = .milliseconds(900)) -> [String] {
         guard let client = clients[id] else { return [] }
-        return room.layout.slots(of: id).compactMap { slot in
+        return layout.slots(of: id).compactMap { slot in
             guard let track = client.slots.first(where: { $0.mid == slot.mid }) else { return slot.mid }
             let isFresh = track.heard + age >= now
             let wanted = slot.source.flatMap { clients[$0.session]?.number }
@@ -181,6 +186,6 @@ final class StageSimulation {
 
     /// Whom a client gets in its slots of one kind, by the room's choice.
     func shown(to id: SessionID, _ kind: MediaKind) -> [SessionID] {
-        room.layout.slots(of: id).filter { $0.kind == kind }.compactMap { $0.source?.session }
+        layout.slots(of: id).filter { $0.kind == kind }.compactMap { $0.source?.session }
     }
 }

@@ -2,6 +2,7 @@ import Base
 import ClientPeer
 import Forwarding
 import Peer
+import Stage
 import TestSupport
 import TestTraits
 import Testing
@@ -78,15 +79,16 @@ import Wire
         #expect(simulation.run(for: .seconds(5)) { simulation.clients.values.allSatisfy(\.isConnected) })
         simulation.run(for: .seconds(1))
         let slot = try #require(simulation.clients[ids[0]]?.slots.first { $0.kind == .video })
-        simulation.change { $0.pin(simulation.clients[ids[3]]?.name, in: slot.mid, of: ids[0]) }
+        let name = try #require(simulation.clients[ids[3]]?.name)
+        simulation.pin(name, in: slot.mid, of: ids[0])
         #expect(simulation.shown(to: ids[0], .video) == [ids[3]])
         #expect(settles(simulation, within: .seconds(3)))
-        simulation.change { $0.setVisible(false, slot.mid, of: ids[0]) }
+        simulation.say(#"{"type":"visible","mid":"\#(slot.mid)","visible":false}"#, by: ids[0])
         simulation.run(for: .seconds(2))
         let last = try #require(simulation.clients[ids[0]]?.slots.first { $0.mid == slot.mid })
         #expect(last.source == 3)
         #expect(last.heard + .seconds(1) < simulation.now)
-        simulation.change { $0.setVisible(true, slot.mid, of: ids[0]) }
+        simulation.say(#"{"type":"visible","mid":"\#(slot.mid)","visible":true}"#, by: ids[0])
         #expect(settles(simulation, within: .seconds(3)))
         check(simulation, "with a pin")
     }
@@ -138,17 +140,17 @@ import Wire
         let name = try #require(simulation.clients[host]?.name)
         for (id, slot) in zip(simulation.order, slots) where id != host {
             let mid = try #require(slot)
-            simulation.change { $0.pin(name, in: mid, of: id) + $0.limit(mid, of: id, to: 180) }
+            simulation.pin(name, in: mid, of: id, maximumHeight: 180)
         }
         let mid = try #require(slots.first ?? nil)
-        simulation.change { $0.limit(mid, of: host, to: 240) }
+        simulation.say(#"{"type":"slot","mid":"\#(mid)","maxHeight":240}"#, by: host)
         let shown = try #require(simulation.shown(to: host, .video).first)
         let hidden = try #require(others.first { $0 != shown })
         simulation.run(for: .seconds(3))
         #expect(simulation.wants.isEmpty)
         simulation.run(for: .seconds(4))
         #expect(simulation.wants == [shown: 240, hidden: 0])
-        simulation.change { $0.limit(mid, of: host, to: 480) }
+        simulation.say(#"{"type":"slot","mid":"\#(mid)","maxHeight":480}"#, by: host)
         simulation.run(for: .milliseconds(200))
         #expect(simulation.wants[shown] == 480)
     }
@@ -173,7 +175,7 @@ import Wire
         #expect(viewersGet(0, 0))
         simulation.clients[bob]?.audioLevel = 20
         #expect(viewersGet(3, 0))
-        simulation.change { $0.setProgramme(.activeSpeaker) }
+        simulation.setProgramme(.activeSpeaker)
         #expect(viewersGet(3, 3))
         // Who comes later gets the same.
         let late = try simulation.addViewer()

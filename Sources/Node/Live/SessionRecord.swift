@@ -1,4 +1,5 @@
 import Base
+import Forwarding
 import Peer
 import Stage
 import Wire
@@ -21,6 +22,11 @@ struct SessionRecord {
 
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }
+
+    /// Tells its client something on its control channel.
+    func tell(_ reply: ControlReply) -> LiveAction {
+        .post(.sendControl(id, .string(reply.bytes)), worker: worker, of: nil)
+    }
 
     /// What viewers get of it.
     var source: Stage.Source {

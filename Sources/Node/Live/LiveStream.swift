@@ -30,8 +30,8 @@ struct LiveStream {
     /// Whether there is a source, or a session that has yet to become it.
     var hasSourceOrSuccessor: Bool { publisher != nil || !publishers.isEmpty }
     var all: Set<SessionID> { publishers.union(audience).union(speakers) }
-    /// Of the audience, those with a control channel.
-    var told: [SessionID] { own.values.flatMap(\.self) }
+    /// Of the audience, those with a control channel, in an order that is the same in each run.
+    var told: [SessionID] { own.values.flatMap(\.self).sorted() }
 
     // MARK: Sessions
 
@@ -151,6 +151,32 @@ struct LiveStream {
     }
 
     // MARK: What clients are told
+
+    /// Tells a session on the stage what its slots carry.
+    func announceSlots(to record: SessionRecord, among sessions: SessionCensus) -> [LiveAction] {
+        let slots = stageSlots(of: record, among: sessions)
+        return slots.map { [record.tell(ControlReply(type: "slots", slots: $0))] } ?? []
+    }
+
+    /// Tells the audience whose picture and sound it gets.
+    func announceProgramme(among sessions: SessionCensus) -> [LiveAction] {
+        told.compactMap { sessions[$0] }.map { announceProgramme(to: $0, among: sessions) }
+    }
+
+    /// Tells one of the audience.
+    func announceProgramme(to record: SessionRecord, among sessions: SessionCensus) -> LiveAction {
+        record.tell(ControlReply(type: "slots", slots: programmeSlots(of: record, among: sessions)))
+    }
+
+    /// Sends a request to mute on a participant's control channels.
+    func deliverMute(
+        _ kind: String, to participant: ParticipantID, by sender: ParticipantID,
+        among sessions: SessionCensus
+    ) -> [LiveAction] {
+        let reply = ControlReply(
+            messageType: "mute", target: participant.description, kind: kind, by: sender.description)
+        return (room?.sessions(of: participant) ?? []).compactMap { sessions[$0]?.tell(reply) }
+    }
 
     /// What the slots of a session on the stage carry; nil for one that is not there.
     func stageSlots(of record: SessionRecord, among sessions: SessionCensus) -> [ControlReply.Slot]? {

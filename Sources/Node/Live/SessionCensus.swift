@@ -29,6 +29,16 @@ struct SessionCensus {
     /// In no order.
     var all: [SessionRecord] { Array(records.values) }
 
+    /// Sessions that are to end by now, and why.
+    func due(at now: MonotonicTime) -> [(id: SessionID, reason: String)] {
+        let due = records.values.compactMap { record -> (id: SessionID, reason: String)? in
+            if let end = record.closesAt, now >= end { return (record.id, "replaced") }
+            guard let deadline = record.waitsUntil, now >= deadline else { return nil }
+            return (record.id, "waited in vain")
+        }
+        return due.sorted { $0.id < $1.id }
+    }
+
     subscript(_ id: SessionID) -> SessionRecord? { records[id] }
 
     /// The worker with the fewest sessions, the first of several.

@@ -1,0 +1,486 @@
+import Base
+import Crypto
+import Forwarding
+import Peer
+import Stage
+import StoryFeed
+import Transcoder
+import Wire
+
+/// All streams that have sessions: who is in them, who is in which slot, what viewers get, and what is made for that.
+///
+/// Pure: what workers, stages, clients, jobs and the clock say comes in, and what has to be done comes out, to be done
+/// in order, so that simulations drive what the node drives. Names of jobs and whether a worker takes a command follow
+/// the actions that ask for it: see `LiveAction`.
+struct LiveStreams {
+    /// What it is set up with.
+    struct Settings {
+        var workers = 1
+        /// Of sessions.
+        var limits = SessionCensus.Limits(ofAll: 20_000, ofStrangersAddress: 500)
+        /// What counts how much in the feed's order.
+        var feedWeights = FeedWeights()
+        /// Whether there is something that decodes and encodes.
+        var isProducing = false
+        /// Of compositions at the same time.
+        var compositionLimit = 4
+        /// For how long viewers of a stream that has ended are kept.
+        var returnTime = Duration.seconds(60)
+    }
+
+    private(set) var sessions: SessionCensus
+    private(set) var feed: LiveFeed
+    private(set) var productions: Productions
+    private var streams: [StreamID: LiveStream] = [:]
+    /// Streams with a stage, and those whose last session has left it since, in the order in which they came to have
+    /// one.
+    private var stages: [StreamID] = []
+    let directory: StreamDirectory
+    private let settings: Settings
+    /// Whether nothing begins any more.
+    private(set) var isStopping = false
+
+    /// Between the end of a session's place in the feed and of its connection.
+    private static let farewellTime = Duration.seconds(1)
+
+    /// - Parameters:
+    ///   - directory: what is known of streams, by those who decide that.
+    ///   - feedTag: random; tells this process's cursors from others'.
+    init(directory: StreamDirectory, settings: Settings, feedTag: UInt32) {
+        self.directory = directory
+        self.settings = settings
+        sessions = SessionCensus(workers: settings.workers, limits: settings.limits)
+        feed = LiveFeed(
+            directory: directory, sessionLimit: settings.limits.ofAll, weights: settings.feedWeights,
+            tag: feedTag)
+        productions = Productions(compositionLimit: settings.compositionLimit)
+    }
+
+    /// Nil for a stream that nobody has a session in.
+    subscript(_ stream: StreamID) -> LiveStream? { streams[stream] }
+
+    /// Takes in nobody any more, and begins nothing.
+    mutating func stop() { isStopping = true }
+
+    /// Forgets all sessions, which the workers have ended, and sends away who follows the feed.
+    mutating func clear() {
+        sessions.removeAll()
+        feed.closeFollowers(.goingAway)
+    }
+
+    // MARK: Sessions that begin
+
+    /// Whether there is a place, in the server and on the stage.
+    func checkPlace(for request: SessionRequest) throws(SessionRefusal) {
+        guard !isStopping else { throw .overloaded }
+        try sessions.checkPlace(for: request)
+        guard request.purpose == .stage, !request.isAudience else { return }
+        guard request.participant != nil, streams[request.stream]?.room?.isFull != true else {
+            throw .overloaded
+        }
+    }
+
+    /// Whether there is something to see for those who do not wait.
+    func checkSource(of request: SessionRequest) throws(SessionRefusal) {
+        guard request.purpose == .play, request.patience == nil else { return }
+        guard streams[request.stream]?.isLive == true else { throw .noPublisher }
+    }
+
+    /// Takes a session in, or refuses it: as things are now, whatever was known while its offer was read.
+    /// - Returns: what the worker has to be told before anything else, and what follows.
+    mutating func admit(
+        _ candidate: SessionCandidate, at now: MonotonicTime
+    ) throws(SessionRefusal) -> (opening: SessionOpening, actions: [LiveAction]) {
+        let request = candidate.request
+        try checkPlace(for: request)
+        try checkSource(of: request)
+        try candidate.checkClearance()
+        let feedActions = try enterFeed(candidate, at: now)
+        let isLive = streams[request.stream]?.isLive ?? false
+        let record = SessionRecord(
+            id: candidate.id, request: request, isStrangers: request.sender == nil, plan: candidate.plan,
+            worker: candidate.worker, entityTag: candidate.credentials.ufrag,
+            waitsUntil: isLive ? nil : request.patience.map { now + $0 })
+        let opening = candidate.opening(order: sessions.nextOrder)
+        let crowded = sessions.add(record)
+        if request.purpose != .feed { add(record) }
+        var actions = take(feedActions, at: now)
+        if request.isOnStage, let programme = directory[request.stream]?.details.programme {
+            actions += setProgramme(programme, of: request.stream, at: now)
+        }
+        if let crowded { actions += end(crowded, because: "no check came", at: now) }
+        return (opening, actions)
+    }
+
+    private mutating func add(_ record: SessionRecord) {
+        let hadStage = streams[record.stream]?.room != nil
+        streams[record.stream, default: LiveStream()].add(record)
+        guard record.request.isOnStage, !hadStage, !stages.contains(record.stream) else { return }
+        stages.append(record.stream)
+    }
+
+    /// Counts whoever watches, and shows them the first stream of the feed.
+    private mutating func enterFeed(
+        _ candidate: SessionCandidate, at now: MonotonicTime
+    ) throws(SessionRefusal) -> [LiveFeed.Action] {
+        let request = candidate.request
+        guard request.isWatching else { return [] }
+        do throws(FeedRefusal) {
+            guard let wish = request.feed else {
+                return try feed.enterPlayer(candidate.id, request.participant, on: candidate.worker)
+            }
+            let pairs = candidate.plan.feedPairs
+            return try feed.enter(candidate.id, wish, pairs, on: candidate.worker, at: now)
+        } catch {
+            throw .overloaded
+        }
+    }
+
+    /// Changes what is known of a session, if it is still there.
+    mutating func update(_ id: SessionID, _ change: (inout SessionRecord) -> Void) {
+        sessions.update(id, change)
+    }
+
+    // MARK: Sessions that end
+
+    /// Ends a session, if there is one.
+    mutating func end(_ id: SessionID, because reason: String, at now: MonotonicTime) -> [LiveAction] {
+        guard let record = sessions[id] else { return [] }
+        return [.post(.close(id), worker: record.worker, of: nil)] + forget(id, because: reason, at: now)
+    }
+
+    /// Ends those of a stream's sessions that are meant.
+    private mutating func end(
+        of stream: StreamID, because reason: String, at now: MonotonicTime,
+        where isMeant: (SessionRecord) -> Bool
+    ) -> [LiveAction] {
+        let meant = (streams[stream]?.all ?? []).filter { sessions[$0].map(isMeant) ?? false }
+        return meant.sorted().flatMap { end($0, because: reason, at: now) }
+    }
+
+    /// Removes a session that has ended from its stream.
+    private mutating func forget(
+        _ id: SessionID, because reason: String, at now: MonotonicTime
+    ) -> [LiveAction] {
+        var actions = take(feed.leave(id), at: now)
+        guard let record = sessions.remove(id) else { return actions }
+        let stream = record.stream
+        if record.request.isOnStage {
+            actions += conduct(stream, at: now) { $0.leave(id) }
+            actions.append(.programmeChanged(stream))
+        }
+        actions.append(.report(.closed(record, reason: reason)))
+        if streams[stream]?.remove(record, at: now) == true {
+            actions.append(.report(.sourceGone(stream, reason: reason)))
+            actions += announceProgramme(of: stream) + [.programmeChanged(stream)]
+        }
+        // Whoever takes over is the source as soon as their media flows; until then nothing has ended.
+        if record.request.isSource, streams[stream]?.hasSourceOrSuccessor != true {
+            actions.append(.notify(.setSource(nil), stream))
+        }
+        return actions + [.notify(.disconnect(id), stream)]
+    }
+
+    // MARK: What workers tell
+
+    mutating func receive(_ event: WorkerEvent, at now: MonotonicTime) -> [LiveAction] {
+        switch event {
+        case .checked(let id):
+            sessions.noteCheck(of: id).map { end($0, because: "no handshake came", at: now) } ?? []
+        case .connected(let id, let profile, let address): connect(id, profile, address, at: now)
+        case .mediaStarted(let id): setSource(id)
+        case .closed(let id, let reason): forget(id, because: "\(reason)", at: now)
+        case .controlOpened(let id) where sessions[id]?.purpose == .feed: take(feed.greet(id), at: now)
+        case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
+            receive(event, of: id, at: now)
+        case .passed(let fence): pass(fence, at: now)
+        case .controlMessage(let id, let message): receive(message, from: id, at: now)
+        case .begun(let id, let pair, let stream, let timestamp):
+            take(feed.began(stream, timestamp: timestamp, pair: pair, of: id), at: now)
+        case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
+        case .keyFrameWanted(let id, _, _): take(productions.keyFrameWanted(of: id), at: now)
+        }
+    }
+
+    private mutating func connect(
+        _ id: SessionID, _ profile: SRTPProfile, _ address: TransportAddress?, at now: MonotonicTime
+    ) -> [LiveAction] {
+        sessions.noteConnection(of: id)
+        guard let record = sessions[id] else { return [] }
+        var actions: [LiveAction] = [.report(.connected(record, profile, address))]
+        if record.purpose == .stage {
+            for earlier in streams[record.stream]?.earlierSessions(than: record) ?? []
+            where sessions[earlier]?.purpose == .stage {
+                actions += end(earlier, because: "deleted", at: now)
+            }
+        }
+        if record.purpose == .feed { return actions + take(feed.connect(id), at: now) }
+        return actions + [.notify(.connect(record.request.sender, id), record.stream)]
+    }
+
+    private mutating func setSource(_ id: SessionID) -> [LiveAction] {
+        guard let record = sessions[id], record.request.isSource else { return [] }
+        let stream = record.stream
+        streams[stream, default: LiveStream()].setSource(id)
+        for viewer in streams[stream]?.audience ?? [] { sessions.update(viewer) { $0.waitsUntil = nil } }
+        return [.report(.source(record))] + announceProgramme(of: stream)
+            + [.notify(.setSource(record.source), stream), .programmeChanged(stream)]
+    }
+
+    /// Something of a session on a stage, or of a viewer by the stage's endpoint.
+    private mutating func receive(
+        _ event: WorkerEvent, of id: SessionID, at now: MonotonicTime
+    ) -> [LiveAction] {
+        guard let record = sessions[id] else { return [] }
+        if record.request.isAudience {
+            return [(streams[record.stream] ?? LiveStream()).announceProgramme(to: record, among: sessions)]
+        }
+        let actions = conduct(record.stream, at: now) { $0.receive(event) }
+        // A camera may have come or gone.
+        guard case .sourceChanged = event else { return actions }
+        return actions + [.programmeChanged(record.stream)]
+    }
+
+    /// A worker has done everything before a fence, or takes nothing any more.
+    mutating func pass(_ fence: UInt64, at now: MonotonicTime) -> [LiveAction] {
+        take(feed.pass(fence), at: now)
+    }
+
+    // MARK: The stage
+
+    /// Changes something on a stream's stage, if it has one.
+    mutating func conduct(
+        _ stream: StreamID, at now: MonotonicTime, _ change: (inout StageRoom) -> [StageRoom.Effect]
+    ) -> [LiveAction] {
+        (streams[stream]?.conduct(change) ?? []).flatMap { perform($0, in: stream, at: now) }
+    }
+
+    private mutating func perform(
+        _ effect: StageRoom.Effect, in stream: StreamID, at now: MonotonicTime
+    ) -> [LiveAction] {
+        switch effect {
+        case .command(let command, let worker): return [.post(command, worker: worker, of: stream)]
+        case .announce(let session):
+            guard let record = sessions[session] else { return [] }
+            return self[stream]?.announceSlots(to: record, among: sessions) ?? []
+        case .want(let source, let height):
+            guard let record = sessions[source.session] else { return [] }
+            return [record.tell(ControlReply(type: "wanted", mid: source.mid, maxHeight: height))]
+        case .programme: return giveProgramme(of: stream) + announceProgramme(of: stream)
+        case .announceProgramme: return announceProgramme(of: stream)
+        case .compose(let speakers):
+            guard settings.isProducing, !isStopping else { return [] }
+            return take(
+                productions.compose(speakers, in: stream, situation(of: stream), at: now), at: now)
+        case .refresh(let track): return take(productions.refresh(track, in: stream), at: now)
+        }
+    }
+
+    /// Does what a stage decided, once that is durable.
+    mutating func perform(
+        _ effect: StageEffect, in stream: StreamID, at now: MonotonicTime
+    ) -> [LiveAction] {
+        switch effect {
+        case .requestMute(let participant, let kind, let sender):
+            return streams[stream]?.deliverMute(kind.rawValue, to: participant, by: sender, among: sessions)
+                ?? []
+        case .showMute(let participant, let audio, let video):
+            let mute = StageRoom.Mute(audio: audio, video: video)
+            return conduct(stream, at: now) { $0.setMute(mute, of: participant) }
+                + [.programmeChanged(stream)]
+        case .setProgramme(let programme):
+            return setProgramme(programme, of: stream, at: now) + updateComposition(of: stream, at: now)
+        case .retire(let participant):
+            return end(of: stream, because: "off stage", at: now) { record in
+                !record.request.isWatching && record.request.participant == participant
+            }
+        case .expel(let participant, let reason):
+            return end(of: stream, because: reason?.name ?? "removed", at: now) { record in
+                record.request.participant == participant
+            }
+        case .close:
+            // A published stream's viewers are kept for a while, in case it begins anew.
+            let isPublished = directory[stream]?.isPublished == true
+            return end(of: stream, because: "ended", at: now) { record in
+                !isPublished || !record.request.isWatching
+            }
+        }
+    }
+
+    /// Chooses whose picture the viewers of a stream get, for as long as somebody is on its stage.
+    private mutating func setProgramme(
+        _ programme: StageDetails.Programme, of stream: StreamID, at now: MonotonicTime
+    ) -> [LiveAction] {
+        // Where there is no composer, whoever speaks stands for all.
+        let programme: StageRoom.Programme =
+            switch programme {
+            case .host: .host
+            case .activeSpeaker: .activeSpeaker
+            case .composed: settings.isProducing ? .composed : .activeSpeaker
+            }
+        return conduct(stream, at: now) { $0.setProgramme(programme) }
+    }
+
+    // MARK: The programme
+
+    /// Gives viewers what the stage chose, with the pause picture in the place of its video.
+    private func giveProgramme(of stream: StreamID) -> [LiveAction] {
+        [.postToAll(.setProgramme(stream, programmeTracks(of: stream))), .programmeChanged(stream)]
+    }
+
+    /// Whose picture and sound the programme is made of changed, or whether there is any.
+    private func announceProgramme(of stream: StreamID) -> [LiveAction] {
+        streams[stream]?.announceProgramme(among: sessions) ?? []
+    }
+
+    // MARK: The feed
+
+    /// Does something in the feed.
+    mutating func inFeed<Refusal: Error>(
+        at now: MonotonicTime, _ body: (inout LiveFeed) throws(Refusal) -> [LiveFeed.Action]
+    ) throws(Refusal) -> [LiveAction] {
+        take(try body(&feed), at: now)
+    }
+
+    /// A viewer of the feed is somewhere else: stages hear who came and who went.
+    mutating func take(_ change: PresenceChange) -> [LiveAction] {
+        let left = feed.tellPresence(change)
+        let (came, id) = (change.place, change.session)
+        return [
+            left.map { .notify(.disconnect(id), $0) },
+            came.map { .notify(.connect($0.sender, id), $0.stream) },
+        ].compactMap(\.self)
+    }
+
+    /// Does what somebody in the feed asked for over HTTP.
+    /// - Returns: what follows, and all slots as they will be then.
+    mutating func perform(
+        _ message: FeedMessage, in id: SessionID, at now: MonotonicTime
+    ) throws(FeedRefusal) -> (actions: [LiveAction], slots: JSON) {
+        let (actions, slots) = try feed.perform(message, in: id, at: now)
+        return (take(actions, at: now), slots)
+    }
+
+    /// Does something in the feed that nothing follows from.
+    mutating func withFeed<Result, Refusal: Error>(
+        _ body: (inout LiveFeed) throws(Refusal) -> Result
+    ) throws(Refusal) -> Result {
+        try body(&feed)
+    }
+
+    private mutating func take(_ actions: [LiveFeed.Action], at now: MonotonicTime) -> [LiveAction] {
+        actions.compactMap { action in
+            switch action {
+            case .post(let command, let worker, _): return .post(command, worker: worker, of: .feed)
+            case .fence(let number, let worker): return .fence(number, worker: worker)
+            case .flush(let stream): return .postToAll(.flush(stream))
+            case .close(let session, let worker): return .post(.close(session), worker: worker, of: nil)
+            case .dismiss(let session):
+                sessions.update(session) { $0.closesAt = now + Self.farewellTime }
+                return nil
+            case .count(let change): return .count(change)
+            }
+        }
+    }
+
+    // MARK: What is made for viewers
+
+    /// Notes the picture that a host chose for pauses; nil for none.
+    mutating func setPauseFile(_ file: [UInt8]?, of stream: StreamID) {
+        productions.setPauseFile(file, of: stream)
+    }
+
+    /// Changes something of what is made.
+    mutating func produce(
+        at now: MonotonicTime, _ body: (inout Productions) -> [Productions.Effect]
+    ) -> [LiveAction] {
+        take(body(&productions), at: now)
+    }
+
+    private mutating func take(_ effects: [Productions.Effect], at now: MonotonicTime) -> [LiveAction] {
+        effects.flatMap { effect in
+            switch effect {
+            case .act(let action): [action]
+            case .open(let owner): [productions.inject(for: owner, on: sessions.leastLoadedWorker)]
+            case .giveProgramme(let stream): giveProgramme(of: stream)
+            }
+        }
+    }
+
+    /// A worker has been asked for the tracks of an injection.
+    /// - Parameter isTaken: false if it takes no more.
+    mutating func opened(_ id: InjectionID, isTaken: Bool, at now: MonotonicTime) -> [LiveAction] {
+        var situation = CompositionDesk.Situation()
+        if case .composition(let stream) = productions.owner(of: id) {
+            situation = self.situation(of: stream)
+        }
+        return take(productions.opened(id, isTaken: isTaken, situation, at: now), at: now)
+    }
+
+    mutating func receive(
+        _ event: CompositionEvent, of stream: StreamID, at now: MonotonicTime
+    ) -> [LiveAction] {
+        take(productions.receive(event, of: stream, situation(of: stream)), at: now)
+    }
+
+    /// Goes on with what had to wait for other actions.
+    mutating func resume(_ step: LiveAction.Step, at now: MonotonicTime) -> [LiveAction] {
+        switch step {
+        case .show(let stream):
+            let scene = productions.scene(of: stream) { speaker in
+                sessions[speaker.id.session]?.request.name ?? speaker.participant.description
+            }
+            guard let scene else { return [] }
+            return [.produce(.command(scene.job, CompositionCommand(scene: scene.scene).bytes))]
+        case .give(let stream, let tracks):
+            return conduct(stream, at: now) { $0.setComposed(tracks) }
+        }
+    }
+
+    private mutating func updateComposition(of stream: StreamID, at now: MonotonicTime) -> [LiveAction] {
+        guard let settings = directory[stream]?.details.composition?.settings else { return [] }
+        return take(productions.update(settings, of: stream), at: now)
+    }
+
+    private func situation(of stream: StreamID) -> CompositionDesk.Situation {
+        let about = directory[stream]
+        return CompositionDesk.Situation(
+            hasStage: streams[stream]?.room != nil, isLive: about?.state == .live,
+            isWatched: streams[stream]?.audience.isEmpty == false || feed.isWatched(stream)
+                || about?.isRecording == true,
+            settings: about?.details.composition?.settings ?? CompositionSettings())
+    }
+
+    // MARK: Time
+
+    /// Looks who speaks, and at what is made for viewers; every `StageRoom.interval`.
+    mutating func advanceStages(to now: MonotonicTime) -> [LiveAction] {
+        let composed = productions.composedStreams
+        let situations = Dictionary(composed.map { ($0, situation(of: $0)) }) { $1 }
+        var actions = take(productions.advance(to: now, situations), at: now)
+        actions += productions.pausesDue(at: now).map { .programmeChanged($0) }
+        stages = stages.filter { streams[$0]?.room != nil }
+        for stream in stages {
+            actions += conduct(stream, at: now) { $0.advance(to: now) }
+        }
+        return actions
+    }
+
+    /// Ends viewers that waited long enough, and forgets streams that nobody needs; once a second.
+    mutating func advanceSessions(to now: MonotonicTime) -> [LiveAction] {
+        var actions: [LiveAction] = []
+        for (id, reason) in sessions.due(at: now) { actions += end(id, because: reason, at: now) }
+        let idle = streams.compactMap { $0.value.isUnused || $0.value.emptySince != nil ? $0.key : nil }
+        for id in idle.sorted(by: { $0.description < $1.description }) {
+            guard let stream = streams[id] else { continue }
+            if stream.isUnused {
+                streams[id] = nil
+            } else if let since = stream.emptySince, !stream.isLive, directory[id]?.state == .ended,
+                now >= since + settings.returnTime
+            {
+                for viewer in stream.audience.sorted() { actions += end(viewer, because: "ended", at: now) }
+            }
+        }
+        return actions
+    }
+}

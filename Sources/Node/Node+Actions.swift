@@ -1,0 +1,186 @@
+import Base
+import Forwarding
+import Peer
+import Recordings
+import Stage
+import Transcoder
+
+/// Does what was decided for streams.
+extension Node {
+    /// Does these in order, and then what has to wait for stages.
+    ///
+    /// Nothing comes between a decision and what workers and the transcoder are told of it.
+    func perform(_ actions: [LiveAction]) async {
+        var later: [LiveAction] = []
+        perform(actions, putOff: &later)
+        scheduleFeed()
+        for action in later {
+            switch action {
+            case .programmeChanged(let stream): programmeChanged(in: stream)
+            case .notify(let notice, let stream): await notify(stream, notice)
+            default: assertionFailure("nothing else is put off")
+            }
+        }
+    }
+
+    private func perform(_ actions: [LiveAction], putOff later: inout [LiveAction]) {
+        for action in actions { perform(action, putOff: &later) }
+    }
+
+    private func perform(_ action: LiveAction, putOff later: inout [LiveAction]) {
+        let time = now().elapsed
+        switch action {
+        case .post(let command, let worker, let stream):
+            guard !workers[worker].post(command), let stream else { return }
+            log.error("worker.full", ["worker": worker, "stream": stream])
+        case .postToAll(let command): workers.post(command)
+        case .fence(let number, let worker):
+            // A worker that takes nothing any more sends nothing either.
+            guard !workers[worker].post(.fence(number)) else { return }
+            perform(live.pass(number, at: time), putOff: &later)
+        case .inject(let opening, let worker):
+            let isTaken = workers[worker].post(.openInjection(opening))
+            perform(live.opened(opening.id, isTaken: isTaken, at: time), putOff: &later)
+        case .produce(let production): perform(begin(production), putOff: &later)
+        case .resume(let step): perform(live.resume(step, at: time), putOff: &later)
+        case .count(let change): inboxes.presence.put(change)
+        case .report(let report): note(report, at: time)
+        case .programmeChanged, .notify: later.append(action)
+        }
+    }
+
+    // MARK: Stages
+
+    private func notify(_ stream: StreamID, _ notice: StageNotice) async {
+        guard let host = registry[stream] else { return }
+        switch notice {
+        case .connect(let sender, let id): await host.connect(sender, by: .session(id))
+        case .disconnect(let id): await host.disconnect(.session(id))
+        case .setSource(let source): await host.setSource(source)
+        case .submit(let command, let sender, let id):
+            do throws(StageRefusal) {
+                // Not until it is durable: other events of the workers must not wait for a disk.
+                try await host.submit(command, from: sender)
+            } catch {
+                await perform(live.refuse(error, to: id))
+            }
+        }
+    }
+
+    // MARK: The transcoder
+
+    /// - Returns: what follows from that.
+    private func begin(_ production: LiveAction.Production) -> [LiveAction] {
+        switch production {
+        case .beginComposition(let stream, let injection, let worker, let settings):
+            return beginComposition(
+                of: stream, into: InjectionInlet(id: injection, worker: workers[worker]), settings)
+        case .beginPausePicture(let stream, let run, let injection, let worker, let picture):
+            return beginPausePicture(
+                of: stream, into: InjectionInlet(id: injection, worker: workers[worker]), run, picture)
+        case .end(let job): transcoder?.end(job)
+        case .command(let job, let bytes): transcoder?.command(job, bytes)
+        case .feed(let want, let job, let stream): return feed(want, to: job, of: stream)
+        case .close(let input): transcoder?.close(input)
+        case .forgetPausePicture(let stream): desks.pauseShelf?.remove(stream)
+        }
+        return []
+    }
+
+    private func beginComposition(
+        of stream: StreamID, into inlet: InjectionInlet, _ settings: CompositionSettings
+    ) -> [LiveAction] {
+        guard let transcoder else { return [] }
+        let outlet = CompositionOutlet(inlet) { [inbox = inboxes.compositions] event in
+            inbox.put(CompositionNews(stream: stream, event: event))
+        }
+        let scene = CompositionScene(settings: settings, speakers: [])
+        let job = transcoder.begin(.composition, CompositionCommand(scene: scene).bytes) { outlet.take($0) }
+        guard let job else { return [] }
+        outlet.begin(job)
+        return live.produce(at: now().elapsed) { $0.began(job, compositionOf: stream) }
+    }
+
+    /// Has the worker of a track hand its packets to the job.
+    private func feed(
+        _ want: ComposedProgramme.Want, to job: JobID, of stream: StreamID
+    ) -> [LiveAction] {
+        let track = want.track
+        guard let transcoder, let codec = track.plan.formats.first?.codec,
+            let input = transcoder.open(
+                for: job, from: SourceKey(.composition(want.session, mid: track.plan.mid)),
+                InputCodec(codec.video))
+        else { return [] }
+        let tap = desks.taps.next()
+        let opening = TapOpening(
+            id: tap, target: .track(track), mode: .whole, maximumHeight: want.maximumHeight,
+            sink: ProgrammeFeed(transcoder, input))
+        guard workers[track.key.worker].post(.openTap(opening)) else {
+            transcoder.close(input)
+            return []
+        }
+        let feed = ComposedProgramme.Feed(
+            input: input, tap: tap, track: track, maximumHeight: want.maximumHeight)
+        return live.produce(at: now().elapsed) { $0.fed(feed, to: job, of: stream) }
+    }
+
+    private func beginPausePicture(
+        of stream: StreamID, into inlet: InjectionInlet, _ run: PauseDesk.Run, _ picture: PauseDesk.Picture
+    ) -> [LiveAction] {
+        guard let transcoder else { return [] }
+        let request = PausePictureRequest(
+            source: SourceKey(.pausePicture(stream)), file: picture.file, isBlurred: picture.isLastFrame,
+            seed: random.next())
+        let outlet = PauseOutlet(inlet, of: run) { [inbox = inboxes.pauses] event in
+            inbox.put(PauseNews(stream: stream, event: event))
+        }
+        let job = transcoder.begin(.pausePicture, request.bytes, decoding: request.source) { outlet.take($0) }
+        log.info("pause.begun", ["stream": stream, "chosen": !picture.isLastFrame])
+        guard let job else { return [] }
+        return live.produce(at: now().elapsed) { $0.began(job, run, pauseOf: stream) }
+    }
+
+    // MARK: The log
+
+    private func note(_ report: LiveReport, at time: MonotonicTime) {
+        switch report {
+        case .connected(let record, let profile, let address):
+            log.info(
+                "session.connected",
+                [
+                    "session": record.id.label, "stream": record.stream, "srtp": "\(profile)",
+                    "address": address?.description ?? "",
+                ])
+        case .closed(let record, let reason):
+            guard omissions.admitSessionLine(at: time) else { return }
+            log.info(
+                "session.closed",
+                ["session": record.id.label, "stream": record.stream, "reason": reason])
+        case .source(let record):
+            log.info("stream.source", ["stream": record.stream, "session": record.id.label])
+        case .sourceGone(let stream, let reason):
+            log.info("stream.source-gone", ["stream": stream, "reason": reason])
+        case .composition(let report, let stream): note(report, of: stream)
+        case .pauseEnded(let stream): log.info("pause.ended", ["stream": stream])
+        }
+    }
+
+    private func note(_ report: CompositionDesk.Report, of stream: StreamID) {
+        switch report {
+        case .refused:
+            log.warning("composition.refused", ["stream": stream, "limit": configuration.compositionLimit])
+        case .begun(let speakers):
+            log.info("composition.begun", ["stream": stream, "speakers": speakers])
+        case .level(let status):
+            log.warning(
+                "composition.level",
+                [
+                    "stream": stream, "quality": status.level, "fps": status.targetFramesPerSecond,
+                    "width": status.width, "height": status.height,
+                ])
+        case .lost: log.warning("composition.lost", ["stream": stream])
+        case .rests: log.info("composition.rests", ["stream": stream])
+        case .ended: log.info("composition.ended", ["stream": stream])
+        }
+    }
+}
