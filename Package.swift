@@ -186,8 +186,7 @@ let package = Package(
             name: "NodeTests",
             dependencies: [
                 "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Stage", "StoryFeed", "Store",
-                "Transcoder", "Node",
-                "TestSupport",
+                "Transcoder", "Recordings", "Node", "TestSupport",
             ],
             swiftSettings: common),
         .testTarget(
