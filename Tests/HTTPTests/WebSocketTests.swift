@@ -206,10 +206,7 @@ struct FrameClient {
         let handler = ClosureHandler(socket: { socket in
             var count = 0
             // The kernel takes some, then the queue fills.
-            while socket.send(String(repeating: "x", count: 50_000)) == .queued {
-                count += 1
-                await Task.yield()
-            }
+            while socket.send(String(repeating: "x", count: 50_000)) == .queued { count += 1 }
             result.yield(count)
             for await _ in socket.incoming {}
         })
