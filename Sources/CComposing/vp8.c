@@ -46,12 +46,6 @@ failed:
     return NULL;
 }
 
-int ccomposing_vp8_adjust(struct ccomposing_vp8 *encoder, int bitrate, int frames_per_second) {
-    (void)frames_per_second;
-    encoder->configuration.rc_target_bitrate = bitrate;
-    return vpx_codec_enc_config_set(&encoder->context, &encoder->configuration) ? -1 : 0;
-}
-
 int ccomposing_vp8_encode(
     struct ccomposing_vp8 *encoder, const uint8_t *const planes[3], const int strides[3], int64_t timestamp,
     int duration, int forces_key_frame, struct ccomposing_vp8_frame *frame) {

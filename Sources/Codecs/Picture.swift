@@ -104,8 +104,6 @@ package struct Picture: Sendable {
         storage = [UInt8](unsafeUninitializedCapacity: count) { $1 = count }
     }
 
-    /// Of U and V, in samples.
-    package var chromaWidth: Int { (width + 1) / 2 }
     /// Of U and V, in rows.
     package var chromaHeight: Int { (height + 1) / 2 }
 

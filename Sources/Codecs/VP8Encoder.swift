@@ -36,7 +36,7 @@ package final class VP8Encoder {
     }
 
     /// As they hold now: `adjust` changes them.
-    package private(set) var settings: Settings
+    package let settings: Settings
     private let handle: OpaquePointer
 
     /// - Throws: where libvpx does not take the settings.
@@ -57,17 +57,6 @@ package final class VP8Encoder {
 
     deinit {
         ccomposing_vp8_close(handle)
-    }
-
-    /// Changes the rate for the frames that follow.
-    package func adjust(bitrate: Int, framesPerSecond: Int) throws(CodecError) {
-        guard (bitrate, framesPerSecond) != (settings.bitrate, settings.framesPerSecond) else { return }
-        let kilobits = Int32(clamping: max(bitrate / 1_000, 10))
-        guard ccomposing_vp8_adjust(handle, kilobits, Int32(clamping: framesPerSecond)) == 0 else {
-            throw .failed
-        }
-        settings.bitrate = bitrate
-        settings.framesPerSecond = framesPerSecond
     }
 
     /// Encodes the next picture.

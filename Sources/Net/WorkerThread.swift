@@ -110,9 +110,6 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
         shared.statistics.withLock { $0 }
     }
 
-    /// Commands refused because the mailbox was full.
-    package var refusedCommands: UInt64 { shared.mailbox.refused }
-
     /// Tells the worker to carry out what is in its mailbox, say goodbye and end, without waiting for it.
     package func requestStop() {
         shared.mailbox.close()

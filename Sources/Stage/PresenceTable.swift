@@ -31,7 +31,6 @@ struct PresenceTable: Equatable, Sendable {
     func contains(_ id: ParticipantID) -> Bool { entries[id] != nil }
     func isConnected(_ id: ParticipantID) -> Bool { entries[id].map { !$0.connections.isEmpty } ?? false }
     func name(of id: ParticipantID) -> String? { entries[id]?.name }
-    var identities: [ParticipantID] { Array(entries.keys) }
 
     // MARK: Coming and going
 

@@ -89,8 +89,6 @@ package struct FeedSession: Sendable {
     package var attachedCount: Int { (focus == nil ? 0 : 1) + (neighbour == nil ? 0 : 1) }
     /// Nil only while nothing is live that the viewer may see.
     package var focusedStream: StreamID? { focus?.stream }
-    /// Nil while nothing is preloaded.
-    package var neighbourStream: StreamID? { neighbour?.stream }
 
     /// As the client is told.
     package var slots: [FeedNotice.SlotState] {

@@ -10,7 +10,7 @@ import Base
 package struct StoryFeed: Sendable {
     /// Limits of the list, and how often it is put in order.
     package struct Configuration: Equatable, Sendable {
-        /// Until `setWeights`.
+        /// What counts how much in the order.
         package var weights = FeedWeights()
         /// Beyond it a stream can be watched, but is not listed.
         package var streamLimit = 20_000
@@ -54,7 +54,7 @@ package struct StoryFeed: Sendable {
     }
 
     let configuration: Configuration
-    private var weights: FeedWeights
+    private let weights: FeedWeights
     var records: [UInt64: Record] = [:]
     private var serials: [StreamID: UInt64] = [:]
     /// The live streams in order.
@@ -210,13 +210,6 @@ package struct StoryFeed: Sendable {
         records[serial]?.item.preview = preview
         records[serial]?.revision = version
         return [.previewed(id, preview)]
-    }
-
-    /// Takes other weights, with the next scoring.
-    package mutating func setWeights(_ weights: FeedWeights) {
-        guard weights != self.weights else { return }
-        self.weights = weights
-        for serial in arrivals { scoreLater(serial) }
     }
 
     // MARK: Order

@@ -98,13 +98,6 @@ import Testing
         #expect(rig.feed.advance(to: rig.now).isEmpty)
     }
 
-    @Test func `takes other weights with the next scoring`() {
-        var rig = FeedRig(streams: 3)
-        rig.feed.setWeights(FeedWeights(perHour: -5))
-        #expect(rig.feed.advance(to: rig.now).last == .moved(FeedRig.id(1), after: FeedRig.id(2)))
-        #expect(rig.order == [3, 2, 1])
-    }
-
     @Test func `does not change when the same is said again`() throws {
         var rig = FeedRig(streams: 3)
         let version = rig.feed.version

@@ -201,7 +201,7 @@ private func moved(_ from: Int, _ target: Int, _ loss: FeedNotice.Loss) -> FeedE
         _ = try rig.rig.feed.goLive(FeedRig.item(0))
         #expect(rig.session.streamAppeared(in: rig.rig.scene, room: 2).isEmpty)
         #expect(rig.pass(.seconds(1)).isEmpty)
-        #expect(rig.session.neighbourStream == FeedRig.id(4))
+        #expect(rig.session.neighbour?.stream == FeedRig.id(4))
     }
 
     @Test func `moves on to the neighbour when the focus ends`() throws {
@@ -281,7 +281,7 @@ private func moved(_ from: Int, _ target: Int, _ loss: FeedNotice.Loss) -> FeedE
         #expect(throws: FeedRefusal.notPermitted) { try rig.peek(3) }
         #expect(throws: FeedRefusal.notPermitted) { try rig.focus(3) }
         #expect(rig.session.focusedStream == FeedRig.id(1))
-        #expect(rig.session.neighbourStream == FeedRig.id(2))
+        #expect(rig.session.neighbour?.stream == FeedRig.id(2))
     }
 
     @Test func `meet a swipe away from nothing`() {

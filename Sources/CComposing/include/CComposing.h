@@ -29,8 +29,6 @@ struct ccomposing_vp8_frame {
 struct ccomposing_vp8;
 
 struct ccomposing_vp8 *ccomposing_vp8_open(const struct ccomposing_vp8_settings *settings);
-/// Changes rate and speed; the size stays.
-int ccomposing_vp8_adjust(struct ccomposing_vp8 *encoder, int bitrate, int frames_per_second);
 /// @param timestamp in ticks of 90 kHz, later than the one before.
 /// @return 1 with a frame, 0 if the picture was left out to keep to the rate, or negative.
 int ccomposing_vp8_encode(

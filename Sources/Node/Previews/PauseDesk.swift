@@ -74,9 +74,6 @@ struct PauseDesk {
 
     // MARK: What hosts chose
 
-    /// The streams whose hosts chose a picture.
-    var streamsWithFile: [StreamID] { Array(files.keys) }
-
     /// What a host chose; nil for nothing.
     func file(of stream: StreamID) -> [UInt8]? { files[stream] }
 

@@ -13,12 +13,6 @@ package struct TileFrame: Equatable, Sendable {
         self.width = width
         self.height = height
     }
-
-    /// Touching does not count.
-    package func overlaps(_ other: TileFrame) -> Bool {
-        x < other.x + other.width && other.x < x + width && y < other.y + other.height
-            && other.y < y + height
-    }
 }
 
 /// Where the pictures of a composition are; depends on their number only.

@@ -63,7 +63,7 @@ struct ClientHost: ClientHandler {
     private var entries: [Int: Entry] = [:]
     private var publishers: Set<Int> = []
     private var line = HandshakeLine<ClientSetup>()
-    /// Ids whose milestones wait to be told.
+    /// When deadlines are looked at again.
     private var nextSweep: MonotonicTime
     private var nextSnapshot: MonotonicTime
     private var nextPublisher = MonotonicTime.distantFuture

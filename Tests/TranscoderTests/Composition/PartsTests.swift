@@ -236,3 +236,11 @@ import Testing
         #expect(delay.current == PlayoutDelay.longest)
     }
 }
+
+extension TileFrame {
+    /// Touching does not count.
+    fileprivate func overlaps(_ other: TileFrame) -> Bool {
+        x < other.x + other.width && other.x < x + width && y < other.y + other.height
+            && other.y < y + height
+    }
+}
