@@ -12,8 +12,10 @@ let common: [SwiftSetting] = [
 /// browsers test would take as much of the machine as they do.
 let hot: [SwiftSetting] =
     common + [.unsafeFlags(["-O", "-assert-config", "Debug"], .when(configuration: .debug))]
-/// Pure targets: no C, no clock, no socket; any unsafe construct must be spelled `unsafe`.
-let pure: [SwiftSetting] = hot + [.strictMemorySafety()]
+/// Any unsafe construct must be spelled `unsafe`, with a reason where that is not plain.
+let strict: [SwiftSetting] = hot + [.strictMemorySafety()]
+/// Pure targets: no C, no clock, no socket, and so nothing unsafe.
+let pure = strict
 
 let package = Package(
     name: "rostrum",
@@ -50,10 +52,10 @@ let package = Package(
                 .linkedLibrary("avformat"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
             ]),
         .target(name: "CWebSockets", linkerSettings: [.linkedLibrary("websockets"), .linkedLibrary("uv")]),
-        .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: hot),
-        .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: hot),
+        .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: strict),
+        .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: strict),
         .target(
-            name: "Codecs", dependencies: ["Base", "Wire", "CCodecs", "CComposing"], swiftSettings: hot),
+            name: "Codecs", dependencies: ["Base", "Wire", "CCodecs", "CComposing"], swiftSettings: strict),
 
         // Machines: no I/O and no clock.
         .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto", "SCTP"], swiftSettings: pure),
@@ -64,14 +66,16 @@ let package = Package(
 
         // Edges: threads, sockets, disks, clocks.
         .target(
-            name: "Net", dependencies: ["Base", "Wire", "Crypto", "Peer", "CLinux"], swiftSettings: hot),
+            name: "Net", dependencies: ["Base", "Wire", "Crypto", "Peer", "CLinux"], swiftSettings: strict),
         .target(
             name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
             swiftSettings: hot),
         .target(
             name: "Transcoder", dependencies: ["Base", "Wire", "Codecs", "CLinux", "CMuxer", "CSandbox"],
-            swiftSettings: hot),
-        .target(name: "Store", dependencies: ["Base", "CSQLite"], swiftSettings: common),
+            swiftSettings: strict),
+        .target(
+            name: "Store", dependencies: ["Base", "CSQLite"],
+            swiftSettings: common + [.strictMemorySafety()]),
         .target(
             name: "Webhooks", dependencies: ["Base", "Crypto", "Store", "CCurl"], swiftSettings: common),
         .target(name: "HTTP", dependencies: ["Base", "CWebSockets"], swiftSettings: hot),

@@ -2,24 +2,26 @@ import CComposing
 
 /// Decodes the packets of one Opus stream to stereo at 48 kHz, and makes up for those that are missing.
 /// - Source: RFC 6716 §4 (decoder; concealment is the library's own).
-package final class OpusDecoder {
+@safe package final class OpusDecoder {
     /// Samples of a channel in the longest packet: 120 ms.
     package static let maximumFrames = 5_760
     /// Sound is stereo throughout, whatever was sent.
     package static let channels = 2
 
+    // Freed in `deinit`; the library keeps nothing of what it is given.
     private let handle: OpaquePointer
 
     /// - Throws: where libopus has no memory for its state.
     package init() throws(CodecError) {
         var status: Int32 = 0
-        guard let handle = opus_decoder_create(48_000, Int32(Self.channels), &status), status == OPUS_OK
+        guard let handle = unsafe opus_decoder_create(48_000, Int32(Self.channels), &status),
+            status == OPUS_OK
         else { throw .unavailable }
-        self.handle = handle
+        unsafe self.handle = unsafe handle
     }
 
     deinit {
-        opus_decoder_destroy(handle)
+        unsafe opus_decoder_destroy(handle)
     }
 
     /// The sound of a packet, left and right in turn.
@@ -43,9 +45,9 @@ package final class OpusDecoder {
     private func decode(_ packet: [UInt8], frames: Int, isRecovery: Bool) throws(CodecError) -> [Float] {
         guard (120...Self.maximumFrames).contains(frames), packet.count <= 1 << 16 else { throw .failed }
         var decoded: Int32 = 0
-        let samples = [Float](unsafeUninitializedCapacity: frames * Self.channels) { buffer, count in
+        let samples = unsafe [Float](unsafeUninitializedCapacity: frames * Self.channels) { buffer, count in
             guard let base = buffer.baseAddress else { return }
-            decoded = opus_decode_float(
+            decoded = unsafe opus_decode_float(
                 handle, packet.isEmpty ? nil : packet, Int32(packet.count), base, Int32(frames),
                 isRecovery ? 1 : 0)
             count = max(Int(decoded), 0) * Self.channels
@@ -56,39 +58,40 @@ package final class OpusDecoder {
 }
 
 /// Encodes stereo at 48 kHz as Opus, with a copy of each packet in the next for whoever loses one.
-package final class OpusEncoder {
+@safe package final class OpusEncoder {
     /// Samples of a channel in one packet: 20 ms.
     package static let frames = 960
     private static let maximumPacket = 1_275
 
+    // Freed in `deinit`; the library keeps nothing of what it is given.
     private let handle: OpaquePointer
 
     /// - Parameter bitrate: in bits a second.
     package init(bitrate: Int) throws(CodecError) {
         var status: Int32 = 0
         guard
-            let handle = opus_encoder_create(
+            let handle = unsafe opus_encoder_create(
                 48_000, Int32(OpusDecoder.channels), OPUS_APPLICATION_AUDIO, &status),
             status == OPUS_OK
         else { throw .unavailable }
-        guard ccomposing_opus_configure(handle, Int32(clamping: bitrate), 10, 5) == 0 else {
-            opus_encoder_destroy(handle)
+        guard unsafe ccomposing_opus_configure(handle, Int32(clamping: bitrate), 10, 5) == 0 else {
+            unsafe opus_encoder_destroy(handle)
             throw .failed
         }
-        self.handle = handle
+        unsafe self.handle = unsafe handle
     }
 
     deinit {
-        opus_encoder_destroy(handle)
+        unsafe opus_encoder_destroy(handle)
     }
 
     /// - Parameter samples: 960 pairs, left and right in turn.
     package func encode(_ samples: [Float]) throws(CodecError) -> [UInt8] {
         guard samples.count == Self.frames * OpusDecoder.channels else { throw .failed }
         var written: Int32 = 0
-        let packet = [UInt8](unsafeUninitializedCapacity: Self.maximumPacket) { buffer, count in
+        let packet = unsafe [UInt8](unsafeUninitializedCapacity: Self.maximumPacket) { buffer, count in
             guard let base = buffer.baseAddress else { return }
-            written = opus_encode_float(
+            written = unsafe opus_encode_float(
                 handle, samples, Int32(Self.frames), base, Int32(Self.maximumPacket))
             count = max(Int(written), 0)
         }

@@ -46,7 +46,7 @@ extension Picture {
     package mutating func fill(x: Int, y: Int, width: Int, height: Int, with color: DrawingColor) {
         guard let area = clipped(x: x, y: y, width: width, height: height) else { return }
         withMutablePlanes { planes in
-            _ = I420Rect(
+            _ = unsafe I420Rect(
                 planes.luma, planes.lumaStride, planes.u, planes.chromaStride, planes.v, planes.chromaStride,
                 Int32(area.x), Int32(area.y), Int32(area.width), Int32(area.height), Int32(color.luma),
                 Int32(color.u), Int32(color.v))
@@ -102,7 +102,7 @@ extension Picture {
                 let (luma, chroma) = (Int(planes.lumaStride), Int(planes.chromaStride))
                 let fromChroma = (from.y / 2) * sourceChroma + from.x / 2
                 let toChroma = (to.y / 2) * chroma + to.x / 2
-                return I420Scale(
+                return unsafe I420Scale(
                     source.luma + from.y * sourceLuma + from.x, source.lumaStride, source.u + fromChroma,
                     source.chromaStride, source.v + fromChroma, source.chromaStride, Int32(from.width),
                     Int32(from.height), planes.luma + to.y * luma + to.x, planes.lumaStride,
@@ -120,15 +120,15 @@ extension Picture {
             let (luma, chroma) = (Int(planes.lumaStride), Int(planes.chromaStride))
             for row in area.y..<(area.y + area.height) {
                 for column in area.x..<(area.x + area.width) {
-                    let sample = Int(planes.luma[row * luma + column])
-                    planes.luma[row * luma + column] = UInt8(clamping: 16 + (sample - 16) * 3 / 8)
+                    let sample = unsafe Int(planes.luma[row * luma + column])
+                    unsafe planes.luma[row * luma + column] = UInt8(clamping: 16 + (sample - 16) * 3 / 8)
                 }
             }
             for row in (area.y / 2)..<((area.y + area.height) / 2) {
                 for column in (area.x / 2)..<((area.x + area.width) / 2) {
                     let offset = row * chroma + column
-                    planes.u[offset] = UInt8(clamping: 128 + (Int(planes.u[offset]) - 128) / 2)
-                    planes.v[offset] = UInt8(clamping: 128 + (Int(planes.v[offset]) - 128) / 2)
+                    unsafe planes.u[offset] = unsafe UInt8(clamping: 128 + (Int(planes.u[offset]) - 128) / 2)
+                    unsafe planes.v[offset] = unsafe UInt8(clamping: 128 + (Int(planes.v[offset]) - 128) / 2)
                 }
             }
         }
@@ -145,14 +145,14 @@ extension Picture {
                     let coverage = Int(mask.coverage[row * mask.width + column])
                     guard coverage > 0 else { continue }
                     let place = (y + row) * luma + x + column
-                    let sample = Int(planes.luma[place])
-                    planes.luma[place] = UInt8(clamping: sample + (235 - sample) * coverage / 255)
+                    let sample = unsafe Int(planes.luma[place])
+                    unsafe planes.luma[place] = UInt8(clamping: sample + (235 - sample) * coverage / 255)
                     // Colour has half the resolution: the strongest of its four pixels is good enough.
                     guard (y + row).isMultiple(of: 2), (x + column).isMultiple(of: 2) else { continue }
                     let offset = (y + row) / 2 * chroma + (x + column) / 2
-                    let (u, v) = (Int(planes.u[offset]), Int(planes.v[offset]))
-                    planes.u[offset] = UInt8(clamping: u + (128 - u) * coverage / 255)
-                    planes.v[offset] = UInt8(clamping: v + (128 - v) * coverage / 255)
+                    let (u, v) = unsafe (Int(planes.u[offset]), Int(planes.v[offset]))
+                    unsafe planes.u[offset] = UInt8(clamping: u + (128 - u) * coverage / 255)
+                    unsafe planes.v[offset] = UInt8(clamping: v + (128 - v) * coverage / 255)
                 }
             }
         }

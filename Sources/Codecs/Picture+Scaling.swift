@@ -7,7 +7,7 @@ extension Picture {
         var result = try Picture(uninitialisedWidth: width, height: height, color: color)
         let status = withPlanes { from in
             result.withMutablePlanes { to in
-                I420Scale(
+                unsafe I420Scale(
                     from.luma, from.lumaStride, from.u, from.chromaStride, from.v, from.chromaStride,
                     Int32(self.width), Int32(self.height),
                     to.luma, to.lumaStride, to.u, to.chromaStride, to.v, to.chromaStride,
@@ -41,7 +41,7 @@ extension Picture {
             }
         let status = withPlanes { from in
             result.withMutablePlanes { to in
-                I420Rotate(
+                unsafe I420Rotate(
                     from.luma, from.lumaStride, from.u, from.chromaStride, from.v, from.chromaStride,
                     to.luma, to.lumaStride, to.u, to.chromaStride, to.v, to.chromaStride,
                     Int32(width), Int32(height), mode)
@@ -56,9 +56,9 @@ extension Picture {
         var status: Int32 = -1
         let count = width * height * 4
         let result = withPlanes { from in
-            [UInt8](unsafeUninitializedCapacity: count) { buffer, initialised in
+            unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialised in
                 initialised = count
-                status = ccodecs_i420_to_bgra(
+                status = unsafe ccodecs_i420_to_bgra(
                     from.luma, from.lumaStride, from.u, from.v, from.chromaStride, buffer.baseAddress,
                     Int32(width), Int32(height), color.matrix == .bt709 ? 1 : 0, color.isFullRange ? 1 : 0)
             }
@@ -72,7 +72,7 @@ extension Picture {
         try self.init(uninitialisedWidth: width, height: height, color: .video)
         guard bgra.count >= width * height * 4 else { throw .failed }
         let status = withMutablePlanes { to in
-            ARGBToI420(
+            unsafe ARGBToI420(
                 bgra, Int32(width * 4), to.luma, to.lumaStride, to.u, to.chromaStride, to.v, to.chromaStride,
                 Int32(width),
                 Int32(height))

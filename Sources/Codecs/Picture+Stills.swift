@@ -7,15 +7,15 @@ extension Picture {
     /// Reads a JPEG, WebP or PNG file; a hostile one may end the process.
     package init(stillFile bytes: [UInt8]) throws(CodecError) {
         var (width, height): (Int32, Int32) = (0, 0)
-        let pixels = bytes.withUnsafeBufferPointer { buffer in
-            buffer.baseAddress.flatMap {
-                ccodecs_still_decode($0, buffer.count, Int32(Self.maximumStillSide), &width, &height)
+        let pixels = unsafe bytes.withUnsafeBufferPointer { buffer in
+            unsafe buffer.baseAddress.flatMap {
+                unsafe ccodecs_still_decode($0, buffer.count, Int32(Self.maximumStillSide), &width, &height)
             }
         }
-        guard let pixels else { throw .failed }
-        defer { ccodecs_still_free(pixels) }
+        guard let pixels = unsafe pixels else { throw .failed }
+        defer { unsafe ccodecs_still_free(pixels) }
         let count = Int(width) * Int(height) * 4
-        try self.init(
+        unsafe try self.init(
             bgra: Array(UnsafeBufferPointer(start: pixels, count: count)), width: Int(width),
             height: Int(height))
     }

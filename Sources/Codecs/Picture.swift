@@ -34,7 +34,7 @@ package struct Picture: Sendable {
     }
 
     /// The planes of a picture while one of the `with…Planes` calls runs.
-    package struct Planes {
+    @safe package struct Planes {
         /// One byte a pixel, `lumaStride` bytes a row.
         package let luma: UnsafePointer<UInt8>
         /// One byte for two by two pixels, `chromaStride` bytes a row.
@@ -48,7 +48,7 @@ package struct Picture: Sendable {
     }
 
     /// The planes of a picture that is drawn on.
-    package struct MutablePlanes {
+    @safe package struct MutablePlanes {
         /// One byte a pixel, `lumaStride` bytes a row.
         package let luma: UnsafeMutablePointer<UInt8>
         /// One byte for two by two pixels, `chromaStride` bytes a row.
@@ -83,9 +83,9 @@ package struct Picture: Sendable {
         try self.init(uninitialisedWidth: width, height: height, color: color)
         let counts = (lumaStride * height, chromaStride * chromaHeight)
         withMutablePlanes { planes in
-            planes.luma.update(repeating: luma, count: counts.0)
-            planes.u.update(repeating: u, count: counts.1)
-            planes.v.update(repeating: v, count: counts.1)
+            unsafe planes.luma.update(repeating: luma, count: counts.0)
+            unsafe planes.u.update(repeating: u, count: counts.1)
+            unsafe planes.v.update(repeating: v, count: counts.1)
         }
     }
 
@@ -101,7 +101,7 @@ package struct Picture: Sendable {
         lumaStride = (width + 31) & ~31
         chromaStride = lumaStride / 2
         let count = lumaStride * height + 2 * chromaStride * ((height + 1) / 2)
-        storage = [UInt8](unsafeUninitializedCapacity: count) { $1 = count }
+        storage = unsafe [UInt8](unsafeUninitializedCapacity: count) { $1 = count }
     }
 
     /// Of U and V, in rows.
@@ -128,9 +128,9 @@ package struct Picture: Sendable {
 
     /// Lends the planes to a library, for reading.
     package func withPlanes<Result>(_ body: (Planes) -> Result) -> Result {
-        storage.withUnsafeBufferPointer { buffer in
+        unsafe storage.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { preconditionFailure("a picture without samples") }
-            return body(
+            return unsafe body(
                 Planes(
                     luma: base, u: base + uOffset, v: base + vOffset, lumaStride: Int32(lumaStride),
                     chromaStride: Int32(chromaStride)))
@@ -141,9 +141,9 @@ package struct Picture: Sendable {
     package mutating func withMutablePlanes<Result>(_ body: (MutablePlanes) -> Result) -> Result {
         let (uOffset, vOffset) = (uOffset, vOffset)
         let (lumaStride, chromaStride) = (Int32(lumaStride), Int32(chromaStride))
-        return storage.withUnsafeMutableBufferPointer { buffer in
+        return unsafe storage.withUnsafeMutableBufferPointer { buffer in
             guard let base = buffer.baseAddress else { preconditionFailure("a picture without samples") }
-            return body(
+            return unsafe body(
                 MutablePlanes(
                     luma: base, u: base + uOffset, v: base + vOffset, lumaStride: lumaStride,
                     chromaStride: chromaStride))

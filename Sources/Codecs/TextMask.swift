@@ -22,11 +22,11 @@ package struct TextMask: Equatable, Sendable {
         }
         var (width, height): (Int32, Int32) = (0, 0)
         guard
-            let drawn = ccomposing_text_draw(text, Int32(size), Int32(maximumWidth), &width, &height)
+            let drawn = unsafe ccomposing_text_draw(text, Int32(size), Int32(maximumWidth), &width, &height)
         else { throw .failed }
-        defer { ccomposing_text_free(drawn) }
+        defer { unsafe ccomposing_text_free(drawn) }
         self.width = Int(width)
         self.height = Int(height)
-        coverage = Array(UnsafeBufferPointer(start: drawn, count: self.width * self.height))
+        coverage = unsafe Array(UnsafeBufferPointer(start: drawn, count: self.width * self.height))
     }
 }

@@ -3,7 +3,7 @@ import CComposing
 /// Encodes pictures as VP8 in real time: constant bit rate, no look-ahead, nothing left out.
 ///
 /// Key frames come only when asked for, because whoever drives it has a rule for them.
-package final class VP8Encoder {
+@safe package final class VP8Encoder {
     /// What is encoded, and at what cost; the size stays for the encoder's life.
     package struct Settings: Equatable, Sendable {
         /// In pixels; a picture of another size is refused.
@@ -37,6 +37,7 @@ package final class VP8Encoder {
 
     /// As they hold now: `adjust` changes them.
     package let settings: Settings
+    // Closed in `deinit`. A frame's bytes are the library's, until the next call: they are copied before.
     private let handle: OpaquePointer
 
     /// - Throws: where libvpx does not take the settings.
@@ -50,13 +51,13 @@ package final class VP8Encoder {
             frames_per_second: Int32(clamping: settings.framesPerSecond),
             bitrate: Int32(clamping: max(settings.bitrate / 1_000, 10)), threads: Int32(settings.threads),
             speed: Int32(settings.speed))
-        guard let handle = ccomposing_vp8_open(&values) else { throw .unavailable }
+        guard let handle = unsafe ccomposing_vp8_open(&values) else { throw .unavailable }
         self.settings = settings
-        self.handle = handle
+        unsafe self.handle = unsafe handle
     }
 
     deinit {
-        ccomposing_vp8_close(handle)
+        unsafe ccomposing_vp8_close(handle)
     }
 
     /// Encodes the next picture.
@@ -67,19 +68,19 @@ package final class VP8Encoder {
         guard (picture.width, picture.height) == (settings.width, settings.height) else {
             throw .size(width: picture.width, height: picture.height)
         }
-        var frame = ccomposing_vp8_frame()
+        var frame = unsafe ccomposing_vp8_frame()
         let duration = Int32(90_000 / max(settings.framesPerSecond, 1))
         let status = picture.withPlanes { planes -> Int32 in
-            let pointers: [UnsafePointer<UInt8>?] = [planes.luma, planes.u, planes.v]
+            let pointers: [UnsafePointer<UInt8>?] = unsafe [planes.luma, planes.u, planes.v]
             let strides = [planes.lumaStride, planes.chromaStride, planes.chromaStride]
-            return pointers.withUnsafeBufferPointer { pointers in
-                ccomposing_vp8_encode(
+            return unsafe pointers.withUnsafeBufferPointer { pointers in
+                unsafe ccomposing_vp8_encode(
                     handle, pointers.baseAddress, strides, timestamp, duration, isKeyFrame ? 1 : 0, &frame)
             }
         }
         guard status >= 0 else { throw .failed }
-        guard status == 1, let bytes = frame.bytes else { return nil }
-        return Frame(
+        guard status == 1, let bytes = unsafe frame.bytes else { return nil }
+        return unsafe Frame(
             bytes: Array(UnsafeBufferPointer(start: bytes, count: frame.count)),
             isKeyFrame: frame.is_key_frame != 0)
     }

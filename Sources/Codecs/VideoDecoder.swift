@@ -6,7 +6,7 @@ import Wire
 /// Its input is hostile: it belongs into a process that may die (`Transcoder`). Uses one thread, and refuses pictures
 /// beyond `maximumSide` before the library makes room for them; what slips through, because it is not told by a key
 /// frame's header, is refused as soon as it is seen.
-package final class VideoDecoder {
+@safe package final class VideoDecoder {
     /// No picture is wider or higher.
     package static let maximumSide = Picture.maximumSide
     /// No frame has more bytes.
@@ -14,6 +14,7 @@ package final class VideoDecoder {
 
     /// Which library decodes: libvpx, or libavcodec for H.264 and AV1.
     package let codec: VideoCodec
+    // Closed in `deinit`. The planes of a frame are the library's, until the next call: they are copied before.
     private let handle: OpaquePointer
 
     /// - Throws: where the library cannot decode this codec here.
@@ -25,13 +26,15 @@ package final class VideoDecoder {
             case .h264: CCODECS_H264
             case .av1: CCODECS_AV1
             }
-        guard let handle = ccodecs_decoder_open(format, Int32(Self.maximumSide)) else { throw .unavailable }
+        guard let handle = unsafe ccodecs_decoder_open(format, Int32(Self.maximumSide)) else {
+            throw .unavailable
+        }
         self.codec = codec
-        self.handle = handle
+        unsafe self.handle = unsafe handle
     }
 
     deinit {
-        ccodecs_decoder_close(handle)
+        unsafe ccodecs_decoder_close(handle)
     }
 
     /// Decodes one whole frame.
@@ -42,8 +45,8 @@ package final class VideoDecoder {
     package func decode(_ frame: [UInt8]) throws(CodecError) -> Picture? {
         guard !frame.isEmpty, frame.count <= Self.maximumFrameSize else { throw .failed }
         var shown = ccodecs_frame()
-        switch frame.withUnsafeBufferPointer({
-            ccodecs_decoder_decode(handle, $0.baseAddress, $0.count, &shown)
+        switch unsafe frame.withUnsafeBufferPointer({
+            unsafe ccodecs_decoder_decode(handle, $0.baseAddress, $0.count, &shown)
         }) {
         case 1: return try Picture(copying: shown)
         case 0: return nil
@@ -60,31 +63,32 @@ extension Picture {
             matrix: frame.is_bt709 != 0 ? .bt709 : .bt601, isFullRange: frame.is_full_range != 0)
         try self.init(
             uninitialisedWidth: Int(frame.width), height: Int(frame.height), color: color)
-        guard let luma = frame.planes.0, let u = frame.planes.1, let v = frame.planes.2 else { throw .failed }
+        guard let luma = unsafe frame.planes.0, let u = unsafe frame.planes.1, let v = unsafe frame.planes.2
+        else { throw .failed }
         let strides = frame.strides
         let (width, height) = (frame.width, frame.height)
         let layout = ccodecs_layout(UInt32(bitPattern: frame.layout))
         let status = withMutablePlanes { to -> Int32 in
             switch layout {
             case CCODECS_I420:
-                I420Copy(
+                unsafe I420Copy(
                     luma, strides.0, u, strides.1, v, strides.2, to.luma, to.lumaStride, to.u,
                     to.chromaStride,
                     to.v, to.chromaStride, width, height)
             case CCODECS_I422:
-                I422ToI420(
+                unsafe I422ToI420(
                     luma, strides.0, u, strides.1, v, strides.2, to.luma, to.lumaStride, to.u,
                     to.chromaStride,
                     to.v, to.chromaStride, width, height)
             case CCODECS_I444:
-                I444ToI420(
+                unsafe I444ToI420(
                     luma, strides.0, u, strides.1, v, strides.2, to.luma, to.lumaStride, to.u,
                     to.chromaStride,
                     to.v, to.chromaStride, width, height)
             default:
                 // Two bytes a sample: libyuv counts strides in samples.
-                Self.withSamples(luma, u, v) { luma, u, v in
-                    I010ToI420(
+                unsafe Self.withSamples(luma, u, v) { luma, u, v in
+                    unsafe I010ToI420(
                         luma, strides.0 / 2, u, strides.1 / 2, v, strides.2 / 2, to.luma, to.lumaStride, to.u,
                         to.chromaStride, to.v, to.chromaStride, width, height)
                 }
@@ -97,8 +101,8 @@ extension Picture {
         _ luma: UnsafePointer<UInt8>, _ u: UnsafePointer<UInt8>, _ v: UnsafePointer<UInt8>,
         _ body: (UnsafePointer<UInt16>, UnsafePointer<UInt16>, UnsafePointer<UInt16>) -> Result
     ) -> Result {
-        let raw = (UnsafeRawPointer(luma), UnsafeRawPointer(u), UnsafeRawPointer(v))
-        return body(
+        let raw = unsafe (UnsafeRawPointer(luma), UnsafeRawPointer(u), UnsafeRawPointer(v))
+        return unsafe body(
             raw.0.assumingMemoryBound(to: UInt16.self), raw.1.assumingMemoryBound(to: UInt16.self),
             raw.2.assumingMemoryBound(to: UInt16.self))
     }

@@ -22,7 +22,7 @@ package struct CryptoError: Error, Equatable, Sendable, CustomStringConvertible 
     static func takeReason() -> String {
         let code = ERR_peek_last_error()
         ERR_clear_error()
-        guard code != 0, let text = ERR_reason_error_string(code) else { return "" }
-        return String(cString: text)
+        guard code != 0, let text = unsafe ERR_reason_error_string(code) else { return "" }
+        return unsafe String(cString: text)
     }
 }

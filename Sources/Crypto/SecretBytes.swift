@@ -28,8 +28,8 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
         self.released = released
         guard (0...Self.capacity).contains(count) else { return nil }
         let isFilled = storage.withLock { storage in
-            withUnsafeMutableBytes(of: &storage) { bytes in
-                fill(UnsafeMutableBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[..<count]))
+            unsafe withUnsafeMutableBytes(of: &storage) { bytes in
+                unsafe fill(UnsafeMutableBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[..<count]))
             }
         }
         guard isFilled else { return nil }
@@ -37,17 +37,17 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
 
     /// Copies bytes that are no secret yet or any more, such as those of a test.
     package convenience init?(copying bytes: some Collection<UInt8>) {
-        self.init(count: bytes.count) { memory in
-            for (index, byte) in bytes.enumerated() { memory[index] = byte }
+        unsafe self.init(count: bytes.count) { memory in
+            for (index, byte) in bytes.enumerated() { unsafe memory[index] = byte }
             return true
         }
     }
 
     deinit {
         let last: [UInt8] = storage.withLock { storage in
-            withUnsafeMutableBytes(of: &storage) { bytes in
-                OPENSSL_cleanse(bytes.baseAddress, bytes.count)
-                return released == nil ? [] : Array(bytes)
+            unsafe withUnsafeMutableBytes(of: &storage) { bytes in
+                unsafe OPENSSL_cleanse(bytes.baseAddress, bytes.count)
+                return unsafe released == nil ? [] : Array(bytes)
             }
         }
         released?(last)
@@ -57,8 +57,8 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
     func withBytes(_ body: (UnsafeBufferPointer<UInt8>) -> Void) {
         let count = count
         storage.withLock { storage in
-            withUnsafeBytes(of: &storage) { bytes in
-                body(UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[..<count]))
+            unsafe withUnsafeBytes(of: &storage) { bytes in
+                unsafe body(UnsafeBufferPointer(rebasing: bytes.bindMemory(to: UInt8.self)[..<count]))
             }
         }
     }
@@ -66,9 +66,9 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
     /// A part of them, in memory of its own.
     func part(_ range: Range<Int>) -> SecretBytes? {
         guard range.lowerBound >= 0, range.upperBound <= count else { return nil }
-        return SecretBytes(count: range.count) { memory in
-            withBytes { bytes in
-                for (index, place) in range.enumerated() { memory[index] = bytes[place] }
+        return unsafe SecretBytes(count: range.count) { memory in
+            unsafe withBytes { bytes in
+                for (index, place) in range.enumerated() { unsafe memory[index] = unsafe bytes[place] }
             }
             return true
         }
@@ -79,7 +79,7 @@ package final class SecretBytes: Sendable, CustomStringConvertible, CustomDebugS
     /// Deliberately long to read: each use is a place to look at.
     package var exposed: [UInt8] {
         var copy: [UInt8] = []
-        withBytes { copy = Array($0) }
+        unsafe withBytes { copy = unsafe Array($0) }
         return copy
     }
 

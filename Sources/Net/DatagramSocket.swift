@@ -32,7 +32,7 @@ package final class DatagramSocket: Sendable {
         let descriptor = clinux_udp_open(clinux_address(address))
         guard descriptor >= 0 else { throw NetError(binding: address, code: -descriptor) }
         var bound = clinux_address()
-        guard clinux_local_address(descriptor, &bound) == 0 else {
+        guard unsafe clinux_local_address(descriptor, &bound) == 0 else {
             clinux_close(descriptor)
             throw NetError(binding: address, code: 0)
         }

@@ -41,7 +41,7 @@ package enum LocalAddresses {
 
     private static func entries() -> [Entry] {
         var interfaces = [clinux_interface](repeating: clinux_interface(), count: limit)
-        let count = Int(clinux_interfaces(&interfaces, Int32(limit)))
+        let count = unsafe Int(clinux_interfaces(&interfaces, Int32(limit)))
         return interfaces.prefix(max(count, 0)).map { interface in
             Entry(
                 ip: TransportAddress(interface.address).ip, isUp: interface.is_up != 0,

@@ -6,7 +6,7 @@ import Glibc
 ///
 /// The one place in Rostrum that holds raw memory. It is allocated once, and never moves because the kernel's tables
 /// hold pointers; the batches above know it by offsets and indices only. Pages are not resident before their first use.
-struct MessageMemory: ~Copyable {
+@safe struct MessageMemory: ~Copyable {
     struct Capacity {
         var bytes: Int
         /// Messages in one system call.
@@ -29,6 +29,8 @@ struct MessageMemory: ~Copyable {
     }
 
     let capacity: Capacity
+    // All of it is made in `init` and freed in `deinit`. Headers point into it for the kernel, so it must not move;
+    // ranges come from `SendBatch` and `ReceiveBatch`, which keep them within `capacity`.
     private let bytes: UnsafeMutableBufferPointer<UInt8>
     private let messages: UnsafeMutableBufferPointer<clinux_message>
     private let controls: UnsafeMutableBufferPointer<clinux_control>
@@ -43,28 +45,28 @@ struct MessageMemory: ~Copyable {
         self.isIPv4 = isIPv4
         let length = isIPv4 ? MemoryLayout<sockaddr_in>.size : MemoryLayout<sockaddr_in6>.size
         nameLength = socklen_t(length)
-        bytes = Self.zeroed(capacity.bytes)
-        messages = Self.zeroed(capacity.messages)
-        controls = Self.zeroed(capacity.messages)
-        vectors = Self.zeroed(capacity.vectors)
-        names = Self.zeroed(capacity.names)
+        unsafe bytes = unsafe Self.zeroed(capacity.bytes)
+        unsafe messages = unsafe Self.zeroed(capacity.messages)
+        unsafe controls = unsafe Self.zeroed(capacity.messages)
+        unsafe vectors = unsafe Self.zeroed(capacity.vectors)
+        unsafe names = unsafe Self.zeroed(capacity.names)
     }
 
     /// Zeroed by `calloc`, which leaves large blocks to the kernel's untouched pages.
     private static func zeroed<Element>(_ count: Int) -> UnsafeMutableBufferPointer<Element> {
-        guard let block = calloc(max(count, 1), MemoryLayout<Element>.stride) else {
+        guard let block = unsafe calloc(max(count, 1), MemoryLayout<Element>.stride) else {
             preconditionFailure("no memory for a worker's buffers")
         }
-        return UnsafeMutableBufferPointer(
+        return unsafe UnsafeMutableBufferPointer(
             start: block.bindMemory(to: Element.self, capacity: count), count: count)
     }
 
     deinit {
-        free(bytes.baseAddress)
-        free(messages.baseAddress)
-        free(controls.baseAddress)
-        free(vectors.baseAddress)
-        free(names.baseAddress)
+        unsafe free(bytes.baseAddress)
+        unsafe free(messages.baseAddress)
+        unsafe free(controls.baseAddress)
+        unsafe free(vectors.baseAddress)
+        unsafe free(names.baseAddress)
     }
 
     // MARK: Bytes
@@ -73,56 +75,56 @@ struct MessageMemory: ~Copyable {
     mutating func withBytes<Result, Failure: Error>(
         at offset: Int, count: Int, _ body: (inout MutableSpan<UInt8>) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        var span = UnsafeMutableBufferPointer(rebasing: bytes[offset..<(offset + count)]).mutableSpan
+        var span = unsafe UnsafeMutableBufferPointer(rebasing: bytes[offset..<(offset + count)]).mutableSpan
         return try body(&span)
     }
 
     /// Copies a stretch of bytes out of another memory.
     mutating func copy(from other: borrowing MessageMemory, at source: Int, count: Int, to offset: Int) {
-        guard let from = other.bytes.baseAddress, let into = bytes.baseAddress else { return }
-        memcpy(into + offset, from + source, count)
+        guard let from = unsafe other.bytes.baseAddress, let into = unsafe bytes.baseAddress else { return }
+        unsafe memcpy(into + offset, from + source, count)
     }
 
     // MARK: Sending
 
     /// Writes the address that messages name by `index`.
     mutating func setName(_ index: Int, to address: TransportAddress) {
-        _ = clinux_store_address(&names[index], clinux_address(address), isIPv4 ? 1 : 0)
+        _ = unsafe clinux_store_address(&names[index], clinux_address(address), isIPv4 ? 1 : 0)
     }
 
     /// Points a vector at a stretch of the bytes.
     mutating func setVector(_ index: Int, offset: Int, count: Int) {
-        vectors[index] = iovec(
-            iov_base: bytes.baseAddress.map { UnsafeMutableRawPointer($0 + offset) }, iov_len: count)
+        unsafe vectors[index] = unsafe iovec(
+            iov_base: bytes.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + offset) }, iov_len: count)
     }
 
     /// Lengthens a vector over the bytes behind it.
     mutating func extendVector(_ index: Int, by count: Int) {
         // Not in place: Swift 6.3 makes invalid code of that under the thread sanitizer.
-        var vector = vectors[index]
-        vector.iov_len &+= count
-        vectors[index] = vector
+        var vector = unsafe vectors[index]
+        unsafe vector.iov_len &+= count
+        unsafe vectors[index] = unsafe vector
     }
 
     /// Makes a message of some vectors.
     /// - Parameter segmentSize: cut it into datagrams of this many bytes; nil sends it as one.
     mutating func setMessage(_ index: Int, name: Int, vectors range: Range<Int>, segmentSize: Int?) {
-        var header = msghdr()
-        header.msg_name = names.baseAddress.map { UnsafeMutableRawPointer($0 + name) }
-        header.msg_namelen = nameLength
-        header.msg_iov = vectors.baseAddress.map { $0 + range.lowerBound }
-        header.msg_iovlen = range.count
-        if let segmentSize, let control = controls.baseAddress {
-            clinux_set_segment_size(&header, control + index, UInt16(truncatingIfNeeded: segmentSize))
+        var header = unsafe msghdr()
+        unsafe header.msg_name = unsafe names.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + name) }
+        unsafe header.msg_namelen = nameLength
+        unsafe header.msg_iov = unsafe vectors.baseAddress.map { unsafe $0 + range.lowerBound }
+        unsafe header.msg_iovlen = range.count
+        if let segmentSize, let control = unsafe controls.baseAddress {
+            unsafe clinux_set_segment_size(&header, control + index, UInt16(truncatingIfNeeded: segmentSize))
         }
-        messages[index].header = header
+        unsafe messages[index].header = unsafe header
     }
 
     /// Hands messages to the kernel.
     /// - Returns: how many it took, or a negative errno about the first of them.
     mutating func send(_ range: Range<Int>, through socket: DatagramSocket) -> Int {
-        guard let first = messages.baseAddress else { return 0 }
-        return Int(clinux_send(socket.descriptor, first + range.lowerBound, UInt32(range.count)))
+        guard let first = unsafe messages.baseAddress else { return 0 }
+        return unsafe Int(clinux_send(socket.descriptor, first + range.lowerBound, UInt32(range.count)))
     }
 
     // MARK: Receiving
@@ -130,29 +132,31 @@ struct MessageMemory: ~Copyable {
     /// Points message `index` at its own stretch of the bytes, name and control block.
     mutating func prepareReceive(_ index: Int, offset: Int, count: Int) {
         setVector(index, offset: offset, count: count)
-        var header = msghdr()
-        header.msg_name = names.baseAddress.map { UnsafeMutableRawPointer($0 + index) }
-        header.msg_namelen = socklen_t(MemoryLayout<sockaddr_in6>.size)
-        header.msg_iov = vectors.baseAddress.map { $0 + index }
-        header.msg_iovlen = 1
-        header.msg_control = controls.baseAddress.map { UnsafeMutableRawPointer($0 + index) }
-        header.msg_controllen = MemoryLayout<clinux_control>.size
-        messages[index].header = header
+        var header = unsafe msghdr()
+        unsafe header.msg_name = unsafe names.baseAddress.map { unsafe UnsafeMutableRawPointer($0 + index) }
+        unsafe header.msg_namelen = socklen_t(MemoryLayout<sockaddr_in6>.size)
+        unsafe header.msg_iov = unsafe vectors.baseAddress.map { unsafe $0 + index }
+        unsafe header.msg_iovlen = 1
+        unsafe header.msg_control = unsafe controls.baseAddress.map {
+            unsafe UnsafeMutableRawPointer($0 + index)
+        }
+        unsafe header.msg_controllen = MemoryLayout<clinux_control>.size
+        unsafe messages[index].header = unsafe header
     }
 
     /// Fills prepared messages from the front.
     /// - Returns: how many, or a negative errno.
     mutating func receive(_ count: Int, from socket: DatagramSocket) -> Int {
-        guard let first = messages.baseAddress else { return 0 }
-        return Int(clinux_receive(socket.descriptor, first, UInt32(count)))
+        guard let first = unsafe messages.baseAddress else { return 0 }
+        return unsafe Int(clinux_receive(socket.descriptor, first, UInt32(count)))
     }
 
     /// What the last call put into message `index`, whose bytes begin at `offset`.
     /// - Parameter isStamped: whether the socket tells when messages came.
     func arrival(_ index: Int, offset: Int, isStamped: Bool) -> Arrival {
-        let length = Int(messages[index].length)
-        let segmentSize = Int(clinux_segment_size(&messages[index].header))
-        return Arrival(
+        let length = unsafe Int(messages[index].length)
+        let segmentSize = unsafe Int(clinux_segment_size(&messages[index].header))
+        return unsafe Arrival(
             bytes: offset..<(offset + length),
             source: TransportAddress(clinux_load_address(&names[index])),
             segmentSize: segmentSize > 0 ? segmentSize : max(length, 1),

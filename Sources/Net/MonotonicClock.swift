@@ -23,7 +23,7 @@ package enum MonotonicClock {
     static func sleep(nanoseconds: Int64) {
         guard nanoseconds > 0 else { return }
         var time = timespec(tv_sec: 0, tv_nsec: Int(min(nanoseconds, 999_999_999)))
-        clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
+        unsafe clock_nanosleep(CLOCK_MONOTONIC, 0, &time, nil)
     }
 }
 

@@ -25,17 +25,18 @@ package final class NativeThread: Sendable {
     ///   - name: at most 15 bytes are kept.
     ///   - cpu: the only CPU it may run on; nil for any.
     package init(name: String, cpu: Int?, _ run: @escaping @Sendable () -> Void) throws(NetError) {
-        let body = Unmanaged.passRetained(Body(run))
+        // Given to the thread, which gives it back once it runs; taken back here if there is none.
+        let body = unsafe Unmanaged.passRetained(Body(run))
         var handle: UInt64 = 0
         var pinned: Int32 = 0
-        let result = clinux_thread_start(
+        let result = unsafe clinux_thread_start(
             &handle, name, Int32(clamping: cpu ?? -1), &pinned,
             { context in
-                guard let context else { return }
-                Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
-            }, body.toOpaque())
+                guard let context = unsafe context else { return }
+                unsafe Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
+            }, unsafe body.toOpaque())
         guard result == 0 else {
-            body.release()
+            unsafe body.release()
             throw .system(operation: "start a thread", code: -result)
         }
         self.handle = handle

@@ -39,7 +39,7 @@ package enum NetError: Error, Equatable, CustomStringConvertible {
         case .tooManyOpenFiles:
             "too many open files: raise the limit (ulimit -n)"
         case .system(let operation, let code):
-            "cannot \(operation): \(String(cString: strerror(code)))"
+            unsafe "cannot \(operation): \(String(cString: strerror(code)))"
         }
     }
 }

@@ -57,7 +57,8 @@ struct Poller: ~Copyable {
     /// - Parameter nanoseconds: how long to wait at most; nil for as long as it takes.
     mutating func wait(nanoseconds: Int64?) -> Ready {
         var ready = Ready()
-        let count = Int(clinux_poll_wait(queue.descriptor, &events, nanoseconds.map { max($0, 0) } ?? -1))
+        let count = unsafe Int(
+            clinux_poll_wait(queue.descriptor, &events, nanoseconds.map { max($0, 0) } ?? -1))
         for index in 0..<max(count, 0) {
             let event = events[index]
             switch Token(rawValue: event.token) {

@@ -23,7 +23,9 @@ enum SCTPNotification: Equatable {
     init(_ bytes: [UInt8]) {
         func uint16(_ offset: Int) -> UInt16 {
             guard offset >= 0, offset + 2 <= bytes.count else { return 0 }
-            return bytes.withUnsafeBytes { $0.loadUnaligned(fromByteOffset: offset, as: UInt16.self) }
+            return unsafe bytes.withUnsafeBytes {
+                unsafe $0.loadUnaligned(fromByteOffset: offset, as: UInt16.self)
+            }
         }
         let (type, flags) = (CInt(uint16(0)), CInt(uint16(2)))
         switch type {

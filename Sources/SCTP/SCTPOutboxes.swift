@@ -23,7 +23,7 @@ final class SCTPOutboxes: Sendable {
     static let transmit:
         @convention(c) (UnsafeMutableRawPointer?, UnsafeMutableRawPointer?, Int, UInt8, UInt8) -> CInt = {
             address, packet, length, _, _ in
-            shared.append(
+            unsafe shared.append(
                 Array(UnsafeRawBufferPointer(start: packet, count: packet == nil ? 0 : length)),
                 to: UInt(bitPattern: address))
             return 0

@@ -7,7 +7,7 @@ import Wire
 /// Each call takes what the lock of `SCTPStack` guards, so that none can be made without it. `close` has to be called:
 /// a `deinit` could not know whether the lock is held.
 /// - Source: RFC 6458 (sockets API), usrsctp's Manual §3 (AF_CONN).
-final class SCTPSocket {
+@safe final class SCTPSocket {
     /// What one read brought.
     enum Received {
         /// A message, or a piece of one; more follows unless `isEnd`.
@@ -31,6 +31,7 @@ final class SCTPSocket {
     /// Tries of everything; RFC 9260 §16 gives up after 8 and 10.
     private static let unlimited = UInt16.max
 
+    // Closed in `deinit`. The library knows its owner by a number, no pointer, and copies what it is given.
     private let socket: OpaquePointer
     private let address: UInt
     private let configuration: SCTPConfiguration
@@ -42,19 +43,19 @@ final class SCTPSocket {
         address: UInt, configuration: SCTPConfiguration, under guarded: inout SCTPStack.Guarded
     ) throws(SCTPError) {
         guard
-            let socket = usrsctp_socket(
+            let socket = unsafe usrsctp_socket(
                 AF_CONN, CInt(SOCK_STREAM.rawValue), Self.level, nil, nil, 0, nil)
         else { throw .library("usrsctp_socket", errno) }
-        self.socket = socket
+        unsafe self.socket = unsafe socket
         self.address = address
         self.configuration = configuration
         do throws(SCTPError) {
-            try check(usrsctp_set_non_blocking(socket, 1), "usrsctp_set_non_blocking")
+            try unsafe check(usrsctp_set_non_blocking(socket, 1), "usrsctp_set_non_blocking")
             try setUp()
             try limit()
             try subscribe()
-            try withAddress { address, length throws(SCTPError) in
-                guard usrsctp_bind(socket, address, length) != 0 else { return }
+            try unsafe withAddress { address, length throws(SCTPError) in
+                guard unsafe usrsctp_bind(socket, address, length) != 0 else { return }
                 throw errno == EADDRINUSE ? .addressInUse : .library("usrsctp_bind", errno)
             }
             try connect()
@@ -72,13 +73,13 @@ final class SCTPSocket {
     func close(under guarded: inout SCTPStack.Guarded) {
         guard !isClosed else { return }
         isClosed = true
-        usrsctp_close(socket)
+        unsafe usrsctp_close(socket)
     }
 
     /// Sends INIT, and answers that of the peer from now on (RFC 9260 §5.2.1: both may begin).
     private func connect() throws(SCTPError) {
-        let (outcome, code) = withAddress { address, length in
-            let outcome = usrsctp_connect(socket, address, length)
+        let (outcome, code) = unsafe withAddress { address, length in
+            let outcome = unsafe usrsctp_connect(socket, address, length)
             return (outcome, errno)
         }
         guard outcome == 0 || code == EINPROGRESS else { throw .library("usrsctp_connect", code) }
@@ -87,8 +88,9 @@ final class SCTPSocket {
 
     /// Takes in a packet that came from the peer.
     func receive(_ packet: Span<UInt8>, under guarded: inout SCTPStack.Guarded) {
-        packet.withUnsafeBytes { bytes in
-            usrsctp_conninput(UnsafeMutableRawPointer(bitPattern: address), bytes.baseAddress, bytes.count, 0)
+        unsafe packet.withUnsafeBytes { bytes in
+            unsafe usrsctp_conninput(
+                UnsafeMutableRawPointer(bitPattern: address), bytes.baseAddress, bytes.count, 0)
         }
     }
 
@@ -121,8 +123,8 @@ final class SCTPSocket {
         // the rest need not wait for them: usrsctp takes turns between streams, message by message.
         let room = configuration.transportBuffer + (message.stream == 0 ? configuration.controlBuffer : 0)
         resize(to: message.bytes.count > room ? room + message.bytes.count : room)
-        let count = message.bytes.withUnsafeBytes { bytes in
-            usrsctp_sendv(
+        let count = unsafe message.bytes.withUnsafeBytes { bytes in
+            unsafe usrsctp_sendv(
                 socket, bytes.baseAddress, bytes.count, nil, 0, &info,
                 socklen_t(MemoryLayout<sctp_sendv_spa>.size), UInt32(SCTP_SENDV_SPA), 0)
         }
@@ -135,8 +137,8 @@ final class SCTPSocket {
         var infoLength = socklen_t(MemoryLayout<sctp_rcvinfo>.size)
         var infoType: UInt32 = 0
         var flags: CInt = 0
-        let count = guarded.scratch.withUnsafeMutableBytes { scratch in
-            usrsctp_recvv(
+        let count = unsafe guarded.scratch.withUnsafeMutableBytes { scratch in
+            unsafe usrsctp_recvv(
                 socket, scratch.baseAddress, scratch.count, nil, nil, &info, &infoLength, &infoType, &flags)
         }
         guard count > 0 else { return count < 0 && errno == EAGAIN ? .nothing : .ended }
@@ -153,7 +155,9 @@ final class SCTPSocket {
     func outstanding(under guarded: inout SCTPStack.Guarded) -> Int {
         var status = sctp_status()
         var length = socklen_t(MemoryLayout<sctp_status>.size)
-        guard usrsctp_getsockopt(socket, Self.level, SCTP_STATUS, &status, &length) == 0 else { return 0 }
+        guard unsafe usrsctp_getsockopt(socket, Self.level, SCTP_STATUS, &status, &length) == 0 else {
+            return 0
+        }
         return Int(status.sstat_unackdata) + Int(status.sstat_penddata)
     }
 
@@ -163,8 +167,8 @@ final class SCTPSocket {
     func resetOutgoing(_ stream: UInt16, under guarded: inout SCTPStack.Guarded) -> Sent {
         // `struct sctp_reset_streams` with a list of one.
         let request: [UInt16] = [0, 0, UInt16(SCTP_STREAM_RESET_OUTGOING), 1, stream]
-        let outcome = request.withUnsafeBytes { bytes in
-            usrsctp_setsockopt(
+        let outcome = unsafe request.withUnsafeBytes { bytes in
+            unsafe usrsctp_setsockopt(
                 socket, Self.level, SCTP_RESET_STREAMS, bytes.baseAddress, socklen_t(bytes.count))
         }
         if outcome == 0 { return .all }
@@ -182,8 +186,8 @@ extension SCTPSocket {
     private func set<Value>(
         _ option: CInt, _ value: Value, at level: CInt = SCTPSocket.level
     ) throws(SCTPError) {
-        let outcome = withUnsafeBytes(of: value) { bytes in
-            usrsctp_setsockopt(socket, level, option, bytes.baseAddress, socklen_t(bytes.count))
+        let outcome = unsafe withUnsafeBytes(of: value) { bytes in
+            unsafe usrsctp_setsockopt(socket, level, option, bytes.baseAddress, socklen_t(bytes.count))
         }
         try check(outcome, "usrsctp_setsockopt \(option)")
     }
@@ -223,8 +227,8 @@ extension SCTPSocket {
     private func setPath(of address: UInt?) throws(SCTPError) {
         var parameters = sctp_paddrparams()
         if let address {
-            withUnsafeMutableBytes(of: &parameters.spp_address) { storage in
-                storage.storeBytes(of: Self.socketAddress(address), as: sockaddr_conn.self)
+            unsafe withUnsafeMutableBytes(of: &parameters.spp_address) { storage in
+                unsafe storage.storeBytes(of: Self.socketAddress(address), as: sockaddr_conn.self)
             }
         } else {
             parameters.spp_address.ss_family = sa_family_t(AF_CONN)
@@ -253,7 +257,7 @@ extension SCTPSocket {
     }
 
     private static func socketAddress(_ address: UInt) -> sockaddr_conn {
-        sockaddr_conn(
+        unsafe sockaddr_conn(
             sconn_family: UInt16(AF_CONN), sconn_port: port.bigEndian,
             sconn_addr: UnsafeMutableRawPointer(bitPattern: address))
     }
@@ -262,12 +266,12 @@ extension SCTPSocket {
         _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) throws(Failure) -> Result
     ) throws(Failure) -> Result {
         var storage = sockaddr_storage()
-        withUnsafeMutableBytes(of: &storage) {
-            $0.storeBytes(of: Self.socketAddress(address), as: sockaddr_conn.self)
+        unsafe withUnsafeMutableBytes(of: &storage) {
+            unsafe $0.storeBytes(of: Self.socketAddress(address), as: sockaddr_conn.self)
         }
-        return try withUnsafeMutablePointer(to: &storage) { pointer throws(Failure) in
-            try pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address throws(Failure) in
-                try body(address, socklen_t(MemoryLayout<sockaddr_conn>.size))
+        return try unsafe withUnsafeMutablePointer(to: &storage) { pointer throws(Failure) in
+            try unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address throws(Failure) in
+                try unsafe body(address, socklen_t(MemoryLayout<sockaddr_conn>.size))
             }
         }
     }

@@ -44,7 +44,7 @@ final class SCTPStack: Sendable {
 
     private init() {
         // UDP encapsulation is off; complaints go nowhere, because they come from what strangers send.
-        usrsctp_init_nothreads(0, SCTPOutboxes.transmit, nil)
+        unsafe usrsctp_init_nothreads(0, SCTPOutboxes.transmit, nil)
         // What a data channel needs is partial reliability and stream reset; the rest only widens the door.
         usrsctp_sysctl_set_sctp_pr_enable(1)
         usrsctp_sysctl_set_sctp_reconfig_enable(1)
@@ -98,7 +98,7 @@ final class SCTPStack: Sendable {
             }
             let address = guarded.addresses.next
             guarded.addresses.next += 1
-            usrsctp_register_address(UnsafeMutableRawPointer(bitPattern: address))
+            unsafe usrsctp_register_address(UnsafeMutableRawPointer(bitPattern: address))
             return address
         }
     }

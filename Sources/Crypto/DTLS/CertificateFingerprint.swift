@@ -22,9 +22,9 @@ package struct CertificateFingerprint: Hashable, Sendable {
 
         private var digest: OpaquePointer? {
             switch self {
-            case .sha256: EVP_sha256()
-            case .sha384: EVP_sha384()
-            case .sha512: EVP_sha512()
+            case .sha256: unsafe EVP_sha256()
+            case .sha384: unsafe EVP_sha384()
+            case .sha512: unsafe EVP_sha512()
             }
         }
 
@@ -32,7 +32,9 @@ package struct CertificateFingerprint: Hashable, Sendable {
         func digest(of certificate: OpaquePointer) -> [UInt8]? {
             var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
             var count: CUnsignedInt = 0
-            guard X509_digest(certificate, digest, &bytes, &count) == 1, count == length else { return nil }
+            guard unsafe X509_digest(certificate, digest, &bytes, &count) == 1, count == length else {
+                return nil
+            }
             return Array(bytes.prefix(length))
         }
 
@@ -40,7 +42,7 @@ package struct CertificateFingerprint: Hashable, Sendable {
         func digest(of certificate: [UInt8]) -> [UInt8]? {
             var bytes = [UInt8](repeating: 0, count: Int(EVP_MAX_MD_SIZE))
             var count: CUnsignedInt = 0
-            guard EVP_Digest(certificate, certificate.count, &bytes, &count, digest, nil) == 1,
+            guard unsafe EVP_Digest(certificate, certificate.count, &bytes, &count, digest, nil) == 1,
                 count == length
             else { return nil }
             return Array(bytes.prefix(length))
@@ -74,7 +76,7 @@ package struct CertificateFingerprint: Hashable, Sendable {
 
     /// Whether this is the fingerprint of `certificate`, an `X509 *`.
     func matches(_ certificate: OpaquePointer) -> Bool {
-        guard let digest = algorithm.digest(of: certificate) else { return false }
+        guard let digest = unsafe algorithm.digest(of: certificate) else { return false }
         return ConstantTime.areEqual(digest.span, bytes.span)
     }
 }

@@ -9,21 +9,21 @@ enum CertificateKey {
     /// is checked on the worker's thread, where media wait.
     /// - Source: RFC 8827 §6.5 (ECDSA and RSA).
     static func isAffordable(_ certificate: OpaquePointer) -> Bool {
-        guard let key = X509_get0_pubkey(certificate) else { return false }
-        switch EVP_PKEY_get_base_id(key) {
+        guard let key = unsafe X509_get0_pubkey(certificate) else { return false }
+        switch unsafe EVP_PKEY_get_base_id(key) {
         case EVP_PKEY_EC: return true
-        case EVP_PKEY_RSA: return EVP_PKEY_get_bits(key) <= maximumRSABits
+        case EVP_PKEY_RSA: return unsafe EVP_PKEY_get_bits(key) <= maximumRSABits
         default: return false
         }
     }
 
     /// The same of a certificate in DER.
     static func isAffordable(_ certificate: [UInt8]) -> Bool {
-        certificate.withUnsafeBufferPointer { bytes in
+        unsafe certificate.withUnsafeBufferPointer { bytes in
             var start = bytes.baseAddress
-            guard let certificate = d2i_X509(nil, &start, CLong(bytes.count)) else { return false }
-            defer { X509_free(certificate) }
-            return isAffordable(certificate)
+            guard let certificate = unsafe d2i_X509(nil, &start, CLong(bytes.count)) else { return false }
+            defer { unsafe X509_free(certificate) }
+            return unsafe isAffordable(certificate)
         }
     }
 }

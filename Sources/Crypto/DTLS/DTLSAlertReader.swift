@@ -35,18 +35,18 @@ struct DTLSAlertReader: Sendable {
 
     /// P_SHA256, the pseudorandom function of TLS 1.2 (RFC 5246 §5).
     private static func expand(_ secret: SecretBytes, _ seed: [UInt8], to length: Int) -> SecretBytes? {
-        SecretBytes(count: length) { block in
+        unsafe SecretBytes(count: length) { block in
             var link = seed
             var filled = 0
-            secret.withBytes { secret in
+            unsafe secret.withBytes { secret in
                 while filled < length {
-                    link = HMAC.sha256(key: secret.span, link.span)
-                    var part = HMAC.sha256(key: secret.span, (link + seed).span)
+                    link = unsafe HMAC.sha256(key: secret.span, link.span)
+                    var part = unsafe HMAC.sha256(key: secret.span, (link + seed).span)
                     for byte in part.prefix(length - filled) {
-                        block[filled] = byte
+                        unsafe block[filled] = byte
                         filled += 1
                     }
-                    part.withUnsafeMutableBytes { OPENSSL_cleanse($0.baseAddress, $0.count) }
+                    unsafe part.withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }
                 }
             }
             return true
@@ -80,25 +80,25 @@ struct DTLSAlertReader: Sendable {
     }
 
     private func decrypt(_ sealed: [UInt8], length: Int, nonce: [UInt8], additional: [UInt8]) -> [UInt8]? {
-        guard let context = EVP_CIPHER_CTX_new() else { return nil }
+        guard let context = unsafe EVP_CIPHER_CTX_new() else { return nil }
         defer {
-            EVP_CIPHER_CTX_free(context)
+            unsafe EVP_CIPHER_CTX_free(context)
             ERR_clear_error()
         }
-        let algorithm = suite.isAESGCM ? EVP_aes_128_gcm() : EVP_chacha20_poly1305()
+        let algorithm = unsafe suite.isAESGCM ? EVP_aes_128_gcm() : EVP_chacha20_poly1305()
         var tag = Array(sealed.suffix(Self.tagLength))
         var plain = [UInt8](repeating: 0, count: length)
         var written: CInt = 0
         var isKeyed = false
-        key.withBytes {
-            isKeyed = EVP_DecryptInit_ex(context, algorithm, nil, $0.baseAddress, nonce) == 1
+        unsafe key.withBytes {
+            isKeyed = unsafe EVP_DecryptInit_ex(context, algorithm, nil, $0.baseAddress, nonce) == 1
         }
         guard isKeyed,
-            EVP_DecryptUpdate(context, nil, &written, additional, CInt(additional.count)) == 1,
-            EVP_DecryptUpdate(context, &plain, &written, sealed, CInt(length)) == 1,
-            EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(Self.tagLength), &tag) == 1
+            unsafe EVP_DecryptUpdate(context, nil, &written, additional, CInt(additional.count)) == 1,
+            unsafe EVP_DecryptUpdate(context, &plain, &written, sealed, CInt(length)) == 1,
+            unsafe EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_SET_TAG, CInt(Self.tagLength), &tag) == 1
         else { return nil }
         var rest: [UInt8] = [0]
-        return EVP_DecryptFinal_ex(context, &rest, &written) == 1 ? plain : nil
+        return unsafe EVP_DecryptFinal_ex(context, &rest, &written) == 1 ? plain : nil
     }
 }

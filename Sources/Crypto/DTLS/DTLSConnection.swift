@@ -23,12 +23,16 @@ import COpenSSL
 
         func accepts(_ certificate: OpaquePointer?) -> Bool {
             isRefused = true
-            guard let certificate, CertificateKey.isAffordable(certificate) else { return false }
-            isRefused = !expected.contains { $0.matches(certificate) }
+            guard let certificate = unsafe certificate, unsafe CertificateKey.isAffordable(certificate) else {
+                return false
+            }
+            isRefused = !expected.contains { unsafe $0.matches(certificate) }
             return !isRefused
         }
     }
 
+    // Freed in `deinit`, and by nobody else. Beyond a call OpenSSL keeps one pointer of ours, to `verifier`, which
+    // lives as long as this does.
     private let ssl: OpaquePointer
     /// What comes from the network; belongs to `ssl`.
     private let input: OpaquePointer
@@ -37,35 +41,35 @@ import COpenSSL
     private let verifier: Verifier
 
     init(_ context: DTLSContext, _ role: DTLSRole, expected: [CertificateFingerprint]) throws(CryptoError) {
-        guard let ssl = SSL_new(context.context) else { throw CryptoError("SSL_new") }
-        guard let input = rostrum_dtls_make_bio(), let output = rostrum_dtls_make_bio() else {
-            SSL_free(ssl)
+        guard let ssl = unsafe SSL_new(context.context) else { throw CryptoError("SSL_new") }
+        guard let input = unsafe rostrum_dtls_make_bio(), let output = unsafe rostrum_dtls_make_bio() else {
+            unsafe SSL_free(ssl)
             throw CryptoError("BIO_new")
         }
-        SSL_set_bio(ssl, input, output)
-        self.ssl = ssl
-        self.input = input
-        self.output = output
+        unsafe SSL_set_bio(ssl, input, output)
+        unsafe self.ssl = unsafe ssl
+        unsafe self.input = unsafe input
+        unsafe self.output = unsafe output
         verifier = Verifier(expected: expected)
-        rostrum_dtls_set_mtu(ssl, CLong(context.mtu))
-        DTLS_set_timer_cb(ssl) { _, _ in CUnsignedInt.max }
-        SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(verifier).toOpaque())
-        if role == .client { SSL_set_connect_state(ssl) } else { SSL_set_accept_state(ssl) }
+        unsafe rostrum_dtls_set_mtu(ssl, CLong(context.mtu))
+        unsafe DTLS_set_timer_cb(ssl) { _, _ in CUnsignedInt.max }
+        unsafe SSL_set_ex_data(ssl, 0, Unmanaged.passUnretained(verifier).toOpaque())
+        if role == .client { unsafe SSL_set_connect_state(ssl) } else { unsafe SSL_set_accept_state(ssl) }
     }
 
     deinit {
-        SSL_free(ssl)
+        unsafe SSL_free(ssl)
     }
 
     /// For `SSL_CTX_set_cert_verify_callback`: 1 if the certificate is one of those expected.
     static let verify: @convention(c) (OpaquePointer?, UnsafeMutableRawPointer?) -> CInt = { store, _ in
-        guard let ssl = X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),
-            let pointer = SSL_get_ex_data(OpaquePointer(ssl), 0)
+        guard let ssl = unsafe X509_STORE_CTX_get_ex_data(store, SSL_get_ex_data_X509_STORE_CTX_idx()),
+            let pointer = unsafe SSL_get_ex_data(OpaquePointer(ssl), 0)
         else { return 0 }
-        let verifier = Unmanaged<Verifier>.fromOpaque(pointer).takeUnretainedValue()
-        if verifier.accepts(X509_STORE_CTX_get0_cert(store)) { return 1 }
+        let verifier = unsafe Unmanaged<Verifier>.fromOpaque(pointer).takeUnretainedValue()
+        if unsafe verifier.accepts(X509_STORE_CTX_get0_cert(store)) { return 1 }
         // Becomes the alert bad_certificate.
-        X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
+        unsafe X509_STORE_CTX_set_error(store, X509_V_ERR_CERT_REJECTED)
         return 0
     }
 
@@ -80,38 +84,39 @@ import COpenSSL
     /// it dropped: a stranger could end the association with one datagram. After the handshake nothing
     /// unencrypted is meant for it.
     func canRead(_ record: DTLSRecord) -> Bool {
-        guard SSL_is_init_finished(ssl) == 1, let suite else {
+        guard unsafe SSL_is_init_finished(ssl) == 1, let suite else {
             return record.epoch == 0 || record.bodyRange.count >= 8 + 16
         }
         return record.epoch == 1 && record.bodyRange.count >= suite.explicitNonceLength + 16
     }
 
     private var suite: DTLSCipherSuite? {
-        guard let cipher = SSL_get_current_cipher(ssl) else { return nil }
-        return DTLSCipherSuite(rawValue: UInt16(truncatingIfNeeded: SSL_CIPHER_get_id(cipher)))
+        guard let cipher = unsafe SSL_get_current_cipher(ssl) else { return nil }
+        return unsafe DTLSCipherSuite(rawValue: UInt16(truncatingIfNeeded: SSL_CIPHER_get_id(cipher)))
     }
 
     /// Gives records to OpenSSL; all that were fed are read by the next call, as if they came in one datagram.
     func feed(_ records: Span<UInt8>) {
-        records.withUnsafeBytes { bytes in
-            _ = BIO_write(input, bytes.baseAddress, CInt(truncatingIfNeeded: bytes.count))
+        unsafe records.withUnsafeBytes { bytes in
+            _ = unsafe BIO_write(input, bytes.baseAddress, CInt(truncatingIfNeeded: bytes.count))
         }
     }
 
     /// The records OpenSSL wrote since the last call.
     func takeOutput() -> [UInt8] {
-        let pending = BIO_ctrl_pending(output)
+        let pending = unsafe BIO_ctrl_pending(output)
         guard pending > 0 else { return [] }
-        return [UInt8](unsafeUninitializedCapacity: pending) { buffer, count in
-            count = max(0, Int(BIO_read(output, buffer.baseAddress, CInt(truncatingIfNeeded: pending))))
+        return unsafe [UInt8](unsafeUninitializedCapacity: pending) { buffer, count in
+            count = unsafe max(
+                0, Int(BIO_read(output, buffer.baseAddress, CInt(truncatingIfNeeded: pending))))
         }
     }
 
     func handshake() -> Progress {
         ERR_clear_error()
-        let result = SSL_do_handshake(ssl)
+        let result = unsafe SSL_do_handshake(ssl)
         guard result != 1 else { return .finished }
-        switch SSL_get_error(ssl, result) {
+        switch unsafe SSL_get_error(ssl, result) {
         case SSL_ERROR_WANT_READ, SSL_ERROR_WANT_WRITE: return .wantsMore
         default: return .failed(CryptoError.takeReason())
         }
@@ -126,15 +131,15 @@ import COpenSSL
         while true {
             ERR_clear_error()
             var result: CInt = 0
-            let bytes = [UInt8](unsafeUninitializedCapacity: Self.readSize) { buffer, count in
-                result = SSL_read(ssl, buffer.baseAddress, CInt(Self.readSize))
+            let bytes = unsafe [UInt8](unsafeUninitializedCapacity: Self.readSize) { buffer, count in
+                result = unsafe SSL_read(ssl, buffer.baseAddress, CInt(Self.readSize))
                 count = max(0, Int(result))
             }
             guard result <= 0 else {
                 data.append(bytes)
                 continue
             }
-            let error = SSL_get_error(ssl, result)
+            let error = unsafe SSL_get_error(ssl, result)
             ERR_clear_error()
             return (data, error != SSL_ERROR_WANT_READ && error != SSL_ERROR_WANT_WRITE)
         }
@@ -146,8 +151,8 @@ import COpenSSL
     /// Encrypts one record.
     func write(_ bytes: Span<UInt8>) -> Bool {
         ERR_clear_error()
-        let result = bytes.withUnsafeBytes { bytes in
-            SSL_write(ssl, bytes.baseAddress, CInt(truncatingIfNeeded: bytes.count))
+        let result = unsafe bytes.withUnsafeBytes { bytes in
+            unsafe SSL_write(ssl, bytes.baseAddress, CInt(truncatingIfNeeded: bytes.count))
         }
         ERR_clear_error()
         return result > 0
@@ -155,18 +160,18 @@ import COpenSSL
 
     /// Writes close_notify.
     func shutDown() {
-        SSL_shutdown(ssl)
+        unsafe SSL_shutdown(ssl)
         ERR_clear_error()
     }
 
     /// The keys for SRTP; nil if no profile was agreed on.
     func exportKeyingMaterial() -> SRTPKeyingMaterial? {
-        guard let selected = SSL_get_selected_srtp_profile(ssl),
-            let profile = SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
+        guard let selected = unsafe SSL_get_selected_srtp_profile(ssl),
+            let profile = unsafe SRTPProfile(rawValue: UInt16(truncatingIfNeeded: selected.pointee.id))
         else { return nil }
         let label = "EXTRACTOR-dtls_srtp"
-        let exported = SecretBytes(count: SRTPKeyingMaterial.exportLength(profile)) { exported in
-            SSL_export_keying_material(
+        let exported = unsafe SecretBytes(count: SRTPKeyingMaterial.exportLength(profile)) { exported in
+            unsafe SSL_export_keying_material(
                 ssl, exported.baseAddress, exported.count, label, label.utf8.count, nil, 0, 0) == 1
         }
         return exported.flatMap { SRTPKeyingMaterial(profile: profile, exported: $0) }
@@ -174,21 +179,22 @@ import COpenSSL
 
     /// What is needed to read the peer's alerts without this connection; nil for an unknown cipher suite.
     func alertReader(as role: DTLSRole) -> DTLSAlertReader? {
-        guard let session = SSL_get_session(ssl), let suite,
-            let master = SecretBytes(
-                count: 48, fill: { SSL_SESSION_get_master_key(session, $0.baseAddress, $0.count) == $0.count }
+        guard let session = unsafe SSL_get_session(ssl), let suite,
+            let master = unsafe SecretBytes(
+                count: 48,
+                fill: { unsafe SSL_SESSION_get_master_key(session, $0.baseAddress, $0.count) == $0.count }
             )
         else { return nil }
-        let client = Self.bytes(32) { SSL_get_client_random(ssl, $0, $1) }
-        let server = Self.bytes(32) { SSL_get_server_random(ssl, $0, $1) }
+        let client = unsafe Self.bytes(32) { unsafe SSL_get_client_random(ssl, $0, $1) }
+        let server = unsafe Self.bytes(32) { unsafe SSL_get_server_random(ssl, $0, $1) }
         return DTLSAlertReader(
             suite, masterSecret: master, clientRandom: client, serverRandom: server,
             readingFrom: role == .client ? .server : .client)
     }
 
     private static func bytes(_ count: Int, _ fill: (UnsafeMutablePointer<UInt8>?, Int) -> Int) -> [UInt8] {
-        [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            initialized = min(count, fill(buffer.baseAddress, count))
+        unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            initialized = unsafe min(count, fill(buffer.baseAddress, count))
         }
     }
 }

@@ -11,6 +11,7 @@ import COpenSSL
     /// Longest certificate chain taken, in bytes; peers of WebRTC send one certificate of less than 2,000.
     private static let maximumCertificates = 16_384
 
+    // Freed in `deinit`; each connection of it holds a reference of OpenSSL's own. What it is set up with is copied.
     let context: OpaquePointer
     /// Longest datagram of a handshake, in bytes, without IP and UDP headers.
     package let mtu: Int
@@ -32,34 +33,37 @@ import COpenSSL
         profiles: [SRTPProfile] = SRTPProfile.preference,
         cipherSuites: [DTLSCipherSuite] = DTLSCipherSuite.preference, mtu: Int = defaultMTU
     ) throws(CryptoError) {
-        guard let context = SSL_CTX_new_ex(rostrum_dtls_library(), nil, DTLS_method()) else {
+        guard let context = unsafe SSL_CTX_new_ex(rostrum_dtls_library(), nil, DTLS_method()) else {
             throw CryptoError("SSL_CTX_new_ex")
         }
-        self.context = context
+        unsafe self.context = unsafe context
         self.mtu = max(mtu, 256)
         try configure(profiles, cipherSuites)
     }
 
     deinit {
-        SSL_CTX_free(context)
+        unsafe SSL_CTX_free(context)
     }
 
     private func configure(_ profiles: [SRTPProfile], _ suites: [DTLSCipherSuite]) throws(CryptoError) {
-        SSL_CTX_set_options(context, rostrum_dtls_options())
-        rostrum_dtls_prepare(context, CLong(Self.maximumCertificates))
-        SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
-        SSL_CTX_set_cert_verify_callback(context, DTLSConnection.verify, nil)
+        unsafe SSL_CTX_set_options(context, rostrum_dtls_options())
+        unsafe rostrum_dtls_prepare(context, CLong(Self.maximumCertificates))
+        unsafe SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nil)
+        unsafe SSL_CTX_set_cert_verify_callback(context, DTLSConnection.verify, nil)
         // Whatever the machine's openssl.cnf says: certificates are pinned, so that an old RSA key hurts its
         // owner alone.
-        SSL_CTX_set_security_level(context, 1)
-        guard rostrum_dtls_only_1_2(context) == 1 else { throw CryptoError("setting DTLS 1.2") }
-        guard SSL_CTX_set_cipher_list(context, suites.map(\.openSSLName).joined(separator: ":")) == 1 else {
+        unsafe SSL_CTX_set_security_level(context, 1)
+        guard unsafe rostrum_dtls_only_1_2(context) == 1 else { throw CryptoError("setting DTLS 1.2") }
+        guard unsafe SSL_CTX_set_cipher_list(context, suites.map(\.openSSLName).joined(separator: ":")) == 1
+        else {
             throw CryptoError("SSL_CTX_set_cipher_list")
         }
-        guard rostrum_dtls_groups(context, "X25519:P-256") == 1 else { throw CryptoError("setting groups") }
+        guard unsafe rostrum_dtls_groups(context, "X25519:P-256") == 1 else {
+            throw CryptoError("setting groups")
+        }
         let names = profiles.map(\.openSSLName).joined(separator: ":")
         // Unlike the others, this one answers 0 for success.
-        guard SSL_CTX_set_tlsext_use_srtp(context, names) == 0 else {
+        guard unsafe SSL_CTX_set_tlsext_use_srtp(context, names) == 0 else {
             throw CryptoError("SSL_CTX_set_tlsext_use_srtp")
         }
     }
@@ -67,10 +71,10 @@ import COpenSSL
     private func install(_ identity: DTLSIdentity) throws(CryptoError) {
         let certificate = identity.certificate
         let key = identity.privateKey.exposed
-        guard SSL_CTX_use_certificate_ASN1(context, CInt(certificate.count), certificate) == 1 else {
+        guard unsafe SSL_CTX_use_certificate_ASN1(context, CInt(certificate.count), certificate) == 1 else {
             throw CryptoError("SSL_CTX_use_certificate_ASN1")
         }
-        guard SSL_CTX_use_PrivateKey_ASN1(EVP_PKEY_EC, context, key, key.count) == 1 else {
+        guard unsafe SSL_CTX_use_PrivateKey_ASN1(EVP_PKEY_EC, context, key, key.count) == 1 else {
             throw CryptoError("SSL_CTX_use_PrivateKey_ASN1")
         }
     }

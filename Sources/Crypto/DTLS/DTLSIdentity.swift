@@ -28,31 +28,32 @@ package struct DTLSIdentity: Sendable {
     ///
     /// The certificate is valid from yesterday, since clocks differ, for ten years; browsers do not look.
     package init() throws(CryptoError) {
-        guard let key = rostrum_make_p256_key() else { throw CryptoError("EVP_EC_gen") }
-        defer { EVP_PKEY_free(key) }
-        guard let certificate = X509_new() else { throw CryptoError("X509_new") }
-        defer { X509_free(certificate) }
-        try Self.fill(certificate, key)
-        guard X509_sign(certificate, key, EVP_sha256()) > 0 else { throw CryptoError("X509_sign") }
-        self.certificate = try Self.encode("i2d_X509") { i2d_X509(certificate, $0) }
+        guard let key = unsafe rostrum_make_p256_key() else { throw CryptoError("EVP_EC_gen") }
+        defer { unsafe EVP_PKEY_free(key) }
+        guard let certificate = unsafe X509_new() else { throw CryptoError("X509_new") }
+        defer { unsafe X509_free(certificate) }
+        try unsafe Self.fill(certificate, key)
+        guard unsafe X509_sign(certificate, key, EVP_sha256()) > 0 else { throw CryptoError("X509_sign") }
+        self.certificate = try unsafe Self.encode("i2d_X509") { unsafe i2d_X509(certificate, $0) }
         guard let fingerprint = CertificateFingerprint(of: self.certificate, algorithm: .sha256) else {
             throw CryptoError("EVP_Digest")
         }
         self.fingerprint = fingerprint
-        privateKey = Secret(try Self.encode("i2d_PrivateKey") { i2d_PrivateKey(key, $0) })
+        privateKey = unsafe Secret(try Self.encode("i2d_PrivateKey") { unsafe i2d_PrivateKey(key, $0) })
     }
 
     private static func fill(_ certificate: OpaquePointer, _ key: OpaquePointer) throws(CryptoError) {
         let day: CLong = 86_400
         var serial: UInt64 = 0
         for byte in try RandomBytes.make(8) { serial = serial << 8 | UInt64(byte) }
-        let subject = X509_get_subject_name(certificate)
-        guard X509_set_version(certificate, 2) == 1,
-            ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1 | 1) == 1,
-            X509_gmtime_adj(X509_getm_notBefore(certificate), -day) != nil,
-            X509_gmtime_adj(X509_getm_notAfter(certificate), 3_650 * day) != nil,
-            X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, "rostrum", -1, -1, 0) == 1,
-            X509_set_issuer_name(certificate, subject) == 1, X509_set_pubkey(certificate, key) == 1
+        let subject = unsafe X509_get_subject_name(certificate)
+        guard unsafe X509_set_version(certificate, 2) == 1,
+            unsafe ASN1_INTEGER_set_uint64(X509_get_serialNumber(certificate), serial >> 1 | 1) == 1,
+            unsafe X509_gmtime_adj(X509_getm_notBefore(certificate), -day) != nil,
+            unsafe X509_gmtime_adj(X509_getm_notAfter(certificate), 3_650 * day) != nil,
+            unsafe X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, "rostrum", -1, -1, 0) == 1,
+            unsafe X509_set_issuer_name(certificate, subject) == 1,
+            unsafe X509_set_pubkey(certificate, key) == 1
         else { throw CryptoError("filling in a certificate") }
     }
 
@@ -62,9 +63,9 @@ package struct DTLSIdentity: Sendable {
     ) throws(CryptoError) -> [UInt8] {
         let length = Int(function(nil))
         guard length > 0 else { throw CryptoError(name) }
-        let bytes = [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
             var end = buffer.baseAddress
-            count = Int(function(&end)) == length ? length : 0
+            count = unsafe Int(function(&end)) == length ? length : 0
         }
         guard bytes.count == length else { throw CryptoError(name) }
         return bytes

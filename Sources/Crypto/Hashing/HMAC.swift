@@ -7,10 +7,10 @@ import Wire
 package enum HMAC {
     /// - Returns: 20 bytes.
     package static func sha1(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] {
-        key.withUnsafeBufferPointer { key in
-            message.withUnsafeBufferPointer { message in
-                [UInt8](unsafeUninitializedCapacity: Int(SHA_DIGEST_LENGTH)) { code, count in
-                    rostrum_hmac_sha1(
+        unsafe key.withUnsafeBufferPointer { key in
+            unsafe message.withUnsafeBufferPointer { message in
+                unsafe [UInt8](unsafeUninitializedCapacity: Int(SHA_DIGEST_LENGTH)) { code, count in
+                    unsafe rostrum_hmac_sha1(
                         key.baseAddress, key.count, message.baseAddress, message.count, code.baseAddress)
                     count = Int(SHA_DIGEST_LENGTH)
                 }
@@ -20,10 +20,10 @@ package enum HMAC {
 
     /// - Returns: 32 bytes.
     package static func sha256(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] {
-        key.withUnsafeBufferPointer { key in
-            message.withUnsafeBufferPointer { message in
-                [UInt8](unsafeUninitializedCapacity: Int(SHA256_DIGEST_LENGTH)) { code, count in
-                    rostrum_hmac_sha256(
+        unsafe key.withUnsafeBufferPointer { key in
+            unsafe message.withUnsafeBufferPointer { message in
+                unsafe [UInt8](unsafeUninitializedCapacity: Int(SHA256_DIGEST_LENGTH)) { code, count in
+                    unsafe rostrum_hmac_sha256(
                         key.baseAddress, key.count, message.baseAddress, message.count, code.baseAddress)
                     count = Int(SHA256_DIGEST_LENGTH)
                 }

@@ -6,8 +6,8 @@ package enum RandomBytes {
     package static func make(_ count: Int) throws(CryptoError) -> [UInt8] {
         guard count >= 0, count <= 65_536 else { throw CryptoError("random bytes of that count") }
         var isMade = false
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
-            isMade = count == 0 || RAND_bytes(buffer.baseAddress, CInt(count)) == 1
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: count) { buffer, initialized in
+            isMade = unsafe count == 0 || RAND_bytes(buffer.baseAddress, CInt(count)) == 1
             initialized = isMade ? count : 0
         }
         guard isMade else { throw CryptoError("RAND_bytes") }
@@ -20,9 +20,9 @@ package enum ConstantTime {
     /// The lengths are not secret: values of different lengths are unequal at once.
     package static func areEqual(_ left: Span<UInt8>, _ right: Span<UInt8>) -> Bool {
         guard left.count == right.count else { return false }
-        return left.withUnsafeBytes { left in
-            right.withUnsafeBytes { right in
-                left.isEmpty || CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
+        return unsafe left.withUnsafeBytes { left in
+            unsafe right.withUnsafeBytes { right in
+                unsafe left.isEmpty || CRYPTO_memcmp(left.baseAddress, right.baseAddress, left.count) == 0
             }
         }
     }

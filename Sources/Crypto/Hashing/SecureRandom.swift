@@ -29,8 +29,8 @@ package final class SecureRandom: RandomNumberGenerator {
     }
 
     private func fill() -> Bool {
-        words.withUnsafeMutableBytes { words in
-            RAND_bytes(words.bindMemory(to: UInt8.self).baseAddress, CInt(words.count)) == 1
+        unsafe words.withUnsafeMutableBytes { words in
+            unsafe RAND_bytes(words.bindMemory(to: UInt8.self).baseAddress, CInt(words.count)) == 1
         }
     }
 }

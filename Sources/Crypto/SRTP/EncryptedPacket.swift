@@ -28,9 +28,9 @@ package struct EncryptedPacket {
     /// - Returns: its length.
     package func complete(_ packet: inout MutableSpan<UInt8>) -> Int {
         guard let pendingTag, length <= packet.count else { return length }
-        packet.withUnsafeMutableBufferPointer { bytes in
+        unsafe packet.withUnsafeMutableBufferPointer { bytes in
             var job = pendingTag.job
-            rostrum_sha1_tags_write(&job, 1, bytes.baseAddress)
+            unsafe rostrum_sha1_tags_write(&job, 1, bytes.baseAddress)
         }
         return length
     }
@@ -79,9 +79,9 @@ package struct TagGroup: ~Copyable {
         guard end <= memory.count else {
             return assertionFailure("a packet lies behind the memory that it is said to be in")
         }
-        memory.withUnsafeMutableBufferPointer { memory in
-            jobs.span.withUnsafeBufferPointer { jobs in
-                rostrum_sha1_tags_write(jobs.baseAddress, count, memory.baseAddress)
+        unsafe memory.withUnsafeMutableBufferPointer { memory in
+            unsafe jobs.span.withUnsafeBufferPointer { jobs in
+                unsafe rostrum_sha1_tags_write(jobs.baseAddress, count, memory.baseAddress)
             }
         }
     }

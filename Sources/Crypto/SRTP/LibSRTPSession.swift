@@ -10,6 +10,7 @@ import CSRTP
     /// Runs once per process, on first use: `srtp_init` must not run twice.
     private static let initialization = srtp_init()
 
+    // Freed in `deinit`; the library copies the keys, and keeps no packet.
     private let session: srtp_t
 
     init(_ keys: SRTPKeys, isOutbound: Bool) throws(SRTPError) {
@@ -20,33 +21,37 @@ import CSRTP
             case .aeadAES128GCM: srtp_profile_aead_aes_128_gcm
             case .aeadAES256GCM: srtp_profile_aead_aes_256_gcm
             }
-        var policy = srtp_policy_t()
-        try Self.check(srtp_crypto_policy_set_from_profile_for_rtp(&policy.rtp, profile))
-        try Self.check(srtp_crypto_policy_set_from_profile_for_rtcp(&policy.rtcp, profile))
-        policy.ssrc.type = isOutbound ? ssrc_any_outbound : ssrc_any_inbound
-        policy.window_size = UInt(ReplayWindow.capacity)
+        var policy = unsafe srtp_policy_t()
+        try unsafe Self.check(srtp_crypto_policy_set_from_profile_for_rtp(&policy.rtp, profile))
+        try unsafe Self.check(srtp_crypto_policy_set_from_profile_for_rtcp(&policy.rtcp, profile))
+        unsafe policy.ssrc.type = isOutbound ? ssrc_any_outbound : ssrc_any_inbound
+        unsafe policy.window_size = UInt(ReplayWindow.capacity)
         // A NACKed packet may be sent again under its own SSRC.
-        policy.allow_repeat_tx = 1
+        unsafe policy.allow_repeat_tx = 1
         var session: srtp_t?
         var status = srtp_err_status_bad_param
         let (masterKey, masterSalt) = (keys.masterKey, keys.masterSalt)
-        let together = SecretBytes(count: masterKey.count + masterSalt.count) { memory in
-            masterKey.withBytes { for (index, byte) in $0.enumerated() { memory[index] = byte } }
-            masterSalt.withBytes { salt in
-                for (index, byte) in salt.enumerated() { memory[masterKey.count + index] = byte }
+        let together = unsafe SecretBytes(count: masterKey.count + masterSalt.count) { memory in
+            unsafe masterKey.withBytes {
+                for unsafe(index, byte) in unsafe $0.enumerated() { unsafe memory[index] = byte }
             }
-            policy.key = memory.baseAddress
-            status = srtp_create(&session, &policy)
+            unsafe masterSalt.withBytes { salt in
+                for unsafe(index, byte) in unsafe salt.enumerated() {
+                    unsafe memory[masterKey.count + index] = byte
+                }
+            }
+            unsafe policy.key = memory.baseAddress
+            status = unsafe srtp_create(&session, &policy)
             return true
         }
         guard together != nil else { throw .library(0) }
         try Self.check(status)
-        guard let session else { throw .library(0) }
-        self.session = session
+        guard let session = unsafe session else { throw .library(0) }
+        unsafe self.session = unsafe session
     }
 
     deinit {
-        srtp_dealloc(session)
+        unsafe srtp_dealloc(session)
     }
 
     /// Copies `body` behind the first `prefix` bytes and encrypts; the caller has checked that all fits.
@@ -54,26 +59,26 @@ import CSRTP
         _ packet: inout MutableSpan<UInt8>, prefix: Int, body: Span<UInt8>
     ) throws(SRTPError) -> Int {
         for index in body.indices { packet[prefix + index] = body[index] }
-        return try apply(srtp_protect, to: &packet, length: prefix + body.count)
+        return try unsafe apply(srtp_protect, to: &packet, length: prefix + body.count)
     }
 
     func protectControl(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
-        try apply(srtp_protect_rtcp, to: &packet, length: length)
+        try unsafe apply(srtp_protect_rtcp, to: &packet, length: length)
     }
 
     func unprotect(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
-        try apply(srtp_unprotect, to: &packet, length: length)
+        try unsafe apply(srtp_unprotect, to: &packet, length: length)
     }
 
     func unprotectControl(_ packet: inout MutableSpan<UInt8>, length: Int) throws(SRTPError) -> Int {
-        try apply(srtp_unprotect_rtcp, to: &packet, length: length)
+        try unsafe apply(srtp_unprotect_rtcp, to: &packet, length: length)
     }
 
     /// Drops what is kept for a source.
     ///
     /// libsrtp2 wants the SSRC as it stands in the packet.
     func forget(_ ssrc: UInt32) {
-        srtp_remove_stream(session, ssrc.bigEndian)
+        unsafe srtp_remove_stream(session, ssrc.bigEndian)
     }
 
     private func apply(
@@ -81,7 +86,7 @@ import CSRTP
         to packet: inout MutableSpan<UInt8>, length: Int
     ) throws(SRTPError) -> Int {
         var size = CInt(truncatingIfNeeded: length)
-        let status = packet.withUnsafeMutableBytes { function(session, $0.baseAddress, &size) }
+        let status = unsafe packet.withUnsafeMutableBytes { unsafe function(session, $0.baseAddress, &size) }
         try Self.check(status)
         return Int(size)
     }

@@ -92,9 +92,9 @@ import Wire
         if !media.isKeyed {
             try keys.derive(&media, for: .media, isLast: control.isKeyed, isSealing: false)
         }
-        let isOpen = packet.withUnsafeMutableBufferPointer { packet in
+        let isOpen = unsafe packet.withUnsafeMutableBufferPointer { packet in
             guard let packet = packet.baseAddress else { return false }
-            return media.openMedia(
+            return unsafe media.openMedia(
                 packet, header: headerLength, length: plainLength, ssrc: ssrc, index: index)
         }
         guard isOpen else { throw .authenticationFailed }
@@ -122,9 +122,9 @@ import Wire
         if !control.isKeyed {
             try keys.derive(&control, for: .control, isLast: media.isKeyed, isSealing: false)
         }
-        let isOpen = packet.withUnsafeMutableBufferPointer { packet in
+        let isOpen = unsafe packet.withUnsafeMutableBufferPointer { packet in
             guard let packet = packet.baseAddress else { return false }
-            return control.openControl(packet, length: plainLength, ssrc: ssrc, index: index)
+            return unsafe control.openControl(packet, length: plainLength, ssrc: ssrc, index: index)
         }
         guard isOpen else { throw .authenticationFailed }
         _ = controlSources.accept(UInt64(index), ssrc: ssrc)

@@ -11,29 +11,31 @@ enum SRTPKeyDerivation {
     static func derive(
         _ length: Int, label: UInt8, key: SecretBytes, salt: SecretBytes
     ) throws(SRTPError) -> SecretBytes {
-        guard key.count == 16 || key.count == 32, salt.count <= 14, let context = EVP_CIPHER_CTX_new() else {
+        guard key.count == 16 || key.count == 32, salt.count <= 14, let context = unsafe EVP_CIPHER_CTX_new()
+        else {
             throw .library(0)
         }
-        defer { EVP_CIPHER_CTX_free(context) }
-        let counter = SecretBytes(count: 16) { counter in
-            salt.withBytes { salt in
-                for (index, byte) in salt.enumerated() { counter[index] = byte }
+        defer { unsafe EVP_CIPHER_CTX_free(context) }
+        let counter = unsafe SecretBytes(count: 16) { counter in
+            unsafe salt.withBytes { salt in
+                for unsafe(index, byte) in unsafe salt.enumerated() { unsafe counter[index] = byte }
             }
-            counter[7] ^= label
+            unsafe counter[7] ^= label
             return true
         }
-        let cipher = key.count == 32 ? EVP_aes_256_ctr() : EVP_aes_128_ctr()
+        let cipher = unsafe key.count == 32 ? EVP_aes_256_ctr() : EVP_aes_128_ctr()
         var isKeyed = false
-        counter?.withBytes { counter in
-            key.withBytes { key in
+        unsafe counter?.withBytes { counter in
+            unsafe key.withBytes { key in
                 isKeyed =
-                    EVP_EncryptInit_ex2(context, cipher, key.baseAddress, counter.baseAddress, nil) == 1
+                    unsafe EVP_EncryptInit_ex2(context, cipher, key.baseAddress, counter.baseAddress, nil)
+                    == 1
             }
         }
         let zeros = [UInt8](repeating: 0, count: length)
-        let derived = SecretBytes(count: length) { derived in
+        let derived = unsafe SecretBytes(count: length) { derived in
             var written: CInt = 0
-            return EVP_EncryptUpdate(context, derived.baseAddress, &written, zeros, CInt(length)) == 1
+            return unsafe EVP_EncryptUpdate(context, derived.baseAddress, &written, zeros, CInt(length)) == 1
                 && written == length
         }
         guard isKeyed, let derived else { throw .library(0) }

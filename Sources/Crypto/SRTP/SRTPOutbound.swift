@@ -56,10 +56,10 @@ import Wire
             try keys.derive(&media, for: .media, isLast: control.isKeyed, isSealing: true)
         }
         guard let ssrc = try? destination.span.uint32(at: 8) else { throw .truncated }
-        let packet = destination.withUnsafeMutableBufferPointer { destination in
-            body.withUnsafeBufferPointer { body in
-                destination.baseAddress.flatMap { packet in
-                    media.sealMedia(
+        let packet = unsafe destination.withUnsafeMutableBufferPointer { destination in
+            unsafe body.withUnsafeBufferPointer { body in
+                unsafe destination.baseAddress.flatMap { packet in
+                    unsafe media.sealMedia(
                         packet, header: headerLength, inPlace: prefixLength, body: body, ssrc: ssrc,
                         index: index)
                 }
@@ -98,9 +98,9 @@ import Wire
         }
         guard let ssrc = try? packet.span.uint32(at: 4) else { throw .truncated }
         controlIndex &+= 1
-        let isSealed = packet.withUnsafeMutableBufferPointer { packet in
+        let isSealed = unsafe packet.withUnsafeMutableBufferPointer { packet in
             guard let packet = packet.baseAddress else { return false }
-            return control.sealControl(packet, length: length, ssrc: ssrc, index: controlIndex)
+            return unsafe control.sealControl(packet, length: length, ssrc: ssrc, index: controlIndex)
         }
         guard isSealed else { throw .library(0) }
         return protectedLength

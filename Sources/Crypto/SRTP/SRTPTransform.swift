@@ -19,7 +19,9 @@ enum SRTPPurpose {
 /// because a second owner would free the context twice.
 /// - Source: RFC 3711 §4 (transforms, key derivation), RFC 6188 §3 (derivation with AES-256), RFC 7714 §8, §9, §11.
 @safe struct SRTPTransform: ~Copyable {
-    private var keys = rostrum_srtp_keys()
+    // Holds up to three handles, which are made in `init` and freed in `deinit`; C keeps no packet beyond a call, and
+    // writes where callers have checked that there is room.
+    private var keys = unsafe rostrum_srtp_keys()
     let profile: SRTPProfile
     private let mayUseVectors: Bool
 
@@ -30,23 +32,23 @@ enum SRTPPurpose {
     }
 
     /// Whether media is sealed by our own AES-GCM or counter mode.
-    var usesVectors: Bool { keys.sealer != nil || keys.stream != nil }
+    var usesVectors: Bool { unsafe keys.sealer != nil || keys.stream != nil }
 
     /// What sealing reads of the key; nil until there is one.
     var cacheHint: CacheHint? {
-        if let sealer = keys.sealer { return CacheHint(address: UInt(bitPattern: sealer), bytes: 512) }
-        if let stream = keys.stream { return CacheHint(address: UInt(bitPattern: stream), bytes: 192) }
-        return keys.cipher.map { CacheHint(address: UInt(bitPattern: $0), bytes: 192) }
+        if let sealer = unsafe keys.sealer { return CacheHint(address: UInt(bitPattern: sealer), bytes: 512) }
+        if let stream = unsafe keys.stream { return CacheHint(address: UInt(bitPattern: stream), bytes: 192) }
+        return unsafe keys.cipher.map { CacheHint(address: UInt(bitPattern: $0), bytes: 192) }
     }
 
     deinit {
-        EVP_CIPHER_CTX_free(keys.cipher)
-        rostrum_gcm_sealer_free(keys.sealer)
-        rostrum_ctr_free(keys.stream)
+        unsafe EVP_CIPHER_CTX_free(keys.cipher)
+        unsafe rostrum_gcm_sealer_free(keys.sealer)
+        unsafe rostrum_ctr_free(keys.stream)
     }
 
     var isKeyed: Bool {
-        keys.cipher != nil || keys.stream != nil
+        unsafe keys.cipher != nil || keys.stream != nil
     }
 
     private var isAEAD: Bool {
@@ -68,7 +70,9 @@ enum SRTPPurpose {
             isSealing: isSealing)
         if isAEAD, isSealing, purpose == .media, mayUseVectors {
             // Null where the processor cannot; then the cipher does it.
-            encryptionKey.withBytes { keys.sealer = rostrum_gcm_sealer_make($0.baseAddress, $0.count) }
+            unsafe encryptionKey.withBytes {
+                unsafe keys.sealer = unsafe rostrum_gcm_sealer_make($0.baseAddress, $0.count)
+            }
         }
     }
 
@@ -83,39 +87,42 @@ enum SRTPPurpose {
         }
         // Null where the processor cannot.
         if !isAEAD, mayUseVectors {
-            encryption.withBytes { keys.stream = rostrum_ctr_make($0.baseAddress) }
+            unsafe encryption.withBytes { unsafe keys.stream = unsafe rostrum_ctr_make($0.baseAddress) }
         }
-        if keys.stream == nil { keys.cipher = try makeCipher(encryption, isSealing: isSealing) }
+        if unsafe keys.stream == nil {
+            unsafe keys.cipher = unsafe try makeCipher(encryption, isSealing: isSealing)
+        }
         if !isAEAD {
-            authentication.withBytes {
-                rostrum_hmac_sha1_init(&keys.authentication, $0.baseAddress, $0.count)
+            unsafe authentication.withBytes {
+                unsafe rostrum_hmac_sha1_init(&keys.authentication, $0.baseAddress, $0.count)
             }
         }
-        salt.withBytes { salt in
-            withUnsafeMutableBytes(of: &keys.iv_mask) { mask in
-                for (index, byte) in salt.enumerated() { mask[index] = byte }
+        unsafe salt.withBytes { salt in
+            unsafe withUnsafeMutableBytes(of: &keys.iv_mask) { mask in
+                for unsafe(index, byte) in unsafe salt.enumerated() { unsafe mask[index] = byte }
             }
         }
-        keys.iv_offset = isAEAD ? 2 : 4
+        unsafe keys.iv_offset = isAEAD ? 2 : 4
     }
 
     private func makeCipher(_ key: SecretBytes, isSealing: Bool) throws(SRTPError) -> OpaquePointer {
         let cipher: OpaquePointer? =
             switch profile {
-            case .aes128CMHMACSHA1_80: EVP_aes_128_ctr()
-            case .aeadAES128GCM: EVP_aes_128_gcm()
-            case .aeadAES256GCM: EVP_aes_256_gcm()
+            case .aes128CMHMACSHA1_80: unsafe EVP_aes_128_ctr()
+            case .aeadAES128GCM: unsafe EVP_aes_128_gcm()
+            case .aeadAES256GCM: unsafe EVP_aes_256_gcm()
             }
-        guard let context = EVP_CIPHER_CTX_new() else { throw .library(0) }
+        guard let context = unsafe EVP_CIPHER_CTX_new() else { throw .library(0) }
         var isKeyed = false
-        key.withBytes {
-            isKeyed = EVP_CipherInit_ex2(context, cipher, $0.baseAddress, nil, isSealing ? 1 : 0, nil) == 1
+        unsafe key.withBytes {
+            isKeyed =
+                unsafe EVP_CipherInit_ex2(context, cipher, $0.baseAddress, nil, isSealing ? 1 : 0, nil) == 1
         }
         guard isKeyed else {
-            EVP_CIPHER_CTX_free(context)
+            unsafe EVP_CIPHER_CTX_free(context)
             throw .library(0)
         }
-        return context
+        return unsafe context
     }
 
     // MARK: RTP
@@ -128,26 +135,27 @@ enum SRTPPurpose {
         _ packet: UnsafeMutablePointer<UInt8>, header: Int, inPlace: Int, body: UnsafeBufferPointer<UInt8>,
         ssrc: UInt32, index: UInt64
     ) -> EncryptedPacket? {
-        let payload = packet + header
+        let payload = unsafe packet + header
         let end = header &+ inPlace &+ body.count
         let length = end &+ profile.tagLength
         if isAEAD {
-            let isSealed = rostrum_srtp_gcm_seal(
+            let isSealed = unsafe rostrum_srtp_gcm_seal(
                 &keys, ssrc, index, packet, header, nil, 0, payload, inPlace, body.baseAddress, body.count,
                 packet + end)
             return isSealed == 1 ? EncryptedPacket(length: length) : nil
         }
         guard
-            rostrum_srtp_ctr_apply(&keys, ssrc, index, payload, inPlace, body.baseAddress, body.count) == 1
+            unsafe rostrum_srtp_ctr_apply(&keys, ssrc, index, payload, inPlace, body.baseAddress, body.count)
+                == 1
         else { return nil }
         let roc = UInt32(truncatingIfNeeded: index >> 16)
         // The processor that has our counter mode also hashes packets side by side.
-        guard keys.stream == nil else {
-            return EncryptedPacket(
+        guard unsafe keys.stream == nil else {
+            return unsafe EncryptedPacket(
                 length: length, pendingTag: PendingTag(keys.authentication, rollOverCounter: roc, length: end)
             )
         }
-        rostrum_srtp_sha1_80(&keys, packet, end, 1, roc, packet + end)
+        unsafe rostrum_srtp_sha1_80(&keys, packet, end, 1, roc, packet + end)
         return EncryptedPacket(length: length)
     }
 
@@ -155,16 +163,16 @@ enum SRTPPurpose {
     mutating func openMedia(
         _ packet: UnsafeMutablePointer<UInt8>, header: Int, length: Int, ssrc: UInt32, index: UInt64
     ) -> Bool {
-        let payload = packet + header
+        let payload = unsafe packet + header
         if isAEAD {
-            return rostrum_srtp_gcm_open(
+            return unsafe rostrum_srtp_gcm_open(
                 &keys, ssrc, index, packet, header, nil, 0, payload, length &- header, packet + length) == 1
         }
         let roc = UInt32(truncatingIfNeeded: index >> 16)
-        guard rostrum_srtp_sha1_80_matches(&keys, packet, length, 1, roc, packet + length) == 1 else {
+        guard unsafe rostrum_srtp_sha1_80_matches(&keys, packet, length, 1, roc, packet + length) == 1 else {
             return false
         }
-        return rostrum_srtp_ctr_apply(&keys, ssrc, index, payload, length &- header, nil, 0) == 1
+        return unsafe rostrum_srtp_ctr_apply(&keys, ssrc, index, payload, length &- header, nil, 0) == 1
     }
 
     // MARK: RTCP
@@ -181,19 +189,19 @@ enum SRTPPurpose {
         let word = index | 1 << 31
         if isAEAD {
             // RFC 7714 §9.2: the index word stands behind the tag and is authenticated with the header.
-            let trailer = packet + length + ROSTRUM_GCM_TAG
-            Self.store(word, to: trailer)
-            return rostrum_srtp_gcm_seal(
+            let trailer = unsafe packet + length + ROSTRUM_GCM_TAG
+            unsafe Self.store(word, to: trailer)
+            return unsafe rostrum_srtp_gcm_seal(
                 &keys, ssrc, UInt64(index), packet, header, trailer, 4, packet + header, length &- header,
                 nil, 0,
                 packet + length) == 1
         }
         guard
-            rostrum_srtp_ctr_apply(
+            unsafe rostrum_srtp_ctr_apply(
                 &keys, ssrc, UInt64(index), packet + header, length &- header, nil, 0) == 1
         else { return false }
-        Self.store(word, to: packet + length)
-        rostrum_srtp_sha1_80(&keys, packet, length &+ 4, 0, 0, packet + length + 4)
+        unsafe Self.store(word, to: packet + length)
+        unsafe rostrum_srtp_sha1_80(&keys, packet, length &+ 4, 0, 0, packet + length + 4)
         return true
     }
 
@@ -203,21 +211,22 @@ enum SRTPPurpose {
     ) -> Bool {
         let header = Self.controlHeader
         if isAEAD {
-            let tag = packet + length
-            return rostrum_srtp_gcm_open(
+            let tag = unsafe packet + length
+            return unsafe rostrum_srtp_gcm_open(
                 &keys, ssrc, UInt64(index), packet, header, tag + ROSTRUM_GCM_TAG, 4,
                 packet + header, length &- header, tag) == 1
         }
-        guard rostrum_srtp_sha1_80_matches(&keys, packet, length &+ 4, 0, 0, packet + length + 4) == 1 else {
+        guard unsafe rostrum_srtp_sha1_80_matches(&keys, packet, length &+ 4, 0, 0, packet + length + 4) == 1
+        else {
             return false
         }
-        return rostrum_srtp_ctr_apply(
+        return unsafe rostrum_srtp_ctr_apply(
             &keys, ssrc, UInt64(index), packet + header, length &- header, nil, 0) == 1
     }
 
     private static func store(_ word: UInt32, to bytes: UnsafeMutablePointer<UInt8>) {
         for offset in 0..<4 {
-            bytes[offset] = UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * offset))
+            unsafe bytes[offset] = UInt8(truncatingIfNeeded: word >> UInt32(24 - 8 * offset))
         }
     }
 }

@@ -20,7 +20,7 @@ package final class StreamSocket: Sendable {
         let result = clinux_tcp_finish(descriptor, milliseconds)
         guard result == 0 else { throw .system(operation: "connect to TCP \(remote)", code: -result) }
         var local = clinux_address()
-        _ = clinux_local_address(descriptor, &local)
+        _ = unsafe clinux_local_address(descriptor, &local)
         localAddress = TransportAddress(local).over(.tcp)
     }
 }

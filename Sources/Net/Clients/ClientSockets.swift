@@ -96,8 +96,8 @@ package final class ClientSockets {
         guard let stream = streams[token] else { return }
         _ = stream.flush(at: MonotonicClock.now())
         while true {
-            let count = input.withUnsafeMutableBytes { buffer in
-                Int(
+            let count = unsafe input.withUnsafeMutableBytes { buffer in
+                unsafe Int(
                     clinux_stream_receive(
                         stream.descriptor, buffer.baseAddress, Int32(clamping: buffer.count)))
             }
@@ -149,7 +149,7 @@ package final class ClientSockets {
     /// - Returns: whether the waker called.
     func wait(nanoseconds: Int64?, _ visit: (Int) -> Void) -> Bool {
         let limit = nanoseconds.map { max($0, 0) } ?? -1
-        let count = Int(clinux_poll_wait_many(poll, &tokens, Int32(clamping: tokens.count), limit))
+        let count = unsafe Int(clinux_poll_wait_many(poll, &tokens, Int32(clamping: tokens.count), limit))
         var isAwake = false
         for token in tokens.prefix(max(count, 0)) {
             if token == Self.wakerToken { isAwake = true } else { visit(Int(token)) }

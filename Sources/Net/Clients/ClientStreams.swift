@@ -72,8 +72,8 @@ package final class ClientStreams {
     /// - Returns: whether the kernel took all of it.
     package func send(_ bytes: [UInt8], token: Int) -> Bool {
         guard let descriptor = descriptor(token) else { return false }
-        return bytes.withUnsafeBytes {
-            Int(clinux_stream_send(descriptor, $0.baseAddress, Int32(clamping: $0.count))) == $0.count
+        return unsafe bytes.withUnsafeBytes {
+            unsafe Int(clinux_stream_send(descriptor, $0.baseAddress, Int32(clamping: $0.count))) == $0.count
         }
     }
 
@@ -83,8 +83,9 @@ package final class ClientStreams {
     package func receive(token: Int, into buffer: inout [UInt8]) -> Received {
         guard let descriptor = descriptor(token) else { return .ended }
         var age: Int64 = -1
-        let count = buffer.withUnsafeMutableBytes {
-            Int(clinux_stream_receive_noted(descriptor, $0.baseAddress, Int32(clamping: $0.count), &age))
+        let count = unsafe buffer.withUnsafeMutableBytes {
+            unsafe Int(
+                clinux_stream_receive_noted(descriptor, $0.baseAddress, Int32(clamping: $0.count), &age))
         }
         guard count <= 0 else { return .bytes(count, age: age < 0 ? nil : age) }
         return count == -Int(EAGAIN) ? .nothing : .ended
@@ -93,7 +94,7 @@ package final class ClientStreams {
     /// Waits for something to read.
     /// - Parameter visit: called with each token; it must read until nothing is left.
     package func wait(nanoseconds: Int64, _ visit: (Int) -> Void) {
-        let count = Int(
+        let count = unsafe Int(
             clinux_poll_wait_many(poll, &tokens, Int32(clamping: tokens.count), max(nanoseconds, 0)))
         for token in tokens.prefix(max(count, 0)) where token != Self.wakerToken { visit(Int(token)) }
     }

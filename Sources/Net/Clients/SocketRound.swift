@@ -36,8 +36,8 @@ struct SocketRound {
         let range = min(position, entries.count)..<min(position + Self.stretch, entries.count)
         let isOver = range.upperBound == entries.count
         position = isOver ? 0 : range.upperBound
-        let found = entries.withUnsafeMutableBufferPointer { entries in
-            entries.baseAddress.map { poll($0 + range.lowerBound, nfds_t(range.count), 0) } ?? 0
+        let found = unsafe entries.withUnsafeMutableBufferPointer { entries in
+            unsafe entries.baseAddress.map { unsafe poll($0 + range.lowerBound, nfds_t(range.count), 0) } ?? 0
         }
         guard found > 0 else { return isOver }
         for index in range where entries[index].revents != 0 { ready.append(tokens[index]) }

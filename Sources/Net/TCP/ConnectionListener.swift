@@ -97,7 +97,7 @@ final class ListenSocket: Sendable {
         descriptor = clinux_tcp_listen(clinux_address(address), Self.backlog)
         guard descriptor >= 0 else { throw NetError(binding: address, code: -descriptor) }
         var bound = clinux_address()
-        let result = clinux_local_address(descriptor, &bound)
+        let result = unsafe clinux_local_address(descriptor, &bound)
         localAddress = TransportAddress(bound).over(.tcp)
         guard result == 0 else { throw NetError(binding: address, code: -result) }
     }

@@ -96,7 +96,7 @@ struct FrameQueue {
         }
         bytes.append(high)
         bytes.append(low)
-        datagram.withUnsafeBytes { bytes.append(contentsOf: $0) }
+        unsafe datagram.withUnsafeBytes { unsafe bytes.append(contentsOf: $0) }
         frames.append(Frame(length: size, media: media, isVideo: source != nil, queued: now))
     }
 
@@ -171,7 +171,9 @@ struct FrameQueue {
 
     /// Lets `send` take bytes from the front; it returns how many it took, or a negative error.
     mutating func send(_ send: (UnsafeRawBufferPointer) -> Int) -> Int {
-        let result = bytes.withUnsafeBytes { send(UnsafeRawBufferPointer(rebasing: $0[sent...])) }
+        let result = unsafe bytes.withUnsafeBytes {
+            unsafe send(UnsafeRawBufferPointer(rebasing: $0[sent...]))
+        }
         guard result > 0 else { return result }
         let taken = min(result, waiting)
         sent += taken

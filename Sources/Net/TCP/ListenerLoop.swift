@@ -57,7 +57,7 @@ struct ListenerLoop: ~Copyable {
     /// Runs until the listener is stopped.
     mutating func run() {
         while !shared.isStopped.load(ordering: .acquiring) {
-            let count = clinux_poll_wait_many(
+            let count = unsafe clinux_poll_wait_many(
                 events.descriptor, &tokens, Int32(clamping: tokens.count), patience())
             let now = MonotonicClock.now()
             for token in tokens.prefix(Int(max(count, 0))) {
@@ -84,7 +84,7 @@ struct ListenerLoop: ~Copyable {
     private mutating func accept(at now: MonotonicTime) {
         for _ in 0..<Self.acceptsPerTurn {
             var remote = clinux_address()
-            let descriptor = clinux_tcp_accept(shared.socket.descriptor, &remote)
+            let descriptor = unsafe clinux_tcp_accept(shared.socket.descriptor, &remote)
             switch -descriptor {
             case EAGAIN, EWOULDBLOCK: return
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pauseListening(at: now)
@@ -147,8 +147,8 @@ struct ListenerLoop: ~Copyable {
 
     private mutating func read(_ token: UInt32) {
         guard var entry = waiting[token] else { return }
-        let received = input.withUnsafeMutableBytes { buffer in
-            Int(
+        let received = unsafe input.withUnsafeMutableBytes { buffer in
+            unsafe Int(
                 clinux_stream_receive(
                     entry.connection.descriptor, buffer.baseAddress, Int32(clamping: buffer.count)))
         }
@@ -159,7 +159,7 @@ struct ListenerLoop: ~Copyable {
         var first: [UInt8]?
         do throws(WireError) {
             try entry.reader.read(input[..<received]) { datagram in
-                if first == nil { first = datagram.withUnsafeBytes { Array($0) } }
+                if first == nil { first = unsafe datagram.withUnsafeBytes { unsafe Array($0) } }
             }
         } catch {
             // A check, and behind it something longer than checks are, is no fault.

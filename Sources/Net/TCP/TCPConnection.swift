@@ -53,8 +53,8 @@ final class TCPConnection {
     func flush(at now: MonotonicTime) -> Bool {
         if isBlocked { queue.expire(at: now) } else { lastProgress = now }
         while !queue.isEmpty {
-            let result = queue.send { bytes in
-                Int(clinux_stream_send(descriptor, bytes.baseAddress, Int32(clamping: bytes.count)))
+            let result = unsafe queue.send { bytes in
+                unsafe Int(clinux_stream_send(descriptor, bytes.baseAddress, Int32(clamping: bytes.count)))
             }
             guard result > 0 else {
                 isBlocked = result == 0 || result == -Int(EAGAIN) || result == -Int(ENOBUFS)

@@ -141,7 +141,7 @@ package final class TCPConnections {
 
     /// Reads from connections that have something, each once; hands every datagram over.
     func receive(_ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void) {
-        let ready = clinux_poll_wait_many(
+        let ready = unsafe clinux_poll_wait_many(
             events.descriptor, &tokens, Int32(clamping: Self.readsPerBatch), 0)
         for index in 0..<Int(max(ready, 0)) {
             guard let connection = connections[tokens[index]] else { continue }
@@ -153,8 +153,8 @@ package final class TCPConnections {
     private func read(
         _ connection: TCPConnection, _ visit: (inout MutableSpan<UInt8>, TransportAddress) -> Void
     ) {
-        let count = input.withUnsafeMutableBytes { buffer in
-            Int(
+        let count = unsafe input.withUnsafeMutableBytes { buffer in
+            unsafe Int(
                 clinux_stream_receive(
                     connection.descriptor, buffer.baseAddress, Int32(clamping: buffer.count)))
         }

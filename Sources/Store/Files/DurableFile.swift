@@ -7,7 +7,7 @@ import Glibc
 package enum DurableFile {
     /// Makes a folder, unless it is there; whoever runs the server may look into it, and nobody else.
     package static func makeFolder(_ path: String) throws(FileError) {
-        guard mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileError(code: errno) }
+        guard unsafe mkdir(path, 0o700) == 0 || errno == EEXIST else { throw FileError(code: errno) }
     }
 
     /// Replaces a file, or makes it; returns once that is durable.
@@ -19,9 +19,9 @@ package enum DurableFile {
         let draft = "\(folder)/.\(name)"
         do throws(FileError) {
             try write(bytes, to: draft)
-            guard rename(draft, "\(folder)/\(name)") == 0 else { throw FileError(code: errno) }
+            guard unsafe rename(draft, "\(folder)/\(name)") == 0 else { throw FileError(code: errno) }
         } catch {
-            unlink(draft)
+            unsafe unlink(draft)
             throw error
         }
         try sync(folder)
@@ -29,7 +29,7 @@ package enum DurableFile {
 
     /// Removes a file; returns once that is durable, at once where there is none.
     package static func remove(_ name: String, from folder: String) throws(FileError) {
-        guard unlink("\(folder)/\(name)") == 0 else {
+        guard unsafe unlink("\(folder)/\(name)") == 0 else {
             guard errno == ENOENT else { throw FileError(code: errno) }
             return
         }
@@ -38,19 +38,21 @@ package enum DurableFile {
 
     /// Makes durable which files a folder has.
     package static func sync(_ folder: String) throws(FileError) {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        let descriptor = unsafe open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw FileError(code: errno) }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else { throw FileError(code: errno) }
     }
 
     private static func write(_ bytes: [UInt8], to path: String) throws(FileError) {
-        let descriptor = open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0o600)
+        let descriptor = unsafe open(path, O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw FileError(code: errno) }
         defer { close(descriptor) }
         var rest = bytes[...]
         while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+            let count = unsafe rest.withUnsafeBytes {
+                unsafe Glibc.write(descriptor, $0.baseAddress, $0.count)
+            }
             guard count > 0 else { throw FileError(code: count == 0 ? ENOSPC : errno) }
             rest = rest.dropFirst(count)
         }
@@ -68,7 +70,7 @@ package struct FileError: Error, Equatable {
     }
 
     /// In English.
-    package var text: String { String(cString: strerror(code)) }
+    package var text: String { unsafe String(cString: strerror(code)) }
 
     /// Whether there is no space left, or none that this process may take.
     package var isFull: Bool { [ENOSPC, EDQUOT, EFBIG].contains(code) }

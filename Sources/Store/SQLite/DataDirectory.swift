@@ -18,7 +18,7 @@ struct DataDirectory: ~Copyable {
             throw StoreOpenError(
                 "cannot make the directory \(path) for the data: \(Self.reason); name another with --data")
         }
-        let lock = open(path + "/" + Self.lockName, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        let lock = unsafe open(path + "/" + Self.lockName, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard lock >= 0 else {
             throw StoreOpenError(
                 "cannot write in \(path), where the data is to be kept: \(Self.reason); make it writable for user "
@@ -33,13 +33,13 @@ struct DataDirectory: ~Copyable {
                     + "; end that one, or give this one another --data")
         }
         var status = stat()
-        isOpenToOthers = stat(path, &status) == 0 && status.st_mode & 0o077 != 0
+        isOpenToOthers = unsafe stat(path, &status) == 0 && status.st_mode & 0o077 != 0
         self.lock = lock
         self.path = Self.absolute(path)
         let number = Array("\(getpid())\n".utf8)
         // What cannot be written here cannot be told to people, no more.
         _ = ftruncate(lock, 0)
-        _ = pwrite(lock, number, number.count, 0)
+        _ = unsafe pwrite(lock, number, number.count, 0)
     }
 
     deinit {
@@ -50,22 +50,22 @@ struct DataDirectory: ~Copyable {
     ///
     /// Before SQLite opens it: what it makes beside the file, it gives the same rights (sqlite.org/wal.html).
     func reserve(_ file: String) {
-        let descriptor = open(path + "/" + file, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
+        let descriptor = unsafe open(path + "/" + file, O_CREAT | O_RDWR | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { return }
         // Somebody else's file stays as it is; SQLite says so if it cannot use it.
         _ = fchmod(descriptor, 0o600)
         close(descriptor)
-        for suffix in ["-wal", "-shm"] { _ = chmod(path + "/" + file + suffix, 0o600) }
+        for suffix in ["-wal", "-shm"] { _ = unsafe chmod(path + "/" + file + suffix, 0o600) }
     }
 
-    private static var reason: String { String(cString: strerror(errno)) }
+    private static var reason: String { unsafe String(cString: strerror(errno)) }
 
     /// Makes the directory, and those above it that are missing.
     private static func create(_ path: String) -> Bool {
-        if mkdir(path, 0o700) == 0 { return true }
+        if unsafe mkdir(path, 0o700) == 0 { return true }
         if errno == EEXIST {
             var status = stat()
-            guard stat(path, &status) == 0 else { return false }
+            guard unsafe stat(path, &status) == 0 else { return false }
             guard status.st_mode & S_IFMT == S_IFDIR else {
                 errno = ENOTDIR
                 return false
@@ -75,18 +75,18 @@ struct DataDirectory: ~Copyable {
         guard errno == ENOENT, let slash = path.lastIndex(of: "/"), slash > path.startIndex else {
             return false
         }
-        return create(String(path[..<slash])) && (mkdir(path, 0o700) == 0 || errno == EEXIST)
+        return unsafe create(String(path[..<slash])) && (mkdir(path, 0o700) == 0 || errno == EEXIST)
     }
 
     private static func absolute(_ path: String) -> String {
-        guard let resolved = realpath(path, nil) else { return path }
-        defer { free(resolved) }
-        return String(cString: resolved)
+        guard let resolved = unsafe realpath(path, nil) else { return path }
+        defer { unsafe free(resolved) }
+        return unsafe String(cString: resolved)
     }
 
     private static func text(of file: CInt) -> String {
         var bytes = [UInt8](repeating: 0, count: 20)
-        let count = pread(file, &bytes, bytes.count, 0)
+        let count = unsafe pread(file, &bytes, bytes.count, 0)
         guard count > 0 else { return "" }
         return String(decoding: bytes.prefix(count).prefix { $0 > 0x20 }, as: UTF8.self)
     }

@@ -21,7 +21,7 @@ package enum Confinement {
             self.code = code
         }
 
-        var text: String { "\(part.rawValue): \(String(cString: strerror(code)))" }
+        var text: String { unsafe "\(part.rawValue): \(String(cString: strerror(code)))" }
 
         /// Without these, whoever takes the process over reads the server's secrets, or ends it.
         var isGrave: Bool {
@@ -57,10 +57,10 @@ package enum Confinement {
         // After the change of user, which would undo it.
         note(.subordinate, csandbox_subordinate(parent, niceness))
         note(.limits, csandbox_limit(Sanitizers.areOn ? 0 : memory, openFiles, threads))
-        let paths = readable.map { strdup($0) }
-        defer { paths.forEach { free($0) } }
-        let constants = paths.map { UnsafePointer($0) }
-        note(.files, csandbox_confine_files(constants, constants.count))
+        let paths = unsafe readable.map { unsafe strdup($0) }
+        defer { unsafe paths.forEach { unsafe free($0) } }
+        let constants = unsafe paths.map { unsafe UnsafePointer($0) }
+        unsafe note(.files, csandbox_confine_files(constants, constants.count))
         note(.calls, csandbox_confine_calls())
         return refusals
     }
@@ -70,7 +70,7 @@ package enum Confinement {
     /// - Returns: what the kernel says against it; nil if it is done.
     package static func hideMemory() -> String? {
         let result = csandbox_hide_memory()
-        return result < 0 ? String(cString: strerror(-result)) : nil
+        return unsafe result < 0 ? String(cString: strerror(-result)) : nil
     }
 }
 

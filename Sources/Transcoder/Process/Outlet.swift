@@ -21,8 +21,8 @@ package final class Outlet: Sendable {
             var place = 0
             while place < bytes.count {
                 let count = min(TranscoderChannel.datagramLimit, bytes.count - place)
-                let sent = bytes.withUnsafeBytes { buffer in
-                    csandbox_send(descriptor, buffer.baseAddress.map { $0 + place }, count)
+                let sent = unsafe bytes.withUnsafeBytes { buffer in
+                    unsafe csandbox_send(descriptor, buffer.baseAddress.map { unsafe $0 + place }, count)
                 }
                 // The server is gone: the reader learns of it too, and ends the process.
                 guard sent > 0 else { return }

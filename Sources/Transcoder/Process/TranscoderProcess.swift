@@ -69,7 +69,7 @@ package final class TranscoderProcess {
         var nextLoad = MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
         while true {
             if csandbox_wait(Self.channel, 1_000) > 0 {
-                let count = csandbox_receive(Self.channel, &buffer, buffer.count)
+                let count = unsafe csandbox_receive(Self.channel, &buffer, buffer.count)
                 guard count > 0 else { return true }
                 var isUnderstood = true
                 do {
@@ -88,7 +88,7 @@ package final class TranscoderProcess {
             guard now >= nextLoad else { continue }
             nextLoad = now + .seconds(1)
             var load = TranscoderLoad()
-            csandbox_usage(&load.cpuNanoseconds, &load.residentBytes)
+            unsafe csandbox_usage(&load.cpuNanoseconds, &load.residentBytes)
             outlet.send(.load(load))
         }
     }

@@ -21,7 +21,7 @@ package enum RecordingContainer: UInt8, Sendable {
 /// Writes whole frames as a file, in pieces that say where they belong; by libavformat.
 ///
 /// Nothing is written here: `pieces` says what has to be. After each `flush` the file can be played so far.
-final class Muxer {
+@safe final class Muxer {
     struct Failure: Error {
         let code: Int32
     }
@@ -34,6 +34,7 @@ final class Muxer {
         var header: [UInt8]
     }
 
+    // Freed in `deinit`. What it has to write is the library's, until `cmuxer_clear`: it is copied before.
     private let handle: OpaquePointer
     /// What has to be written and was not taken yet, in order.
     private var pieces: [Piece] = []
@@ -48,34 +49,34 @@ final class Muxer {
 
     /// Begins a file.
     init(_ container: RecordingContainer, video: Video?, hasAudio: Bool) throws(Failure) {
-        guard let handle = cmuxer_open(container == .mp4 ? 1 : 0) else { throw Failure(code: -12) }
-        self.handle = handle
+        guard let handle = unsafe cmuxer_open(container == .mp4 ? 1 : 0) else { throw Failure(code: -12) }
+        unsafe self.handle = unsafe handle
         if let video {
-            videoTrack = try Self.check(
+            videoTrack = unsafe try Self.check(
                 cmuxer_add_video(
                     handle, Self.name(of: video.codec), Int32(clamping: video.resolution.width),
                     Int32(clamping: video.resolution.height), video.header, video.header.count))
         }
-        if hasAudio { audioTrack = try Self.check(cmuxer_add_audio(handle)) }
-        try check(cmuxer_begin(handle))
+        if hasAudio { audioTrack = unsafe try Self.check(cmuxer_add_audio(handle)) }
+        try unsafe check(cmuxer_begin(handle))
     }
 
     deinit {
-        cmuxer_free(handle)
+        unsafe cmuxer_free(handle)
     }
 
     /// - Parameter time: since the beginning, in microseconds; grows within a track.
     func write(
         _ bytes: [UInt8], track: Int32, at time: Int64, duration: Int64, isKeyFrame: Bool
     ) throws(Failure) {
-        try check(
+        try unsafe check(
             cmuxer_write(handle, track, time, duration, isKeyFrame ? 1 : 0, bytes, bytes.count))
     }
 
-    func flush() throws(Failure) { try check(cmuxer_flush(handle)) }
+    func flush() throws(Failure) { try unsafe check(cmuxer_flush(handle)) }
 
     /// Writes what makes the file quick to jump in.
-    func end() throws(Failure) { try check(cmuxer_end(handle)) }
+    func end() throws(Failure) { try unsafe check(cmuxer_end(handle)) }
 
     func takePieces() -> [Piece] {
         defer { pieces = [] }
@@ -85,14 +86,14 @@ final class Muxer {
     private func check(_ result: Int32) throws(Failure) {
         var (index, offset, count) = (0, Int64(0), 0)
         var bytes: UnsafePointer<UInt8>?
-        while cmuxer_pending(handle, index, &offset, &bytes, &count) != 0 {
+        while unsafe cmuxer_pending(handle, index, &offset, &bytes, &count) != 0 {
             if count > 0, offset >= 0 {
-                let piece = Array(UnsafeBufferPointer(start: bytes, count: count))
+                let piece = unsafe Array(UnsafeBufferPointer(start: bytes, count: count))
                 pieces.append(Piece(offset: UInt64(offset), bytes: piece))
             }
             index += 1
         }
-        cmuxer_clear(handle)
+        unsafe cmuxer_clear(handle)
         try Self.check(result)
     }
 

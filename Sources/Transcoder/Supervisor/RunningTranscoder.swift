@@ -10,7 +10,7 @@ final class RunningTranscoder: Sendable {
     struct Failure: Error {
         let code: Int32
 
-        var text: String { String(cString: strerror(code)) }
+        var text: String { unsafe String(cString: strerror(code)) }
     }
 
     /// How it ended.
@@ -32,7 +32,7 @@ final class RunningTranscoder: Sendable {
     /// To be called by a thread that lives as long as the process shall: the kernel ends the one with the other.
     init(_ settings: TranscoderSettings) throws(Failure) {
         var ends: [Int32] = [-1, -1]
-        let result = csandbox_channel(&ends, Int32(TranscoderChannel.socketBuffer))
+        let result = unsafe csandbox_channel(&ends, Int32(TranscoderChannel.socketBuffer))
         guard result == 0 else { throw Failure(code: -result) }
         defer { csandbox_close(ends[1]) }
         let memory = csandbox_shared_memory(DecodingRegister.size)
@@ -44,7 +44,7 @@ final class RunningTranscoder: Sendable {
         // What a sanitizer finds is shown as it is.
         var pipe: [Int32] = [-1, -1]
         if !Sanitizers.areOn {
-            let result = csandbox_pipe(&pipe)
+            let result = unsafe csandbox_pipe(&pipe)
             guard result == 0 else {
                 csandbox_close(ends[0])
                 throw Failure(code: -result)
@@ -58,9 +58,9 @@ final class RunningTranscoder: Sendable {
         let words =
             ["rostrum", "transcoder", "\(getpid())", "\(settings.niceness)"]
             + (settings.mustBeConfined ? [] : [TranscoderProcess.unconfinedArgument])
-        let process = Self.withStrings(words) { arguments in
-            Self.withStrings(environment) { environment in
-                csandbox_spawn(settings.executable, arguments, environment, ends[1], memory, pipe[1])
+        let process = unsafe Self.withStrings(words) { arguments in
+            unsafe Self.withStrings(environment) { environment in
+                unsafe csandbox_spawn(settings.executable, arguments, environment, ends[1], memory, pipe[1])
             }
         }
         guard process > 0 else {
@@ -94,19 +94,19 @@ final class RunningTranscoder: Sendable {
         csandbox_shutdown(descriptor)
         kill()
         var (signal, status, nanoseconds): (Int32, Int32, Int64) = (0, 0, 0)
-        _ = csandbox_ended(id, 1, &signal, &status, &nanoseconds)
+        _ = unsafe csandbox_ended(id, 1, &signal, &status, &nanoseconds)
         return End(signal: signal, status: status, cpuNanoseconds: nanoseconds)
     }
 
     private static func withStrings<Result>(
         _ strings: [String], _ body: (UnsafePointer<UnsafeMutablePointer<CChar>?>) -> Result
     ) -> Result {
-        var pointers = strings.map { strdup($0) }
-        pointers.append(nil)
-        defer { pointers.forEach { free($0) } }
-        return pointers.withUnsafeBufferPointer { buffer in
+        var pointers = unsafe strings.map { unsafe strdup($0) }
+        unsafe pointers.append(nil)
+        defer { unsafe pointers.forEach { unsafe free($0) } }
+        return unsafe pointers.withUnsafeBufferPointer { buffer in
             guard let base = buffer.baseAddress else { preconditionFailure("an array with an element") }
-            return body(base)
+            return unsafe body(base)
         }
     }
 }

@@ -107,7 +107,7 @@ extension TranscoderSupervisor {
     /// Takes a datagram.
     /// - Returns: why that was the last; nil if it was not.
     private func hear(_ process: RunningTranscoder, _ speech: inout Speech) -> End? {
-        let count = csandbox_receive(process.descriptor, &speech.buffer, speech.buffer.count)
+        let count = unsafe csandbox_receive(process.descriptor, &speech.buffer, speech.buffer.count)
         // It ended before it had read everything: Linux says so once, ahead of its last words.
         guard count != -Int64(ECONNRESET) else { return nil }
         guard count > 0 else { return .ended }
@@ -131,7 +131,7 @@ extension TranscoderSupervisor {
     /// - Returns: false if that is too much.
     private func hearErrors(_ speech: inout Speech) -> Bool {
         guard speech.errorDescriptor >= 0 else { return true }
-        let count = csandbox_read(speech.errorDescriptor, &speech.buffer, speech.buffer.count)
+        let count = unsafe csandbox_read(speech.errorDescriptor, &speech.buffer, speech.buffer.count)
         guard count > 0 else {
             // Closed, and not merely empty.
             if count == 0 { speech.errorDescriptor = -1 }
@@ -243,8 +243,8 @@ extension TranscoderSupervisor {
         var place = 0
         while place < bytes.count {
             let count = min(TranscoderChannel.datagramLimit, bytes.count - place)
-            let sent = bytes.withUnsafeBytes {
-                csandbox_send(process.descriptor, $0.baseAddress.map { $0 + place }, count)
+            let sent = unsafe bytes.withUnsafeBytes {
+                unsafe csandbox_send(process.descriptor, $0.baseAddress.map { unsafe $0 + place }, count)
             }
             // It has ended: its keeper knows.
             guard sent > 0 else { return }
