@@ -78,7 +78,7 @@ let package = Package(
             swiftSettings: common + [.strictMemorySafety()]),
         .target(
             name: "Webhooks", dependencies: ["Base", "Crypto", "Store", "CCurl"], swiftSettings: common),
-        .target(name: "HTTP", dependencies: ["Base", "CWebSockets"], swiftSettings: hot),
+        .target(name: "HTTP", dependencies: ["Base", "CWebSockets"], swiftSettings: strict),
 
         .target(
             name: "Recordings", dependencies: ["Base", "Wire", "Forwarding", "Store", "Transcoder"],

@@ -40,18 +40,18 @@ struct ChunkedBody {
 
     /// Decodes more bytes; what comes after the end is ignored.
     mutating func append(_ bytes: UnsafeRawBufferPointer) throws(Failure) {
-        var rest = bytes[...]
-        while let byte = rest.first {
+        var rest = unsafe bytes[...]
+        while let byte = unsafe rest.first {
             if case .data(let remaining) = expectation {
-                let count = min(remaining, rest.count)
-                body.append(contentsOf: rest.prefix(count))
-                rest = rest.dropFirst(count)
+                let count = unsafe min(remaining, rest.count)
+                unsafe body.append(contentsOf: rest.prefix(count))
+                unsafe rest = unsafe rest.dropFirst(count)
                 expectation = count == remaining ? .dataEnd : .data(remaining - count)
                 continue
             }
             if case .finished = expectation { return }
             try take(byte)
-            rest = rest.dropFirst()
+            unsafe rest = unsafe rest.dropFirst()
         }
     }
 

@@ -3,7 +3,7 @@ import CWebSockets
 
 /// One TCP connection, seen from the service thread.
 final class Connection {
-    let wsi: OpaquePointer
+    let wsi: LibraryConnection
     let address: TransportAddress
     /// Whether the other end is a proxy that says who asks.
     let isProxy: Bool
@@ -20,7 +20,7 @@ final class Connection {
     /// It spoke something else than HTTP and has been told so.
     var isRefused = false
 
-    init(wsi: OpaquePointer, address: TransportAddress, isProxy: Bool, deadline: UInt64) {
+    init(wsi: LibraryConnection, address: TransportAddress, isProxy: Bool, deadline: UInt64) {
         self.isProxy = isProxy
         self.wsi = wsi
         self.address = address
@@ -53,7 +53,7 @@ final class Exchange {
     }
 
     let id: UInt64
-    let wsi: OpaquePointer
+    let wsi: LibraryConnection
     let connection: Connection
     let startedAt: UInt64
     /// nil when the head itself was refused.
@@ -70,7 +70,7 @@ final class Exchange {
     var closesConnection = false
 
     init(
-        id: UInt64, wsi: OpaquePointer, connection: Connection, head: RequestHead?, startedAt: UInt64,
+        id: UInt64, wsi: LibraryConnection, connection: Connection, head: RequestHead?, startedAt: UInt64,
         deadline: UInt64
     ) {
         self.id = id

@@ -11,13 +11,13 @@ package enum HTTPDate {
     /// - Parameter seconds: since 1970.
     package static func text(_ seconds: Int) -> String {
         var time = time_t(seconds)
-        var parts = tm()
-        gmtime_r(&time, &parts)
+        var parts = unsafe tm()
+        unsafe gmtime_r(&time, &parts)
         let days = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"]
-        let day = two(parts.tm_mday)
-        let clock = "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
+        let day = unsafe two(parts.tm_mday)
+        let clock = unsafe "\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))"
         return
-            "\(days[Int(parts.tm_wday)]), \(day) \(months[Int(parts.tm_mon)]) \(1900 + parts.tm_year) \(clock) GMT"
+            unsafe "\(days[Int(parts.tm_wday)]), \(day) \(months[Int(parts.tm_mon)]) \(1900 + parts.tm_year) \(clock) GMT"
     }
 
     private static func two(_ number: CInt) -> String {

@@ -23,10 +23,10 @@ package final class HTTPFile: Sendable, Equatable {
     /// - Parameter choose: which part of a file of that size is meant; nil for none.
     /// - Returns: nil if there is no such file, or no part was chosen.
     package init?(path: String, choose: (Size) -> Range<Int>?) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return nil }
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             let range = choose(
                 Size(
                     bytes: Int(status.st_size),
@@ -52,8 +52,9 @@ package final class HTTPFile: Sendable, Equatable {
     func read(from place: Int, _ take: @escaping @Sendable ([UInt8]) -> Void) {
         Self.queue.async { [self] in
             let wanted = min(Self.pieceLength, count - place)
-            let bytes = [UInt8](unsafeUninitializedCapacity: max(wanted, 0)) { buffer, length in
-                length = max(pread(descriptor, buffer.baseAddress, max(wanted, 0), off_t(offset + place)), 0)
+            let bytes = unsafe [UInt8](unsafeUninitializedCapacity: max(wanted, 0)) { buffer, length in
+                length = unsafe max(
+                    pread(descriptor, buffer.baseAddress, max(wanted, 0), off_t(offset + place)), 0)
             }
             take(bytes)
         }

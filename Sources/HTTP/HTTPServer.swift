@@ -49,8 +49,10 @@ package final class HTTPServer: Sendable {
     }
 
     private static func requireReadable(_ path: String) throws(HTTPServerError) {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .unreadableFile(path, detail: String(cString: strerror(errno))) }
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw unsafe .unreadableFile(path, detail: String(cString: strerror(errno)))
+        }
         close(descriptor)
     }
 
@@ -59,10 +61,10 @@ package final class HTTPServer: Sendable {
     /// Not more than 262,144, because libwebsockets allocates a table as long as the limit.
     private static func raiseDescriptorLimit() {
         var limit = rlimit()
-        guard getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
+        guard unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else { return }
         let wanted = min(limit.rlim_max, 262_144)
         guard limit.rlim_cur != wanted else { return }
         limit.rlim_cur = wanted
-        setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
+        unsafe setrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
     }
 }

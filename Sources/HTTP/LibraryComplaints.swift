@@ -11,9 +11,9 @@ enum LibraryComplaints {
     static func collect<Result>(_ body: () -> Result) -> (Result, [String]) {
         turn.withLock { _ in
             lines.withLock { $0.removeAll() }
-            cws_set_log { _, line in
-                guard let line else { return }
-                LibraryComplaints.keep(String(cString: line))
+            unsafe cws_set_log { _, line in
+                guard let line = unsafe line else { return }
+                unsafe LibraryComplaints.keep(String(cString: line))
             }
             let result = body()
             cws_set_log(nil)

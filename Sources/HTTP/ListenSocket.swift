@@ -14,9 +14,9 @@ struct ListenSocket: ~Copyable {
         )
         guard descriptor >= 0 else { throw Self.failure(errno, wanted) }
         var on: CInt = 1
-        setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
-        let isBound = wanted.withSocketAddress {
-            bind(descriptor, $0, $1) == 0 && listen(descriptor, 1_024) == 0
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &on, socklen_t(MemoryLayout<CInt>.size))
+        let isBound = unsafe wanted.withSocketAddress {
+            unsafe bind(descriptor, $0, $1) == 0 && listen(descriptor, 1_024) == 0
         }
         guard isBound, let address = TransportAddress(localAddressOf: descriptor) else {
             let failure = Self.failure(errno, wanted)
@@ -56,9 +56,9 @@ struct ListenSocket: ~Copyable {
         while true {
             var storage = sockaddr_storage()
             var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-            let connection = withUnsafeMutablePointer(to: &storage) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    cws_accept(descriptor, $0, &length)
+            let connection = unsafe withUnsafeMutablePointer(to: &storage) {
+                unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe cws_accept(descriptor, $0, &length)
                 }
             }
             if connection >= 0 {
@@ -81,7 +81,7 @@ struct ListenSocket: ~Copyable {
         case EADDRINUSE: .addressInUse(address)
         case EADDRNOTAVAIL: .addressNotAvailable(address)
         case EACCES, EPERM: .permissionDenied(address)
-        default: .cannotListen(address, detail: String(cString: strerror(code)))
+        default: unsafe .cannotListen(address, detail: String(cString: strerror(code)))
         }
     }
 }
@@ -94,22 +94,22 @@ extension TransportAddress {
             address.sin_family = sa_family_t(AF_INET)
             address.sin_port = port.bigEndian
             address.sin_addr.s_addr = bits.bigEndian
-            return withUnsafePointer(to: &address) {
-                $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                    body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            return unsafe withUnsafePointer(to: &address) {
+                unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                    unsafe body($0, socklen_t(MemoryLayout<sockaddr_in>.size))
                 }
             }
         }
         var address = sockaddr_in6()
         address.sin6_family = sa_family_t(AF_INET6)
         address.sin6_port = port.bigEndian
-        withUnsafeMutableBytes(of: &address.sin6_addr) {
-            $0.storeBytes(of: ip.high.bigEndian, as: UInt64.self)
-            $0.storeBytes(of: ip.low.bigEndian, toByteOffset: 8, as: UInt64.self)
+        unsafe withUnsafeMutableBytes(of: &address.sin6_addr) {
+            unsafe $0.storeBytes(of: ip.high.bigEndian, as: UInt64.self)
+            unsafe $0.storeBytes(of: ip.low.bigEndian, toByteOffset: 8, as: UInt64.self)
         }
-        return withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                body($0, socklen_t(MemoryLayout<sockaddr_in6>.size))
+        return unsafe withUnsafePointer(to: &address) {
+            unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe body($0, socklen_t(MemoryLayout<sockaddr_in6>.size))
             }
         }
     }
@@ -119,18 +119,20 @@ extension TransportAddress {
         var storage = storage
         switch Int32(storage.ss_family) {
         case AF_INET:
-            let address = withUnsafePointer(to: &storage) {
-                $0.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { $0.pointee }
+            let address = unsafe withUnsafePointer(to: &storage) {
+                unsafe $0.withMemoryRebound(to: sockaddr_in.self, capacity: 1) { unsafe $0.pointee }
             }
             self.init(
                 ip: IPAddress(ipv4: UInt32(bigEndian: address.sin_addr.s_addr)),
                 port: UInt16(bigEndian: address.sin_port))
         case AF_INET6:
-            var address = withUnsafePointer(to: &storage) {
-                $0.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { $0.pointee }
+            var address = unsafe withUnsafePointer(to: &storage) {
+                unsafe $0.withMemoryRebound(to: sockaddr_in6.self, capacity: 1) { unsafe $0.pointee }
             }
-            let (high, low) = withUnsafeBytes(of: &address.sin6_addr) {
-                ($0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self))
+            let (high, low) = unsafe withUnsafeBytes(of: &address.sin6_addr) {
+                unsafe (
+                    $0.loadUnaligned(as: UInt64.self), $0.loadUnaligned(fromByteOffset: 8, as: UInt64.self)
+                )
             }
             self.init(
                 ip: IPAddress(high: UInt64(bigEndian: high), low: UInt64(bigEndian: low)),
@@ -143,8 +145,10 @@ extension TransportAddress {
     init?(localAddressOf descriptor: CInt) {
         var storage = sockaddr_storage()
         var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-        let result = withUnsafeMutablePointer(to: &storage) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        let result = unsafe withUnsafeMutablePointer(to: &storage) {
+            unsafe $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                unsafe getsockname(descriptor, $0, &length)
+            }
         }
         guard result == 0 else { return nil }
         self.init(storage)

@@ -33,7 +33,7 @@ struct RequestHead {
     }
 
     /// Must be called while libwebsockets still holds the headers: in its callback for a request or an upgrade.
-    init(reading wsi: OpaquePointer, maximumBytes: Int) throws(Refusal) {
+    init(reading wsi: LibraryConnection, maximumBytes: Int) throws(Refusal) {
         (method, path) = try Self.target(wsi)
         query = Self.query(wsi)
         headers = Self.headers(wsi)
@@ -55,7 +55,7 @@ struct RequestHead {
             || framing == .none && headers["content-length"] == nil && [.post, .put, .patch].contains(method)
     }
 
-    private static func target(_ wsi: OpaquePointer) throws(Refusal) -> (HTTPMethod, String) {
+    private static func target(_ wsi: LibraryConnection) throws(Refusal) -> (HTTPMethod, String) {
         let found = methods.compactMap { method, token in wsi.text(token).map { (method, $0) } }
         // libwebsockets lets a byte of zero (`%00`) pass behind a slash; one that ends the path it drops.
         guard found.count == 1, let (method, path) = found.first, path.hasPrefix("/"), !path.utf8.contains(0)
@@ -71,17 +71,17 @@ struct RequestHead {
         (.options, WSI_TOKEN_OPTIONS_URI),
     ]
 
-    private static func query(_ wsi: OpaquePointer) -> [HTTPRequest.QueryItem] {
-        let length = Int(lws_hdr_total_length(wsi, WSI_TOKEN_HTTP_URI_ARGS))
+    private static func query(_ wsi: LibraryConnection) -> [HTTPRequest.QueryItem] {
+        let length = unsafe Int(lws_hdr_total_length(wsi.pointer, WSI_TOKEN_HTTP_URI_ARGS))
         guard length > 0 else { return [] }
         var items: [HTTPRequest.QueryItem] = []
-        withUnsafeTemporaryAllocation(of: CChar.self, capacity: length + 1) { buffer in
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: length + 1) { buffer in
             // libwebsockets keeps fewer than 128 pieces for all headers together.
             for index in 0..<CInt(128) {
-                let count = lws_hdr_copy_fragment(
-                    wsi, buffer.baseAddress, CInt(length + 1), WSI_TOKEN_HTTP_URI_ARGS, index)
+                let count = unsafe lws_hdr_copy_fragment(
+                    wsi.pointer, buffer.baseAddress, CInt(length + 1), WSI_TOKEN_HTTP_URI_ARGS, index)
                 guard count >= 0 else { return }
-                let pair = buffer.prefix(Int(count)).map { UInt8(bitPattern: $0) }
+                let pair = unsafe buffer.prefix(Int(count)).map { UInt8(bitPattern: $0) }
                 guard !pair.isEmpty else { continue }
                 let name = pair.prefix { $0 != UInt8(ascii: "=") }
                 items.append(
@@ -93,7 +93,7 @@ struct RequestHead {
         return items
     }
 
-    private static func headers(_ wsi: OpaquePointer) -> HTTPHeaders {
+    private static func headers(_ wsi: LibraryConnection) -> HTTPHeaders {
         var headers = HTTPHeaders()
         for (name, token) in names {
             guard let value = wsi.text(token) else { continue }
@@ -114,8 +114,8 @@ struct RequestHead {
     private static let names: [(String, lws_token_indexes)] = (0..<WSI_TOKEN_COUNT.rawValue).compactMap {
         number in
         let token = lws_token_indexes(rawValue: number)
-        guard let text = lws_token_to_string(token) else { return nil }
-        let name = String(cString: text)
+        guard let text = unsafe lws_token_to_string(token) else { return nil }
+        let name = unsafe String(cString: text)
         guard name.hasSuffix(":"), !name.hasPrefix(":"), name.count > 1 else { return nil }
         return (String(name.dropLast()), token)
     }
@@ -146,16 +146,16 @@ struct RequestHead {
     }
 }
 
-extension OpaquePointer {
+extension LibraryConnection {
     /// A header libwebsockets has no token for, by its name in lower case with the colon.
     func customText(_ name: String) -> String? {
-        let length = lws_hdr_custom_length(self, name, CInt(name.utf8.count))
+        let length = unsafe lws_hdr_custom_length(pointer, name, CInt(name.utf8.count))
         guard length > 0 else { return nil }
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(length) + 1) { buffer in
-            let copied = lws_hdr_custom_copy(
-                self, buffer.baseAddress, length + 1, name, CInt(name.utf8.count))
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(length) + 1) { buffer in
+            let copied = unsafe lws_hdr_custom_copy(
+                pointer, buffer.baseAddress, length + 1, name, CInt(name.utf8.count))
             guard copied > 0 else { return nil }
-            return String(
+            return unsafe String(
                 decoding: buffer.prefix(Int(copied)).lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self
             )
             .trimmed
@@ -164,12 +164,12 @@ extension OpaquePointer {
 
     /// A header of a `struct lws`; nil when it is not there.
     func text(_ token: lws_token_indexes) -> String? {
-        let length = lws_hdr_total_length(self, token)
+        let length = unsafe lws_hdr_total_length(pointer, token)
         guard length > 0 else { return nil }
-        return withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(length) + 1) { buffer in
-            let copied = lws_hdr_copy(self, buffer.baseAddress, length + 1, token)
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: Int(length) + 1) { buffer in
+            let copied = unsafe lws_hdr_copy(pointer, buffer.baseAddress, length + 1, token)
             guard copied > 0 else { return nil }
-            return String(
+            return unsafe String(
                 decoding: buffer.prefix(Int(copied)).lazy.map { UInt8(bitPattern: $0) }, as: UTF8.self)
         }
     }

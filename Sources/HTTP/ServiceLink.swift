@@ -30,7 +30,7 @@ final class ServiceLink: Sendable {
             guard let wakeup = state.wakeup else { return }
             state.commands.append(command)
             // Under the lock, so that the handle cannot be closed meanwhile.
-            if state.commands.count == 1 { uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
+            if state.commands.count == 1 { unsafe uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
         }
     }
 
@@ -39,7 +39,7 @@ final class ServiceLink: Sendable {
         state.withLock { state in
             guard let wakeup = state.wakeup else { return }
             state.sockets.append(number)
-            if state.sockets.count == 1 { uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
+            if state.sockets.count == 1 { unsafe uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
         }
     }
 

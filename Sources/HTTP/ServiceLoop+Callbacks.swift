@@ -4,23 +4,27 @@ import Glibc
 
 /// What libwebsockets calls, for everything.
 ///
-/// Zero means go on, anything else close the connection.
+/// Zero means go on, anything else close the connection. The input is the library's until this returns: what is kept of
+/// it is copied.
 func serviceCallback(
     _ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _: UnsafeMutableRawPointer?,
     _ input: UnsafeMutableRawPointer?, _ length: Int
 ) -> CInt {
-    guard let wsi, let context = lws_get_context(wsi), let user = lws_context_user(context) else { return 0 }
-    return Unmanaged<ServiceLoop>.fromOpaque(user).takeUnretainedValue()
-        .handle(reason, wsi, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
+    guard let wsi = unsafe wsi, let context = unsafe lws_get_context(wsi),
+        let user = unsafe lws_context_user(context)
+    else { return 0 }
+    let connection = unsafe LibraryConnection(pointer: wsi)
+    return unsafe Unmanaged<ServiceLoop>.fromOpaque(user).takeUnretainedValue()
+        .handle(reason, connection, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
 }
 
 extension ServiceLoop {
     fileprivate func handle(
-        _ reason: lws_callback_reasons, _ wsi: OpaquePointer, _ input: UnsafeRawBufferPointer
+        _ reason: lws_callback_reasons, _ wsi: LibraryConnection, _ input: UnsafeRawBufferPointer
     ) -> CInt {
         switch reason {
         case LWS_CALLBACK_HTTP: return beginExchange(wsi)
-        case LWS_CALLBACK_HTTP_BODY: return receiveBody(wsi, input)
+        case LWS_CALLBACK_HTTP_BODY: return unsafe receiveBody(wsi, input)
         case LWS_CALLBACK_HTTP_BODY_COMPLETION: return endBody(wsi)
         case LWS_CALLBACK_HTTP_WRITEABLE: return continueSending(wsi)
         case LWS_CALLBACK_CLOSED_HTTP: forgetExchange(wsi)
@@ -28,25 +32,25 @@ extension ServiceLoop {
         case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: return confirmUpgrade(wsi)
         case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: return confirmSocket(wsi)
         case LWS_CALLBACK_ESTABLISHED: return beginSocket(wsi)
-        case LWS_CALLBACK_RECEIVE: return receiveMessage(wsi, input)
+        case LWS_CALLBACK_RECEIVE: return unsafe receiveMessage(wsi, input)
         case LWS_CALLBACK_RECEIVE_PONG: noteSign(of: wsi)
         case LWS_CALLBACK_SERVER_WRITEABLE: return sendMessage(wsi)
-        case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE: peerCloses(wsi, input)
+        case LWS_CALLBACK_WS_PEER_INITIATED_CLOSE: unsafe peerCloses(wsi, input)
         case LWS_CALLBACK_CLOSED: endSocket(wsi)
 
-        case LWS_CALLBACK_RAW_RX: return refuseGarbage(wsi, input)
+        case LWS_CALLBACK_RAW_RX: return unsafe refuseGarbage(wsi, input)
         case LWS_CALLBACK_WSI_DESTROY: forgetConnection(wsi)
         default: break
         }
         return 0
     }
 
-    func connection(of wsi: OpaquePointer) -> Connection? {
+    func connection(of wsi: LibraryConnection) -> Connection? {
         connections[wsi]
     }
 
     /// The last word about a connection: its memory is freed next.
-    private func forgetConnection(_ wsi: OpaquePointer) {
+    private func forgetConnection(_ wsi: LibraryConnection) {
         forgetExchange(wsi)
         endSocket(wsi)
         upgrades[wsi] = nil
@@ -56,14 +60,14 @@ extension ServiceLoop {
     }
 
     /// Answers what does not even begin like HTTP.
-    private func refuseGarbage(_ wsi: OpaquePointer, _ input: UnsafeRawBufferPointer) -> CInt {
+    private func refuseGarbage(_ wsi: LibraryConnection, _ input: UnsafeRawBufferPointer) -> CInt {
         guard let connection = connection(of: wsi), !connection.isRefused else { return 0 }
         connection.isRefused = true
         // Closing at once, with bytes unread, could make the client lose the answer.
         connection.deadline = now + 1_000
-        let line = input.prefix { $0 != 0x0D && $0 != 0x0A }.prefix(1_024)
-        let words = line.split(separator: 0x20, omittingEmptySubsequences: false)
-        let isMethod = words.count == 3 && words[2].starts(with: Array("HTTP/1.".utf8))
+        let line = unsafe input.prefix { $0 != 0x0D && $0 != 0x0A }.prefix(1_024)
+        let words = unsafe line.split(separator: 0x20, omittingEmptySubsequences: false)
+        let isMethod = unsafe words.count == 3 && words[2].starts(with: Array("HTTP/1.".utf8))
         let response = handler.refusal(
             isMethod ? 501 : 400, isMethod ? "The method is not known here." : "This is not an HTTP request.")
         let head = ResponseHead(response, closing: true, now: time(nil))
@@ -72,14 +76,14 @@ extension ServiceLoop {
 
     /// Hands at most `2 * chunkLength` bytes to libwebsockets, which buffers what the socket does not take.
     func write(
-        _ wsi: OpaquePointer, _ head: [UInt8], _ body: ArraySlice<UInt8>, _ kind: lws_write_protocol
+        _ wsi: LibraryConnection, _ head: [UInt8], _ body: ArraySlice<UInt8>, _ kind: lws_write_protocol
     ) -> Bool {
         let count = head.count + body.count
-        guard prefix + count <= scratch.count else { return false }
-        let room = UnsafeMutableRawBufferPointer(rebasing: scratch[prefix...])
-        room.copyBytes(from: head)
-        UnsafeMutableRawBufferPointer(rebasing: room[head.count...]).copyBytes(from: body)
-        let start = room.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        return lws_write(wsi, start, count, kind) >= 0
+        guard unsafe prefix + count <= scratch.count else { return false }
+        let room = unsafe UnsafeMutableRawBufferPointer(rebasing: scratch[prefix...])
+        unsafe room.copyBytes(from: head)
+        unsafe UnsafeMutableRawBufferPointer(rebasing: room[head.count...]).copyBytes(from: body)
+        let start = unsafe room.baseAddress?.assumingMemoryBound(to: UInt8.self)
+        return unsafe lws_write(wsi.pointer, start, count, kind) >= 0
     }
 }

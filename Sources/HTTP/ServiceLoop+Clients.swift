@@ -83,13 +83,13 @@ extension ServiceLoop {
         for connection in eldest.prefix(Self.closedForRoom) {
             connection.isClosing = true
             counters.add(1, counters.displacedConnections)
-            cws_kill(connection.wsi)
+            unsafe cws_kill(connection.wsi.pointer)
         }
     }
 
     private var isSomebodyWaiting: Bool {
         var waiting = pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0)
-        return poll(&waiting, 1, 0) == 1
+        return unsafe poll(&waiting, 1, 0) == 1
     }
 
     private static let closedForRoom = 64

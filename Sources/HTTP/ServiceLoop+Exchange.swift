@@ -8,7 +8,7 @@ import Glibc
 extension ServiceLoop {
     // MARK: Receiving
 
-    func beginExchange(_ wsi: OpaquePointer) -> CInt {
+    func beginExchange(_ wsi: LibraryConnection) -> CInt {
         guard let connection = connection(of: wsi), exchangeOf[wsi] == nil else { return -1 }
         let deadline = now + settings.receiveTimeout.milliseconds
         do throws(RequestHead.Refusal) {
@@ -54,7 +54,7 @@ extension ServiceLoop {
     }
 
     private func open(
-        _ wsi: OpaquePointer, _ connection: Connection, _ head: RequestHead?, _ deadline: UInt64
+        _ wsi: LibraryConnection, _ connection: Connection, _ head: RequestHead?, _ deadline: UInt64
     ) -> Exchange {
         let exchange = Exchange(
             id: nextID(), wsi: wsi, connection: connection, head: head, startedAt: now, deadline: deadline)
@@ -67,15 +67,15 @@ extension ServiceLoop {
         connection.isBusy = true
         connection.deadline = nil
         // From here on our own deadlines count.
-        lws_set_timeout(wsi, NO_PENDING_TIMEOUT, 0)
+        unsafe lws_set_timeout(wsi.pointer, NO_PENDING_TIMEOUT, 0)
         return exchange
     }
 
-    func receiveBody(_ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> CInt {
+    func receiveBody(_ wsi: LibraryConnection, _ bytes: UnsafeRawBufferPointer) -> CInt {
         guard let exchange = exchangeOf[wsi], case .receiving = exchange.phase else { return 0 }
         if exchange.chunks != nil {
             do throws(ChunkedBody.Failure) {
-                try exchange.chunks?.append(bytes)
+                try unsafe exchange.chunks?.append(bytes)
             } catch {
                 switch error {
                 case .malformed: return refuse(exchange, 400, "The chunked body is malformed.")
@@ -90,11 +90,11 @@ extension ServiceLoop {
         guard exchange.body.count + bytes.count <= settings.maximumBodyBytes else {
             return refuseBody(exchange)
         }
-        exchange.body.append(contentsOf: bytes)
+        unsafe exchange.body.append(contentsOf: bytes)
         return 0
     }
 
-    func endBody(_ wsi: OpaquePointer) -> CInt {
+    func endBody(_ wsi: LibraryConnection) -> CInt {
         guard let exchange = exchangeOf[wsi] else { return -1 }
         exchange.isBodyPending = false
         switch exchange.phase {
@@ -110,9 +110,9 @@ extension ServiceLoop {
 
     private func dispatch(_ exchange: Exchange) -> CInt {
         guard let head = exchange.head else { return -1 }
-        lws_set_timeout(exchange.wsi, NO_PENDING_TIMEOUT, 0)
+        unsafe lws_set_timeout(exchange.wsi.pointer, NO_PENDING_TIMEOUT, 0)
         // What the client sends meanwhile stays in the socket.
-        lws_rx_flow_control(exchange.wsi, 0)
+        unsafe lws_rx_flow_control(exchange.wsi.pointer, 0)
         let request = request(
             head, on: exchange.connection, from: exchange.client, body: exchange.body)
         let cost = exchange.body.count / max(settings.bytesPerRequest, 1)
@@ -153,13 +153,15 @@ extension ServiceLoop {
         switch exchange.phase {
         case .receiving:
             exchange.closesConnection = true
-            if refuse(exchange, 408, "The request took too long to arrive.") != 0 { cws_kill(exchange.wsi) }
+            if refuse(exchange, 408, "The request took too long to arrive.") != 0 {
+                unsafe cws_kill(exchange.wsi.pointer)
+            }
         case .handling(let task):
             task.cancel()
             answer(exchange.id, handler.refusal(503, "The answer took too long."))
         case .sending, .draining:
             exchange.deadline = .max
-            cws_kill(exchange.wsi)
+            unsafe cws_kill(exchange.wsi.pointer)
         }
     }
 
@@ -167,7 +169,7 @@ extension ServiceLoop {
 
     func answer(_ id: UInt64, _ response: HTTPResponse) {
         guard let exchange = exchanges[id], exchange.isWaitingForHandler else { return }
-        lws_rx_flow_control(exchange.wsi, 1)
+        unsafe lws_rx_flow_control(exchange.wsi.pointer, 1)
         if begin(response, exchange) != 0 { closeSoon(exchange.connection) }
     }
 
@@ -178,7 +180,7 @@ extension ServiceLoop {
         return proceed(exchange)
     }
 
-    func continueSending(_ wsi: OpaquePointer) -> CInt {
+    func continueSending(_ wsi: LibraryConnection) -> CInt {
         guard let exchange = exchangeOf[wsi] else {
             return connection(of: wsi)?.isClosing == true ? -1 : 0
         }
@@ -190,8 +192,8 @@ extension ServiceLoop {
     func proceed(_ exchange: Exchange) -> CInt {
         while true {
             guard case .sending(var sending) = exchange.phase else { return 0 }
-            guard lws_partial_buffered(exchange.wsi) == 0 else {
-                lws_callback_on_writable(exchange.wsi)
+            guard unsafe lws_partial_buffered(exchange.wsi.pointer) == 0 else {
+                unsafe lws_callback_on_writable(exchange.wsi.pointer)
                 return 0
             }
             if let file = sending.response.file, exchange.head?.method != .head {
@@ -239,7 +241,7 @@ extension ServiceLoop {
         }
         let closes = exchange.closesConnection
         forgetExchange(exchange.wsi)
-        if !closes, lws_http_transaction_completed(exchange.wsi) == 0 { return 0 }
+        if !closes, unsafe lws_http_transaction_completed(exchange.wsi.pointer) == 0 { return 0 }
         exchange.connection.isClosing = true
         return -1
     }
@@ -248,12 +250,12 @@ extension ServiceLoop {
     func closeSoon(_ connection: Connection) {
         connection.isClosing = true
         connection.deadline = now + 5_000
-        lws_callback_on_writable(connection.wsi)
+        unsafe lws_callback_on_writable(connection.wsi.pointer)
     }
 
     // MARK: The end
 
-    func forgetExchange(_ wsi: OpaquePointer) {
+    func forgetExchange(_ wsi: LibraryConnection) {
         guard let exchange = exchangeOf.removeValue(forKey: wsi) else { return }
         exchanges[exchange.id] = nil
         cancelHandler(of: exchange)

@@ -35,6 +35,6 @@ extension ServiceLoop {
         sending.isReading = false
         exchange.phase = .sending(sending)
         exchange.deadline = now + settings.sendTimeout.milliseconds
-        lws_callback_on_writable(exchange.wsi)
+        unsafe lws_callback_on_writable(exchange.wsi.pointer)
     }
 }

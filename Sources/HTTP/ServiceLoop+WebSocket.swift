@@ -10,7 +10,7 @@ struct Upgrade {
 
 /// One WebSocket, seen from the service thread.
 final class SocketSession {
-    let wsi: OpaquePointer
+    let wsi: LibraryConnection
     let connection: WebSocketConnection
     var conversation: Task<Void, Never>?
     /// The message that is arriving.
@@ -21,7 +21,7 @@ final class SocketSession {
     /// When it was last asked whether it is there.
     var pingedAt: UInt64 = 0
 
-    init(wsi: OpaquePointer, connection: WebSocketConnection) {
+    init(wsi: LibraryConnection, connection: WebSocketConnection) {
         self.wsi = wsi
         self.connection = connection
     }
@@ -32,7 +32,7 @@ extension ServiceLoop {
     // MARK: Opening
 
     /// Asked for a request that wants another protocol.
-    func confirmUpgrade(_ wsi: OpaquePointer) -> CInt {
+    func confirmUpgrade(_ wsi: LibraryConnection) -> CInt {
         // Every other protocol libwebsockets has refused by itself before it comes here. On a connection that was kept
         // alive it has given up the headers by then (CVE-2025-11677): its own text must not be touched, and it goes on
         // unless it is told to close.
@@ -53,7 +53,7 @@ extension ServiceLoop {
     }
 
     /// Asked again for a WebSocket, before the handshake is answered.
-    func confirmSocket(_ wsi: OpaquePointer) -> CInt {
+    func confirmSocket(_ wsi: LibraryConnection) -> CInt {
         upgrades[wsi] == nil ? -1 : 0
     }
 
@@ -63,7 +63,7 @@ extension ServiceLoop {
     }
 
     /// - Source: RFC 6455 §4.2.1.
-    private func decide(_ wsi: OpaquePointer, _ connection: Connection) -> Decision {
+    private func decide(_ wsi: LibraryConnection, _ connection: Connection) -> Decision {
         let head: RequestHead
         do throws(RequestHead.Refusal) {
             head = try RequestHead(reading: wsi, maximumBytes: settings.maximumHeaderBytes)
@@ -106,7 +106,7 @@ extension ServiceLoop {
         return nil
     }
 
-    func beginSocket(_ wsi: OpaquePointer) -> CInt {
+    func beginSocket(_ wsi: LibraryConnection) -> CInt {
         guard let upgrade = upgrades.removeValue(forKey: wsi), let connection = connection(of: wsi) else {
             return -1
         }
@@ -134,18 +134,20 @@ extension ServiceLoop {
 
     // MARK: Talking
 
-    func receiveMessage(_ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer) -> CInt {
+    func receiveMessage(_ wsi: LibraryConnection, _ bytes: UnsafeRawBufferPointer) -> CInt {
         guard let session = socketOf[wsi] else { return -1 }
         session.heardAt = now
         guard session.message.count + bytes.count <= settings.maximumMessageBytes else {
             return close(session, .messageTooBig)
         }
-        session.message.append(contentsOf: bytes)
-        guard lws_is_final_fragment(wsi) != 0, lws_remaining_packet_payload(wsi) == 0 else { return 0 }
+        unsafe session.message.append(contentsOf: bytes)
+        guard unsafe lws_is_final_fragment(wsi.pointer) != 0,
+            unsafe lws_remaining_packet_payload(wsi.pointer) == 0
+        else { return 0 }
         let bytes = session.message
         session.message = []
         let message =
-            lws_frame_is_binary(wsi) != 0
+            unsafe lws_frame_is_binary(wsi.pointer) != 0
             ? WebSocketMessage.binary(bytes) : .text(String(decoding: bytes, as: UTF8.self))
         return session.connection.deliver(message) ? 0 : close(session, .policyViolation)
     }
@@ -154,49 +156,51 @@ extension ServiceLoop {
     /// three calls of the system for each client instead of one.
     func serve(_ session: SocketSession) {
         for _ in 0..<Self.messagesAtOnce
-        where lws_partial_buffered(session.wsi) == 0 && session.peerClose == nil {
+        where unsafe lws_partial_buffered(session.wsi.pointer) == 0 && session.peerClose == nil {
             guard let message = session.connection.nextMessage() else { break }
-            guard write(message, to: session.wsi) else { return cws_kill(session.wsi) }
+            guard write(message, to: session.wsi) else { return unsafe cws_kill(session.wsi.pointer) }
         }
-        if session.connection.hasOutput { lws_callback_on_writable(session.wsi) }
+        if session.connection.hasOutput { unsafe lws_callback_on_writable(session.wsi.pointer) }
     }
 
     /// So that none keeps the others waiting.
     private static let messagesAtOnce = 16
 
-    private func write(_ message: WebSocketMessage, to wsi: OpaquePointer) -> Bool {
+    private func write(_ message: WebSocketMessage, to wsi: LibraryConnection) -> Bool {
         switch message {
-        case .text(var text): text.withUTF8 { writeMessage(wsi, UnsafeRawBufferPointer($0), LWS_WRITE_TEXT) }
-        case .binary(let bytes): bytes.withUnsafeBytes { writeMessage(wsi, $0, LWS_WRITE_BINARY) }
+        case .text(var text):
+            text.withUTF8 { unsafe writeMessage(wsi, UnsafeRawBufferPointer($0), LWS_WRITE_TEXT) }
+        case .binary(let bytes):
+            unsafe bytes.withUnsafeBytes { unsafe writeMessage(wsi, $0, LWS_WRITE_BINARY) }
         }
     }
 
-    func sendMessage(_ wsi: OpaquePointer) -> CInt {
+    func sendMessage(_ wsi: LibraryConnection) -> CInt {
         guard let session = socketOf[wsi] else { return -1 }
         switch session.connection.nextOutput() {
         case .nothing: return 0
         case .close(let reason):
             let text = Array(reason.reason.utf8.prefix(123))
-            cws_close_socket(wsi, reason.code, text, text.count)
+            unsafe cws_close_socket(wsi.pointer, reason.code, text, text.count)
             return 0
         case .send(let message, let more):
             guard write(message, to: wsi) else { return -1 }
-            if more { lws_callback_on_writable(wsi) }
+            if more { unsafe lws_callback_on_writable(wsi.pointer) }
             return 0
         }
     }
 
     /// Larger messages go out in one piece too, from a buffer of their own.
     private func writeMessage(
-        _ wsi: OpaquePointer, _ bytes: UnsafeRawBufferPointer, _ kind: lws_write_protocol
+        _ wsi: LibraryConnection, _ bytes: UnsafeRawBufferPointer, _ kind: lws_write_protocol
     ) -> Bool {
         let size = prefix + bytes.count
-        let isLarge = size > scratch.count
-        let buffer = isLarge ? .allocate(byteCount: size, alignment: 16) : scratch
-        defer { if isLarge { buffer.deallocate() } }
-        UnsafeMutableRawBufferPointer(rebasing: buffer[prefix...]).copyBytes(from: bytes)
-        let start = buffer.baseAddress?.advanced(by: prefix).assumingMemoryBound(to: UInt8.self)
-        return lws_write(wsi, start, bytes.count, kind) >= 0
+        let isLarge = unsafe size > scratch.count
+        let buffer = unsafe isLarge ? .allocate(byteCount: size, alignment: 16) : scratch
+        defer { if isLarge { unsafe buffer.deallocate() } }
+        unsafe UnsafeMutableRawBufferPointer(rebasing: buffer[prefix...]).copyBytes(from: bytes)
+        let start = unsafe buffer.baseAddress?.advanced(by: prefix).assumingMemoryBound(to: UInt8.self)
+        return unsafe lws_write(wsi.pointer, start, bytes.count, kind) >= 0
     }
 
     // MARK: Closing
@@ -205,22 +209,23 @@ extension ServiceLoop {
     private func close(_ session: SocketSession, _ reason: WebSocketClose) -> CInt {
         session.connection.close(reason)
         var text = Array(reason.reason.utf8.prefix(123))
-        lws_close_reason(session.wsi, lws_close_status(rawValue: UInt32(reason.code)), &text, text.count)
+        unsafe lws_close_reason(
+            session.wsi.pointer, lws_close_status(rawValue: UInt32(reason.code)), &text, text.count)
         return -1
     }
 
-    func peerCloses(_ wsi: OpaquePointer, _ payload: UnsafeRawBufferPointer) {
+    func peerCloses(_ wsi: LibraryConnection, _ payload: UnsafeRawBufferPointer) {
         guard let session = socketOf[wsi] else { return }
         guard payload.count >= 2 else {
             session.peerClose = WebSocketClose(code: 1005)
             return
         }
-        let code = UInt16(bigEndian: payload.loadUnaligned(as: UInt16.self))
-        session.peerClose = WebSocketClose(
+        let code = unsafe UInt16(bigEndian: payload.loadUnaligned(as: UInt16.self))
+        session.peerClose = unsafe WebSocketClose(
             code: code, reason: String(decoding: payload.dropFirst(2), as: UTF8.self))
     }
 
-    func endSocket(_ wsi: OpaquePointer) {
+    func endSocket(_ wsi: LibraryConnection) {
         guard let session = socketOf.removeValue(forKey: wsi) else { return }
         sockets[session.connection.id] = nil
         counters.add(-1, counters.webSockets)

@@ -6,7 +6,7 @@ import Glibc
 ///
 /// Everything here runs on that one thread; other threads reach it by the `ServiceLink`. Handlers run elsewhere, as
 /// tasks.
-final class ServiceLoop {
+@safe final class ServiceLoop {
     let settings: HTTPServerSettings
     let handler: any HTTPHandler
     let link: ServiceLink
@@ -14,13 +14,13 @@ final class ServiceLoop {
     let log: Log
     let listener: ListenSocket
 
-    var connections: [OpaquePointer: Connection] = [:]
+    var connections: [LibraryConnection: Connection] = [:]
     var exchanges: [UInt64: Exchange] = [:]
-    var exchangeOf: [OpaquePointer: Exchange] = [:]
+    var exchangeOf: [LibraryConnection: Exchange] = [:]
     var sockets: [UInt64: SocketSession] = [:]
-    var socketOf: [OpaquePointer: SocketSession] = [:]
+    var socketOf: [LibraryConnection: SocketSession] = [:]
     /// WebSockets accepted by the handler, between libwebsockets' two questions.
-    var upgrades: [OpaquePointer: Upgrade] = [:]
+    var upgrades: [LibraryConnection: Upgrade] = [:]
     /// WebSockets that have something to send, and how many of them had their turn.
     private var due: [UInt64] = []
     private var served = 0
@@ -29,7 +29,7 @@ final class ServiceLoop {
     var lastID: UInt64 = 0
     /// When a graceful stop ends, in the loop's milliseconds.
     var stopDeadline: UInt64?
-    /// Bytes for `lws_write`, after the room it wants in front.
+    /// Bytes for `lws_write`, after the room it wants in front; made in `init` and freed in `deinit`.
     let scratch: UnsafeMutableRawBufferPointer
     let prefix = Int(cws_prefix())
 
@@ -62,21 +62,21 @@ final class ServiceLoop {
         self.log = log
         limits = AddressLimits(settings)
         vigil = Vigil(settings)
-        scratch = .allocate(byteCount: prefix + 2 * Self.chunkLength, alignment: 16)
+        unsafe scratch = .allocate(byteCount: prefix + 2 * Self.chunkLength, alignment: 16)
     }
 
     deinit {
-        wakeup.deallocate()
-        sweep.deallocate()
-        accepting.deallocate()
-        scratch.deallocate()
+        unsafe wakeup.deallocate()
+        unsafe sweep.deallocate()
+        unsafe accepting.deallocate()
+        unsafe scratch.deallocate()
     }
 
     /// Milliseconds on the loop's own clock.
-    var now: UInt64 { library.map { uv_now($0.loop) } ?? 0 }
+    var now: UInt64 { library.map { unsafe uv_now($0.loop) } ?? 0 }
 
     /// Whether libwebsockets holds bytes that it has read and not yet looked at, of any connection.
-    var hasUnreadBytes: Bool { lws_service_adjust_timeout(library?.context, 1, 0) == 0 }
+    var hasUnreadBytes: Bool { unsafe lws_service_adjust_timeout(library?.context, 1, 0) == 0 }
 
     func nextID() -> UInt64 {
         lastID += 1
@@ -88,28 +88,29 @@ final class ServiceLoop {
     /// Serves until it is told to stop.
     /// - Parameter started: called once it accepts connections, or cannot.
     func run(_ started: (Result<Void, HTTPServerError>) -> Void) {
-        let this = Unmanaged.passUnretained(self).toOpaque()
+        // Whoever calls this holds the loop until it returns, and nothing calls back after that.
+        let this = unsafe Unmanaged.passUnretained(self).toOpaque()
         let library: LibraryContext
         do throws(HTTPServerError) {
-            library = try LibraryContext(settings, user: this)
+            library = try unsafe LibraryContext(settings, user: this)
         } catch {
             started(.failure(error))
             return
         }
         self.library = library
-        uv_async_init(library.loop, wakeup) { ServiceLoop.of($0?.pointee.data)?.drainLink() }
-        wakeup.pointee.data = this
-        uv_timer_init(library.loop, sweep)
-        sweep.pointee.data = this
-        uv_timer_start(
-            sweep, { ServiceLoop.of($0?.pointee.data)?.enforceDeadlines() }, Self.sweepInterval,
+        unsafe uv_async_init(library.loop, wakeup) { unsafe ServiceLoop.of($0?.pointee.data)?.drainLink() }
+        unsafe wakeup.pointee.data = unsafe this
+        unsafe uv_timer_init(library.loop, sweep)
+        unsafe sweep.pointee.data = unsafe this
+        unsafe uv_timer_start(
+            sweep, { unsafe ServiceLoop.of($0?.pointee.data)?.enforceDeadlines() }, Self.sweepInterval,
             Self.sweepInterval)
-        uv_poll_init(library.loop, accepting, listener.descriptor)
-        accepting.pointee.data = this
+        unsafe uv_poll_init(library.loop, accepting, listener.descriptor)
+        unsafe accepting.pointee.data = unsafe this
         resumeAccepting()
-        link.open(wakeup)
+        unsafe link.open(wakeup)
         started(.success(()))
-        uv_run(library.loop, UV_RUN_DEFAULT)
+        unsafe uv_run(library.loop, UV_RUN_DEFAULT)
         leave(library)
     }
 
@@ -117,19 +118,23 @@ final class ServiceLoop {
     private func leave(_ library: LibraryContext) {
         hasLeft = true
         link.close()
-        for connection in connections.values { cws_kill(connection.wsi) }
-        while !connections.isEmpty { uv_run(library.loop, UV_RUN_ONCE) }
+        for connection in connections.values { unsafe cws_kill(connection.wsi.pointer) }
+        while !connections.isEmpty { unsafe uv_run(library.loop, UV_RUN_ONCE) }
         var open = 3
-        withUnsafeMutablePointer(to: &open) { open in
-            for handle in [
+        unsafe withUnsafeMutablePointer(to: &open) { open in
+            let handles = unsafe [
                 UnsafeMutableRawPointer(wakeup), UnsafeMutableRawPointer(sweep),
                 UnsafeMutableRawPointer(accepting),
-            ] {
-                let handle = handle.assumingMemoryBound(to: uv_handle_t.self)
-                handle.pointee.data = UnsafeMutableRawPointer(open)
-                uv_close(handle) { $0?.pointee.data.assumingMemoryBound(to: Int.self).pointee -= 1 }
+            ]
+            unsafe handles.forEach { handle in
+                let handle = unsafe handle.assumingMemoryBound(to: uv_handle_t.self)
+                unsafe handle.pointee.data = UnsafeMutableRawPointer(open)
+                unsafe uv_close(handle) {
+                    unsafe $0?.pointee.data.assumingMemoryBound(to: Int.self).pointee -= 1
+                }
             }
-            while open.pointee > 0 { uv_run(library.loop, UV_RUN_ONCE) }
+            // Until the last of them has been closed: `open` is gone after that.
+            while unsafe open.pointee > 0 { unsafe uv_run(library.loop, UV_RUN_ONCE) }
         }
     }
 
@@ -138,15 +143,15 @@ final class ServiceLoop {
     private func resumeAccepting() {
         guard !isAccepting, stopDeadline == nil else { return }
         isAccepting = true
-        uv_poll_start(accepting, CInt(UV_READABLE.rawValue)) { handle, _, _ in
-            ServiceLoop.of(handle?.pointee.data)?.acceptConnections()
+        unsafe uv_poll_start(accepting, CInt(UV_READABLE.rawValue)) { handle, _, _ in
+            unsafe ServiceLoop.of(handle?.pointee.data)?.acceptConnections()
         }
     }
 
     private func pauseAccepting() {
         guard isAccepting else { return }
         isAccepting = false
-        uv_poll_stop(accepting)
+        unsafe uv_poll_stop(accepting)
     }
 
     private func acceptConnections() {
@@ -176,14 +181,15 @@ final class ServiceLoop {
             return
         }
         var on: CInt = 1
-        setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
+        unsafe setsockopt(descriptor, CInt(IPPROTO_TCP), TCP_NODELAY, &on, socklen_t(MemoryLayout<CInt>.size))
         // Room for a whole answer: while one waits for room, libwebsockets cannot pause reading.
         var room: CInt = 256 * 1024
-        setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<CInt>.size))
-        guard let wsi = cws_adopt(library?.host, descriptor, settings.tls == nil ? 0 : 1) else {
+        unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<CInt>.size))
+        guard let pointer = unsafe cws_adopt(library?.host, descriptor, settings.tls == nil ? 0 : 1) else {
             if !isProxy { limits.disconnect(client) }
             return
         }
+        let wsi = unsafe LibraryConnection(pointer: pointer)
         counters.add(1, counters.connections)
         let connection = Connection(
             wsi: wsi, address: address, isProxy: isProxy,
@@ -195,7 +201,7 @@ final class ServiceLoop {
     // MARK: What the loop calls
 
     static func of(_ pointer: UnsafeMutableRawPointer?) -> ServiceLoop? {
-        pointer.map { Unmanaged<ServiceLoop>.fromOpaque($0).takeUnretainedValue() }
+        unsafe pointer.map { unsafe Unmanaged<ServiceLoop>.fromOpaque($0).takeUnretainedValue() }
     }
 
     private func drainLink() {
@@ -219,7 +225,7 @@ final class ServiceLoop {
         }
         // Those that came meanwhile called once, and that call is over.
         takeDue()
-        if served < due.count { uv_async_send(wakeup) }
+        if served < due.count { unsafe uv_async_send(wakeup) }
     }
 
     private func takeDue() {
@@ -238,7 +244,7 @@ final class ServiceLoop {
         for connection in connections.values {
             guard let deadline = connection.deadline, deadline <= now else { continue }
             connection.deadline = nil
-            cws_kill(connection.wsi)
+            unsafe cws_kill(connection.wsi.pointer)
         }
         if now >= nextForgetting {
             nextForgetting = now + 5_000
@@ -257,7 +263,7 @@ final class ServiceLoop {
         for session in sockets.values { session.connection.close(.goingAway) }
         for connection in connections.values
         where !connection.isBusy && socketOf[connection.wsi] == nil {
-            cws_kill(connection.wsi)
+            unsafe cws_kill(connection.wsi.pointer)
         }
         endStopIfDone()
     }
@@ -265,7 +271,7 @@ final class ServiceLoop {
     func endStopIfDone() {
         guard let stopDeadline, !hasLeft else { return }
         guard exchanges.isEmpty && sockets.isEmpty || stopDeadline <= now else { return }
-        uv_stop(library?.loop)
+        unsafe uv_stop(library?.loop)
     }
 }
 

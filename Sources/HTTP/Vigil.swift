@@ -46,7 +46,7 @@ extension ServiceLoop {
             let silence = now - min(now, session.heardAt)
             guard silence < vigil.hangup else {
                 log.debug("websocket-silent", ["address": session.connection.remoteAddress])
-                cws_kill(session.wsi)
+                unsafe cws_kill(session.wsi.pointer)
                 continue
             }
             vigil.add(id, at: now)
@@ -62,13 +62,15 @@ extension ServiceLoop {
     ///
     /// The ping carries a byte, which the answer repeats (RFC 6455 §5.5.3): libwebsockets does not tell of empty pongs.
     private func sendPing(to session: SocketSession) {
-        guard lws_partial_buffered(session.wsi) == 0 else { return }
-        let start = scratch.baseAddress?.advanced(by: prefix).assumingMemoryBound(to: UInt8.self)
-        start?.pointee = 0
-        if lws_write(session.wsi, start, 1, LWS_WRITE_PING) < 0 { cws_kill(session.wsi) }
+        guard unsafe lws_partial_buffered(session.wsi.pointer) == 0 else { return }
+        let start = unsafe scratch.baseAddress?.advanced(by: prefix).assumingMemoryBound(to: UInt8.self)
+        unsafe start?.pointee = 0
+        if unsafe lws_write(session.wsi.pointer, start, 1, LWS_WRITE_PING) < 0 {
+            unsafe cws_kill(session.wsi.pointer)
+        }
     }
 
-    func noteSign(of wsi: OpaquePointer) {
+    func noteSign(of wsi: LibraryConnection) {
         socketOf[wsi]?.heardAt = now
     }
 }
