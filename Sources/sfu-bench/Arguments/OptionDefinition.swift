@@ -176,6 +176,10 @@ extension OptionDefinition {
             options.audience.asksForRepair = true
         },
         OptionDefinition(
+            "--transport-cc", nil, .audience, for: playing.subtracting([.feed]),
+            "tell of each packet when it came, as browsers do: a server then sends what the path takes"
+        ) { options, _ in options.audience.tellsOfPackets = true },
+        OptionDefinition(
             "--gro", nil, .audience, for: playing,
             "take coalesced datagrams (UDP_GRO): cheaper for both ends than any real network"
         ) { options, _ in options.audience.coalesces = true },

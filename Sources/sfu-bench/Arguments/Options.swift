@@ -114,6 +114,8 @@ struct AudienceOptions: Equatable, Sendable {
     /// One packet in so many is decrypted.
     var decryptEvery = 20
     var asksForRepair = false
+    /// Tells of each packet when it came, so that the server knows what the path takes.
+    var tellsOfPackets = false
     /// Lets the kernel hand over runs of datagrams as one (UDP_GRO).
     var coalesces = false
     var srtp: SRTPChoice = .any

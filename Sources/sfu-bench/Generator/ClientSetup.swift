@@ -26,6 +26,7 @@ struct ClientSetup: Identifiable, Sendable {
 struct ViewerSettings: Sendable {
     var decryptEvery: Int
     var asksForRepair: Bool
+    var tellsOfPackets = false
 }
 
 struct PublisherSettings: Sendable {

@@ -23,6 +23,8 @@ final class Viewer: Client {
     var nextKeyFrameRequest: MonotonicTime?
     private var firstPacket: MonotonicTime?
     private let incoming: [UInt8: ClientPlan.Incoming]
+    /// What the server is told of packets' arrivals; nil if nothing, or if it does not number them.
+    private var arrivals: (id: UInt8, recorder: TransportFeedbackRecorder)?
     private var countdown: Int
 
     init(
@@ -35,6 +37,10 @@ final class Viewer: Client {
         firstFrame = setup.plan.hasVideo ? FirstFrame() : nil
         countdown = Int.random(in: 1...settings.decryptEvery, using: &random)
         super.init(setup, as: "viewer", random: random, surroundings, at: now)
+        let ids = setup.plan.lines.lazy.compactMap(\.extensions.transportSequenceNumber)
+        if settings.tellsOfPackets, let id = ids.first {
+            arrivals = (id, TransportFeedbackRecorder(senderSSRC: ssrc, mediaSSRC: 0))
+        }
     }
 
     override func connected(at now: MonotonicTime) {
@@ -55,6 +61,10 @@ final class Viewer: Client {
         else {
             box.tally.unreadable &+= 1
             return
+        }
+        if let id = arrivals?.id, let number = PublicHeader.transportNumber(in: datagram.span, id: id) {
+            arrivals?.recorder.mediaSSRC = packet.ssrc
+            arrivals?.recorder.record(number, at: now)
         }
         if lastPacket == nil { firstPacket = now }
         noteMedia(at: now)
@@ -168,7 +178,8 @@ final class Viewer: Client {
     }
 
     override var nextWork: MonotonicTime {
-        var earliest = nextKeyFrameRequest ?? .distantFuture
+        var earliest = min(
+            nextKeyFrameRequest ?? .distantFuture, arrivals?.recorder.deadline ?? .distantFuture)
         guard settings.asksForRepair else { return earliest }
         for index in streams.indices {
             earliest = min(earliest, streams[index].reception.deadline ?? .distantFuture)
@@ -183,6 +194,8 @@ final class Viewer: Client {
             }
             nextKeyFrameRequest = now.advanced(byNanoseconds: Self.keyFramePatience)
         }
+        let told = arrivals?.recorder.feedbackDue(at: now) ?? []
+        if !told.isEmpty { send(packer.feedback(told.map { .transportFeedback($0) })) }
         if settings.asksForRepair { askForRepair(at: now) }
     }
 
@@ -233,6 +246,30 @@ struct PublicHeader {
         self.sequenceNumber = sequenceNumber
         self.timestamp = timestamp
         self.ssrc = ssrc
+    }
+
+    /// The transport-wide sequence number of a packet; header extensions are not encrypted.
+    /// - Source: RFC 8285 §4.2, §4.3.
+    static func transportNumber(in packet: Span<UInt8>, id: UInt8) -> UInt16? {
+        guard let first = try? packet.uint8(at: 0), first & 0x10 != 0 else { return nil }
+        var offset = RTPHeader.fixedLength + Int(first & 0x0F) * 4
+        guard let profile = try? packet.uint16(at: offset), let words = try? packet.uint16(at: offset + 2)
+        else { return nil }
+        let isOneByte = profile == 0xBEDE
+        offset += 4
+        let end = min(offset + Int(words) * 4, packet.count)
+        while offset < end, let head = try? packet.uint8(at: offset) {
+            guard head != 0 else {
+                offset += 1
+                continue
+            }
+            let found = isOneByte ? head >> 4 : head
+            let length = isOneByte ? Int(head & 0x0F) + 1 : Int((try? packet.uint8(at: offset + 1)) ?? 0)
+            let value = offset + (isOneByte ? 1 : 2)
+            if found == id { return length == 2 ? try? packet.uint16(at: value) : nil }
+            offset = value + length
+        }
+        return nil
     }
 }
 

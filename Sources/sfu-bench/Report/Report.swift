@@ -44,6 +44,8 @@ struct Report: Codable, Equatable, Sendable {
         var durationSeconds: Double
         /// `viewersPerStream` counts all viewers, who swipe from stream to stream.
         var isFeed: Bool?
+        /// Viewers told of each packet when it came.
+        var tellsOfPackets: Bool?
         /// Viewers connected and left, without media.
         var isHandshakesOnly: Bool?
     }

@@ -234,6 +234,7 @@ final class Bench: Sendable {
                 coalesces: audience.coalesces, asksForRepair: audience.asksForRepair,
                 threads: options.machine.threads, warmUpSeconds: options.timing.warmUp,
                 durationSeconds: options.timing.duration, isFeed: options.command == .feed ? true : nil,
+                tellsOfPackets: audience.tellsOfPackets ? true : nil,
                 isHandshakesOnly: audience.handshakesOnly ? true : nil))
     }
 }

@@ -137,7 +137,8 @@ final class Entrance: Sendable {
 
     private var viewerSettings: ViewerSettings {
         ViewerSettings(
-            decryptEvery: options.audience.decryptEvery, asksForRepair: options.audience.asksForRepair)
+            decryptEvery: options.audience.decryptEvery, asksForRepair: options.audience.asksForRepair,
+            tellsOfPackets: options.audience.tellsOfPackets)
     }
 
     private func publisherSettings(of stream: String) -> PublisherSettings {
