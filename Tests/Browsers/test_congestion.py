@@ -84,7 +84,7 @@ class Record:
 
 
 def test_is_not_sent_more_because_less_arrives(chromium: Browser, server: Server, path: LossyPath, stream: str) -> None:
-    with go_live(chromium, server, stream, quality=720), chromium.open(path.origin + "/healthz", before_load=path.rewrite) as page:
+    with go_live(chromium, server, stream, quality=720, simulcast=0), chromium.open(path.origin + "/healthz", before_load=path.rewrite) as page:
         page.evaluate(PLAY, f"/whep/{stream}?wait=10")
         wait_until(lambda: page.evaluate(COUNT)["frames"] > 60, 30, "pictures come")
         whole = Record(page, path, 5)
@@ -103,7 +103,7 @@ def test_the_page_says_why_and_keeps_its_session(
     chromium: Browser, browser: Browser, server: Server, path: LossyPath, stream: str
 ) -> None:
     session = "() => rostrum.connection.session?.resource"
-    with go_live(chromium, server, stream, quality=720), browser.open(
+    with go_live(chromium, server, stream, quality=720, simulcast=0), browser.open(
         f"{path.origin}/watch/{stream}", before_load=path.rewrite
     ) as page:
         wait_for_state(page, "live")
@@ -124,7 +124,7 @@ def test_the_page_keeps_its_session_while_pictures_are_held_back(
 ) -> None:
     """A server that sends sound alone, because the link takes no more: nothing is lost then, and no picture comes."""
     session = "() => rostrum.connection.session?.resource"
-    with go_live(chromium, server, stream), browser.open(
+    with go_live(chromium, server, stream, simulcast=0), browser.open(
         f"{path.origin}/watch/{stream}", before_load=path.rewrite
     ) as page:
         wait_for_state(page, "live")
@@ -141,8 +141,8 @@ def test_the_page_keeps_its_session_while_pictures_are_held_back(
 
 @pytest.fixture
 def simulcast(chromium: Browser, server: Server, stream: str) -> Iterator[Page]:
-    """A publisher that sends its picture in several sizes."""
-    with go_live(chromium, server, stream, codec="vp8", simulcast=1, quality=720) as page:
+    """A publisher that sends its picture in several sizes, as the studio does unless told otherwise."""
+    with go_live(chromium, server, stream, codec="vp8", quality=720) as page:
         yield page
 
 

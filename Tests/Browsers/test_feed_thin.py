@@ -51,7 +51,7 @@ def share(page: Page, studio: Page, is_front: bool) -> float:
 def test_the_neighbour_gets_every_second_picture_until_it_is_in_view(
     server: Server, chromium: Browser, codec: str
 ) -> None:
-    studios = {name: go_live(chromium, server, name, source="test", codec=codec) for name in ("thin-1", "thin-2")}
+    studios = {name: go_live(chromium, server, name, source="test", codec=codec, simulcast=0) for name in ("thin-1", "thin-2")}
     page = open_feed(chromium, server, PHONE)
     page.wait_for("() => rostrum.feed.stories.length === 2 && rostrum.cube.frontSide.isUncovered", seconds=20)
     here, there = page.evaluate("() => rostrum.feed.stories.map(({id}) => id)")

@@ -20,7 +20,7 @@ export class OwnMedia extends EventTarget {
   height = 720;
   camera = "";
   microphone = "";
-  simulcast = false;
+  simulcast = true;
   isOpening = false;
   muted = { audio: false, video: false };
   /** @type {Problem | null} */
@@ -28,13 +28,15 @@ export class OwnMedia extends EventTarget {
 
   #hasNewChoice = false;
 
-  /** @param {URLSearchParams} query `?source=camera|sound|screen|test`, `?quality=1080|720|480`, `?simulcast=1` */
+  /** @param {URLSearchParams} query `?source=camera|sound|screen|test`, `?quality=1080|720|480`, `?simulcast=0|1` */
   constructor(query) {
     super();
     const wanted = query.get("source");
     if (wanted === "camera" || wanted === "sound" || wanted === "screen" || wanted === "test") this.kind = wanted;
     if (BITRATES.has(Number(query.get("quality")))) this.height = Number(query.get("quality"));
-    this.simulcast = query.get("simulcast") === "1";
+    // Three pictures of VP9 or AV1 at once are more than most machines encode.
+    this.simulcast = query.get("simulcast") === "1"
+      || query.get("simulcast") !== "0" && !["vp9", "av1"].includes(query.get("codec") ?? "");
   }
 
   get maxBitrate() {
