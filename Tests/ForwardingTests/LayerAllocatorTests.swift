@@ -40,8 +40,12 @@ import Testing
         var allocator = LayerAllocator()
         #expect(follow(&allocator, 0, available: 110_000, at: 0) == 0)
         #expect(follow(&allocator, 0, available: 50_000, at: 0) == 0)
-        #expect(follow(&allocator, 0, available: 50_000, at: 0.9) == 0)
-        #expect(follow(&allocator, 0, available: 50_000, at: 1.1) == nil)
+        #expect(follow(&allocator, 0, available: 50_000, at: 0.7) == 0)
+        #expect(follow(&allocator, 0, available: 80_000, at: 2.4) == 0)
+        #expect(follow(&allocator, 0, available: 80_000, at: 2.6) == nil)
+        var other = LayerAllocator()
+        #expect(follow(&other, 0, available: 50_000, at: 0) == 0)
+        #expect(follow(&other, 0, available: 50_000, at: 0.9) == nil)
     }
 
     @Test func `rises where there is room to spare, and not while the queue grows`() {

@@ -12,6 +12,8 @@ import Testing
         let simulation = try Simulation(seed: seed)
         let (publisher, _) = try simulation.add(.publisher)
         let (viewer, session) = try simulation.add(.viewer)
+        let place = viewer.outerAddress
+        viewer.outerAddress = TransportAddress(ip: place.ip, port: place.port, transport: .tcp)
         let reader = SlowReader(rate: rate)
         simulation.readers[viewer.outerAddress] = reader
         let isPlaying = simulation.run(for: .seconds(10)) {

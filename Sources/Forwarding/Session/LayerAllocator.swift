@@ -26,8 +26,10 @@ struct LayerAllocator {
         var keptLeast = 150
         /// Percent of a picture's bit rate that have to be free for it to begin.
         var begun = 110
-        /// The least there is may take too much for so long.
-        var patience = Duration.seconds(1)
+        /// The least there is may take too much for so long, and for so long where it is more than `hopeless` percent.
+        var patience = Duration.milliseconds(2_500)
+        var shortPatience = Duration.milliseconds(800)
+        var hopeless = 250
         /// After a step down no other goes up for so long; doubled where a step up was the cause.
         var minimumHold = Duration.seconds(3)
         var maximumHold = Duration.seconds(60)
@@ -38,7 +40,11 @@ struct LayerAllocator {
     private let limits: Limits
     private var hold: Duration
     private var heldUntil = MonotonicTime.zero
+    /// The same for who has no picture at all.
+    private var emptyUntil = MonotonicTime.zero
     private var lastStepUp: MonotonicTime?
+    /// Whether the least there is may be left out; not where something else drops what does not fit.
+    var mayStop = true
     /// Since when the least there is takes more than there is.
     private var excessSince: MonotonicTime?
     /// Bit rate of all pictures with the next step up; nil while all are the best there are.
@@ -64,7 +70,8 @@ struct LayerAllocator {
     ) -> [Int?] {
         var grants = [Int?](repeating: nil, count: wishes.count)
         var room = available
-        let mayRise = !isOverused && now >= heldUntil
+        let mayBegin = !isOverused && now >= emptyUntil
+        let mayRise = mayBegin && now >= heldUntil
         var isPatient = false
         for isLast in [false, true] {
             // What comes last has to wait for the others.
@@ -76,7 +83,7 @@ struct LayerAllocator {
             for index in chosen {
                 let wish = wishes[index]
                 guard let least = wish.steps.first else { continue }
-                var fits = fits(wish, 0, into: room, isLimited: isLimited, mayRise: mayRise)
+                var fits = fits(wish, 0, into: room, isLimited: isLimited, mayRise: mayBegin)
                 if !fits, wish.granted != nil, !isLast, mayStay(wish, in: room, at: now) {
                     isPatient = true
                     fits = true
@@ -113,7 +120,9 @@ struct LayerAllocator {
     private mutating func mayStay(_ wish: Wish, in room: Int, at now: MonotonicTime) -> Bool {
         let start = excessSince ?? now
         excessSince = start
-        return wish.steps[0] <= room * limits.keptLeast / 100 || now < start + limits.patience
+        if !mayStop || wish.steps[0] <= room * limits.keptLeast / 100 { return true }
+        let isHopeless = wish.steps[0] > room * limits.hopeless / 100
+        return now < start + (isHopeless ? limits.shortPatience : limits.patience)
     }
 
     private mutating func note(_ grants: [Int?], instead wishes: [Wish], at now: MonotonicTime) {
@@ -133,6 +142,7 @@ struct LayerAllocator {
             let isFailure = lastStepUp.map { now < $0 + limits.trial } ?? false
             hold = isFailure ? min(hold * 2, limits.maximumHold) : limits.minimumHold
             heldUntil = now + hold
+            emptyUntil = now + hold / 4
             lastStepUp = nil
         } else if hasRisen {
             lastStepUp = now

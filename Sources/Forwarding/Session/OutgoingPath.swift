@@ -11,8 +11,38 @@ final class OutgoingPath {
     /// What is being sent to find out whether the path takes more.
     var probe: ProbeRun?
 
+    /// Of the latest packets, how many were told of, and how many of those are lost.
+    private var told = 0
+    private var lost = 0
+    /// So many packets tell what share is lost.
+    private static let memory = 64
+    private static let fewest = 16
+
     /// Whether the client has told of any packet; nothing is known before.
     var isKnown: Bool { packets.hasFeedback }
+
+    /// Whether a quarter and more of what is sent is lost: whatever the estimate says, that is too much for the path.
+    var isLossy: Bool { told >= Self.fewest && lost * 4 >= told }
+
+    /// Percent of what the path takes that leave its full queue room to drain.
+    private static let draining = 70
+
+    /// Bits a second that may be sent.
+    var available: Int {
+        guard isLossy else { return estimator.bitrate }
+        return min(estimator.bitrate, estimator.burstRate ?? .max) / 100 * Self.draining
+    }
+
+    func receive(_ outcomes: [PacketOutcome], roundTrip: Duration?, at now: MonotonicTime) {
+        for outcome in outcomes where !outcome.isLate {
+            told += 1
+            if outcome.arrival == nil { lost += 1 }
+            guard told >= Self.memory else { continue }
+            told /= 2
+            lost /= 2
+        }
+        estimator.receive(outcomes, roundTrip: roundTrip, at: now)
+    }
 
     /// When something is to be done next.
     var deadline: MonotonicTime {

@@ -19,9 +19,12 @@ extension Session {
 
     /// Percent of the usual budget for packets that are sent again.
     var repairShare: Int {
-        guard let knownPath else { return delivery.repairShare }
-        return knownPath.estimator.isOverused ? Self.overusedShare : 100
+        guard knownPath != nil else { return delivery.repairShare }
+        return isPathFull ? Self.overusedShare : 100
     }
+
+    /// Whether the path's queue grows, or loses much of what is sent.
+    var isPathFull: Bool { knownPath.map { $0.estimator.isOverused || $0.isLossy } ?? false }
 
     /// Bytes a second that repairs never exceed: half of what the path takes.
     var repairCeiling: Int { knownPath.map { $0.estimator.bitrate / 16 } ?? .max }
@@ -53,7 +56,7 @@ extension Session {
 
     /// Whether a slot may be shown the past: always what it was not sent before, unless pictures are tried again.
     func mayReplay(isBeginning: Bool) -> Bool {
-        if let knownPath { return !knownPath.estimator.isOverused }
+        if knownPath != nil { return !isPathFull }
         return delivery.mayReplay || isBeginning && !delivery.isTrying
     }
 

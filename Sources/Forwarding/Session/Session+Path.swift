@@ -18,7 +18,7 @@ extension Session {
         guard let path else { return }
         let outcomes = path.packets.outcomes(of: feedback, at: now)
         guard !outcomes.isEmpty else { return }
-        path.estimator.receive(outcomes, roundTrip: roundTrip.smoothed, at: now)
+        path.receive(outcomes, roundTrip: roundTrip.smoothed, at: now)
         allocate(at: now)
         requestWake()
     }
@@ -87,9 +87,12 @@ extension Session {
             asking.append((slot, grants))
             wishes.append(LayerAllocator.Wish(steps: steps, granted: granted, isLast: isPreview))
         }
+        // The queue of a TCP connection leaves out whole pictures by itself.
+        path.allocator.mayStop = connection.remoteAddress?.transport != .tcp
         let grants = path.allocator.allocate(
-            wishes, available: max(path.estimator.bitrate - sound, 0),
-            isLimited: path.estimator.cause != .application, isOverused: path.estimator.isOverused, at: now)
+            wishes, available: max(path.available - sound, 0),
+            isLimited: path.estimator.cause != .application || path.isLossy,
+            isOverused: isPathFull, at: now)
         for (index, asked) in asking.enumerated() {
             let isBest = grants[index] == asked.grants.count - 1
             let new = isBest ? .best : grants[index].map { asked.grants[$0] } ?? .nothing

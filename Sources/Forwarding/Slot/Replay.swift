@@ -168,9 +168,13 @@ struct ReplayGate {
     /// What replays from one and the same key frame may take, in bytes a second: 8 Mbit/s.
     static let repetitionRate = 1_000_000
 
-    private static let beginningInterval = Duration.seconds(3)
+    /// Between two key frames that this viewer alone has the publisher make; doubled each time, up to the longest.
+    private static let shortestBeginning = Duration.milliseconds(700)
+    private static let longestBeginning = Duration.seconds(8)
+    /// After so long without one the next may be followed soon again.
+    private static let forgiveness = Duration.seconds(20)
 
-    private var lastBeginning: MonotonicTime?
+    private var beginnings: (last: MonotonicTime, pause: Duration)?
     private var last: (start: Int64, source: ObjectIdentifier, at: MonotonicTime)?
     /// Bytes sent since the last one began.
     private var spent = 0
@@ -206,8 +210,12 @@ struct ReplayGate {
     ///
     /// A viewer who says so of every picture must not have the publisher make one after the other.
     mutating func mayBeginAnew(at now: MonotonicTime) -> Bool {
-        if let lastBeginning, now < lastBeginning + Self.beginningInterval { return false }
-        lastBeginning = now
+        guard let (last, pause) = beginnings, now < last + Self.forgiveness else {
+            beginnings = (now, Self.shortestBeginning)
+            return true
+        }
+        guard now >= last + pause else { return false }
+        beginnings = (now, min(pause * 2, Self.longestBeginning))
         return true
     }
 

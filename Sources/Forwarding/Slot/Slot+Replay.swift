@@ -21,8 +21,10 @@ extension Slot {
             else { return }
         }
         guard !layer.replay(to: self, at: now) || replayGate.isInVain else { return }
-        // The cached group does not help whom it would take too long to reach the present.
-        if !isReplaying, layer.isTooFarBack(for: self, at: now), replayGate.mayBeginAnew(at: now) {
+        // The cached group does not help whom it would take too long to reach the present, or whose path is full.
+        if !isReplaying, session.isPathFull || layer.isTooFarBack(for: self, at: now),
+            replayGate.mayBeginAnew(at: now)
+        {
             return layer.demandKeyFrame(.beginning, at: now)
         }
         layer.demandKeyFrame(at: now)
@@ -71,7 +73,7 @@ extension Slot {
         if let start = layer.cachedStart, start != replay?.start, replay?.isBetweenFrames == true {
             _ = layer.replay(to: self, at: now)
         }
-        guard !abandonReplayInVain(of: layer, at: now) else { return }
+        pace(of: layer, at: now)
         replay?.refill(at: now)
         var packets: [ForwardedPacket] = []
         let outcome = collectReplay(from: layer, into: &packets, at: now)
@@ -86,16 +88,14 @@ extension Slot {
         }
     }
 
-    /// Goes on at what the path takes; where that is too little to arrive at the present soon, the slot begins there.
-    /// - Returns: whether the replay is over.
-    private func abandonReplayInVain(of layer: TrackLayer, at now: MonotonicTime) -> Bool {
-        guard let pace = session.replayPace, let next = replay?.next else { return false }
+    /// Goes on at what the path takes; where that is too little to reach the present soon, a key frame shall end it.
+    private func pace(of layer: TrackLayer, at now: MonotonicTime) {
+        guard let pace = session.replayPace, let next = replay?.next else { return }
         replay?.go(at: pace)
         guard session.knownReplayRate != nil, replay?.isLive == false, replay?.isTimeToLook(at: now) == true,
-            !layer.mayCatchUp(self, from: next, at: now)
-        else { return false }
-        layer.abandonReplay(to: self, at: now)
-        return true
+            !layer.mayCatchUp(self, from: next, at: now), replayGate.mayBeginAnew(at: now)
+        else { return }
+        layer.demandKeyFrame(.beginning, at: now)
     }
 
     private enum ReplayOutcome { case goesOn, caughtUp, gone }

@@ -173,13 +173,17 @@ package final class TrackLayer {
         guard isVideo, let edge = cache.edge,
             let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now),
             let range = history.range(of: start), let packet = packet(at: range, sequenceNumber: start),
-            packet.startsKeyFrame, slot.isReplaying || mayCatchUp(slot, from: start, at: now),
+            packet.startsKeyFrame,
+            slot.isReplaying || isOther(slot) || mayCatchUp(slot, from: start, at: now),
             slot.beginReplay(of: self, with: packet, to: edge, at: now)
         else { return false }
         awaiting.remove(slot)
         slots.append(slot)
         return true
     }
+
+    /// Whether a slot shows another track, whose viewer rather sees an old picture of this one than none.
+    private func isOther(_ slot: Slot) -> Bool { slot.current?.track !== track }
 
     /// A viewer has just been sent some of what the cache holds.
     func noteReplay(at now: MonotonicTime) {
