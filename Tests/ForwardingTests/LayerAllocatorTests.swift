@@ -71,6 +71,16 @@ import Testing
         #expect(waits == [6, 12, 24, 48, 60, 60])
     }
 
+    /// Whoever swipes to the next stream does not wait because the path has no room for all of it.
+    @Test func `holds nothing against what is new`() {
+        var allocator = LayerAllocator()
+        let grants = allocator.allocate(
+            [Wish(steps: Self.ladder, granted: 2, isNew: true)], available: 600_000, isLimited: true,
+            isOverused: false, at: time(0))
+        #expect(grants == [1])
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 0.1) == 2)
+    }
+
     @Test func `goes on with what is sent where the path has shown no limit`() {
         var allocator = LayerAllocator()
         let grants = allocator.allocate(

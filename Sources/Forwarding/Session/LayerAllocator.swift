@@ -14,6 +14,8 @@ struct LayerAllocator {
         var granted: Int?
         /// Gets something only when all that are not have the best there is: what nobody looks at yet.
         var isLast = false
+        /// Asked for since the last time: that it gets less than the best says nothing of the path.
+        var isNew = false
 
         /// Bit rate of what is sent.
         fileprivate var cost: Int { granted.map { steps[$0] } ?? 0 }
@@ -132,7 +134,7 @@ struct LayerAllocator {
         var cost = 0
         for (wish, grant) in zip(wishes, grants) {
             hasRisen = hasRisen || (grant ?? -1) > (wish.granted ?? -1)
-            hasFallen = hasFallen || (grant ?? -1) < (wish.granted ?? -1)
+            hasFallen = hasFallen || (grant ?? -1) < (wish.granted ?? -1) && !wish.isNew
             let now = grant.map { wish.steps[$0] } ?? 0
             cost += now
             let better = (grant ?? -1) + 1

@@ -85,7 +85,10 @@ extension Session {
             let known = slot.grant == .best ? steps.count - 1 : grants.firstIndex(of: slot.grant)
             let granted = slot.grant == .nothing ? nil : known ?? 0
             asking.append((slot, grants))
-            wishes.append(LayerAllocator.Wish(steps: steps, granted: granted, isLast: isPreview))
+            wishes.append(
+                LayerAllocator.Wish(
+                    steps: steps, granted: granted, isLast: isPreview, isNew: slot.isNewcomer))
+            slot.isNewcomer = false
         }
         // The queue of a TCP connection leaves out whole pictures by itself.
         path.allocator.mayStop = connection.remoteAddress?.transport != .tcp
@@ -96,7 +99,7 @@ extension Session {
         for (index, asked) in asking.enumerated() {
             let isBest = grants[index] == asked.grants.count - 1
             let new = isBest ? .best : grants[index].map { asked.grants[$0] } ?? .nothing
-            count(grants[index], after: wishes[index].granted)
+            if !wishes[index].isNew { count(grants[index], after: wishes[index].granted) }
             guard asked.slot.grant != new else { continue }
             asked.slot.grant = new
             asked.slot.track?.retarget(asked.slot, at: now)

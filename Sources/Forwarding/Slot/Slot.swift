@@ -47,6 +47,8 @@ package final class Slot {
     private(set) var isThinned = false
     /// What the path to the viewer has room for.
     var grant = Grant.best
+    /// Whether the room of a path that is known was not divided yet since the slot got its track.
+    var isNewcomer = false
     /// The RTX stream's packet index: 16-bit sequence number and roll-over counter.
     var repairIndex: Int64
     let mid: [UInt8]
@@ -96,6 +98,7 @@ package final class Slot {
         leaveTrack()
         self.track = track
         grant = .best
+        isNewcomer = session.path?.isKnown ?? false
         session.allocate(at: now)
         track.attach(self, at: now)
     }
