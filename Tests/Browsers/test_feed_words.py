@@ -100,15 +100,27 @@ def test_a_swipe_may_begin_on_what_lies_over_the_picture(browser: Browser, studi
     page.close()
 
 
+def tap(page: Page, button: str, outcome: str, what: str) -> None:
+    """Taps on a button, again if nothing comes of it.
+
+    A tap that a busy machine draws out beyond 300 ms is a long press to Firefox, which makes no click of it.
+    """
+    for is_last in (False, False, False, True):
+        page.tap(*middle(page, button))
+        try:
+            page.wait_for(outcome, seconds=3, what=what)
+            return
+        except TimeoutError:
+            if is_last:
+                raise
+
+
 def test_buttons_that_swipes_may_begin_on_are_still_pressed(browser: Browser, studio: Studio) -> None:
     page, order = begin(browser, studio)
     wait_for_story(page, order[0])
-    page.tap(*middle(page, "#unmute"))
-    page.wait_for("() => rostrum.cube.sides.every(({video}) => !video.muted)", what="the sound is on")
-    page.tap(*middle(page, "#sound"))
-    page.wait_for("() => rostrum.cube.sides.every(({video}) => video.muted)", what="the sound is off")
-    page.tap(*middle(page, "#menu-button"))
-    page.wait_for("() => document.getElementById('menu').open", what="the menu is open")
+    tap(page, "#unmute", "() => rostrum.cube.sides.every(({video}) => !video.muted)", "the sound is on")
+    tap(page, "#sound", "() => rostrum.cube.sides.every(({video}) => video.muted)", "the sound is off")
+    tap(page, "#menu-button", "() => document.getElementById('menu').open", "the menu is open")
     assert place(page)["current"] == order[0]
     page.evaluate("() => localStorage.clear()")
     page.close()
