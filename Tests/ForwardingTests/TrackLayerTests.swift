@@ -104,8 +104,12 @@ import Wire
         let (voice, sound) = try make(.audio)
         defer { withExtendedLifetime((picture, voice)) {} }
         for wait in [0, 2_000_000, Patience.usual] {
-            #expect(pictures.dueTime(after: wait) == pictures.waitingSince.advanced(byNanoseconds: wait))
-            #expect(sound.dueTime(after: wait) == sound.waitingSince.advanced(byNanoseconds: wait))
+            #expect(
+                pictures.outgoing.dueTime(after: wait)
+                    == pictures.outgoing.waitingSince.advanced(byNanoseconds: wait))
+            #expect(
+                sound.outgoing.dueTime(after: wait)
+                    == sound.outgoing.waitingSince.advanced(byNanoseconds: wait))
         }
     }
 }

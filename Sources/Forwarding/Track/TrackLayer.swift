@@ -45,23 +45,10 @@ package final class TrackLayer {
     /// Slots that change to this layer at its next entry point: those that say so by `awaited`.
     private var awaiting = PlacedList(\Slot.awaitedPlace)
     /// Packets to be sent on; see `FanOut`.
-    private var waiting: [ForwardedPacket] = []
-    /// Those that are being sent right now.
-    private var leaving: [ForwardedPacket] = []
-    /// The first of them that begins a key frame.
-    private var leavingKeyFrame: Int?
-    private var waitingBytes = 0
-    /// When the first of them came.
-    private(set) var waitingSince = MonotonicTime.zero
-    private var span = FrameSpan()
+    private(set) var outgoing: OutgoingQueue
     /// Whether `fanOut` knows that packets wait.
     private var isListed = false
-    /// Whether they must leave with this batch: a slot begins with them.
-    private var isUrgent = false
     private let fanOut: FanOut
-
-    /// What may wait: small enough for any history to hold it.
-    private static let waitingLimit = 32 * 1_024
 
     init(index: Int, rid: String?, plan: SourcePlan, reader: PacketReader, track: Track, fanOut: FanOut) {
         self.index = index
@@ -69,6 +56,7 @@ package final class TrackLayer {
         self.fanOut = fanOut
         self.rid = rid
         self.plan = plan
+        outgoing = OutgoingQueue(isVideo: plan.kind == .video)
         self.reader = reader
         keyFrames = KeyFrameRequester(
             pictureLossIndication: plan.supportsPLI, fullIntraRequest: plan.supportsFIR)
@@ -130,7 +118,7 @@ package final class TrackLayer {
     private func startAnew(in epoch: Int) {
         self.epoch = epoch
         history.removeAll()
-        waiting.removeAll(keepingCapacity: true)
+        outgoing.removeWaiting()
         cache.reset()
         keyFrameCost = nil
         lastSwitchingPoint = nil
@@ -333,17 +321,13 @@ package final class TrackLayer {
         _ packet: MediaPacket, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         if packet.isEntryPoint, !awaiting.isEmpty { admit(packet, at: now, into: &sink) }
-        span.note(marker: packet.header.marker, at: now)
+        outgoing.note(marker: packet.header.marker, at: now)
         guard !slots.isEmpty else { return }
-        if waiting.isEmpty {
-            waitingSince = now
-            waitingBytes = 0
-            if !isListed { fanOut.add(self) }
-            isListed = true
-        }
-        waiting.append(ForwardedPacket(packet, at: now))
-        waitingBytes += packet.header.payloadRange.upperBound
-        if waitingBytes >= Self.waitingLimit { sendWaiting(at: now, into: &sink) }
+        if !isListed { fanOut.add(self) }
+        isListed = true
+        outgoing.append(
+            ForwardedPacket(packet, at: now), size: packet.header.payloadRange.upperBound, at: now)
+        if outgoing.isFull { sendWaiting(at: now, into: &sink) }
     }
 
     private func admit(
@@ -355,20 +339,7 @@ package final class TrackLayer {
             slot.current?.sendWaiting(at: now, into: &sink)
             if slot.begin(self, with: ForwardedPacket(packet, at: now), at: now) { slots.append(slot) }
         }
-        isUrgent = true
-    }
-
-    /// Whether what waits should leave now, where packets may wait so many nanoseconds.
-    func isDue(after longestWait: Int64, at now: MonotonicTime) -> Bool {
-        guard let last = waiting.last else { return false }
-        return isUrgent || isVideo && last.marker || now >= dueTime(after: longestWait)
-    }
-
-    /// When packets that wait should leave, unless more come.
-    func dueTime(after longestWait: Int64) -> MonotonicTime {
-        isVideo
-            ? span.dueTime(since: waitingSince, longestWait: longestWait)
-            : waitingSince.advanced(byNanoseconds: longestWait)
+        outgoing.hurry()
     }
 
     /// Sends what waits to every slot, without company.
@@ -380,24 +351,7 @@ package final class TrackLayer {
 
     /// Lets what waits leave; `send` and `endSending` have to follow.
     /// - Returns: whether there is anything.
-    func beginSending() -> Bool {
-        guard !waiting.isEmpty else { return false }
-        isUrgent = false
-        // Swapped, not copied, so that both arrays keep their room.
-        swap(&leaving, &waiting)
-        leavingKeyFrame = isVideo ? leaving.firstIndex(where: \.startsKeyFrame) : nil
-        if isVideo { Equalizer.equalize(&leaving) { history.pad($0, by: $1) } }
-        for index in leaving.indices {
-            leaving[index].place = place(of: leaving[index].sequenceNumber, padding: leaving[index].padding)
-        }
-        return true
-    }
-
-    /// Where a packet and its padding lie in the history; empty if it is no longer there.
-    private func place(of sequenceNumber: Int64, padding: Int) -> Range<Int> {
-        guard let range = history.range(of: sequenceNumber) else { return 0..<0 }
-        return range.lowerBound..<(range.upperBound + padding)
-    }
+    func beginSending() -> Bool { outgoing.begin(in: &history) }
 
     /// Sends what leaves to every slot that did not get it in this round, viewer by viewer.
     ///
@@ -409,6 +363,8 @@ package final class TrackLayer {
         into sink: inout some DatagramSink & ~Copyable
     ) -> Int {
         let storage = history.storage
+        let leaving = outgoing.leaving
+        let keyFrame = outgoing.leavingKeyFrame
         hints.update(for: slots.elements)
         let companion = hasCompany ? slots.first.flatMap(companion) : nil
         var sent = 0
@@ -420,8 +376,7 @@ package final class TrackLayer {
             slot.round = round
             hints.prefetch(after: index)
             companion?.hints.prefetchSlot(after: index)
-            slot.send(
-                leaving.span, of: self, keyFrame: leavingKeyFrame, from: storage.span, at: now, into: &sink)
+            slot.send(leaving.span, of: self, keyFrame: keyFrame, from: storage.span, at: now, into: &sink)
             sent += leaving.count
             if hasCompany { sent += sendCompany(of: slot, round: round, at: now, into: &sink) }
         }
@@ -430,7 +385,7 @@ package final class TrackLayer {
 
     /// A layer of another track that is about to be sent to the same viewer.
     private func companion(of slot: Slot) -> TrackLayer? {
-        slot.session.slots.lazy.compactMap(\.current).first { $0 !== self && !$0.leaving.isEmpty }
+        slot.session.slots.lazy.compactMap(\.current).first { $0 !== self && !$0.outgoing.leaving.isEmpty }
     }
 
     /// Sends a viewer what leaves of other layers, right behind this one's.
@@ -443,24 +398,26 @@ package final class TrackLayer {
         while index < others.count {
             let other = others[index]
             index += 1
-            guard other.round != round, !other.isStopped, let layer = other.current, !layer.leaving.isEmpty
+            guard other.round != round, !other.isStopped, let layer = other.current,
+                !layer.outgoing.leaving.isEmpty
             else { continue }
             other.round = round
+            let leaving = layer.outgoing.leaving
             other.send(
-                layer.leaving.span, of: layer, keyFrame: layer.leavingKeyFrame,
+                leaving.span, of: layer, keyFrame: layer.outgoing.leavingKeyFrame,
                 from: layer.history.storage.span, at: now, into: &sink)
-            sent += layer.leaving.count
+            sent += leaving.count
         }
         return sent
     }
 
     func endSending() {
-        leaving.removeAll(keepingCapacity: true)
+        outgoing.end()
     }
 
     /// Whether packets wait; asked once all that are due have left.
     func stayListed() -> Bool {
-        isListed = !waiting.isEmpty
+        isListed = !outgoing.isEmpty
         return isListed
     }
 

@@ -38,7 +38,7 @@ final class FanOut {
     func sendDue(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard !layers.isEmpty else { return }
         let longestWait = patience.longestWait(at: now)
-        for layer in layers where layer.isDue(after: longestWait, at: now) { begin(layer) }
+        for layer in layers where layer.outgoing.isDue(after: longestWait, at: now) { begin(layer) }
         if !video.isEmpty { for layer in layers where !layer.isVideo { begin(layer) } }
         let round = nextRound()
         var sent = 0
@@ -50,7 +50,7 @@ final class FanOut {
         audio.removeAll(keepingCapacity: true)
         patience.add(sent, at: now)
         layers.removeAll { !$0.stayListed() }
-        deadline = layers.lazy.map { $0.dueTime(after: longestWait) }.min()
+        deadline = layers.lazy.map { $0.outgoing.dueTime(after: longestWait) }.min()
     }
 
     private func begin(_ layer: TrackLayer) {
@@ -63,7 +63,7 @@ final class FanOut {
         into sink: inout some DatagramSink & ~Copyable
     ) -> Int {
         let sent = layer.send(hasCompany: hasCompany, round: round, at: now, into: &sink)
-        waits.add(now.nanoseconds(since: layer.waitingSince), times: UInt64(max(sent, 0)))
+        waits.add(now.nanoseconds(since: layer.outgoing.waitingSince), times: UInt64(max(sent, 0)))
         return sent
     }
 }
