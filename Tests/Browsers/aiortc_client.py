@@ -31,18 +31,19 @@ class Picture(MediaStreamTrack):
 
     def __init__(self) -> None:
         super().__init__()
-        self._count = 0
+        #: Pictures that were sent.
+        self.count = 0
         self._start: float | None = None
         self._ground = numpy.tile(numpy.linspace(40, 200, WIDTH, dtype=numpy.uint8)[None, :, None], (HEIGHT, 1, 3))
 
     async def recv(self) -> VideoFrame:
-        self._start = await pace(self._start, self._count / FRAMES_PER_SECOND)
+        self._start = await pace(self._start, self.count / FRAMES_PER_SECOND)
         pixels = self._ground.copy()
-        at = self._count * 4 % (WIDTH - 20)
+        at = self.count * 4 % (WIDTH - 20)
         pixels[:, at:at + 20] = (250, 60, 60)
         frame = VideoFrame.from_ndarray(pixels, format="rgb24")
-        frame.pts, frame.time_base = self._count * 90_000 // FRAMES_PER_SECOND, fractions.Fraction(1, 90_000)
-        self._count += 1
+        frame.pts, frame.time_base = self.count * 90_000 // FRAMES_PER_SECOND, fractions.Fraction(1, 90_000)
+        self.count += 1
         return frame
 
 
@@ -123,6 +124,7 @@ class Peer:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._connection: RTCPeerConnection | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._picture: Picture | None = None
         self.resource: str | None = None
         self.frames = 0
         self.sizes: set[tuple[int, int]] = set()
@@ -130,6 +132,11 @@ class Peer:
         self.energy = 0.0
         #: What came on the control channel, if there is one.
         self.control: list[dict[str, Any]] = []
+
+    @property
+    def pictures(self) -> int:
+        """How many were sent so far."""
+        return self._picture.count if self._picture else 0
 
     @property
     def state(self) -> str:
@@ -142,7 +149,8 @@ class Peer:
         connection = self._connection = RTCPeerConnection(RTCConfiguration(iceServers=[], bundlePolicy=bundle))
         if sends:
             connection.addTransceiver(Tone(), "sendonly")
-            video = connection.addTransceiver(Picture(), "sendonly")
+            self._picture = Picture()
+            video = connection.addTransceiver(self._picture, "sendonly")
             if codec:
                 known = RTCRtpSender.getCapabilities("video").codecs
                 video.setCodecPreferences(

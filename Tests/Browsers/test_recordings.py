@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from aiortc_client import HEIGHT, WIDTH, Aiortc
+from aiortc_client import FRAMES_PER_SECOND, HEIGHT, WIDTH, Aiortc, Peer
 from drivers import wait_until
 from server import Server
 from test_previews import transcoder
@@ -63,6 +63,14 @@ def grown(server: Server, stream: str, seconds: float) -> dict[str, Any]:
         f"{seconds} s are recorded")
 
 
+def counted(server: Server, stream: str, publisher: Peer, seconds: float) -> int:
+    """How many pictures were sent while the latest recording grew to so many seconds: a busy machine sends fewer."""
+    grown(server, stream, 0.1)
+    before = publisher.pictures
+    grown(server, stream, seconds)
+    return publisher.pictures - before
+
+
 def probe(path: Path) -> dict[str, Any]:
     done = subprocess.run(
         ["ffprobe", "-v", "error", "-show_format", "-show_streams", "-of", "json", str(path)],
@@ -94,8 +102,9 @@ def fetched(server: Server, entry: dict[str, Any], path: Path) -> Path:
     return path
 
 
-def check(path: Path, seconds: float, codec: str, frames_per_second: int = 20) -> None:
-    """It has both tracks, lasts as long as it says, and can be decoded."""
+def check(path: Path, seconds: float, codec: str, sent: int, lost: float = 0) -> None:
+    """It has both tracks, all pictures that were sent but for the last `lost` seconds, lasts as long as it says, and can
+    be decoded."""
     about = probe(path)
     assert sorted(each["codec_name"] for each in about["streams"]) == sorted([codec, "opus"])
     picture = next(each for each in about["streams"] if each["codec_type"] == "video")
@@ -103,27 +112,28 @@ def check(path: Path, seconds: float, codec: str, frames_per_second: int = 20) -
     assert complaints(path) == ""
     video, audio = times(path, "video"), times(path, "audio")
     assert abs(video[-1] - seconds) < 0.5 and abs(audio[-1] - seconds) < 0.5
-    assert len(video) >= seconds * frames_per_second * 0.8
+    # The latest may not have arrived.
+    assert len(video) >= sent - FRAMES_PER_SECOND * (lost + 0.25), f"{sent} were sent"
     assert max(b - a for a, b in zip(audio, audio[1:])) < 0.2
     assert video[0] < 0.1 and audio[0] < 0.5
 
 
 @pytest.mark.parametrize("codec", ["vp8", "h264"])
 def test_a_stream_is_recorded(aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path, codec: str) -> None:
-    aiortc.publish(keeper, stream, codec)
+    publisher = aiortc.publish(keeper, stream, codec)
     wait_until(lambda: keeper.json(f"/v1/streams/{stream}")["state"] == "live", 10, "it is live")
     assert listed(keeper, stream) == []
     entry = start(keeper, stream)
     assert entry["state"] == "recording"
     assert ask(keeper, "POST", f"/v1/streams/{stream}/recording", stream)[0] == 200
     assert keeper.json(f"/v1/streams/{stream}")["isRecording"] is True
-    grown(keeper, stream, 4)
+    sent = counted(keeper, stream, publisher, 4)
     ended = stop(keeper, stream)
     assert (ended["id"], ended["state"], ended["endReason"]) == (entry["id"], "ended", "stopped")
     assert keeper.json(f"/v1/streams/{stream}")["isRecording"] is False
     assert ended["duration"] >= 4 and listed(keeper, stream) == [ended]
     file = fetched(keeper, ended, tmp_path / "file")
-    check(file, ended["duration"], codec)
+    check(file, ended["duration"], codec, sent)
     assert abs(float(probe(file)["format"]["duration"]) - ended["duration"]) < 0.1
 
 
@@ -166,11 +176,11 @@ def test_it_is_served_in_ranges(aiortc: Aiortc, keeper: Server, stream: str, tmp
 def test_a_killed_server_loses_a_second(
     aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path, codec: str
 ) -> None:
-    aiortc.publish(keeper, stream, codec)
+    publisher = aiortc.publish(keeper, stream, codec)
     wait_until(lambda: keeper.json(f"/v1/streams/{stream}")["state"] == "live", 10, "it is live")
     start(keeper, stream)
     began = time.monotonic()
-    grown(keeper, stream, 4)
+    sent = counted(keeper, stream, publisher, 4)
     lasted = time.monotonic() - began
     os.kill(keeper.pid, signal.SIGKILL)
     wait_until(lambda: not keeper.is_running, 5, "it is gone")
@@ -181,24 +191,25 @@ def test_a_killed_server_loses_a_second(
     assert (entry["state"], entry["endReason"]) == ("ended", "interrupted")
     assert 4 <= entry["duration"] <= lasted + 1.5
     file = fetched(keeper, entry, tmp_path / "file")
-    check(file, entry["duration"], codec)
+    check(file, entry["duration"], codec, sent, lost=1)
     assert abs(float(probe(file)["format"]["duration"]) - entry["duration"]) < 0.1
 
 
 def test_a_killed_transcoder_costs_a_moment(aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path) -> None:
-    aiortc.publish(keeper, stream)
+    publisher = aiortc.publish(keeper, stream)
     wait_until(lambda: keeper.json(f"/v1/streams/{stream}")["state"] == "live", 10, "it is live")
     first = start(keeper, stream)
-    before = grown(keeper, stream, 3)
+    sent = [counted(keeper, stream, publisher, 3)]
+    before = listed(keeper, stream)[-1]
     os.kill(transcoder(keeper), signal.SIGKILL)
     wait_until(lambda: len(listed(keeper, stream)) == 2, 10, "there is a second part")
-    grown(keeper, stream, 2)
+    sent.append(counted(keeper, stream, publisher, 2))
     stop(keeper, stream)
     one, two = listed(keeper, stream)
     assert one["id"] == first["id"] and (one["endReason"], two["endReason"]) == ("continued", "stopped")
     assert (one["part"], two["part"]) == (1, 2) and one["duration"] >= before["duration"]
     for number, entry in enumerate([one, two]):
-        check(fetched(keeper, entry, tmp_path / str(number)), entry["duration"], "vp8")
+        check(fetched(keeper, entry, tmp_path / str(number)), entry["duration"], "vp8", sent[number], lost=1 - number)
 
 
 def test_who_may(aiortc: Aiortc, keeper: Server, server: Server, stream: str) -> None:

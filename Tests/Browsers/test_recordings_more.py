@@ -23,7 +23,7 @@ from stage import COLOURS
 from test_composition import TONE, enter, make
 from test_pause import picture, put, set_paused
 from test_recordings import (  # noqa: F401
-    aiortc, check, complaints, fetched, grown, keeper, listed, probe, start, stop, times,
+    aiortc, check, complaints, counted, fetched, grown, keeper, listed, probe, start, stop, times,
 )
 from test_webhooks import HOOK_SECRET, Receiver
 
@@ -179,17 +179,17 @@ def test_the_pause_picture_is_recorded_too(aiortc: Aiortc, keeper: Server, strea
 
 def test_a_stream_that_records_by_itself(aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path) -> None:  # noqa: F811
     create(keeper, stream, recording="automatic")
-    aiortc.publish(keeper, stream)
+    publisher = aiortc.publish(keeper, stream)
     # Not before it is live.
     wait_until(lambda: keeper.json(f"/v1/streams/{stream}")["tracks"], 10, "media comes")
     assert listed(keeper, stream) == []
     ask(keeper, "POST", f"/v1/streams/{stream}/live", stream)
     wait_until(lambda: keeper.json(f"/v1/streams/{stream}")["isRecording"], 15, "it records")
-    grown(keeper, stream, 3)
+    sent = counted(keeper, stream, publisher, 3)
     ask(keeper, "POST", f"/v1/streams/{stream}/end", stream)
     entry, = ended(keeper, stream, 1)
     assert entry["endReason"] == "stream-ended"
-    check(fetched(keeper, entry, tmp_path / "file"), entry["duration"], "vp8")
+    check(fetched(keeper, entry, tmp_path / "file"), entry["duration"], "vp8", sent)
 
 
 def test_who_stops_it_wants_no_other_recording(aiortc: Aiortc, keeper: Server, stream: str) -> None:  # noqa: F811
@@ -211,7 +211,8 @@ def test_it_goes_on_after_a_restart(
     create(keeper, stream, recording="automatic")
     ask(keeper, "POST", f"/v1/streams/{stream}/live", stream)
     first = aiortc.publish(keeper, stream, codec)
-    before = grown(keeper, stream, 3)
+    sent = [counted(keeper, stream, first, 3)]
+    before = listed(keeper, stream)[-1]
     os.kill(keeper.pid, signal.SIGKILL)
     wait_until(lambda: not keeper.is_running, 5, "it is gone")
     keeper.start()
@@ -219,9 +220,9 @@ def test_it_goes_on_after_a_restart(
     assert (one["id"], one["state"], one["endReason"]) == (before["id"], "ended", "interrupted")
     assert one["duration"] >= before["duration"] - 0.05
     first.resource = None
-    aiortc.publish(keeper, stream, codec)
+    second = aiortc.publish(keeper, stream, codec)
     wait_until(lambda: len(listed(keeper, stream)) == 2, 20, "it goes on")
-    grown(keeper, stream, 2)
+    sent.append(counted(keeper, stream, second, 2))
     ask(keeper, "POST", f"/v1/streams/{stream}/end", stream)
     both = ended(keeper, stream, 2)
     assert [each["endReason"] for each in both] == ["interrupted", "stream-ended"]
@@ -231,7 +232,7 @@ def test_it_goes_on_after_a_restart(
     assert listed(keeper, stream) == both and state(keeper, stream) == "ended"
     for number, entry in enumerate(both):
         file = fetched(keeper, entry, tmp_path / str(number))
-        check(file, entry["duration"], codec)
+        check(file, entry["duration"], codec, sent[number], lost=1 - number)
         assert abs(float(probe(file)["format"]["duration"]) - entry["duration"]) < 0.1
 
 
@@ -239,10 +240,11 @@ def test_it_goes_on_after_a_restart(
 def test_no_more_room_in_files(
     aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path, codec: str  # noqa: F811
 ) -> None:
-    aiortc.publish(keeper, stream, codec)
+    publisher = aiortc.publish(keeper, stream, codec)
     wait_for_live(keeper, stream)
     player = aiortc.play(keeper, stream)
     start(keeper, stream)
+    sent = counted(keeper, stream, publisher, 2)
     # Files of the store are smaller.
     wait_until(lambda: (all_ := listed(keeper, stream)) and all_[-1]["size"] > 300_000, 60, "there is something")
     size = listed(keeper, stream)[-1]["size"]
@@ -253,7 +255,7 @@ def test_no_more_room_in_files(
     finally:
         resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, unlimited)
     assert entry["endReason"] == "disk-full" and entry["size"] <= size + 60_000
-    check(fetched(keeper, entry, tmp_path / "file"), entry["duration"], codec)
+    check(fetched(keeper, entry, tmp_path / "file"), entry["duration"], codec, sent)
     assert keeper.json(f"/v1/streams/{stream}")["isRecording"] is False
     frames = player.frames
     wait_until(lambda: player.frames > frames + 40, 15, "viewers go on watching")
@@ -280,15 +282,15 @@ def test_full_disk(aiortc: Aiortc, stream: str, disk: Path, tmp_path: Path) -> N
         tmp_path / "server.log", "--data", str(disk / "data"), "--webhook", f"http://127.0.0.1:{hook.port}/",
         "--webhook-secret", HOOK_SECRET)
     try:
-        aiortc.publish(server, stream)
+        publisher = aiortc.publish(server, stream)
         wait_for_live(server, stream)
         start(server, stream)
-        grown(server, stream, 3)
+        sent = counted(server, stream, publisher, 3)
         with (disk / "ballast").open("wb") as file:
             file.write(bytes(30 << 20))
         entry, = ended(server, stream, 1)
         assert entry["endReason"] == "disk-full"
-        check(fetched(server, entry, tmp_path / "file"), entry["duration"], "vp8")
+        check(fetched(server, entry, tmp_path / "file"), entry["duration"], "vp8", sent, lost=1)
         with contextlib.suppress(AssertionError):
             start(server, stream)
             pytest.fail("it began without room")
