@@ -11,6 +11,8 @@ enum ControlRequest: Equatable {
     case slot(mid: String, maximumHeight: Int?)
     case visible(Bool, mid: String)
     case mute(ParticipantID, kind: String)
+    /// Other pictures than the server would choose, or none.
+    case prefer(DeliveryPatch)
 
     private struct Form: Decodable {
         var type: String?
@@ -41,6 +43,9 @@ enum ControlRequest: Equatable {
         }
         switch (form.type, form.mid) {
         case ("ping", _): self = .ping
+        case ("prefer", _):
+            guard let patch = DeliveryPatch(parsing: message) else { return nil }
+            self = .prefer(patch)
         case ("pin", let mid?):
             self = .pin(
                 form.participant.flatMap { ParticipantID($0) }, mid: mid, maximumHeight: form.maxHeight)
@@ -48,6 +53,16 @@ enum ControlRequest: Equatable {
         case ("visible", let mid?): self = .visible(form.visible ?? true, mid: mid)
         default: return nil
         }
+    }
+}
+
+extension DeliveryPatch {
+    /// - Returns: nil for what is no JSON object, or has a member that means nothing.
+    init?(parsing message: DataChannelMessage) {
+        guard let members = try? JSONDecoder().decode([String: JSON].self, from: Data(message.bytes)),
+            let patch = try? DeliveryPatch(members)
+        else { return nil }
+        self = patch
     }
 }
 

@@ -106,6 +106,21 @@ extension Node {
         live.sessions[id].map { ($0.stream, $0.purpose) }
     }
 
+    /// Changes what a session's client wants of the pictures.
+    /// - Returns: all that it wants now.
+    package func prefer(_ patch: DeliveryPatch, in id: SessionID) async throws(SessionRefusal) -> JSON {
+        guard let action = live.prefer(patch, by: id), let record = live.sessions[id] else {
+            throw .unknownSession
+        }
+        await perform([action])
+        return record.preferences.json
+    }
+
+    /// What a session is sent and why, as of the last second, and what its client wants; nil if there is none.
+    package func quality(of id: SessionID) -> JSON? {
+        live.sessions[id].map { DeliveryQuality.json($0.gauge.quality, $0.preferences) }
+    }
+
     /// Takes trickled candidates; an ICE-lite server has no use for them but to check that they belong here.
     package func trickle(_ id: SessionID, fragment text: String) async throws(SessionRefusal) {
         guard case .candidates = try await readUpdate(text, of: id).update else {

@@ -160,7 +160,8 @@ extension WorkerCommand {
         switch self {
         case .close, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence: true
         case .seat(_, _, let stream, _, _): stream == nil
-        case .open, .restartICE, .attach, .limit, .setProgramme, .sendControl, .openInjection, .inject,
+        case .open, .restartICE, .attach, .limit, .prefer, .setProgramme, .sendControl, .openInjection,
+            .inject,
             .openTap, .limitTap, .demandKeyFrame:
             false
         }

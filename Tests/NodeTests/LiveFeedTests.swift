@@ -67,6 +67,7 @@ import Wire
             case .flush(let stream): "flush \(stream)"
             case .close(let id, let worker): "close \(numbers[id] ?? 0) on \(worker)"
             case .dismiss(let id): "dismiss \(numbers[id] ?? 0)"
+            case .prefer(_, let id): "prefer \(numbers[id] ?? 0)"
             case .count(let change):
                 "count \(numbers[change.session] ?? 0) in \(change.place?.stream.description ?? "nothing")"
             }

@@ -12,14 +12,8 @@ import Wire
 /// layer that the link took, and how long the picture stood.
 @Suite struct Capacity {
     /// 720p, 480p and 360p.
-    private static let ladder: [SyntheticVideo.Settings] = [(2_000_000, 720), (800_000, 480), (400_000, 360)]
-        .map { bitrate, height in
-            var settings = SyntheticVideo.Settings()
-            settings.bitrate = bitrate
-            settings.height = height
-            settings.width = height * 16 / 9
-            return settings
-        }
+    private static let ladder = SyntheticVideo.Settings.ladder(
+        [(2_000_000, 720), (800_000, 480), (400_000, 360)])
 
     private struct Step {
         /// Seconds from the beginning.

@@ -9,14 +9,8 @@ import Wire
 /// What viewers on links of all sizes get of a publisher with simulcast, and of one that sends one size.
 @Suite struct Delivery {
     /// 720p, 360p and 180p, as browsers send them.
-    private static let ladder: [SyntheticVideo.Settings] = [(1_700_000, 720), (500_000, 360), (150_000, 180)]
-        .map { bitrate, height in
-            var settings = SyntheticVideo.Settings()
-            settings.bitrate = bitrate
-            settings.height = height
-            settings.width = height * 16 / 9
-            return settings
-        }
+    private static let ladder = SyntheticVideo.Settings.ladder(
+        [(1_700_000, 720), (500_000, 360), (150_000, 180)])
 
     private struct World {
         let simulation: Simulation

@@ -178,3 +178,16 @@ final class Simulation {
         }
     }
 }
+
+extension SyntheticVideo.Settings {
+    /// Simulcast layers of a wide picture, the largest first: bits a second, and height in pixels.
+    static func ladder(_ sizes: [(bitrate: Int, height: Int)]) -> [Self] {
+        sizes.map { bitrate, height in
+            var settings = Self()
+            settings.bitrate = bitrate
+            settings.height = height
+            settings.width = height * 16 / 9
+            return settings
+        }
+    }
+}

@@ -15,7 +15,7 @@ extension Session {
     private var knownPath: OutgoingPath? { path.flatMap { $0.isKnown ? $0 : nil } }
 
     /// Whether pictures are sent at all.
-    var sendsPictures: Bool { knownPath != nil || delivery.sendsPictures }
+    var sendsPictures: Bool { !preferences.isAudioOnly && (knownPath != nil || delivery.sendsPictures) }
 
     /// Percent of the usual budget for packets that are sent again.
     var repairShare: Int {

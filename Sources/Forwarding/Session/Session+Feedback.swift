@@ -71,6 +71,7 @@ extension Session {
             told.add(reception.interval(since: before))
         }
         noteLoss(told, at: now)
+        tellQuality(at: now)
     }
 
     private func slot(ssrc: UInt32) -> Slot? {

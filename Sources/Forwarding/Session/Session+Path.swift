@@ -20,6 +20,7 @@ extension Session {
         guard !outcomes.isEmpty else { return }
         path.receive(outcomes, roundTrip: roundTrip.smoothed, at: now)
         allocate(at: now)
+        tellQuality(at: now)
         requestWake()
     }
 
@@ -78,6 +79,7 @@ extension Session {
                 sound += track.layers.first.map { Self.withHeaders($0.bitrate(at: now)) } ?? 0
                 continue
             }
+            guard !preferences.isAudioOnly else { continue }
             let isPreview = seats.contains { $0.isPreview && $0.video === slot }
             let (grants, steps) = choices(of: slot, track, at: now)
             guard !steps.isEmpty else { continue }
@@ -121,7 +123,9 @@ extension Session {
         let layers = track.choices(for: slot, at: now)
         var grants = layers.map { Slot.Grant.layer($0.index) }
         var steps = layers.map { Self.withHeaders($0.bitrate(at: now)) }
-        if layers.count == 1, layers[0].isOnly, layers[0].tellsWhereToSwitch(at: now), !slot.isThinned {
+        if layers.count == 1, layers[0].isOnly, layers[0].tellsWhereToSwitch(at: now), !slot.isThinned,
+            preferences.pin != .high
+        {
             grants.insert(.thinned, at: 0)
             steps.insert(steps[0] * Self.thinnedShare / 100, at: 0)
         }

@@ -44,6 +44,14 @@ package final class Session {
     package internal(set) var delivery: LossResponse
     /// Nil where the client does not tell of each packet when it came.
     let path: OutgoingPath?
+    /// What the client said that it wants of the pictures.
+    var preferences = DeliveryPreferences()
+    /// Where others find what is served.
+    package let gauge: QualityGauge
+    /// When that is looked at again, and what the client knows of it.
+    var nextTelling = MonotonicTime.zero
+    var toldQuality: DeliveryQuality?
+    var hasNewQuality = false
     /// When the client last told of loss.
     var lastReception = MonotonicTime.zero
     /// What is lost before is put down to the burst that something began with.
@@ -88,6 +96,7 @@ package final class Session {
         using random: inout some RandomNumberGenerator, at now: MonotonicTime
     ) {
         id = opening.id
+        gauge = opening.gauge
         plan = opening.plan
         self.connection = connection
         publishes = opening.publishes

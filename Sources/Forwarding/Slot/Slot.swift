@@ -97,10 +97,24 @@ package final class Slot {
         guard self.track !== track else { return }
         leaveTrack()
         self.track = track
-        grant = .best
-        isNewcomer = session.path?.isKnown ?? false
+        startAfresh()
         session.allocate(at: now)
         track.attach(self, at: now)
+    }
+
+    /// Which layers it may get, by control's wish and the viewer's.
+    var choice: LayerChoice {
+        let preferences = session.preferences
+        let heights = [maximumHeight, preferences.maximumHeight].compactMap(\.self)
+        return LayerChoice(
+            maximumHeight: heights.min(), isLeast: preferences.pin == .low,
+            isOnlyBest: preferences.pin != nil)
+    }
+
+    /// What it was granted before says nothing of what it is to get now.
+    func startAfresh() {
+        grant = .best
+        isNewcomer = session.path?.isKnown ?? false
     }
 
     /// Takes the best layer up to a height from now on.

@@ -126,7 +126,7 @@ package final class Track {
         guard !subscribers.isEmpty || !taps.isEmpty else { return }
         let active = activeLayers(at: now)
         for slot in subscribers.elements {
-            aim(slot, at: Self.best(of: active, upTo: slot.maximumHeight, at: now), now)
+            aim(slot, at: Self.best(of: active, slot.choice, at: now), now)
         }
         for tap in taps { aim(tap, among: active, at: now) }
     }
@@ -134,15 +134,15 @@ package final class Track {
     /// The layers that a slot may get, the best last.
     func choices(for slot: Slot, at now: MonotonicTime) -> [TrackLayer] {
         let active = activeLayers(at: now)
-        guard active.count > 1, let best = Self.best(of: active, upTo: slot.maximumHeight, at: now) else {
-            return active
-        }
+        let choice = slot.choice
+        guard active.count > 1, let best = Self.best(of: active, choice, at: now) else { return active }
+        guard !choice.isOnlyBest else { return [best] }
         let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
         return active.filter { $0 === best || isLess($0, best) }.sorted(by: isLess)
     }
 
     private func bestLayer(for slot: Slot, at now: MonotonicTime) -> TrackLayer? {
-        Self.best(of: activeLayers(at: now), upTo: slot.maximumHeight, at: now)
+        Self.best(of: activeLayers(at: now), slot.choice, at: now)
     }
 
     private func activeLayers(at now: MonotonicTime) -> [TrackLayer] {
@@ -151,11 +151,12 @@ package final class Track {
 
     /// The best picture that is not higher than somebody shows; where all are, the least.
     private static func best(
-        of layers: [TrackLayer], upTo maximum: Int?, at now: MonotonicTime
+        of layers: [TrackLayer], _ choice: LayerChoice, at now: MonotonicTime
     ) -> TrackLayer? {
         guard layers.count > 1 else { return layers.first }
         let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
-        guard let maximum else { return layers.max(by: isLess) }
+        guard !choice.isLeast else { return layers.min(by: isLess) }
+        guard let maximum = choice.maximumHeight else { return layers.max(by: isLess) }
         // A picture on its side is as high as it is wide.
         let fitting = layers.filter { layer in
             layer.resolution.map { Int(min($0.width, $0.height)) <= maximum } ?? false
@@ -208,7 +209,9 @@ package final class Track {
     }
 
     private func aim(_ tap: TrackTap, among layers: [TrackLayer], at now: MonotonicTime) {
-        guard let layer = Self.best(of: layers, upTo: tap.maximumHeight, at: now) else { return }
+        guard let layer = Self.best(of: layers, LayerChoice(maximumHeight: tap.maximumHeight), at: now) else {
+            return
+        }
         tap.aim(at: layer, at: now)
     }
 

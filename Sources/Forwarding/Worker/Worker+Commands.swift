@@ -22,6 +22,7 @@ extension Worker {
             attach(id, mid: mid, track, maximumHeight: maximumHeight, at: now)
         case .limit(let id, let mid, let maximumHeight):
             sessions[id]?.slots.first { $0.plan.mid == mid }?.limit(to: maximumHeight, at: now)
+        case .prefer(let id, let preferences): sessions[id]?.prefer(preferences, at: now)
         case .setProgramme(let stream, let tracks): setProgramme(stream, tracks, at: now)
         case .seat(let id, let pair, let stream, let isPreview, let requested):
             seat(id, pair: pair, on: stream, isPreview: isPreview, requested: requested, at: now)

@@ -166,6 +166,7 @@ package final class Worker {
             for begun in session.takeBeginnings() {
                 tell(.begun(session.id, pair: begun.pair, begun.stream, timestamp: begun.timestamp))
             }
+            if let quality = session.takeQuality() { tell(.qualityChanged(session.id, quality)) }
             if session.controlDeadline <= now {
                 wake(session, at: now, into: &sink)
             } else {

@@ -14,6 +14,8 @@ package enum WorkerCommand: Sendable {
     case attach(SessionID, mid: String, PublishedTrack?, maximumHeight: Int?)
     /// Takes no larger layer than this for a slot, whatever it carries; nil for the best.
     case limit(SessionID, mid: String, maximumHeight: Int?)
+    /// What a viewer wants of all pictures, beside what control wants of each slot.
+    case prefer(SessionID, DeliveryPreferences)
     /// Gives the viewers of a stream these tracks, at most one of a kind, instead of what its source sends.
     case setProgramme(StreamID, [PublishedTrack])
     /// Puts a pair of a feed session's slots on a stream, as a preview or in full; nil for nothing.
@@ -63,14 +65,17 @@ package struct SessionOpening: Sendable {
     package let order: UInt64
     /// When the client's request came; nil to count from the moment the worker hears of it.
     package let requested: MonotonicTime?
+    /// Where the worker leaves what it serves.
+    package let gauge: QualityGauge
 
     package init(
         id: SessionID, plan: SessionPlan, localCredentials: ICECredentials, publishes: StreamID? = nil,
         follows: StreamID? = nil, isFeed: Bool = false, stage: StreamID? = nil,
         participant: ParticipantID? = nil, order: UInt64,
-        requested: MonotonicTime? = nil
+        requested: MonotonicTime? = nil, gauge: QualityGauge = QualityGauge()
     ) {
         self.requested = requested
+        self.gauge = gauge
         self.stage = stage
         self.participant = participant
         self.id = id
@@ -105,6 +110,8 @@ package enum WorkerEvent: Equatable, Sendable {
     case controlMessage(SessionID, DataChannelMessage)
     /// The picture of a stream begins in a pair of slots of a feed session, with this time stamp.
     case begun(SessionID, pair: Int, StreamID, timestamp: UInt32)
+    /// What a client is sent is not what it was.
+    case qualityChanged(SessionID, DeliveryQuality)
     /// An injection is there, with these tracks.
     case injected(InjectionID, [PublishedTrack])
     /// Viewers of an injection cannot go on, or begin, without a key frame.

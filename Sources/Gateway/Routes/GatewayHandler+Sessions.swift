@@ -44,7 +44,7 @@ extension GatewayHandler {
         answerTimes.note(purpose, since: start)
         response.headers.add("Location", "\(ResourcePaths.sessions(purpose, of: stream))/\(created.id)")
         response.headers.add("ETag", EntityTag(value: created.entityTag).description)
-        response.headers.add("Accept-Patch", MediaType.fragment)
+        response.headers.add("Accept-Patch", MediaType.patches(of: purpose))
         response.headers.add("Cache-Control", "no-store")
         if !settings.iceServers.isEmpty {
             let bearer = try call.access.token()?.subject
@@ -79,7 +79,8 @@ extension GatewayHandler {
     func showSession(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
         _ = try await session(call, purpose)
         return HTTPResponse(
-            status: 204, headers: ["Accept-Patch": MediaType.fragment, "Cache-Control": "no-store"])
+            status: 204,
+            headers: ["Accept-Patch": MediaType.patches(of: purpose), "Cache-Control": "no-store"])
     }
 
     /// `DELETE` of a session; entity tags do not matter.
@@ -89,13 +90,27 @@ extension GatewayHandler {
         return HTTPResponse(status: 200)
     }
 
-    /// `PATCH` of a session: candidates that trickle in, or an ICE restart.
+    /// `GET` of a session's `quality`: what it is sent, why, and what its client wants.
+    func showQuality(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
+        let id = try await session(call, purpose)
+        guard let quality = await service.quality(of: id) else { throw SessionRefusal.unknownSession }
+        return Self.fresh(quality)
+    }
+
+    /// A merge patch of what the client wants of the pictures.
+    private func prefer(_ call: Call, in id: SessionID) async throws -> HTTPResponse {
+        Self.fresh(try await service.prefer(try call.body().deliveryPatch(), in: id))
+    }
+
+    /// `PATCH` of a session: candidates that trickle in, an ICE restart, or what the client wants of the pictures.
     func updateSession(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
         let id = try await session(call, purpose)
+        if purpose != .publish, MediaType.isContent(of: call.request, MediaType.mergePatch) {
+            return try await prefer(call, in: id)
+        }
         guard MediaType.isContent(of: call.request, MediaType.fragment) else {
-            throw Problem(
-                415, nil, "Changes must come as \(MediaType.fragment).",
-                headers: ["Accept-Patch": MediaType.fragment])
+            let patches = MediaType.patches(of: purpose)
+            throw Problem(415, nil, "Changes must come as \(patches).", headers: ["Accept-Patch": patches])
         }
         guard let field = call.request.headers["if-match"] else {
             throw Problem(428, nil, "Changes need If-Match: the session's ETag, or * to restart ICE.")

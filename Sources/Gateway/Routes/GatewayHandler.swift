@@ -156,7 +156,10 @@ extension GatewayHandler {
         let parts = request.path.split(separator: "/")
         if parts.first == "whip" || parts.first == "whep" {
             if parts.count == 2 { response.headers.add("Accept-Post", MediaType.sdp) }
-            if parts.count == 3 { response.headers.add("Accept-Patch", MediaType.fragment) }
+            if parts.count == 3 {
+                let purpose: SessionRequest.Purpose = parts.first == "whip" ? .publish : .play
+                response.headers.add("Accept-Patch", MediaType.patches(of: purpose))
+            }
         }
         return response
     }
@@ -177,6 +180,11 @@ enum MediaType {
     static let json = "application/json"
     /// RFC 7396.
     static let mergePatch = "application/merge-patch+json"
+
+    /// What a `PATCH` of a session may come as: who only publishes wants no pictures.
+    static func patches(of purpose: SessionRequest.Purpose) -> String {
+        purpose == .publish ? fragment : "\(fragment), \(mergePatch)"
+    }
 
     /// Whether a request's body says it is of that type; parameters do not matter.
     static func isContent(of request: HTTPRequest, _ type: String) -> Bool {

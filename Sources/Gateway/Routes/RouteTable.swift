@@ -19,6 +19,9 @@ extension Router {
         Route(.get, "/whep/{stream}", "playPreview") { try $0.preview($1, .play) },
         Route(.get, "/whep/{stream}/{session}", "playSession") { try await $0.showSession($1, .play) },
         Route(.patch, "/whep/{stream}/{session}", "playTrickle") { try await $0.updateSession($1, .play) },
+        Route(.get, "/whep/{stream}/{session}/quality", "playQuality") {
+            try await $0.showQuality($1, .play)
+        },
         Route(.delete, "/whep/{stream}/{session}", "playEnd") { try await $0.endSession($1, .play) },
         Route(.post, "/v1/tokens", "makeToken") { try $0.makeToken($1) },
         Route(.get, "/v1/streams", "listStreams") { try await $0.listStreams($1) },
@@ -72,6 +75,9 @@ extension Router {
         Route(.patch, "/v1/streams/{stream}/sessions/{session}", "joinTrickle") {
             try await $0.updateSession($1, .stage)
         },
+        Route(.get, "/v1/streams/{stream}/sessions/{session}/quality", "joinQuality") {
+            try await $0.showQuality($1, .stage)
+        },
         Route(.delete, "/v1/streams/{stream}/sessions/{session}", "joinEnd") {
             try await $0.endSession($1, .stage)
         },
@@ -88,6 +94,9 @@ extension Router {
         Route(.post, "/v1/feed/sessions", "enterFeed") { try await $0.createSession($1, .feed) },
         Route(.get, "/v1/feed/sessions/{session}", "feedSession") { try await $0.showSession($1, .feed) },
         Route(.patch, "/v1/feed/sessions/{session}", "feedTrickle") { try await $0.updateSession($1, .feed) },
+        Route(.get, "/v1/feed/sessions/{session}/quality", "feedQuality") {
+            try await $0.showQuality($1, .feed)
+        },
         Route(.delete, "/v1/feed/sessions/{session}", "feedEnd") { try await $0.endSession($1, .feed) },
         Route(.post, "/v1/feed/sessions/{session}/peek", "peek") { try await $0.swipe($1, .peek) },
         Route(.post, "/v1/feed/sessions/{session}/focus", "focus") { try await $0.swipe($1, .focus) },

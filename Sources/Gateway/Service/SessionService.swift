@@ -19,6 +19,11 @@ package protocol SessionService: Sendable {
     func restartICE(
         _ id: SessionID, fragment text: String
     ) async throws(SessionRefusal) -> (fragment: String, entityTag: String)
+    /// Changes what a session's client wants of the pictures.
+    /// - Returns: all that it wants now.
+    func prefer(_ patch: DeliveryPatch, in id: SessionID) async throws(SessionRefusal) -> JSON
+    /// What a session is sent and why, and what its client wants; nil if there is no such session.
+    func quality(of id: SessionID) async -> JSON?
     /// - Returns: false if there is no such session.
     func endSession(_ id: SessionID) async -> Bool
     /// A part of the list of streams, in order.

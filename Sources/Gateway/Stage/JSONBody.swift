@@ -125,6 +125,15 @@ struct JSONBody {
         return edit
     }
 
+    /// What a viewer wants of the pictures.
+    func deliveryPatch() throws(Problem) -> DeliveryPatch {
+        do {
+            return try DeliveryPatch(members.merging(cleared.map { ($0, .null) }) { known, _ in known })
+        } catch {
+            throw Self.invalid(error.member)
+        }
+    }
+
     /// Where an operator wants a stream in lists.
     func placementEdit() throws(Problem) -> StagePlacement.Edit {
         var edit = StagePlacement.Edit()

@@ -7,6 +7,8 @@ import Wire
 enum FeedControl: Equatable {
     case ping
     case message(FeedMessage)
+    /// Other pictures than the server would choose, or none.
+    case prefer(DeliveryPatch)
 
     private struct Form: Decodable {
         var type: String
@@ -18,9 +20,15 @@ enum FeedControl: Equatable {
     /// - Returns: nil for what is no JSON, or means nothing.
     init?(parsing message: DataChannelMessage) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
-        guard form.type != "ping" else {
+        switch form.type {
+        case "ping":
             self = .ping
             return
+        case "prefer":
+            guard let patch = DeliveryPatch(parsing: message) else { return nil }
+            self = .prefer(patch)
+            return
+        default: break
         }
         guard let kind = FeedMessage.Kind(rawValue: form.type),
             let message = FeedMessage(

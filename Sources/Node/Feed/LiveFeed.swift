@@ -22,6 +22,8 @@ struct LiveFeed {
         case dismiss(SessionID)
         /// A viewer is somewhere else now.
         case count(PresenceChange)
+        /// A viewer wants other pictures, or none.
+        case prefer(DeliveryPatch, SessionID)
     }
 
     /// A session that counts: of the feed, or a player outside it.
@@ -165,6 +167,7 @@ struct LiveFeed {
     ) -> [Action] {
         switch FeedControl(parsing: message) {
         case .ping: send(ControlReply(type: "pong").bytes, to: id)
+        case .prefer(let patch): [.prefer(patch, id)]
         case .message(let message): take(desk.receive(message, from: id, at: now), requested: now)
         case nil:
             send(ControlReply.error("malformed", "This is no message that this server knows.").bytes, to: id)

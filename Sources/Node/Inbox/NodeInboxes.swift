@@ -35,6 +35,7 @@ extension WorkerEvent: InboxElement {
         case source(SessionID, mid: String)
         case control(SessionID)
         case begun(SessionID, pair: Int)
+        case quality(SessionID)
         case keyFrame(InjectionID, source: Int, layer: Int)
     }
 
@@ -44,6 +45,7 @@ extension WorkerEvent: InboxElement {
         case .sourceChanged(let id, let mid, _): .source(id, mid: mid)
         case .controlOpened(let id): .control(id)
         case .begun(let id, let pair, _, _): .begun(id, pair: pair)
+        case .qualityChanged(let id, _): .quality(id)
         case .keyFrameWanted(let id, let source, let layer): .keyFrame(id, source: source, layer: layer)
         case .checked, .connected, .mediaStarted, .closed, .published, .passed, .controlMessage, .injected:
             nil
@@ -52,7 +54,7 @@ extension WorkerEvent: InboxElement {
 
     package var isNeeded: Bool {
         switch self {
-        case .voice, .controlMessage, .begun, .keyFrameWanted: false
+        case .voice, .controlMessage, .begun, .keyFrameWanted, .qualityChanged: false
         case .checked, .connected, .mediaStarted, .closed, .published, .sourceChanged, .passed,
             .controlOpened, .injected:
             true

@@ -18,6 +18,14 @@ extension LiveStreams {
             ? fromAudience(request, record, at: now) : fromStage(request, record, at: now)
     }
 
+    /// A viewer wants other pictures, or none; nil if there is no such viewer any more.
+    mutating func prefer(_ patch: DeliveryPatch, by id: SessionID) -> LiveAction? {
+        guard let record = sessions[id] else { return nil }
+        let preferences = patch.applied(to: record.preferences)
+        update(id) { $0.preferences = preferences }
+        return .post(.prefer(id, preferences), worker: record.worker, of: nil)
+    }
+
     private mutating func fromStage(
         _ request: ControlRequest, _ record: SessionRecord, at now: MonotonicTime
     ) -> [LiveAction] {
@@ -32,6 +40,7 @@ extension LiveStreams {
         case .visible(let isVisible, let mid):
             conduct(stream, at: now) { $0.setVisible(isVisible, mid, of: id) }
         case .mute(let participant, let kind): mute(participant, kind, by: record)
+        case .prefer(let patch): [prefer(patch, by: id)].compactMap(\.self)
         }
     }
 
@@ -46,6 +55,7 @@ extension LiveStreams {
         case .pin: refuse(.rejected(.notOnStage), to: record.id)
         case .ping: [record.tell(ControlReply(type: "pong"))]
         case .mute(let participant, let kind): mute(participant, kind, by: record)
+        case .prefer(let patch): [prefer(patch, by: record.id)].compactMap(\.self)
         }
     }
 

@@ -99,7 +99,7 @@ struct LiveStreams {
         let isLive = streams[request.stream]?.isLive ?? false
         let record = SessionRecord(
             id: candidate.id, request: request, isStrangers: request.sender == nil, plan: candidate.plan,
-            worker: candidate.worker, entityTag: candidate.credentials.ufrag,
+            worker: candidate.worker, entityTag: candidate.credentials.ufrag, gauge: candidate.gauge,
             waitsUntil: isLive ? nil : request.patience.map { now + $0 })
         let opening = candidate.opening(order: sessions.nextOrder)
         let crowded = sessions.add(record)
@@ -197,6 +197,7 @@ struct LiveStreams {
         case .controlMessage(let id, let message): receive(message, from: id, at: now)
         case .begun(let id, let pair, let stream, let timestamp):
             take(feed.began(stream, timestamp: timestamp, pair: pair, of: id), at: now)
+        case .qualityChanged(let id, let quality): sessions[id].map { [$0.tell(quality)] } ?? []
         case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
         case .keyFrameWanted(let id, _, _): take(productions.keyFrameWanted(of: id), at: now)
         }
@@ -379,6 +380,7 @@ struct LiveStreams {
                 sessions.update(session) { $0.closesAt = now + Self.farewellTime }
                 return nil
             case .count(let change): return .count(change)
+            case .prefer(let patch, let session): return prefer(patch, by: session)
             }
         }
     }

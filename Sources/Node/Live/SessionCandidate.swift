@@ -23,6 +23,8 @@ struct SessionCandidate {
     let credentials: ICECredentials
     /// Nil for a session of the feed, which belongs to no stream, and for a stream that nobody knows.
     let clearance: Clearance?
+    /// Where the worker will leave what is sent.
+    let gauge = QualityGauge()
 
     /// Whether somebody who was let in a moment ago still would be: they may have been banned, or moved off the stage,
     /// before there was a session to be ended.
@@ -47,7 +49,7 @@ struct SessionCandidate {
             follows: request.isWatching && request.feed == nil ? request.stream : nil,
             isFeed: request.purpose == .feed,
             stage: request.isOnStage ? request.stream : nil, participant: request.participant,
-            order: order, requested: request.received)
+            order: order, requested: request.received, gauge: gauge)
     }
 }
 

@@ -15,6 +15,10 @@ struct SessionRecord {
     let worker: Int
     /// Names the ICE credentials in force.
     var entityTag: String
+    /// What its client wants of the pictures.
+    var preferences = DeliveryPreferences()
+    /// Where its worker leaves what it is sent.
+    var gauge = QualityGauge()
     /// When a viewer without a publisher gives up; nil once there is one.
     var waitsUntil: MonotonicTime?
     /// When it ends, having lost its place.
@@ -26,6 +30,13 @@ struct SessionRecord {
     /// Tells its client something on its control channel.
     func tell(_ reply: ControlReply) -> LiveAction {
         .post(.sendControl(id, .string(reply.bytes)), worker: worker, of: nil)
+    }
+
+    /// Tells its client what it is sent now, and why.
+    func tell(_ quality: DeliveryQuality) -> LiveAction {
+        var json = DeliveryQuality.json(quality, preferences)
+        json["type"] = .string("quality")
+        return .post(.sendControl(id, .string(json.bytes)), worker: worker, of: nil)
     }
 
     /// What viewers get of it.

@@ -19,6 +19,7 @@ final class FakeService: SessionService {
         var fragments: [String] = []
         var snapshots: [StreamSnapshot] = []
         var previews: [StreamID: StoredPreview] = [:]
+        var patches: [DeliveryPatch] = []
         var isReady = true
     }
 
@@ -58,6 +59,13 @@ final class FakeService: SessionService {
         state.withLock { $0.tags[id] = "tag2" }
         return ("a=ice-ufrag:tag2\r\n", "tag2")
     }
+
+    func prefer(_ patch: DeliveryPatch, in id: SessionID) async throws(SessionRefusal) -> JSON {
+        state.withLock { $0.patches.append(patch) }
+        return .object(["audioOnly": .bool(true)])
+    }
+
+    func quality(of id: SessionID) async -> JSON? { .object(["estimate": .integer(7)]) }
 
     func endSession(_ id: SessionID) async -> Bool {
         state.withLock { $0.sessions.removeValue(forKey: id) != nil }

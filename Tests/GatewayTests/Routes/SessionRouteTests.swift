@@ -167,7 +167,8 @@ private let fragment: HTTPHeaders = [
                     == "Authorization, Content-Type, Idempotency-Key, If-Match")
             let session = await bench.ask(.options, "/\(endpoint)/s1/x")
             #expect(session.status == 204)
-            #expect(session.headers["accept-patch"] == "application/trickle-ice-sdpfrag")
+            let patches = endpoint == "whep" ? ", application/merge-patch+json" : ""
+            #expect(session.headers["accept-patch"] == "application/trickle-ice-sdpfrag" + patches)
             #expect(session.headers["access-control-allow-methods"]?.contains("PATCH") == true)
             #expect(session.headers["access-control-allow-methods"]?.contains("DELETE") == true)
         }
@@ -319,6 +320,33 @@ private let fragment: HTTPHeaders = [
         let response = await bench.ask(.patch, path, token: token, sdp, body: "x")
         #expect(response.status == 415)
         #expect(response.headers["accept-patch"] == "application/trickle-ice-sdpfrag")
+    }
+
+    @Test func `take what viewers want of the pictures, and tell what they get`() async throws {
+        let bench = try Bench()
+        let path = try await bench.open("whep")
+        let token = try bench.token(.viewer)
+        let type: HTTPHeaders = ["Content-Type": "application/merge-patch+json"]
+        let response = await bench.ask(
+            .patch, path, token: token, type, body: #"{"audioOnly":true,"pin":null}"#)
+        #expect(response.status == 200)
+        #expect(response.text == #"{"audioOnly":true}"#)
+        let expected = try DeliveryPatch(["audioOnly": .bool(true), "pin": .null])
+        #expect(bench.service.state.withLock { $0.patches } == [expected])
+        for (body, status) in [(#"{"maxHeight":0}"#, 422), (#"{"pin":"x"}"#, 422), ("[", 400), ("", 400)] {
+            #expect(await bench.ask(.patch, path, token: token, type, body: body).status == status, "\(body)")
+        }
+        #expect(bench.service.state.withLock { $0.patches.count } == 1)
+        let quality = await bench.ask(.get, path + "/quality", token: token)
+        #expect(quality.status == 200)
+        #expect(quality.text == #"{"estimate":7}"#)
+        #expect(quality.headers["cache-control"] == "no-store")
+        #expect(await bench.ask(.get, "/whep/s1/0123456789/quality", token: token).status == 404)
+        // Who publishes gets no pictures.
+        let publishing = try await bench.open("whip")
+        #expect(
+            await bench.ask(.patch, publishing, token: try bench.token(.host), type, body: "{}").status == 415
+        )
     }
 
     @Test func `end once, whatever the entity tag`() async throws {

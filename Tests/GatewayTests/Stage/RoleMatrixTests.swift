@@ -205,6 +205,7 @@ import Testing
             "openAPI", "publishPreview", "playPreview",
             // Of sessions, whose names cannot be guessed.
             "publishSession", "publishTrickle", "publishEnd", "playSession", "playTrickle", "playEnd",
+            "playQuality", "joinQuality", "feedQuality",
             "joinSession", "joinTrickle", "joinEnd", "feedSession", "feedTrickle", "feedEnd", "peek", "focus",
             "release", "followFeed",
         ]

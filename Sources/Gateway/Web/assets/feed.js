@@ -7,11 +7,13 @@ import { Cube } from "./feed/cube.js";
 import { Gestures } from "./feed/gestures.js";
 import { Joining } from "./feed/join.js";
 import { makeMenu } from "./feed/menu.js";
+import { followPicture } from "./feed/picture.js";
 import { share } from "./feed/share.js";
 import { titleOf } from "./feed/side.js";
 import { fillEnd, makeStatus } from "./feed/status.js";
 import { signOf } from "./feed/swipe.js";
 import { Watching } from "./feed/watching.js";
+import { pictureRadios, weakLinkSign } from "./picture-choice.js";
 import { StoryFeed, Swipe } from "./story-feed.js";
 
 /** Whether the viewer wants sound is remembered under this name. */
@@ -30,6 +32,9 @@ const feed = new StoryFeed({
 const stage = $("stage");
 const cube = new Cube(stage);
 const menu = makeMenu(feed);
+const weakLink = weakLinkSign();
+$("menu-button").before(weakLink);
+$("picture").append(pictureRadios(followPicture(feed, cube, weakLink)));
 const updateEnds = cube.sides.map((side) => fillEnd(feed, side.end));
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 

@@ -22,6 +22,7 @@ import { lastPicture } from "./widgets/last-picture.js";
 import { messages } from "./widgets/messages.js";
 import { numbers } from "./widgets/numbers.js";
 import { people } from "./widgets/people.js";
+import { pictureMenu } from "./widgets/picture-menu.js";
 import { kept, playback } from "./widgets/playback.js";
 import { problem } from "./widgets/problem.js";
 import { programme } from "./widgets/programme.js";
@@ -39,7 +40,7 @@ import { warning } from "./widgets/warning.js";
 /** In the order in which they lie in their layers; a new widget has to be named here, and nowhere else. */
 const WIDGETS = {
   audience: [
-    title, lastPicture, programme, playback, status, warning, numbers, audienceControls, hand, invitation, messages,
+    title, lastPicture, programme, playback, status, warning, numbers, audienceControls, pictureMenu, hand, invitation, messages,
   ],
   studio: [
     title, grid, voices, warning, problem, lobby, sources, summary, schedule, share, recorder, kept, people, studioNumbers, devices,

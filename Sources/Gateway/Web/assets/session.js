@@ -143,6 +143,32 @@ export class MediaSession extends EventTarget {
     }
   }
 
+  /**
+   * Says what is wanted of the pictures; what is not named stays as it is (RFC 7396).
+   * @param {Partial<import("./picture-choice.js").Preferences>} preferences
+   */
+  async prefer(preferences) {
+    if (!this.resource) return;
+    const response = await fetch(this.resource, {
+      method: "PATCH",
+      headers: this.#headers({ "Content-Type": "application/merge-patch+json" }),
+      body: JSON.stringify(preferences),
+      signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    if (!response.ok) throw await SignallingError.from(response);
+  }
+
+  /**
+   * What the server sends here, and why not more; null where it does not say.
+   * @returns {Promise<import("./picture-choice.js").Quality | null>}
+   */
+  async quality() {
+    if (!this.resource) return null;
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const response = await fetch(`${this.resource}/quality`, { headers: this.#headers(), signal });
+    return response.ok ? response.json() : null;
+  }
+
   /** Gives a session up that others know to be dead, such as one the server forgot in a restart. */
   abandon() {
     this.#end("lost");

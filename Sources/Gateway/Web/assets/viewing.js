@@ -2,6 +2,7 @@
 
 /** Plays a stream's programme for as long as somebody watches, and tells how that goes. */
 
+import { PictureChoice, wordsForWeakLink } from "./picture-choice.js";
 import { Persistent } from "./persistent.js";
 import { SignallingError } from "./session.js";
 import { StatsReader } from "./stats.js";
@@ -19,6 +20,9 @@ const MOST_DOUBLINGS = 4;
 /** A connection that takes longer than this to come about, or to bring media, is worth a word, in milliseconds. */
 const SLOW_MS = 8000;
 const LATE_MS = 4000;
+/** What is sent after a change is asked for so much later, and again while the connection is weak, in milliseconds. */
+const SETTLED_MS = 1500;
+const WEAK_MS = 5000;
 /** Fewer bytes than this are no media, only reports. */
 const FEW_BYTES = 20_000;
 /** Sound without a picture counts as a live stream after this time, in milliseconds. */
@@ -44,11 +48,19 @@ export class Viewing extends EventTarget {
   /** The browser wants a tap before anything plays. */
   isBlocked = false;
   hasPlayed = false;
+  /** What we want of the pictures. */
+  choice = new PictureChoice();
+  /** What the server said last of what it sends. @type {import("./picture-choice.js").Quality | null} */
+  quality = null;
   /** @type {StatsReader | null} */
   stats = null;
   /** The last numbers. @type {import("./stats.js").Numbers | null} */
   numbers = null;
   lost = 0;
+
+  /** Height of the picture that the server was last asked about, and when it is asked again. */
+  #askedHeight = 0;
+  #askAt = Infinity;
 
   /** Everything that the current session brings. @type {MediaStream | null} */
   #media = null;
@@ -83,6 +95,7 @@ export class Viewing extends EventTarget {
     this.room = room;
     this.connection = new Persistent((signal) => this.#open(signal));
     this.connection.addEventListener("statechange", () => this.#stateChanged());
+    this.choice.addEventListener("change", () => this.#tellChoice());
     room.sync.addEventListener("change", () => this.#streamChanged());
     room.sync.addEventListener("refused", () => this.connection.close());
     // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
@@ -173,6 +186,10 @@ export class Viewing extends EventTarget {
       },
     }));
     this.stats = new StatsReader(session.peer, "inbound-rtp");
+    this.quality = null;
+    this.#askAt = Infinity;
+    this.#askedHeight = 0;
+    if (this.choice.name !== "auto") session.prefer(this.choice.preferences).catch(() => {});
     this.#answeredAt = performance.now();
     this.#hasConnected = false;
     return session;
@@ -232,7 +249,7 @@ export class Viewing extends EventTarget {
     this.lost += numbers.lost;
     this.#lostSince += numbers.lost;
     // With a track without pictures browsers wait for the first one, and play no sound until then.
-    const isSoundAlone = isHeard && !numbers.frames;
+    const isSoundAlone = this.choice.name === "sound" ? isArriving && !isSeen : isHeard && !numbers.frames;
     if (isSoundAlone && this.video?.srcObject === this.#media) this.#show(new MediaStream(this.#media?.getAudioTracks()));
     else if (isSeen && this.#media && this.video?.srcObject !== this.#media) this.#show(this.#media);
     if (isSeen || isSoundAlone) {
@@ -246,6 +263,35 @@ export class Viewing extends EventTarget {
       const isWeak = isArriving && (this.#lostSince > 0 || now - this.#heldAt < this.#patience);
       if (!isWeak || now - this.#quietSince > this.#patience * WEAK_FACTOR) this.connection.renew();
     }
+    this.#askForQuality(isSeen || isSoundAlone ? numbers.height ?? 0 : 0);
+    this.#changed();
+  }
+
+  /** Other pictures are wanted than before. */
+  async #tellChoice() {
+    this.#changed();
+    await this.connection.session?.prefer(this.choice.preferences).catch(() => {});
+    this.#askAt = performance.now() + SETTLED_MS;
+  }
+
+  /**
+   * Asks what the server sends when the picture has another size than before, or stands still, and as long as the
+   * connection does not take what is wanted: nobody who gets the best there is asks again.
+   * @param {number} height of the picture, in pixels
+   */
+  async #askForQuality(height) {
+    const now = performance.now();
+    const { session } = this.connection;
+    if (height !== this.#askedHeight) {
+      this.#askedHeight = height;
+      this.#askAt = now + SETTLED_MS;
+    }
+    if (!session || now < this.#askAt) return;
+    this.#askAt = Infinity;
+    const quality = await session.quality().catch(() => null);
+    if (session !== this.connection.session) return;
+    this.quality = quality;
+    if (wordsForWeakLink(quality)) this.#askAt = performance.now() + WEAK_MS;
     this.#changed();
   }
 

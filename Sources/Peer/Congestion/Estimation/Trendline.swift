@@ -31,20 +31,20 @@ package struct Trendline: Sendable {
     private func slope() -> Double {
         let filled = min(count, Self.window)
         guard filled > 1 else { return 0 }
-        var meanTime = 0.0
-        var meanDelay = 0.0
+        // In one pass, from an origin near all of them: differences of large squares would be nothing but rounding.
+        let (origin, level) = (times[0], delays[0])
+        var (sumTime, sumDelay, sumProduct, sumSquare) = (0.0, 0.0, 0.0, 0.0)
         for index in 0..<filled {
-            meanTime += times[index]
-            meanDelay += delays[index]
+            let time = times[index] - origin
+            let delay = delays[index] - level
+            sumTime += time
+            sumDelay += delay
+            sumProduct += time * delay
+            sumSquare += time * time
         }
-        meanTime /= Double(filled)
-        meanDelay /= Double(filled)
-        var covariance = 0.0
-        var variance = 0.0
-        for index in 0..<filled {
-            covariance += (times[index] - meanTime) * (delays[index] - meanDelay)
-            variance += (times[index] - meanTime) * (times[index] - meanTime)
-        }
+        let share = 1 / Double(filled)
+        let covariance = sumProduct - sumTime * sumDelay * share
+        let variance = sumSquare - sumTime * sumTime * share
         return variance > 0 ? covariance / variance : 0
     }
 }

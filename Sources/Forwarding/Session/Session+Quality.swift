@@ -1,0 +1,83 @@
+import Base
+import Peer
+import Wire
+
+/// What the client wants of the pictures, and what it is told that it gets.
+extension Session {
+    /// What is served is looked at so often, and the client told of it at most so often.
+    private static let telling = Duration.seconds(1)
+
+    /// Sends what the client wants from now on, if the path takes it.
+    func prefer(_ preferences: DeliveryPreferences, at now: MonotonicTime) {
+        guard self.preferences != preferences else { return }
+        self.preferences = preferences
+        let pictures = slots.filter { $0.plan.kind == .video }
+        for slot in pictures { slot.startAfresh() }
+        allocate(at: now)
+        for slot in pictures { slot.track?.retarget(slot, at: now) }
+        nextTelling = now
+        tellQuality(at: now)
+        requestWake()
+    }
+
+    /// Leaves word of what is served, if it is time.
+    func tellQuality(at now: MonotonicTime) {
+        guard now >= nextTelling else { return }
+        nextTelling = now + Self.telling
+        let quality = quality(at: now)
+        gauge.set(quality)
+        guard channels.control != nil, quality.isNews(after: toldQuality) else { return }
+        toldQuality = quality
+        hasNewQuality = true
+        requestWake()
+    }
+
+    /// What the client should hear of now, once.
+    func takeQuality() -> DeliveryQuality? {
+        guard hasNewQuality else { return nil }
+        hasNewQuality = false
+        return toldQuality
+    }
+
+    private func quality(at now: MonotonicTime) -> DeliveryQuality {
+        var pictures: [DeliveryQuality.Picture] = []
+        var cause: DeliveryQuality.Cause?
+        for slot in slots where slot.plan.kind == .video {
+            guard let track = slot.track else { continue }
+            let wanted = track.choices(for: slot, at: now).last
+            let isPaused = slot.grant == .nothing || !sendsPictures
+            let served = slot.isStopped || isPaused ? nil : slot.current
+            pictures.append(
+                DeliveryQuality.Picture(
+                    mid: slot.plan.mid, wanted: wanted?.description(at: now),
+                    served: served?.description(at: now), isPaused: isPaused))
+            // One whose picture could be better is why the client is told anything.
+            if cause == nil || slot.grant != .best { cause = self.cause(of: slot) }
+        }
+        return DeliveryQuality(
+            estimate: path.flatMap { $0.isKnown ? $0.estimator.bitrate : nil }, roundTrip: roundTrip.smoothed,
+            cause: cause, pictures: pictures)
+    }
+
+    private func cause(of slot: Slot) -> DeliveryQuality.Cause {
+        if preferences.isAudioOnly { return .pinned }
+        guard slot.grant == .best, sendsPictures else {
+            guard let path, path.isKnown, !path.isLossy else { return .loss }
+            return switch path.estimator.cause {
+            case .delay: .delay
+            case .loss: .loss
+            case .application: .application
+            }
+        }
+        if !preferences.isAutomatic { return .pinned }
+        return slot.maximumHeight == nil && !slot.isThinned ? .publisher : .application
+    }
+}
+
+extension TrackLayer {
+    fileprivate func description(at now: MonotonicTime) -> DeliveryQuality.Layer {
+        DeliveryQuality.Layer(
+            rid: rid, width: resolution.map { Int($0.width) }, height: resolution.map { Int($0.height) },
+            bitrate: bitrate(at: now))
+    }
+}

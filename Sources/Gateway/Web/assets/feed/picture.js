@@ -1,0 +1,37 @@
+// @ts-check
+
+/** What the viewer wants of the pictures, told to each connection, and a sign while it does not take that. */
+
+import { PictureChoice, wordsForWeakLink } from "../picture-choice.js";
+
+/**
+ * @param {import("../story-feed.js").StoryFeed} feed
+ * @param {import("./cube.js").Cube} cube
+ * @param {{ say: (text: string | null) => void }} sign
+ * @returns {PictureChoice}
+ */
+export function followPicture(feed, cube, sign) {
+  const choice = new PictureChoice();
+  /** @type {import("./session.js").FeedSession | null} */
+  let session = null;
+  const tell = () => session?.prefer(choice.preferences).catch(() => {});
+
+  /** @param {Event} event */
+  const noticed = (event) => {
+    const { detail } = /** @type {CustomEvent} */ (event);
+    if (detail.type === "quality") sign.say(wordsForWeakLink(detail));
+  };
+  feed.addEventListener("slots", () => {
+    const current = /** @type {import("./session.js").FeedSession | null} */ (feed.connection.session);
+    if (current === session || current === null) return;
+    session?.removeEventListener("notice", noticed);
+    session = current;
+    session.addEventListener("notice", noticed);
+    sign.say(null);
+    if (choice.name !== "auto" && choice.name !== "sound") tell();
+  });
+  // Browsers play no sound of a track whose first picture has not come: those who want sound alone get that one.
+  cube.addEventListener("frame", () => choice.name === "sound" && tell());
+  choice.addEventListener("change", tell);
+  return choice;
+}

@@ -1,0 +1,112 @@
+// @ts-check
+
+/** What a viewer wants of the pictures: how they choose it, how it is remembered, and what is said of a weak link. */
+
+import { h, icon } from "./dom.js";
+
+/**
+ * @typedef {{ maxHeight: number | null, pin: "high" | "low" | null, audioOnly: boolean }} Preferences
+ *
+ * @typedef {object} Layer
+ * @property {number | null} height in pixels
+ * @property {number} bitrate in bit/s
+ *
+ * @typedef {object} Quality what the server sends, and why not more
+ * @property {number | null} estimate what the connection takes, in bit/s
+ * @property {"delay" | "loss" | "application" | "publisher" | "pinned" | null} cause
+ * @property {Preferences} preferences
+ * @property {{ mid: string, wanted: Layer | null, served: Layer | null, paused: boolean }[]} pictures
+ *
+ * @typedef {"auto" | "high" | "low" | "sound"} ChoiceName
+ */
+
+/** The choice lasts as long as the tab: whoever comes back another day has another connection. */
+const CHOICE = "rostrum:picture";
+
+/** @type {{ name: ChoiceName, label: string, hint: string, preferences: Preferences }[]} */
+const CHOICES = [
+  {
+    name: "auto", label: "Auto", hint: "The best that your connection takes",
+    preferences: { maxHeight: null, pin: null, audioOnly: false },
+  },
+  {
+    name: "high", label: "High", hint: "Always the best picture, or none",
+    preferences: { maxHeight: null, pin: "high", audioOnly: false },
+  },
+  {
+    name: "low", label: "Low", hint: "A small picture, to save data",
+    preferences: { maxHeight: null, pin: "low", audioOnly: false },
+  },
+  {
+    name: "sound", label: "Sound only", hint: "No picture",
+    preferences: { maxHeight: null, pin: null, audioOnly: true },
+  },
+];
+
+/** Fires `change`. */
+export class PictureChoice extends EventTarget {
+  #choice = CHOICES.find(({ name }) => name === sessionStorage.getItem(CHOICE)) ?? CHOICES[0];
+
+  get name() {
+    return this.#choice.name;
+  }
+
+  /** What a session is told (a merge patch). */
+  get preferences() {
+    return this.#choice.preferences;
+  }
+
+  /** @param {ChoiceName} name */
+  choose(name) {
+    const choice = CHOICES.find((each) => each.name === name);
+    if (!choice || choice === this.#choice) return;
+    this.#choice = choice;
+    sessionStorage.setItem(CHOICE, name);
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+/**
+ * The choice as radio buttons.
+ * @param {PictureChoice} choice
+ * @returns {HTMLFieldSetElement}
+ */
+export function pictureRadios(choice) {
+  const rows = CHOICES.map(({ name, label, hint }) => {
+    const radio = h("input", {
+      type: "radio", name: "picture", value: name, checked: name === choice.name, onchange: () => choice.choose(name),
+    });
+    return h("label", {}, radio, h("span", {}, label, h("small.muted", {}, hint)));
+  });
+  return h("fieldset.picture-choice", {}, h("legend", {}, "Picture"), ...rows);
+}
+
+/**
+ * What to say of a connection that does not take what is wanted; null while all is well.
+ * @param {Quality | null} quality
+ */
+export function wordsForWeakLink(quality) {
+  if (!quality || quality.cause !== "delay" && quality.cause !== "loss") return null;
+  const { pictures, preferences } = quality;
+  if (pictures.some(({ paused }) => paused)) {
+    return preferences.pin === "high"
+      ? "Your connection is too slow for the high picture: choose Auto."
+      : "Your connection is slow: sound only for the moment.";
+  }
+  const isSmaller = pictures.some(({ wanted, served }) => served !== null && (wanted?.height ?? 0) > (served.height ?? 0));
+  return isSmaller ? "Your connection is slow: a smaller picture." : null;
+}
+
+/** A sign that the connection is weak; what is said of it is its name. */
+export function weakLinkSign() {
+  const words = h("span.visually-hidden");
+  const root = h("span.chip.weak-link#weak-link", { hidden: true, role: "status" }, icon("weak"), words);
+  return Object.assign(root, {
+    /** @param {string | null} text */
+    say(text) {
+      root.hidden = text === null;
+      root.title = text ?? "";
+      if (words.textContent !== (text ?? "")) words.textContent = text ?? "";
+    },
+  });
+}

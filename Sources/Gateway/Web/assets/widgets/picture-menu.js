@@ -1,0 +1,53 @@
+// @ts-check
+
+import { follow, h, icon } from "../dom.js";
+import { pictureRadios, weakLinkSign, wordsForWeakLink } from "../picture-choice.js";
+
+/** Lets a viewer choose how good the picture is to be, and shows when the connection does not take it. */
+export const pictureMenu = {
+  name: "picture-menu",
+  layer: /** @type {const} */ ("float"),
+  /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const { viewing } = room;
+    const panel = h("div.picture-panel#picture-panel", { hidden: true }, pictureRadios(viewing.choice));
+    const button = h("button.button.round#picture", {
+      type: "button", "aria-expanded": "false", "aria-controls": "picture-panel", "aria-label": "Picture quality",
+      title: "Picture quality", onclick: () => show(panel.hidden),
+    }, icon("settings"));
+    const sign = weakLinkSign();
+    layer.append(panel, button, sign);
+
+    /** @param {boolean} isShown */
+    const show = (isShown) => {
+      panel.hidden = !isShown;
+      button.setAttribute("aria-expanded", String(isShown));
+      if (isShown) panel.querySelector("input:checked")?.focus();
+    };
+    /** @param {Event} event */
+    const leave = (event) => {
+      const target = /** @type {Node} */ (event.target);
+      if (!panel.hidden && !panel.contains(target) && !button.contains(target)) show(false);
+    };
+    /** @param {KeyboardEvent} event */
+    const key = (event) => {
+      if (event.key !== "Escape" || panel.hidden) return;
+      show(false);
+      button.focus();
+    };
+    addEventListener("pointerdown", leave);
+    addEventListener("keydown", key);
+    const unfollow = follow(viewing, () => {
+      const { state } = viewing;
+      button.hidden = !["live", "paused", "reconnecting"].includes(state);
+      if (button.hidden) show(false);
+      sign.say(state === "live" ? wordsForWeakLink(viewing.quality) : null);
+    });
+    return () => {
+      unfollow();
+      removeEventListener("pointerdown", leave);
+      removeEventListener("keydown", key);
+      for (const part of [panel, button, sign]) part.remove();
+    };
+  },
+};
