@@ -46,6 +46,8 @@ final class SimulatedClient {
     private var feedback = TransportFeedbackRecorder(senderSSRC: 1, mediaSSRC: 0)
     /// Whether the viewer tells of each packet when it came.
     var tellsOfPackets = true
+    /// Whether the viewer asks again for packets of sound, as browsers do not.
+    var asksForSound = true
     /// By time stamp of the viewer's video; what the packets wished for.
     private(set) var playoutDelays: [(sequenceNumber: Int64, delay: PlayoutDelay?)] = []
     /// The video as it came, by SSRC and sequence number: one number must never stand for two packets.
@@ -61,6 +63,9 @@ final class SimulatedClient {
     private(set) var audioPackets = 0
     private(set) var audioGaps = 0
     private var lastAudio: Int64?
+    /// Time stamps of all sound that came, by itself or in a later packet, and how many packets held earlier ones.
+    private(set) var heardTimes: Set<UInt32> = []
+    private(set) var redundantPackets = 0
     private(set) var frameMarks: Set<UInt32> = []
 
     private var nextReport = MonotonicTime.distantFuture
@@ -132,6 +137,7 @@ final class SimulatedClient {
         if now >= nextReport { sendReports(at: now, over: connection, into: &sink) }
         for index in received.indices {
             let packets = received[index].feedback(from: 1, rtt: connection.roundTripTime, at: now)
+            guard received[index].line.kind == .video || asksForSound else { continue }
             connection.sendFeedback(packets, into: &sink)
         }
         connection.sendFeedback(feedback.feedbackDue(at: now).map { .transportFeedback($0) }, into: &sink)
@@ -257,7 +263,8 @@ final class SimulatedClient {
             feedback.record(number.value, at: now)
         }
         noteRepair(header, in: plain, for: received[index])
-        guard let packet = (try? received[index].receive(plain.span, at: now)) ?? nil
+        let own = ownSound(of: header, in: plain, for: received[index])
+        guard let packet = (try? received[index].receive(own.span, at: now)) ?? nil
         else { return }
         if packet.codec.isVideo {
             let before = decoder.framesDecoded
@@ -272,9 +279,33 @@ final class SimulatedClient {
             }
         } else {
             audioPackets += 1
+            heardTimes.insert(packet.header.timestamp)
             if let lastAudio, packet.sequenceNumber > lastAudio + 1 { audioGaps += 1 }
             lastAudio = max(lastAudio ?? .min, packet.sequenceNumber)
         }
+    }
+
+    /// A packet without the earlier sound that it carries, which is noted (RFC 2198 §3); else the packet itself.
+    private func ownSound(of header: RTPHeader, in packet: [UInt8], for track: ReceivingTrack) -> [UInt8] {
+        guard let format = track.line.formats.first(where: { $0.redundancyPayloadType == header.payloadType })
+        else { return packet }
+        redundantPackets += 1
+        var position = header.payloadRange.lowerBound
+        var blocks: [(offset: UInt32, length: Int)] = []
+        while position + 4 <= packet.count, packet[position] & 0x80 != 0 {
+            let word = packet[position..<position + 4].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            blocks.append(((word >> 10) & 0x3FFF, Int(word & 0x3FF)))
+            position += 4
+        }
+        position += 1
+        for block in blocks {
+            // What the publisher wrote says which of its packets it was.
+            heardTimes.insert(header.timestamp &- block.offset)
+            position += block.length
+        }
+        var own = Array(packet[..<header.payloadRange.lowerBound])
+        own[1] = own[1] & 0x80 | format.payloadType
+        return own + packet[min(position, packet.count)...]
     }
 
     private func noteRepair(_ header: RTPHeader, in packet: [UInt8], for track: ReceivingTrack) {
@@ -290,9 +321,10 @@ final class SimulatedClient {
     /// Before it is decrypted, so that it may come again.
     private func drops(_ datagram: [UInt8]) -> Bool {
         guard let header = try? RTPHeader(parsing: datagram.span),
-            let track = received.first(where: { $0.takes(ssrc: header.ssrc) }), track.line.kind == .video
+            let track = received.first(where: { $0.takes(ssrc: header.ssrc) })
         else { return false }
         noteRepetition(of: datagram)
+        guard track.line.kind == .video else { return false }
         videoDatagrams += 1
         return dropsVideo?(videoDatagrams - 1) ?? false
     }

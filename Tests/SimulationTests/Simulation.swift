@@ -49,7 +49,7 @@ final class Simulation {
     /// A client whose offer the server has answered; it connects as time goes on.
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
-        bitrate: Int = 300_000, layers: [SyntheticVideo.Settings] = []
+        hasRED: Bool = false, bitrate: Int = 300_000, layers: [SyntheticVideo.Settings] = []
     ) throws -> (client: SimulatedClient, session: SessionID) {
         count += 1
         var settings = SyntheticVideo.Settings()
@@ -61,7 +61,8 @@ final class Simulation {
                 identity: server.clientIdentity, seed: seed, rids: rids,
                 pictures: layers.isEmpty ? [settings] : layers)
         }
-        let text = client.offer.description.text
+        let offer = client.offer.description.text
+        let text = hasRED ? Self.withRED(offer) : offer
         let (id, _, answer) = try server.open(
             hasRTX ? text : Self.withoutRTX(text), for: role == .publisher ? .publish : .play, on: worker,
             at: now
@@ -76,6 +77,19 @@ final class Simulation {
         client.decoder.firstSent = slots.first { $0.plan.kind == .video }?.nextSequence
         clients.append(client)
         return (client, id)
+    }
+
+    /// An offer of a client that takes earlier sound in later packets, as Chromium's.
+    private static func withRED(_ offer: String) -> String {
+        var lines: [Substring] = []
+        for line in offer.split(separator: "\r\n") {
+            lines.append(line.hasPrefix("m=audio") ? line + " 63" : line)
+            guard line.hasPrefix("a=rtpmap:"), line.hasSuffix(" opus/48000/2"),
+                let type = line.dropFirst(9).split(separator: " ").first
+            else { continue }
+            lines += ["a=rtpmap:63 red/48000/2", "a=fmtp:63 \(type)/\(type)"]
+        }
+        return lines.map { $0 + "\r\n" }.joined()
     }
 
     /// An offer of a client that has packets repeated under their own numbers.

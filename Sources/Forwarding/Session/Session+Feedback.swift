@@ -68,7 +68,10 @@ extension Session {
             let before = slot.stream.reception
             if let sample = slot.stream.receive(block, at: now, clock: clock) { roundTrip.add(sample) }
             guard let before, let reception = slot.stream.reception else { continue }
-            told.add(reception.interval(since: before))
+            let interval = reception.interval(since: before)
+            told.add(interval)
+            // Who tells of each packet tells more, and sooner.
+            if path?.isKnown != true { slot.noteLoss(interval.lost, of: interval.expected, at: now) }
         }
         noteLoss(told, at: now)
         tellQuality(at: now)

@@ -19,9 +19,21 @@ extension Session {
         let outcomes = path.packets.outcomes(of: feedback, at: now)
         guard !outcomes.isEmpty else { return }
         path.receive(outcomes, roundTrip: roundTrip.smoothed, at: now)
+        noteSoundLoss(outcomes, at: now)
         allocate(at: now)
         tellQuality(at: now)
         requestWake()
+    }
+
+    private func noteSoundLoss(_ outcomes: [PacketOutcome], at now: MonotonicTime) {
+        guard slots.contains(where: { $0.redundancy != nil }) else { return }
+        var told = 0
+        var lost = 0
+        for outcome in outcomes where !outcome.isLate {
+            told += 1
+            if outcome.arrival == nil { lost += 1 }
+        }
+        for slot in slots { slot.noteLoss(lost, of: told, at: now) }
     }
 
     /// Does what is due: nothing may have been told for long, or a probe has to leave.
@@ -76,7 +88,8 @@ extension Session {
         for slot in slots {
             guard let track = slot.track else { continue }
             guard slot.plan.kind == .video else {
-                sound += track.layers.first.map { Self.withHeaders($0.bitrate(at: now)) } ?? 0
+                let copies = 1 + (slot.redundancy?.depth ?? 0)
+                sound += track.layers.first.map { Self.withHeaders($0.bitrate(at: now)) * copies } ?? 0
                 continue
             }
             guard !preferences.isAudioOnly else { continue }

@@ -42,6 +42,7 @@ extension Slot {
         var sieve = timeline.current?.sieve
         var run = SentRun()
         let path = self.path
+        let depth = redundancyDepth(of: format)
         let nothing = EncryptedPacket(length: 0)
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
             let packet = packets[index]
@@ -80,10 +81,18 @@ extension Slot {
                 originalSequence: nil, isEmpty: verdict == .fill,
                 // One that only fills a place is repeated under its own index, and is never numbered.
                 transportNumber: verdict == .fill ? nil : path?.packets.nextNumber)
-            let bytes = storage.extracting(packet.place)
-            guard let sent = try? write(packet, bytes, as: form, into: &buffer) else {
+            let earlier = depth > 0 ? earlierSound(before: packet, depth: depth, in: storage) : EarlierSound()
+            guard
+                let sent = earlier.count > 0
+                    ? try? write(packet, with: earlier, from: storage, as: form, format, into: &buffer)
+                    : try? write(packet, storage.extracting(packet.place), as: form, into: &buffer)
+            else {
                 counters.drops.oversize &+= 1
                 return nothing
+            }
+            if earlier.count > 0 {
+                redundancy?.note(earlier.distances, by: sequence)
+                counters.packetsRedundant &+= 1
             }
             if let number = form.transportNumber {
                 path?.packets.add(size: sent.length, at: now)
@@ -193,12 +202,26 @@ extension Slot {
             }
             form.transportNumber = number
         }
+        let storage = segment.source.history.storage
+        guard let distances = redundancy?.distances(of: outgoing) ?? (redundancy == nil ? [] : nil) else {
+            counters.refusals.unknown &+= 1
+            return 0
+        }
+        let earlier = earlierSound(
+            before: packet, of: segment.source, from: segment.mapping.firstSourceSequence, distances,
+            in: storage.span)
+        guard earlier.distances == distances else {
+            counters.refusals.notInHistory &+= 1
+            return 0
+        }
         var length = 0
         do {
-            let storage = segment.source.history.storage
             try sink.append(to: address, capacity: Self.maximumDatagram) { buffer throws(SlotError) in
-                length = try write(packet, storage.span.extracting(packet.place), as: form, into: &buffer)
-                    .complete(&buffer)
+                let sent =
+                    earlier.count > 0
+                    ? try write(packet, with: earlier, from: storage.span, as: form, format, into: &buffer)
+                    : try write(packet, storage.span.extracting(packet.place), as: form, into: &buffer)
+                length = sent.complete(&buffer)
                 return length
             }
         } catch {
@@ -245,6 +268,41 @@ extension Slot {
             return try connection.encrypt(
                 &buffer, headerLength: headerLength, prefixLength: prefixEnd - headerLength,
                 body: bytes.extracting(body), index: UInt64(bitPattern: form.index))
+        } catch {
+            throw SlotError()
+        }
+    }
+
+    /// Writes a packet of sound that carries earlier ones (RED).
+    /// - Parameter storage: the history, in which all of them lie.
+    private func write(
+        _ packet: ForwardedPacket, with earlier: EarlierSound, from storage: Span<UInt8>,
+        as plain: OutgoingForm, _ format: MediaFormat, into buffer: inout MutableSpan<UInt8>
+    ) throws(SlotError) -> EncryptedPacket {
+        guard let payloadType = format.redundancyPayloadType else { throw SlotError() }
+        var form = plain
+        form.payloadType = payloadType
+        do {
+            let bytes = storage.extracting(packet.place)
+            let headerLength = try writeHeader(packet, bytes, as: form, into: &buffer)
+            var end = headerLength
+            for index in 0..<earlier.count {
+                let block = earlier.blocks[index]
+                try RedundantAudio.writeHeader(
+                    payloadType: format.payloadType, offset: block.offset, length: block.payload.count,
+                    into: &buffer, at: &end)
+            }
+            try RedundantAudio.writeLastHeader(
+                payloadType: format.payloadType, into: &buffer, at: &end)
+            for index in 0..<earlier.count {
+                let payload = earlier.blocks[index].payload
+                try buffer.store(storage, payload, at: end)
+                end += payload.count
+            }
+            try bytes.require(packet.payload)
+            return try connection.encrypt(
+                &buffer, headerLength: headerLength, prefixLength: end - headerLength,
+                body: bytes.extracting(packet.payload), index: UInt64(bitPattern: form.index))
         } catch {
             throw SlotError()
         }

@@ -55,6 +55,8 @@ package final class Slot {
     var replayGate = ReplayGate()
     /// Where pictures are sent again under their own index; of sound, once the receiver first asks for a packet.
     var repeatable: RepeatableNumbers?
+    /// Of sound, where the viewer takes RED; nil elsewhere.
+    var redundancy: AudioRedundancy?
     /// Among the slots of `current`, of `awaited` and of `track`; nil where it is not among them.
     var place: Int?
     var awaitedPlace: Int?
@@ -80,6 +82,9 @@ package final class Slot {
         connection = session.connection
         path = plan.extensions.transportSequenceNumber == nil ? nil : session.path
         if path != nil, plan.kind == .video, plan.repairSSRC == nil { repeatable = RepeatableNumbers() }
+        if plan.kind == .audio, plan.formats.contains(where: { $0.redundancyPayloadType != nil }) {
+            redundancy = AudioRedundancy()
+        }
         timeline = RTPTimeline(clockRate: plan.kind == .video ? 90_000 : 48_000, using: &random)
         stream = SendStream(ssrc: plan.ssrc, clockRate: plan.kind == .video ? 90_000 : 48_000)
         mid = Array(plan.mid.utf8)

@@ -117,6 +117,8 @@ package struct MediaCounters: Equatable, Sendable {
     package var resendsRequested: UInt64 = 0
     /// By RTX, or as they were where that was not agreed.
     package var packetsResent: UInt64 = 0
+    /// Of sound, those that carried earlier ones again.
+    package var packetsRedundant: UInt64 = 0
     /// Times that viewers were given a better picture because their paths take more, and a worse one or none.
     package var stepsUp: UInt64 = 0
     package var stepsDown: UInt64 = 0
@@ -153,6 +155,7 @@ package struct MediaCounters: Equatable, Sendable {
         packetsThinned &+= other.packetsThinned
         resendsRequested &+= other.resendsRequested
         packetsResent &+= other.packetsResent
+        packetsRedundant &+= other.packetsRedundant
         stepsUp &+= other.stepsUp
         stepsDown &+= other.stepsDown
         picturesStopped &+= other.picturesStopped

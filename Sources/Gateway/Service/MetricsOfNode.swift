@@ -168,6 +168,10 @@ enum MetricsOfNode {
                 \.picturesStopped
             ),
             (
+                "redundant_packets", "Packets of sound that carried earlier ones, for viewers who lose some.",
+                \.packetsRedundant
+            ),
+            (
                 "probe_bytes", "Bytes sent to viewers to find out whether their paths take more.",
                 \.probeBytes
             ),

@@ -31,7 +31,8 @@ struct AnswerWriter {
 
     mutating func append(_ line: NegotiatedLine, _ slot: SlotIdentifiers.Slot?) {
         let formats = line.formats.flatMap { item in
-            [String(item.format.payloadType)] + (item.format.repairPayloadType.map { [String($0)] } ?? [])
+            [item.format.payloadType, item.format.repairPayloadType, item.format.redundancyPayloadType]
+                .compactMap(\.self).map(String.init)
         }
         var section = MediaDescription(
             media: line.offered.description.media, port: 9, transport: line.offered.description.transport,
@@ -91,6 +92,13 @@ struct AnswerWriter {
         if !parameters.isEmpty {
             let text = FormatParameters(payloadType: item.format.payloadType, parameters: parameters).text
             section.append(.fmtp, text)
+        }
+        if let redundancy = item.format.redundancyPayloadType {
+            var map = item.map
+            map.payloadType = redundancy
+            map.encoding = "red"
+            section.append(.rtpmap, map.text)
+            section.append(.fmtp, "\(redundancy) \(item.format.payloadType)/\(item.format.payloadType)")
         }
         guard let repair = item.format.repairPayloadType else { return }
         let map = RTPMap(payloadType: repair, encoding: "rtx", clockRate: item.map.clockRate)

@@ -3,7 +3,7 @@ import Wire
 /// One codec of an m-line that we forward, as the client offers it.
 package struct OfferedFormat: Sendable {
     /// Under the payload types of the offer, which an answer keeps.
-    package let format: MediaFormat
+    package private(set) var format: MediaFormat
     /// As offered: an answer repeats it.
     package let map: RTPMap
     /// Nil where the offer has no `a=fmtp` for it.
@@ -50,11 +50,19 @@ package struct OfferedFormat: Sendable {
             formats.append(
                 OfferedFormat(
                     format: MediaFormat(
-                        codec: codec, payloadType: payloadType, repairPayloadType: table.repairs[payloadType]),
+                        codec: codec, payloadType: payloadType, repairPayloadType: table.repairs[payloadType],
+                        redundancyPayloadType: table.redundancies[payloadType]),
                     map: map, parameters: parameters,
                     feedback: table.feedback[payloadType, default: []].union(table.commonFeedback)))
         }
         return formats.withoutSingleUnitModeWherePossible
+    }
+
+    /// The same for an m-line on which nothing is sent to the client: we take no RED.
+    var withoutRedundancy: OfferedFormat {
+        var other = self
+        other.format.redundancyPayloadType = nil
+        return other
     }
 
     /// The `a=fmtp` of our answer.
@@ -90,6 +98,8 @@ private struct PayloadTypeTable {
     var parameters: [UInt8: FormatParameters] = [:]
     /// RTX payload types by the payload type they repair.
     var repairs: [UInt8: UInt8] = [:]
+    /// RED payload types of sound by the one payload type of all their blocks.
+    var redundancies: [UInt8: UInt8] = [:]
     var feedback: [UInt8: OfferedFormat.FeedbackKinds] = [:]
     /// Of `a=rtcp-fb:*`.
     var commonFeedback: OfferedFormat.FeedbackKinds = []
@@ -110,6 +120,14 @@ private struct PayloadTypeTable {
             else { continue }
             repairs[repaired] = payloadType
         }
+        for payloadType in try description.payloadTypes() where description.kind == .audio {
+            guard let map = maps[payloadType], map.encoding.matchesIgnoringCase("red"),
+                let blocks = parameters[payloadType]?.parameters.first,
+                let block = Self.onlyBlock(of: blocks.name),
+                redundancies[block] == nil, maps[block]?.clockRate == map.clockRate
+            else { continue }
+            redundancies[block] = payloadType
+        }
         for item in try description.feedback() {
             guard let known = OfferedFormat.FeedbackKinds.names.first(where: { $0.name == item.kind }) else {
                 continue
@@ -120,6 +138,15 @@ private struct PayloadTypeTable {
                 commonFeedback.insert(known.kind)
             }
         }
+    }
+
+    /// Of `111/111`; nil for blocks of several payload types.
+    private static func onlyBlock(of text: String) -> UInt8? {
+        let blocks = text.utf8.split(separator: UInt8(ascii: "/"), maxSplits: 8).map { UInt8(Substring($0)) }
+        guard let first = blocks.first, let first, blocks.count > 1, blocks.allSatisfy({ $0 == first }) else {
+            return nil
+        }
+        return first
     }
 }
 

@@ -151,11 +151,17 @@ package struct MediaFormat: Equatable, Sendable {
     package var payloadType: UInt8
     /// RTX for this format (RFC 4588 §8.6, `apt`); nil if it was not offered.
     package var repairPayloadType: UInt8?
+    /// RED whose blocks are all of this format (RFC 2198 §5); nil if it was not offered, or the m-line publishes.
+    package var redundancyPayloadType: UInt8?
 
-    package init(codec: MediaCodec, payloadType: UInt8, repairPayloadType: UInt8? = nil) {
+    package init(
+        codec: MediaCodec, payloadType: UInt8, repairPayloadType: UInt8? = nil,
+        redundancyPayloadType: UInt8? = nil
+    ) {
         self.codec = codec
         self.payloadType = payloadType
         self.repairPayloadType = repairPayloadType
+        self.redundancyPayloadType = redundancyPayloadType
     }
 }
 

@@ -39,6 +39,36 @@ import Wire
         #expect(plan.publishedExtensions == extensions)
     }
 
+    @Test func `of Chrome's player, which takes earlier sound in later packets`() throws {
+        let (plan, answer) = try NegotiationFixture.negotiate("chrome-play")
+        let audio = try #require(plan.slots.first { $0.kind == .audio })
+        #expect(audio.formats == [MediaFormat(codec: .opus, payloadType: 111, redundancyPayloadType: 63)])
+        let section = try #require(answer.media.first { $0.kind == .audio })
+        #expect(section.formats == ["111", "63"])
+        #expect(try section.rtpMaps().last?.text == "63 red/48000/2")
+        #expect(try section.formatParameters().last?.text == "63 111/111")
+        // Pictures have no such thing, nor has what a client sends us.
+        #expect(
+            plan.slots.filter { $0.kind == .video }.flatMap(\.formats).allSatisfy {
+                $0.redundancyPayloadType == nil
+            })
+        let (publisher, _) = try NegotiationFixture.negotiate("chrome-sendrecv")
+        #expect(publisher.slots.flatMap(\.formats).allSatisfy { $0.redundancyPayloadType == nil })
+    }
+
+    @Test(arguments: ["63 111/112", "63 112/112", "63 111", "63 111/", "63 /", "63 x/x", "63 111/111/300"])
+    func `leave redundancy out that is not of one format`(parameters: String) throws {
+        let text = try NegotiationFixture.offer("chrome-play").text.replacing(
+            "a=fmtp:63 111/111", with: "a=fmtp:\(parameters)")
+        let offer = try SessionDescription(parsing: text)
+        for description in offer.media where description.kind == .audio {
+            #expect(
+                try OfferedFormat.formats(of: description).allSatisfy {
+                    $0.format.redundancyPayloadType == nil
+                })
+        }
+    }
+
     @Test func `of Firefox's feed`() throws {
         let (plan, answer) = try NegotiationFixture.negotiate("firefox-feed")
         #expect(plan.sources.isEmpty)

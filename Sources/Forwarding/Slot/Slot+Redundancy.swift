@@ -1,0 +1,49 @@
+import Base
+import Peer
+import Wire
+
+/// Sound that survives loss: each packet to a viewer who loses some carries those before it.
+/// - Source: RFC 2198.
+extension Slot {
+    /// What became of some of the packets to this viewer.
+    func noteLoss(_ lost: Int, of told: Int, at now: MonotonicTime) {
+        redundancy?.note(lost: lost, of: told, at: now)
+    }
+
+    /// Earlier packets that one carries, where the viewer takes that.
+    func redundancyDepth(of format: MediaFormat) -> Int {
+        guard let redundancy, format.redundancyPayloadType != nil else { return 0 }
+        return redundancy.depth
+    }
+
+    /// The packets before one that is being sent, so many at most.
+    func earlierSound(before packet: ForwardedPacket, depth: Int, in storage: Span<UInt8>) -> EarlierSound {
+        guard let segment = timeline.current else { return EarlierSound() }
+        return earlierSound(
+            before: packet, of: segment.source, from: segment.mapping.firstSourceSequence,
+            Distances(upTo: depth), in: storage)
+    }
+
+    /// The packets before one in its layer that it is to carry, as far as they are there and the viewer may have them.
+    func earlierSound(
+        before packet: ForwardedPacket, of layer: TrackLayer, from first: Int64, _ distances: Distances,
+        in storage: Span<UInt8>
+    ) -> EarlierSound {
+        var found = EarlierSound()
+        for distance in 1...AudioRedundancy.maximumDepth where distances.contains(distance: distance) {
+            let sequence = packet.sequenceNumber &- Int64(distance)
+            guard sequence >= first, let range = layer.history.range(of: sequence),
+                range.upperBound <= storage.count,
+                let header = try? RTPHeader(parsing: storage.extracting(range))
+            else { continue }
+            let offset = packet.timestamp &- header.timestamp
+            let payload = header.payloadRange
+            guard RedundantAudio.canCarry(length: payload.count, offset: offset) else { continue }
+            found.prepend(
+                EarlierSound.Block(
+                    payload: (range.lowerBound + payload.lowerBound)..<(range.lowerBound + payload.upperBound),
+                    offset: offset), distance: distance)
+        }
+        return found
+    }
+}

@@ -1,0 +1,81 @@
+import Base
+import ClientPeer
+import Forwarding
+import Peer
+import TestSupport
+import Testing
+
+/// Sound on paths that lose packets, for viewers who take earlier packets in later ones.
+@Suite struct Redundancy {
+    private struct World {
+        let simulation: Simulation
+        let viewer: SimulatedClient
+        let id: SessionID
+
+        var resent: UInt64 { simulation.workers[0].sessions[id]?.totals.packetsResent ?? 0 }
+
+        /// Packets of sound that left for the viewer.
+        var soundSent: Int {
+            Int(simulation.workers[0].sessions[id]?.totals.audioSent.packets ?? 0)
+        }
+    }
+
+    private func begin(
+        _ seed: UInt64, hasRED: Bool, asksForSound: Bool = false, tellsOfPackets: Bool = true
+    ) throws -> World {
+        let simulation = try Simulation(
+            seed: seed, conditions: .init(delay: .milliseconds(30), jitter: .zero))
+        let (publisher, _) = try simulation.add(.publisher)
+        #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
+        let (viewer, id) = try simulation.add(.viewer, hasRED: hasRED)
+        viewer.asksForSound = asksForSound
+        viewer.tellsOfPackets = tellsOfPackets
+        #expect(simulation.run(for: .seconds(10)) { viewer.audioPackets > 50 })
+        return World(simulation: simulation, viewer: viewer, id: id)
+    }
+
+    /// Share of what the server had of a time's sound that the viewer heard; what the publisher's path lost is lost.
+    private func heard(_ world: World, for seconds: Int64) -> Double {
+        let before = (world.viewer.heardTimes.count, world.soundSent)
+        world.simulation.run(for: .seconds(seconds))
+        return Double(world.viewer.heardTimes.count - before.0) / Double(max(world.soundSent - before.1, 1))
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64], [true, false])
+    func `keeps sound whole where a tenth is lost`(seed: UInt64, tellsOfPackets: Bool) throws {
+        let world = try begin(seed, hasRED: true, tellsOfPackets: tellsOfPackets)
+        let (simulation, viewer) = (world.simulation, world.viewer)
+        simulation.run(for: .seconds(5))
+        #expect(viewer.redundantPackets == 0, "nothing is lost, and nothing is carried twice")
+        simulation.conditions.loss = 0.1
+        simulation.run(for: .seconds(10))
+        let share = heard(world, for: 20)
+        #expect(share > 0.98, "\(share)")
+        #expect(viewer.ambiguousPackets == 0)
+        simulation.conditions.loss = 0
+        simulation.run(for: .seconds(40))
+        let before = viewer.redundantPackets
+        simulation.run(for: .seconds(5))
+        #expect(viewer.redundantPackets == before, "it ends with the loss")
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `goes with packets that are asked for again`(seed: UInt64) throws {
+        let world = try begin(seed, hasRED: true, asksForSound: true)
+        world.simulation.conditions.loss = 0.1
+        world.simulation.run(for: .seconds(10))
+        let share = heard(world, for: 20)
+        #expect(share > 0.995, "\(share)")
+        #expect(world.viewer.redundantPackets > 500)
+        #expect(world.resent > 50)
+        #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")
+    }
+
+    @Test func `is for those who take it`() throws {
+        let world = try begin(1, hasRED: false)
+        world.simulation.conditions.loss = 0.1
+        world.simulation.run(for: .seconds(10))
+        #expect(heard(world, for: 20) < 0.95, "or the test above proves nothing")
+        #expect(world.viewer.redundantPackets == 0)
+    }
+}
