@@ -18,6 +18,13 @@ import CComposing
         package var threads = 1
         /// 0 to 16: the higher, the less it costs.
         package var speed = 8
+        /// Percent of the bit rate for the lower of two temporal layers, which is every other picture; nil for one
+        /// layer.
+        package var lowerLayerShare: Int?
+        /// Percent of a picture's share of the bit rate that a key frame may take.
+        package var keyFrameShare = 900
+        /// Whether the bit rate is kept to at any price: pictures may be coarse, and left out.
+        package var isStrict = false
 
         package init(width: Int, height: Int, framesPerSecond: Int, bitrate: Int) {
             self.width = width
@@ -50,7 +57,9 @@ import CComposing
             width: Int32(settings.width), height: Int32(settings.height),
             frames_per_second: Int32(clamping: settings.framesPerSecond),
             bitrate: Int32(clamping: max(settings.bitrate / 1_000, 10)), threads: Int32(settings.threads),
-            speed: Int32(settings.speed))
+            speed: Int32(settings.speed),
+            lower_layer_percent: Int32(clamping: min(max(settings.lowerLayerShare ?? 0, 0), 100)),
+            key_frame_percent: Int32(clamping: settings.keyFrameShare), is_strict: settings.isStrict ? 1 : 0)
         guard let handle = unsafe ccomposing_vp8_open(&values) else { throw .unavailable }
         self.settings = settings
         unsafe self.handle = unsafe handle
@@ -62,9 +71,13 @@ import CComposing
 
     /// Encodes the next picture.
     ///
-    /// - Parameter timestamp: in ticks of 90 kHz, later than the one before.
+    /// - Parameters:
+    ///   - timestamp: in ticks of 90 kHz, later than the one before.
+    ///   - isInHigherLayer: whether no other picture may need it; only where there are two layers.
     /// - Returns: nil if the encoder left the picture out.
-    package func encode(_ picture: Picture, timestamp: Int64, isKeyFrame: Bool) throws(CodecError) -> Frame? {
+    package func encode(
+        _ picture: Picture, timestamp: Int64, isKeyFrame: Bool, isInHigherLayer: Bool = false
+    ) throws(CodecError) -> Frame? {
         guard (picture.width, picture.height) == (settings.width, settings.height) else {
             throw .size(width: picture.width, height: picture.height)
         }
@@ -75,7 +88,8 @@ import CComposing
             let strides = [planes.lumaStride, planes.chromaStride, planes.chromaStride]
             return unsafe pointers.withUnsafeBufferPointer { pointers in
                 unsafe ccomposing_vp8_encode(
-                    handle, pointers.baseAddress, strides, timestamp, duration, isKeyFrame ? 1 : 0, &frame)
+                    handle, pointers.baseAddress, strides, timestamp, duration, isKeyFrame ? 1 : 0,
+                    isInHigherLayer && !isKeyFrame ? 1 : 0, &frame)
             }
         }
         guard status >= 0 else { throw .failed }

@@ -2,8 +2,9 @@ import Base
 import Codecs
 import TestSupport
 import Testing
-import Transcoder
 import Wire
+
+@testable import Transcoder
 
 @Suite struct `What browsers send` {
     struct Capture: Sendable, CustomTestStringConvertible {
@@ -58,5 +59,35 @@ import Wire
         }
         #expect(frames > 3)
         #expect(pictures == frames)
+    }
+
+    @Test(arguments: captures) func `is made smaller`(_ capture: Capture) throws {
+        let maker = RenditionMaker(`Renditions of a track`.settings, seed: 1, at: .zero) {
+            try? VideoDecoder($0)
+        }
+        var assembler = FrameAssembler()
+        let decoder = try VideoDecoder(.vp8)
+        var pictures: [Picture] = []
+        var sequence: Int64 = 0
+        for (number, packet) in try packets(capture).enumerated() {
+            let now = MonotonicTime(nanoseconds: Int64(number) * 40_000_000)
+            var packet = packet
+            packet.arrival = now
+            maker.receive(packet, at: now)
+            for made in maker.advance(to: now) where made.kind == .low {
+                let header = try RTPHeader(parsing: made.bytes.span)
+                let payload = Array(made.bytes[header.payloadRange])
+                let info = try VideoPayload.describe(.vp8, payload: payload.span, marker: header.marker)
+                sequence += 1
+                let input = InputPacket(
+                    sequenceNumber: sequence, timestamp: header.timestamp, marker: header.marker, codec: .vp8,
+                    isEntryPoint: info.startsKeyFrame, arrival: now, payload: payload)
+                for frame in assembler.insert(input, at: now) {
+                    if let picture = try decoder.decode(frame.bytes) { pictures.append(picture) }
+                }
+            }
+        }
+        #expect(pictures.count > 2)
+        #expect(pictures.allSatisfy { max($0.width, $0.height) <= 640 && min($0.width, $0.height) <= 360 })
     }
 }

@@ -17,6 +17,12 @@ struct ccomposing_vp8_settings {
     int threads;
     /// 0 to 16: the higher, the less it costs.
     int speed;
+    /// Of the bit rate, what the lower of two temporal layers takes; 0 for one layer.
+    int lower_layer_percent;
+    /// What a key frame may take, of a frame's share of the rate.
+    int key_frame_percent;
+    /// Whether the rate is kept to at any price: pictures may be coarse, and left out.
+    int is_strict;
 };
 
 /// What the encoder made of a picture; good until its next call.
@@ -30,10 +36,11 @@ struct ccomposing_vp8;
 
 struct ccomposing_vp8 *ccomposing_vp8_open(const struct ccomposing_vp8_settings *settings);
 /// @param timestamp in ticks of 90 kHz, later than the one before.
+/// @param temporal_layer 1 for a picture that no other needs; 0 for all where there is one layer. A key frame is of 0.
 /// @return 1 with a frame, 0 if the picture was left out to keep to the rate, or negative.
 int ccomposing_vp8_encode(
     struct ccomposing_vp8 *encoder, const uint8_t *const planes[3], const int strides[3], int64_t timestamp,
-    int duration, int forces_key_frame, struct ccomposing_vp8_frame *frame);
+    int duration, int forces_key_frame, int temporal_layer, struct ccomposing_vp8_frame *frame);
 void ccomposing_vp8_close(struct ccomposing_vp8 *encoder);
 
 // Opus

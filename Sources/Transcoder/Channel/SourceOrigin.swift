@@ -4,7 +4,7 @@ import Base
 package enum SourceOrigin: Hashable, Sendable {
     /// The picture of a stream's programme, as its previews show it; no session where the server makes it.
     case preview(SessionID?, StreamID)
-    /// What a session publishes on an m-line, decoded for a composition.
+    /// What a session publishes on an m-line, decoded for a composition or for renditions.
     case composition(SessionID, mid: String)
     /// A stream's programme; no session where the server makes it.
     ///

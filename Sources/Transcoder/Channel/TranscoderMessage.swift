@@ -35,6 +35,7 @@ package enum JobKind: UInt8, Sendable {
     case pausePicture = 3
     case recording = 4
     case card = 5
+    case rendition = 6
 }
 
 /// What an input carries.

@@ -33,7 +33,12 @@ struct PacketMaker {
 
     /// - Parameter seed: any number; another one each time that a process begins.
     init(seed: UInt64, kind: ComposedPacket.Kind) {
-        var mixed = seed &+ UInt64(kind.rawValue) &* 0x9E37_79B9_7F4A_7C15
+        self.init(seed: seed, stream: kind.rawValue)
+    }
+
+    /// - Parameter stream: tells the streams of one seed apart.
+    init(seed: UInt64, stream: UInt8) {
+        var mixed = seed &+ UInt64(stream) &* 0x9E37_79B9_7F4A_7C15
         mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
         mixed ^= mixed >> 27
         ssrc = UInt32(truncatingIfNeeded: mixed) | 1
@@ -45,9 +50,10 @@ struct PacketMaker {
         packet([], payload[...], payloadType: Self.audioPayloadType, timestamp: timestamp, marker: marker)
     }
 
-    mutating func vp8(_ frame: [UInt8], timestamp: UInt32) -> [[UInt8]] {
+    /// - Parameter isInHigherLayer: whether it is of the higher one of two temporal layers.
+    mutating func vp8(_ frame: [UInt8], timestamp: UInt32, isInHigherLayer: Bool = false) -> [[UInt8]] {
         pictureID = (pictureID &+ 1) & 0x7FFF
-        tl0PictureIndex &+= 1
+        if !isInHigherLayer { tl0PictureIndex &+= 1 }
         let count = max((frame.count + Self.maximumChunk - 1) / Self.maximumChunk, 1)
         // Of even size: a last packet of a few bytes costs as much as a full one.
         let size = (frame.count + count - 1) / count
@@ -56,18 +62,19 @@ struct PacketMaker {
             let chunk = frame[min(index * size, frame.count)..<min((index + 1) * size, frame.count)]
             packets.append(
                 packet(
-                    descriptor(isFirst: index == 0), chunk, payloadType: Self.videoPayloadType,
+                    descriptor(isFirst: index == 0, isInHigherLayer: isInHigherLayer), chunk,
+                    payloadType: Self.videoPayloadType,
                     timestamp: timestamp, marker: index == count - 1))
         }
         return packets
     }
 
-    /// Extended, with 15 bits of picture id, TL0PICIDX and temporal layer 0.
-    private func descriptor(isFirst: Bool) -> [UInt8] {
+    /// Extended, with 15 bits of picture id, TL0PICIDX and the temporal layer; one of the higher layer is no reference
+    /// (N), and may be taken in by whoever has the lower one (Y).
+    private func descriptor(isFirst: Bool, isInHigherLayer: Bool) -> [UInt8] {
         [
-            isFirst ? 0x90 : 0x80, 0xE0, 0x80 | UInt8(pictureID >> 8), UInt8(pictureID & 0xFF),
-            tl0PictureIndex,
-            0x00,
+            (isFirst ? 0x90 : 0x80) | (isInHigherLayer ? 0x20 : 0), 0xE0, 0x80 | UInt8(pictureID >> 8),
+            UInt8(pictureID & 0xFF), tl0PictureIndex, isInHigherLayer ? 0x60 : 0x00,
         ]
     }
 

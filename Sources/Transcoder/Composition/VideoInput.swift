@@ -27,6 +27,7 @@ final class VideoInput {
     private static let wishInterval = Duration.milliseconds(500)
 
     private let makeDecoder: (VideoCodec) -> (any PictureDecoder)?
+    private let resize: (Picture) throws(CodecError) -> Picture
     private var assembler = FrameAssembler()
     private var clock = MediaClock(rate: 90_000)
     private var decoder: (codec: VideoCodec, decoder: any PictureDecoder)?
@@ -46,8 +47,13 @@ final class VideoInput {
     private(set) var decodedFrames: UInt64 = 0
     private(set) var failures: UInt64 = 0
 
-    init(makeDecoder: @escaping (VideoCodec) -> (any PictureDecoder)?) {
+    /// - Parameter resize: what becomes of each picture before anything else.
+    init(
+        resize: @escaping (Picture) throws(CodecError) -> Picture = { $0 },
+        makeDecoder: @escaping (VideoCodec) -> (any PictureDecoder)?
+    ) {
         self.makeDecoder = makeDecoder
+        self.resize = resize
     }
 
     /// Takes a packet in.
@@ -122,7 +128,7 @@ final class VideoInput {
             let turn = Picture.Turn(orientation: orientation)
             decodedFrames &+= 1
             pictures.append(
-                Shown(picture: try decoded.turned(turn).asVideo(), time: time, arrival: now))
+                Shown(picture: try resize(decoded).turned(turn).asVideo(), time: time, arrival: now))
             if pictures.count > Self.pictureLimit { pictures.removeFirst() }
         } catch {
             failures &+= 1
@@ -141,12 +147,15 @@ final class VideoInput {
     /// Whether there is anything to show: what is behind is not shown on its way to the present.
     var hasPicture: Bool { !pictures.isEmpty && backlog.isEmpty }
 
-    /// The newest picture captured by `time`, if it was not taken before, and when its last packet came.
-    func takePicture(capturedBy time: MonotonicTime) -> (picture: Picture, arrival: MonotonicTime)? {
+    /// A picture, when it was captured, and when its last packet came.
+    typealias Taken = (picture: Picture, captured: MonotonicTime, arrival: MonotonicTime)
+
+    /// The newest picture captured by `time`, if it was not taken before.
+    func takePicture(capturedBy time: MonotonicTime) -> Taken? {
         guard hasPicture, let index = pictures.lastIndex(where: { $0.time <= time }) else { return nil }
         let shown = pictures[index]
         pictures.removeSubrange(...index)
-        return (shown.picture, shown.arrival)
+        return (shown.picture, shown.time, shown.arrival)
     }
 
     /// What was decoded is of a camera that was switched off since.

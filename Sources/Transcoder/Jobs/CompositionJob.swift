@@ -1,9 +1,7 @@
 import Base
 import CLinux
 import Codecs
-import Dispatch
 import Foundation
-import Synchronization
 import Wire
 
 /// What the server says to a composition after its beginning, which is a scene.
@@ -38,7 +36,7 @@ extension CompositionStatus {
 
 /// Composes the programme of one stream, on a thread of its own.
 final class CompositionJob: TranscoderJob {
-    private let inbox = CompositionInbox()
+    private let inbox = JobInbox<CompositionCommand>()
 
     init?(_ body: [UInt8], _ environment: JobEnvironment) {
         guard let scene = CompositionCommand(body)?.scene else { return nil }
@@ -71,62 +69,17 @@ final class CompositionJob: TranscoderJob {
     }
 }
 
-/// What waits for a composition's thread.
-final class CompositionInbox: Sendable {
-    enum Item: Sendable {
-        case command(CompositionCommand)
-        case open(InputID, SourceKey)
-        case packet(InputPacket, InputID)
-        case close(InputID)
-        case end
-    }
-
-    private struct State {
-        var items: [Item] = []
-        var packets = 0
-    }
-
-    /// More than a second of 50 speakers' packets: what a thread that is so far behind cannot make up for.
-    private static let packetLimit = 8_192
-
-    private let state = Mutex(State())
-    private let filled = DispatchSemaphore(value: 0)
-
-    /// Packets that find no room are dropped.
-    func put(_ item: Item) {
-        let isFirst = state.withLock { state in
-            if case .packet = item {
-                guard state.packets < Self.packetLimit else { return false }
-                state.packets += 1
-            }
-            state.items.append(item)
-            return state.items.count == 1
-        }
-        if isFirst { filled.signal() }
-    }
-
-    /// Waits until something is there, at most so long.
-    func take(within nanoseconds: Int64) -> [Item] {
-        let isEmpty = state.withLock { $0.items.isEmpty }
-        if isEmpty, nanoseconds > 0 { _ = filled.wait(timeout: .now() + .nanoseconds(Int(nanoseconds))) }
-        return state.withLock { state in
-            defer { state = State() }
-            return state.items
-        }
-    }
-}
-
 /// Drives a composition: the only one here who reads the clock.
 private final class CompositionRunner {
     private static let reportInterval = Duration.seconds(1)
 
     private let composition: Composition
-    private let inbox: CompositionInbox
+    private let inbox: JobInbox<CompositionCommand>
     private let environment: JobEnvironment
     private let sources = CompositionSources()
     private var nextReport: MonotonicTime
 
-    init(_ scene: CompositionScene, inbox: CompositionInbox, environment: JobEnvironment) {
+    init(_ scene: CompositionScene, inbox: JobInbox<CompositionCommand>, environment: JobEnvironment) {
         self.inbox = inbox
         self.environment = environment
         let now = Self.now
@@ -168,7 +121,7 @@ private final class CompositionRunner {
     }
 
     /// - Returns: false at the end.
-    private func take(_ item: CompositionInbox.Item, at now: MonotonicTime) -> Bool {
+    private func take(_ item: JobInbox<CompositionCommand>.Item, at now: MonotonicTime) -> Bool {
         switch item {
         case .command(let command):
             if let scene = command.scene { composition.update(scene, at: now) }
@@ -183,7 +136,8 @@ private final class CompositionRunner {
 }
 
 extension SystemRandomNumberGenerator {
-    fileprivate var seed: UInt64 {
+    /// One number.
+    var seed: UInt64 {
         var generator = self
         return generator.next()
     }
@@ -199,29 +153,7 @@ private final class CompositionSources {
     }
 }
 
-/// Says what is decoded while it is: should it kill the process, the server knows what it was.
-private final class RegisteredDecoder: PictureDecoder {
-    private let decoder: VideoDecoder
-    private let source: SourceKey
-    private let register: DecodingRegister
-
-    init(_ decoder: VideoDecoder, of source: SourceKey, in register: DecodingRegister) {
-        self.decoder = decoder
-        self.source = source
-        self.register = register
-    }
-
-    func decode(_ frame: [UInt8]) throws(CodecError) -> Picture? {
-        let result = register.whileDecoding(source) { () -> Result<Picture?, CodecError> in
-            do throws(CodecError) { return .success(try decoder.decode(frame)) } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
-    }
-}
-
-/// The same for voices.
+/// Says which voice is decoded while it is.
 private final class RegisteredSound: SoundDecoder {
     private let decoder: OpusDecoder
     private let source: SourceKey

@@ -50,6 +50,7 @@ enum JobFactory {
         case .card: CardJob(body, environment)
         case .pausePicture: PausePictureJob(body, environment)
         case .recording: RecordingJob(body, environment)
+        case .rendition: RenditionJob(body, environment)
         }
     }
 }
