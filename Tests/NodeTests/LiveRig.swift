@@ -238,7 +238,8 @@ struct LiveRig {
     /// The worker says that the tracks of all injections are there.
     mutating func makeTracks() {
         for (id, opening) in injections.sorted(by: { $0.key.number < $1.key.number }) {
-            let tracks = opening.sources.map { plan -> PublishedTrack in
+            guard case .tracks(let sources) = opening.target else { continue }
+            let tracks = sources.map { plan -> PublishedTrack in
                 let track = TrackID(number: 1_000 * id.number + (plan.kind == .video ? 1 : 0))
                 return PublishedTrack(
                     key: TrackKey(worker: 0, track: track), plan: plan, extensions: ExtensionIDs())

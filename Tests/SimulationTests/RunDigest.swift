@@ -86,6 +86,8 @@ final class RunDigest: Sendable {
             switch event {
             case .published(let id, let tracks): "published \(id) \(tracks.map(Self.name))"
             case .injected(let id, let tracks): "injected \(id) \(tracks.map(Self.name))"
+            case .renditionWanted(let id, let track, let isWanted):
+                "rendition \(id) \(Self.name(track)) \(isWanted)"
             case .controlMessage(let id, let message): "hear \(id) \(message.bytes)"
             default: "\(event)"
             }

@@ -14,14 +14,28 @@ package struct InjectionID: Hashable, Sendable {
 
 /// Tracks to be made on a worker for media that the server makes itself.
 package struct InjectionOpening: Sendable {
+    /// What packets become.
+    package enum Target: Sendable {
+        /// Tracks of their own, one for each plan; none of them asks for retransmissions, since nothing is lost on the
+        /// way.
+        case tracks([SourcePlan])
+        /// Renditions of a track that is published on the same worker, by `RenditionLayer`.
+        case renditions(of: TrackID)
+    }
+
     /// Chosen by control, before the worker knows of it.
     package let id: InjectionID
-    /// One for each track; none of them asks for retransmissions, since nothing is lost on the way.
-    package let sources: [SourcePlan]
+    package let target: Target
 
     package init(id: InjectionID, sources: [SourcePlan]) {
         self.id = id
-        self.sources = sources
+        target = .tracks(sources)
+    }
+
+    /// - Parameter track: published by a session of the worker that this goes to.
+    package init(id: InjectionID, renditionsOf track: TrackID) {
+        self.id = id
+        target = .renditions(of: track)
     }
 }
 

@@ -14,6 +14,8 @@ final class Injection: KeyFrameSource {
     private(set) var demands: [Demand] = []
     private var lastDemands: [Demand: MonotonicTime] = [:]
     private let notices: InjectionNotices
+    /// Whether what it makes are layers of somebody else's track.
+    let makesRenditions: Bool
 
     struct Demand: Hashable {
         let source: Int
@@ -23,13 +25,22 @@ final class Injection: KeyFrameSource {
     /// Whoever makes the media is asked at most this often for one layer's key frame.
     private static let demandInterval = Duration.milliseconds(250)
 
+    /// One that makes renditions of a track.
+    init(_ id: InjectionID, renditionsOf track: Track, notices: InjectionNotices) {
+        self.id = id
+        self.notices = notices
+        makesRenditions = true
+        tracks = [track]
+    }
+
     init(
-        _ opening: InjectionOpening, worker: Int, firstTrack: UInt64, fanOut: FanOut,
+        _ id: InjectionID, _ sources: [SourcePlan], worker: Int, firstTrack: UInt64, fanOut: FanOut,
         notices: InjectionNotices
     ) {
-        id = opening.id
+        self.id = id
         self.notices = notices
-        for (index, plan) in opening.sources.enumerated() {
+        makesRenditions = false
+        for (index, plan) in sources.enumerated() {
             let key = TrackKey(worker: worker, track: TrackID(number: firstTrack &+ UInt64(index)))
             let reader = PacketReader(formats: plan.formats, ids: ExtensionIDs())
             tracks.append(Track(key: key, plan: plan, reader: reader, owner: self, fanOut: fanOut))
@@ -58,6 +69,7 @@ final class Injection: KeyFrameSource {
             }
             track.relay(packet, packets.bytes.span.extracting(item.range), of: layer, over: links)
             layer.forward(packet, at: now, into: &sink)
+            if makesRenditions { continue }
             track.tap(packet, packets.bytes.span.extracting(item.range), of: layer, at: now)
             track.retargetIfDue(at: now)
         }
@@ -65,6 +77,9 @@ final class Injection: KeyFrameSource {
     }
 
     private func layer(_ index: Int, of track: Track, at now: MonotonicTime) -> TrackLayer? {
+        if makesRenditions {
+            return RenditionLayer(rawValue: index).flatMap { track.layer($0, by: self) }
+        }
         let rids = track.plan.rids
         guard rids.isEmpty || rids.indices.contains(index) else { return nil }
         return track.layer(rid: rids.isEmpty ? nil : rids[index], at: now)
@@ -74,16 +89,25 @@ final class Injection: KeyFrameSource {
         of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
     ) {
         guard let source = tracks.firstIndex(where: { $0.key.track == track }),
-            tracks[source].layers.indices.contains(layer)
+            let place = place(of: layer, of: tracks[source])
         else { return }
-        let rids = tracks[source].plan.rids
-        let name = tracks[source].layers[layer].rid
-        let demand = Demand(source: source, layer: rids.firstIndex { $0 == name } ?? 0)
+        let demand = Demand(source: source, layer: place)
         if let last = lastDemands[demand], now < last + Self.demandInterval { return }
         lastDemands[demand] = now
         demands.append(demand)
         notices.add(self)
     }
+
+    /// What whoever makes a track calls one of its layers.
+    private func place(of layer: Int, of track: Track) -> Int? {
+        if makesRenditions { return RenditionLayer(index: layer)?.rawValue }
+        guard track.layers.indices.contains(layer) else { return nil }
+        let name = track.layers[layer].rid
+        return track.plan.rids.firstIndex { $0 == name } ?? 0
+    }
+
+    /// What is made here is as large as was asked for.
+    func renditionNeeded(of track: TrackID, at now: MonotonicTime) {}
 
     func takeDemands() -> [Demand] {
         defer { demands.removeAll() }
@@ -111,8 +135,18 @@ extension Worker {
     /// Makes the tracks of a publisher inside the server, and tells their names.
     func open(_ opening: InjectionOpening) {
         guard injections[opening.id] == nil else { return }
+        let sources: [SourcePlan]
+        switch opening.target {
+        case .tracks(let plans): sources = plans
+        case .renditions(let id):
+            // Control hears by itself of a track that has ended.
+            guard let track = published[id] else { return }
+            let injection = Injection(opening.id, renditionsOf: track, notices: injectionNotices)
+            if track.beginRenditions(by: injection) { injections[opening.id] = injection }
+            return
+        }
         let injection = Injection(
-            opening, worker: links?.index ?? 0, firstTrack: nextTrack, fanOut: fanOut,
+            opening.id, sources, worker: links?.index ?? 0, firstTrack: nextTrack, fanOut: fanOut,
             notices: injectionNotices)
         nextTrack &+= UInt64(injection.tracks.count)
         for track in injection.tracks { published[track.key.track] = track }
@@ -134,8 +168,20 @@ extension Worker {
     func close(_ id: InjectionID, at now: MonotonicTime) {
         guard let injection = injections.removeValue(forKey: id) else { return }
         for track in injection.tracks {
+            guard !injection.makesRenditions else {
+                track.endRenditions()
+                links?.tellAll(.endRenditions(track.key.track))
+                continue
+            }
             published[track.key.track] = nil
             track.flush(at: now)
+        }
+    }
+
+    /// Tells control of which tracks viewers need a rendition.
+    func tellRenditionNotices() {
+        for notice in renditions.takeNotices() {
+            tell(.renditionWanted(notice.session, notice.track, isWanted: notice.isWanted))
         }
     }
 

@@ -20,6 +20,10 @@ package struct RelayBatch: Sendable {
         case data(DataTrackItem)
         /// Viewers of the sender need a key frame of this track of the receiver.
         case demandKeyFrame(TrackID, layer: Int, KeyFrameRequester.Reason)
+        /// Viewers of the sender have no room for what the publisher of this track of the receiver sends.
+        case needRendition(TrackID)
+        /// The sender makes no renditions of this track of its own any more.
+        case endRenditions(TrackID)
     }
 
     var items: [Item] = []
@@ -57,9 +61,10 @@ extension RelayBatch.Item {
     /// Whether it may get lost on the way to a worker that does not keep up.
     fileprivate var isDroppable: Bool {
         switch self {
-        case .packet: true
+        // It is said again.
+        case .packet, .needRendition: true
         case .data(let item): if case .message = item.event { true } else { false }
-        case .want, .present, .withdraw, .subscribe, .demandKeyFrame: false
+        case .want, .present, .withdraw, .subscribe, .demandKeyFrame, .endRenditions: false
         }
     }
 }

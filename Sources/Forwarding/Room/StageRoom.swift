@@ -134,7 +134,7 @@ package struct StageRoom: Sendable {
         case .controlOpened(let session):
             if members[session] != nil { return [.announce(session)] }
         case .checked, .connected, .mediaStarted, .closed, .controlMessage, .passed, .begun, .injected,
-            .keyFrameWanted, .qualityChanged:
+            .keyFrameWanted, .qualityChanged, .renditionWanted:
             break
         }
         return []

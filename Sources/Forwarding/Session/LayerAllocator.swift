@@ -32,6 +32,8 @@ struct LayerAllocator {
         var patience = Duration.milliseconds(2_500)
         var shortPatience = Duration.milliseconds(800)
         var hopeless = 250
+        /// The same where much is lost besides.
+        var lossyPatience = Duration.milliseconds(300)
         /// After a step down no other goes up for so long; doubled where a step up was the cause.
         var minimumHold = Duration.seconds(3)
         var maximumHold = Duration.seconds(60)
@@ -60,15 +62,23 @@ struct LayerAllocator {
     /// Whether the last steps up failed.
     func isHeld(at now: MonotonicTime) -> Bool { now < heldUntil }
 
+    /// Forgets that steps up failed: there are others to take now.
+    mutating func release() {
+        heldUntil = .zero
+        emptyUntil = .zero
+    }
+
     /// Chooses a step for each wish.
     /// - Parameters:
     ///   - wishes: the most important first.
     ///   - available: bits a second that the path takes for pictures.
     ///   - isLimited: whether the path has shown that it takes no more; else what is sent goes on.
     ///   - isOverused: whether its queue grows: nothing goes up meanwhile.
+    ///   - isLossy: whether much of what is sent does not arrive.
     /// - Returns: in the wishes' order, nil for nothing.
     mutating func allocate(
-        _ wishes: [Wish], available: Int, isLimited: Bool, isOverused: Bool, at now: MonotonicTime
+        _ wishes: [Wish], available: Int, isLimited: Bool, isOverused: Bool, isLossy: Bool = false,
+        at now: MonotonicTime
     ) -> [Int?] {
         var grants = [Int?](repeating: nil, count: wishes.count)
         var room = available
@@ -86,7 +96,7 @@ struct LayerAllocator {
                 let wish = wishes[index]
                 guard let least = wish.steps.first else { continue }
                 var fits = fits(wish, 0, into: room, isLimited: isLimited, mayRise: mayBegin)
-                if !fits, wish.granted != nil, !isLast, mayStay(wish, in: room, at: now) {
+                if !fits, wish.granted != nil, !isLast, mayStay(wish, in: room, isLossy: isLossy, at: now) {
                     isPatient = true
                     fits = true
                 }
@@ -119,12 +129,15 @@ struct LayerAllocator {
     }
 
     /// Whether the least of a picture goes on although there is no room for it.
-    private mutating func mayStay(_ wish: Wish, in room: Int, at now: MonotonicTime) -> Bool {
+    private mutating func mayStay(
+        _ wish: Wish, in room: Int, isLossy: Bool, at now: MonotonicTime
+    ) -> Bool {
         let start = excessSince ?? now
         excessSince = start
         if !mayStop || wish.steps[0] <= room * limits.keptLeast / 100 { return true }
         let isHopeless = wish.steps[0] > room * limits.hopeless / 100
-        return now < start + (isHopeless ? limits.shortPatience : limits.patience)
+        guard isHopeless else { return now < start + limits.patience }
+        return now < start + (isLossy ? limits.lossyPatience : limits.shortPatience)
     }
 
     private mutating func note(_ grants: [Int?], instead wishes: [Wish], at now: MonotonicTime) {

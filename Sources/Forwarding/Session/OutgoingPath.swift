@@ -17,6 +17,8 @@ final class OutgoingPath {
     /// So many packets tell what share is lost.
     private static let memory = 64
     private static let fewest = 16
+    /// What became of packets that were sent before is of no account: much less is sent since.
+    private var lossSince = MonotonicTime.zero
 
     /// Whether the client has told of any packet; nothing is known before.
     var isKnown: Bool { packets.hasFeedback }
@@ -34,7 +36,7 @@ final class OutgoingPath {
     }
 
     func receive(_ outcomes: [PacketOutcome], roundTrip: Duration?, at now: MonotonicTime) {
-        for outcome in outcomes where !outcome.isLate {
+        for outcome in outcomes where !outcome.isLate && outcome.sent >= lossSince {
             told += 1
             if outcome.arrival == nil { lost += 1 }
             guard told >= Self.memory else { continue }
@@ -42,6 +44,12 @@ final class OutgoingPath {
             lost /= 2
         }
         estimator.receive(outcomes, roundTrip: roundTrip, at: now)
+    }
+
+    /// Much less is sent from now on: what was lost says nothing of it.
+    func forgetLoss(at now: MonotonicTime) {
+        lossSince = now
+        (told, lost) = (0, 0)
     }
 
     /// When something is to be done next.

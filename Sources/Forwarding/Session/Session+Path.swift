@@ -4,11 +4,6 @@ import Wire
 
 /// Sends what the path to the client takes: what it tells of each packet decides on layers, and on probes for more.
 extension Session {
-    /// Percent that headers of all protocols add to the payload of media.
-    private static let headers = 5
-    /// Share of a picture's bit rate that its lowest temporal layer takes, in percent: of two layers about so much.
-    private static let thinnedShare = 60
-
     /// Until the client tells of the first packets: 8 Mbit/s, in bytes a second.
     private static let firstReplayRate = 1_000_000
     /// Percent of the rate at which bursts come that may be filled.
@@ -83,39 +78,54 @@ extension Session {
     func allocate(at now: MonotonicTime) {
         guard let path, path.isKnown else { return }
         var sound = 0
-        var asking: [(slot: Slot, grants: [Slot.Grant])] = []
+        var asking: [(slot: Slot, choices: PictureChoices)] = []
         var wishes: [LayerAllocator.Wish] = []
+        // A rendition takes so much less that the path's queue drains all the same.
+        var mayFallFar = false
         for slot in slots {
             guard let track = slot.track else { continue }
             guard slot.plan.kind == .video else {
                 let copies = 1 + (slot.redundancy?.depth ?? 0)
-                sound += track.layers.first.map { Self.withHeaders($0.bitrate(at: now)) * copies } ?? 0
+                sound +=
+                    track.layers.first.map { PictureChoices.withHeaders($0.bitrate(at: now)) * copies } ?? 0
                 continue
             }
             guard !preferences.isAudioOnly else { continue }
             let isPreview = seats.contains { $0.isPreview && $0.video === slot }
-            let (grants, steps) = choices(of: slot, track, at: now)
-            guard !steps.isEmpty else { continue }
-            // What is not to be had any more counts as the least.
-            let known = slot.grant == .best ? steps.count - 1 : grants.firstIndex(of: slot.grant)
-            let granted = slot.grant == .nothing ? nil : known ?? 0
-            asking.append((slot, grants))
+            let choices = PictureChoices(of: slot, track, at: now)
+            guard !choices.steps.isEmpty else { continue }
+            if choices.hasRenditions, !slot.hasRenditions {
+                // What failed before, and what was lost, were larger pictures.
+                path.allocator.release()
+                if !choices.isOwn(slot.grant) { path.forgetLoss(at: now) }
+            }
+            let isFar = !slot.hasRenditions || choices.isOwn(slot.grant)
+            mayFallFar = mayFallFar || choices.hasRenditions && isFar
+            slot.hasRenditions = choices.hasRenditions
+            asking.append((slot, choices))
             wishes.append(
                 LayerAllocator.Wish(
-                    steps: steps, granted: granted, isLast: isPreview, isNew: slot.isNewcomer))
+                    steps: choices.steps, granted: choices.index(of: slot.grant), isLast: isPreview,
+                    isNew: slot.isNewcomer))
             slot.isNewcomer = false
         }
         // The queue of a TCP connection leaves out whole pictures by itself.
         path.allocator.mayStop = connection.remoteAddress?.transport != .tcp
+        let room = max((mayFallFar ? path.estimator.bitrate : path.available) - sound, 0)
+        let isLimited = path.estimator.cause != .application || path.isLossy
         let grants = path.allocator.allocate(
-            wishes, available: max(path.available - sound, 0),
-            isLimited: path.estimator.cause != .application || path.isLossy,
-            isOverused: isPathFull, at: now)
+            wishes, available: room, isLimited: isLimited, isOverused: isPathFull, isLossy: path.isLossy,
+            at: now)
         for (index, asked) in asking.enumerated() {
-            let isBest = grants[index] == asked.grants.count - 1
-            let new = isBest ? .best : grants[index].map { asked.grants[$0] } ?? .nothing
+            let choices = asked.choices
+            let isBest = grants[index].map { $0 >= choices.own && $0 == choices.grants.count - 1 } ?? false
+            let new = isBest ? .best : grants[index].map { choices.grants[$0] } ?? .nothing
             if !wishes[index].isNew { count(grants[index], after: wishes[index].granted) }
+            if !wishes[index].isLast, choices.needRendition(at: grants[index], in: isLimited ? room : nil) {
+                asked.slot.track?.needRendition(for: asked.slot, at: now)
+            }
             guard asked.slot.grant != new else { continue }
+            if mayFallFar, !choices.isOwn(new) { path.forgetLoss(at: now) }
             asked.slot.grant = new
             asked.slot.track?.retarget(asked.slot, at: now)
         }
@@ -128,24 +138,4 @@ extension Session {
         counters.stepsDown &+= 1
         if step == nil { counters.picturesStopped &+= 1 }
     }
-
-    /// What could be sent in a slot, the best last, and what it costs.
-    private func choices(
-        of slot: Slot, _ track: Track, at now: MonotonicTime
-    ) -> (grants: [Slot.Grant], steps: [Int]) {
-        let layers = track.choices(for: slot, at: now)
-        var grants = layers.map { Slot.Grant.layer($0.index) }
-        var steps = layers.map { Self.withHeaders($0.bitrate(at: now)) }
-        if layers.count == 1, layers[0].isOnly, layers[0].tellsWhereToSwitch(at: now), !slot.isThinned,
-            preferences.pin != .high
-        {
-            grants.insert(.thinned, at: 0)
-            steps.insert(steps[0] * Self.thinnedShare / 100, at: 0)
-        }
-        // A larger picture may for once take less: what it will take is what counts.
-        for index in steps.indices.dropFirst() { steps[index] = max(steps[index], steps[index - 1]) }
-        return (grants, steps)
-    }
-
-    private static func withHeaders(_ bitrate: Int) -> Int { bitrate + bitrate * headers / 100 }
 }

@@ -26,6 +26,7 @@ package final class Session {
     /// Pairs of slots that get programmes.
     private(set) var seats: [Seat] = []
     private let recorder: JoinRecorder
+    private let renditions: RenditionBoard
 
     /// Ours in RTCP where no slot lends its own.
     let reportSSRC: UInt32
@@ -92,7 +93,7 @@ package final class Session {
 
     init(
         _ opening: SessionOpening, connection: PeerConnection, firstTrack: UInt64, wakeList: WakeList,
-        fanOut: FanOut, recorder: JoinRecorder, links: WorkerLinks?,
+        fanOut: FanOut, recorder: JoinRecorder, renditions: RenditionBoard, links: WorkerLinks?,
         using random: inout some RandomNumberGenerator, at now: MonotonicTime
     ) {
         id = opening.id
@@ -108,6 +109,7 @@ package final class Session {
         monitor = opening.stage == nil ? nil : SourceMonitor(sources: opening.plan.sources.count)
         self.wakeList = wakeList
         self.recorder = recorder
+        self.renditions = renditions
         progress = JoinProgress(
             requested: opening.requested ?? now, isPublisher: opening.publishes != nil, recorder: recorder)
         self.links = links
@@ -218,5 +220,12 @@ extension Session: KeyFrameSource {
         of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
     ) {
         requestWake()
+    }
+
+    func renditionNeeded(of track: TrackID, at now: MonotonicTime) {
+        guard let source = sources.first(where: { $0.track.key.track == track }) else { return }
+        let published = PublishedTrack(
+            key: source.track.key, plan: source.plan, extensions: plan.publishedExtensions)
+        renditions.note(published, of: id, at: now)
     }
 }

@@ -19,6 +19,8 @@ struct Replay {
     private let minimumRate: Int
     /// Where the link does not take `minimumRate` either: little more than the source sends.
     private let crawl: Int
+    /// Whatever the link takes, no more leaves.
+    private let limit: Int
     /// One instant of the source on both clocks.
     private let anchor: (timestamp: UInt32, time: MonotonicTime)
     /// Bytes that may leave now.
@@ -63,13 +65,20 @@ struct Replay {
         let ofSource = min(max(bitrate, 0), 200_000_000) / 8
         credit = Self.burst(at: pace)
         rate = max(Self.usualRate, ofSource * 4)
+        limit = .max
         minimumRate = max(Self.slowestRate, ofSource * 2)
         crawl = max(Self.leastRate, ofSource * 5 / 4)
     }
 
     /// Spreads what comes from `packet` on, the first one of a key frame.
-    /// - Parameter pace: in bytes a second.
-    init(spreading packet: ForwardedPacket, bitrate: Int, at pace: Int, now: MonotonicTime) {
+    /// - Parameters:
+    ///   - pace: in bytes a second.
+    ///   - limit: the same, of what need not be there soon.
+    init(
+        spreading packet: ForwardedPacket, bitrate: Int, at pace: Int, upTo limit: Int = .max,
+        now: MonotonicTime
+    ) {
+        self.limit = limit
         start = packet.sequenceNumber
         next = packet.sequenceNumber
         isLive = true
@@ -79,7 +88,7 @@ struct Replay {
         nextLook = now
         minimumRate = 0
         crawl = max(Self.leastRate, min(max(bitrate, 0), 200_000_000) / 8 * 5 / 4)
-        rate = max(crawl, min(pace, Self.usualRate))
+        rate = min(max(crawl, min(pace, Self.usualRate)), limit)
         credit = rate / 25
     }
 
@@ -120,7 +129,7 @@ struct Replay {
     /// Goes on at what the path is known to take, but not so slowly that it would never end.
     /// - Parameter pace: in bytes a second.
     mutating func go(at pace: Int) {
-        rate = max(crawl, min(pace, Self.usualRate))
+        rate = min(max(crawl, min(pace, Self.usualRate)), limit)
     }
 
     /// Goes on at the pace of a replay that this one takes the place of.

@@ -145,7 +145,9 @@ extension Slot {
         guard replay == nil, let pace = session.knownReplayRate, pace < Replay.usualRate,
             isAhead(packet.sequenceNumber)
         else { return }
-        replay = Replay(spreading: packet, bitrate: layer.bitrate(at: now), at: pace, now: now)
+        let limit = layer.rendition == .stills ? RenditionLayer.stillsPace : .max
+        replay = Replay(
+            spreading: packet, bitrate: layer.bitrate(at: now), at: pace, upTo: limit, now: now)
         session.requestWake()
     }
 

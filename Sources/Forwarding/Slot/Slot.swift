@@ -49,6 +49,8 @@ package final class Slot {
     var grant = Grant.best
     /// Whether the room of a path that is known was not divided yet since the slot got its track.
     var isNewcomer = false
+    /// Whether there were renditions to choose when that was done last.
+    var hasRenditions = false
     /// The RTX stream's packet index: 16-bit sequence number and roll-over counter.
     var repairIndex: Int64
     let mid: [UInt8]
@@ -66,10 +68,10 @@ package final class Slot {
     enum Grant: Equatable {
         /// The best that the slot may have.
         case best
-        /// A simulcast layer, by its place among the track's.
+        /// A simulcast layer or a rendition, by its place among the track's.
         case layer(Int)
-        /// The lowest frame rate of the only picture there is.
-        case thinned
+        /// The lowest frame rate of the only picture there is, or of a rendition.
+        case thinned(Int)
         case nothing
     }
 
@@ -103,6 +105,7 @@ package final class Slot {
         leaveTrack()
         self.track = track
         startAfresh()
+        hasRenditions = false
         session.allocate(at: now)
         track.attach(self, at: now)
     }
@@ -150,11 +153,15 @@ package final class Slot {
     /// Applies `isThinned` to what is being sent.
     func adjustSieve(at now: MonotonicTime) {
         guard let segment = timeline.current else { return }
-        guard isThinned || grant == .thinned, segment.source.isOnly else {
+        let layer = segment.source
+        let isLower =
+            layer.rendition == nil
+            ? layer.isOnly && (isThinned || grant == .thinned(layer.index)) : grant == .thinned(layer.index)
+        guard isLower else {
             segment.sieve?.target = .max
             return
         }
-        timeline.sift(isSure: segment.source.tellsWhereToSwitch(at: now))?.target = 0
+        timeline.sift(isSure: layer.tellsWhereToSwitch(at: now))?.target = 0
     }
 
     /// Stops sending; the next `attach` continues where this stream stood.

@@ -6,6 +6,8 @@ import Wire
 protocol KeyFrameSource: AnyObject {
     func keyFrameDemanded(
         of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime)
+    /// Viewers have no room for what the publisher sends; said again for as long as that is so.
+    func renditionNeeded(of track: TrackID, at now: MonotonicTime)
 }
 
 /// One published audio or video source, and who watches it on this worker.
@@ -31,6 +33,12 @@ package final class Track {
     /// Whoever inside the server wants the packets.
     private(set) var taps: [TrackTap] = []
     private let fanOut: FanOut
+    /// What the server makes of it itself, while it does.
+    private var renditions: [RenditionLayer: TrackLayer] = [:]
+    private weak var renditionMaker: (any KeyFrameSource)?
+    /// What the next rendition begins to count with: other workers tell it by that from the one before.
+    private var renditionEpoch = 0
+    private var nextNeed = MonotonicTime.zero
 
     /// Simulcast layers beyond this are not accepted.
     static let layerLimit = 4
@@ -38,6 +46,7 @@ package final class Track {
     /// In bytes: a quarter of what an inbox takes.
     private static let backfillLimit = RelayExchange.capacity / 4
     private static let retargetInterval = Duration.milliseconds(250)
+    private static let needInterval = Duration.milliseconds(100)
 
     init(
         key: TrackKey, plan: SourcePlan, reader: PacketReader, owner: (any KeyFrameSource)?, fanOut: FanOut
@@ -72,13 +81,13 @@ package final class Track {
     /// Bytes that the history of `layer` may grow to, so that all layers together keep to the limit.
     func cacheCapacity(of layer: TrackLayer) -> Int {
         var others = 0
-        for other in layers where other !== layer { others += other.history.storage.count }
+        for other in layers + allRenditions where other !== layer { others += other.history.storage.count }
         return max(GOPCache.maximumBytes - others, 0)
     }
 
     /// Forgets the pictures of the past; whoever comes now begins with the next key frame.
     package func flush(at now: MonotonicTime) {
-        for layer in layers { layer.flush(at: now) }
+        for layer in layers + allRenditions { layer.flush(at: now) }
         forget(before: now)
     }
 
@@ -89,12 +98,87 @@ package final class Track {
 
     /// The copy is not kept up any more: who comes next gets what its worker has by then, and asks for nothing before.
     func forgetLayers(at now: MonotonicTime) {
-        guard subscribers.isEmpty, layers.allSatisfy(\.slots.isEmpty) else { return flush(at: now) }
+        guard subscribers.isEmpty, (layers + allRenditions).allSatisfy(\.slots.isEmpty) else {
+            return flush(at: now)
+        }
         layers.removeAll()
+        renditions.removeAll()
     }
 
     func keyFrameDemanded(of layer: Int, for reason: KeyFrameRequester.Reason, at now: MonotonicTime) {
-        owner?.keyFrameDemanded(of: layer, of: key.track, for: reason, at: now)
+        let source = RenditionLayer(index: layer) == nil ? owner : renditionMaker ?? owner
+        source?.keyFrameDemanded(of: layer, of: key.track, for: reason, at: now)
+    }
+
+    /// Passes on that a viewer of another worker cannot go on, or begin.
+    func demandKeyFrame(of layer: Int, for reason: KeyFrameRequester.Reason, at now: MonotonicTime) {
+        let meant =
+            RenditionLayer(index: layer).map { renditions[$0] }
+            ?? (layers.indices.contains(layer) ? layers[layer] : nil)
+        meant?.demandKeyFrame(reason, at: now)
+    }
+
+    // MARK: Renditions
+
+    /// Whether the server may make smaller pictures of it: the publisher sends one size.
+    private var mayHaveRendition: Bool { kind == .video && plan.rids.isEmpty }
+
+    private var allRenditions: [TrackLayer] {
+        renditions.isEmpty ? [] : RenditionLayer.allCases.compactMap { renditions[$0] }
+    }
+
+    /// Somebody makes renditions of it from now on.
+    /// - Returns: whether that may be.
+    func beginRenditions(by maker: any KeyFrameSource) -> Bool {
+        guard mayHaveRendition, renditionMaker == nil else { return false }
+        renditionMaker = maker
+        return true
+    }
+
+    /// Nothing more comes of those: who was sent them is sent nothing until it is given another layer.
+    func endRenditions() {
+        renditionMaker = nil
+        for layer in allRenditions {
+            renditionEpoch = max(renditionEpoch, layer.epoch &+ 1)
+            layer.end()
+        }
+        renditions.removeAll()
+    }
+
+    /// The layer that packets of a rendition belong to, made on first sight; nil for who makes none.
+    func layer(_ rendition: RenditionLayer, by maker: any KeyFrameSource) -> TrackLayer? {
+        renditionMaker === maker ? layer(rendition) : nil
+    }
+
+    private func layer(_ rendition: RenditionLayer) -> TrackLayer {
+        if let known = renditions[rendition] { return known }
+        let plan = RenditionLayer.plan
+        let layer = TrackLayer(
+            index: rendition.index, rid: nil, rendition: rendition, epoch: renditionEpoch, plan: plan,
+            reader: PacketReader(formats: plan.formats, ids: ExtensionIDs()), track: self, fanOut: fanOut)
+        renditions[rendition] = layer
+        return layer
+    }
+
+    /// Those that a slot can have now, the least first.
+    func renditions(for slot: Slot, at now: MonotonicTime) -> [TrackLayer] {
+        guard !renditions.isEmpty, slot.plan.format(for: RenditionLayer.format.codec) != nil else {
+            return []
+        }
+        return allRenditions.filter { $0.isActive(at: now) }
+    }
+
+    /// A viewer has no room for what the publisher sends.
+    func needRendition(for slot: Slot, at now: MonotonicTime) {
+        guard slot.plan.format(for: RenditionLayer.format.codec) != nil else { return }
+        needRendition(at: now)
+    }
+
+    /// The same for viewers of another worker.
+    func needRendition(at now: MonotonicTime) {
+        guard mayHaveRendition, now >= nextNeed else { return }
+        nextNeed = now + Self.needInterval
+        owner?.renditionNeeded(of: key.track, at: now)
     }
 
     // MARK: Slots
@@ -169,10 +253,17 @@ package final class Track {
             return slot.stop()
         }
         var layer = best
-        if case .layer(let index) = slot.grant, layers.indices.contains(index),
-            layers[index].isActive(at: now)
-        {
-            layer = layers[index]
+        switch slot.grant {
+        case .best, .nothing: break
+        case .layer(let index), .thinned(let index):
+            if let rendition = RenditionLayer(index: index) {
+                // What the publisher sends is too much for who has this.
+                guard let made = renditions[rendition], made.isActive(at: now) else { return slot.stop() }
+                if slot.current?.rendition == nil { slot.stop() }
+                layer = made
+            } else if layers.indices.contains(index), layers[index].isActive(at: now) {
+                layer = layers[index]
+            }
         }
         slot.adjustSieve(at: now)
         guard let layer, slot.awaited !== layer else { return }
@@ -281,6 +372,11 @@ package final class Track {
         _ relayed: RelayedPacket, _ bytes: Span<UInt8>, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
+        if let rendition = RenditionLayer(index: relayed.layer) {
+            let layer = layer(rendition)
+            guard let packet = layer.receiveRelayed(relayed, bytes, at: now) else { return }
+            return layer.forward(packet, at: now, into: &sink)
+        }
         while layers.count <= relayed.layer {
             // Who waits for a layer whose past is on its way need not ask for a key frame.
             guard addLayer(rid: nil, retargets: relayed.past == nil, at: now) != nil else { return }
@@ -321,5 +417,9 @@ final class RemoteKeyFrameSource: KeyFrameSource {
         of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
     ) {
         links.tell(.demandKeyFrame(track, layer: layer, reason), to: worker)
+    }
+
+    func renditionNeeded(of track: TrackID, at now: MonotonicTime) {
+        links.tell(.needRendition(track), to: worker)
     }
 }

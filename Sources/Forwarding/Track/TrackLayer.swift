@@ -10,11 +10,13 @@ package final class TrackLayer {
     let index: Int
     /// The RID of a simulcast layer; nil where there is only one, and on workers that the track is relayed to.
     package let rid: String?
+    /// What the server makes of the track itself; nil for what the publisher sends.
+    package let rendition: RenditionLayer?
     package let reader: PacketReader
     let plan: SourcePlan
     private(set) weak var track: Track?
     /// Counts how often the source started anew; what was sent in an earlier one is never read out of this history.
-    private(set) var epoch = 0
+    private(set) var epoch: Int
     /// Reception state; nil until the first packet, and on workers that the track is relayed to.
     package private(set) var stream: ReceiveStream?
     package private(set) var history: PacketHistory
@@ -50,8 +52,14 @@ package final class TrackLayer {
     private var isListed = false
     private let fanOut: FanOut
 
-    init(index: Int, rid: String?, plan: SourcePlan, reader: PacketReader, track: Track, fanOut: FanOut) {
+    /// - Parameter epoch: where to begin to count.
+    init(
+        index: Int, rid: String?, rendition: RenditionLayer? = nil, epoch: Int = 0, plan: SourcePlan,
+        reader: PacketReader, track: Track, fanOut: FanOut
+    ) {
         self.index = index
+        self.rendition = rendition
+        self.epoch = epoch
         self.track = track
         self.fanOut = fanOut
         self.rid = rid
@@ -75,7 +83,7 @@ package final class TrackLayer {
     /// Whether packets came lately; a layer that the sender has switched off is not active.
     package func isActive(at now: MonotonicTime) -> Bool {
         guard let lastArrival else { return false }
-        return now.nanoseconds(since: lastArrival) < 1_000_000_000
+        return now < lastArrival + (rendition?.silence ?? .seconds(1))
     }
 
     /// In bits a second, over about the last second.
@@ -84,7 +92,7 @@ package final class TrackLayer {
     }
 
     /// Whether the source has no other picture to choose.
-    var isOnly: Bool { track?.layers.count == 1 }
+    var isOnly: Bool { rendition == nil && track?.layers.count == 1 }
 
     /// Whether it has temporal layers that can be left out and later be taken in again.
     func tellsWhereToSwitch(at now: MonotonicTime) -> Bool {
@@ -145,6 +153,21 @@ package final class TrackLayer {
         awaiting.append(slot)
     }
 
+    /// Nothing more comes of it: who waits for it does so no longer, and who was sent it is sent nothing until it is
+    /// given another layer.
+    func end() {
+        outgoing.removeWaiting()
+        for slot in awaiting.takeAll() where slot.awaited === self { slot.awaited = nil }
+        for slot in slots.elements {
+            if slot.awaited == nil {
+                slot.stop()
+            } else {
+                slot.endReplay()
+                remove(slot)
+            }
+        }
+    }
+
     // MARK: Slots
 
     /// Lets `slot` change to this layer: at once if the cache has where to begin, else at the next entry point, and
@@ -158,7 +181,8 @@ package final class TrackLayer {
 
     /// Begins to send `slot` what the cache holds, if that is of use to it.
     func replay(to slot: Slot, at now: MonotonicTime) -> Bool {
-        guard isVideo, let edge = cache.edge,
+        // Of what is made here a key frame costs less than the past would take of a path that has little room.
+        guard isVideo, rendition == nil, let edge = cache.edge,
             let start = cache.entry(in: history, isRepaired: plan.supportsNACK, at: now),
             let range = history.range(of: start), let packet = packet(at: range, sequenceNumber: start),
             packet.startsKeyFrame,

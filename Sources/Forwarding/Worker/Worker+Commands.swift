@@ -59,7 +59,7 @@ extension Worker {
             at: now)
         let session = Session(
             opening, connection: connection, firstTrack: nextTrack, wakeList: wakeList, fanOut: fanOut,
-            recorder: recorder, links: links, using: &environment.random, at: now)
+            recorder: recorder, renditions: renditions, links: links, using: &environment.random, at: now)
         nextTrack &+= UInt64(session.sources.count)
         for source in session.sources { published[source.track.key.track] = source.track }
         register(session)
@@ -86,6 +86,7 @@ extension Worker {
         leaveProgrammes(session, at: now)
         for source in session.sources {
             published[source.track.key.track] = nil
+            renditions.forget(source.track.key.track)
             closeTaps(of: source.track)
             source.track.flush(at: now)
         }

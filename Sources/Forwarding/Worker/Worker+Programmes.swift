@@ -133,8 +133,9 @@ extension Worker {
             forget(source.tracks, at: now)
             forgetIfEmpty(stream)
         case .demandKeyFrame(let id, let layer, let reason):
-            guard let track = published[id], track.layers.indices.contains(layer) else { return }
-            track.layers[layer].demandKeyFrame(reason, at: now)
+            published[id]?.demandKeyFrame(of: layer, for: reason, at: now)
+        case .needRendition(let id): published[id]?.needRendition(at: now)
+        case .endRenditions(let id): relayed[TrackKey(worker: sender, track: id)]?.endRenditions()
         case .subscribe(let id, let isSubscribed):
             guard let track = published[id] else { return }
             let isNew = isSubscribed && !track.isRelayed(to: sender)

@@ -36,6 +36,7 @@ package final class Worker {
     /// Publishers inside the server.
     var injections: [InjectionID: Injection] = [:]
     let injectionNotices = InjectionNotices()
+    let renditions = RenditionBoard()
     var lingering = Lingering()
     var ended = EndedAddresses()
     /// Copies of tracks that other workers receive.
@@ -158,6 +159,7 @@ package final class Worker {
     package func endOfBatch(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         receiveFromWorkers(at: now, into: &sink)
         fanOut.sendDue(at: now, into: &sink)
+        renditions.advance(to: now)
         shakeHands(at: now, into: &sink)
         defer { links?.flush() }
         for session in wakeList.takeAll() {
@@ -179,13 +181,13 @@ package final class Worker {
 
     /// When `advance` wants to be called.
     package var deadline: MonotonicTime? {
-        guard let waiting = fanOut.deadline else { return deadlines.next }
-        return min(waiting, deadlines.next ?? .distantFuture)
+        [fanOut.deadline, renditions.deadline, deadlines.next].compactMap(\.self).min()
     }
 
     /// Does what is due: retransmissions, reports, feedback, time-outs.
     package func advance(to now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         fanOut.sendDue(at: now, into: &sink)
+        renditions.advance(to: now)
         // Those who are left come with the next turn: replays to many must not hold up what is live.
         for _ in 0..<Self.wakesPerTurn {
             guard let id = deadlines.popDue(at: now) else { break }
@@ -293,6 +295,7 @@ package final class Worker {
     /// What happened since the last call.
     package func takeEvents() -> [WorkerEvent] {
         tellInjectionNotices()
+        tellRenditionNotices()
         guard !events.isEmpty else { return [] }
         defer { events.removeAll() }
         return events

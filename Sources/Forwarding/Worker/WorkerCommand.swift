@@ -116,6 +116,8 @@ package enum WorkerEvent: Equatable, Sendable {
     case injected(InjectionID, [PublishedTrack])
     /// Viewers of an injection cannot go on, or begin, without a key frame.
     case keyFrameWanted(InjectionID, source: Int, layer: Int)
+    /// Viewers of some worker need a rendition of what a session sends, or have not needed it for a while.
+    case renditionWanted(SessionID, PublishedTrack, isWanted: Bool)
 }
 
 /// What a worker counted since it was made.

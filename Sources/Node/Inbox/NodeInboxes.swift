@@ -37,6 +37,7 @@ extension WorkerEvent: InboxElement {
         case begun(SessionID, pair: Int)
         case quality(SessionID)
         case keyFrame(InjectionID, source: Int, layer: Int)
+        case rendition(TrackKey)
     }
 
     package var topic: Topic? {
@@ -47,6 +48,7 @@ extension WorkerEvent: InboxElement {
         case .begun(let id, let pair, _, _): .begun(id, pair: pair)
         case .qualityChanged(let id, _): .quality(id)
         case .keyFrameWanted(let id, let source, let layer): .keyFrame(id, source: source, layer: layer)
+        case .renditionWanted(_, let track, _): .rendition(track.key)
         case .checked, .connected, .mediaStarted, .closed, .published, .passed, .controlMessage, .injected:
             nil
         }
@@ -56,7 +58,7 @@ extension WorkerEvent: InboxElement {
         switch self {
         case .voice, .controlMessage, .begun, .keyFrameWanted, .qualityChanged: false
         case .checked, .connected, .mediaStarted, .closed, .published, .sourceChanged, .passed,
-            .controlOpened, .injected:
+            .controlOpened, .injected, .renditionWanted:
             true
         }
     }

@@ -200,6 +200,7 @@ struct LiveStreams {
         case .qualityChanged(let id, let quality): sessions[id].map { [$0.tell(quality)] } ?? []
         case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
         case .keyFrameWanted(let id, _, _): take(productions.keyFrameWanted(of: id), at: now)
+        case .renditionWanted: []
         }
     }
 
