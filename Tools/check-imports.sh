@@ -46,6 +46,7 @@ declare -A exceptions=(
     [Sources/Gateway/Service/MetricsOfNode+Machine.swift]="Forwarding Net"
     [Sources/Gateway/Service/MetricsOfNode+TCP.swift]="Net"
     [Sources/Gateway/Service/MetricsOfCompositions.swift]="Transcoder"
+    [Sources/Gateway/Service/MetricsOfRenditions.swift]="Transcoder"
     [Sources/Gateway/Service/MetricsOfTranscoder.swift]="Transcoder"
     # The clock by which the time from a request to its media is measured.
     [Sources/Gateway/Routes/AnswerTimes.swift]="Net"

@@ -80,7 +80,10 @@ extension Node {
                 of: stream, into: InjectionInlet(id: injection, worker: workers[worker]), run, picture)
         case .end(let job): transcoder?.end(job)
         case .command(let job, let bytes): transcoder?.command(job, bytes)
-        case .feed(let want, let job, let stream): return feed(want, to: job, of: stream)
+        case .beginRenditions(let key, let run, let injection):
+            return beginRenditions(
+                of: key, into: InjectionInlet(id: injection, worker: workers[key.worker]), run)
+        case .feed(let want, let job, let owner): return feed(want, to: job, of: owner)
         case .close(let input): transcoder?.close(input)
         case .forgetPausePicture(let stream): desks.pauseShelf?.remove(stream)
         }
@@ -103,25 +106,42 @@ extension Node {
 
     /// Has the worker of a track hand its packets to the job.
     private func feed(
-        _ want: ComposedProgramme.Want, to job: JobID, of stream: StreamID
+        _ want: ComposedProgramme.Want, to job: JobID, of owner: Injections.Owner
     ) -> [LiveAction] {
         let track = want.track
+        let time = now().elapsed
         guard let transcoder, let codec = track.plan.formats.first?.codec,
             let input = transcoder.open(
                 for: job, from: SourceKey(.composition(want.session, mid: track.plan.mid)),
                 InputCodec(codec.video))
-        else { return [] }
+        else { return live.produce(at: time) { $0.refused(by: job, of: owner, at: time) } }
         let tap = desks.taps.next()
         let opening = TapOpening(
             id: tap, target: .track(track), mode: .whole, maximumHeight: want.maximumHeight,
             sink: ProgrammeFeed(transcoder, input))
         guard workers[track.key.worker].post(.openTap(opening)) else {
             transcoder.close(input)
-            return []
+            return live.produce(at: time) { $0.refused(by: job, of: owner, at: time) }
         }
         let feed = ComposedProgramme.Feed(
             input: input, tap: tap, track: track, maximumHeight: want.maximumHeight)
-        return live.produce(at: now().elapsed) { $0.fed(feed, to: job, of: stream) }
+        return live.produce(at: time) { $0.fed(feed, to: job, of: owner) }
+    }
+
+    private func beginRenditions(
+        of key: TrackKey, into inlet: InjectionInlet, _ run: RenditionDesk.Run
+    ) -> [LiveAction] {
+        guard let transcoder else { return [] }
+        let tell: @Sendable (RenditionDesk.Event) -> Void = { [inbox = inboxes.renditions] event in
+            inbox.put(RenditionNews(track: key, run: run, event: event))
+        }
+        let outlet = RenditionOutlet(inlet, tell: tell)
+        let job = transcoder.begin(.rendition, RenditionSettings.usual.bytes) { outlet.take($0) }
+        guard let job else {
+            tell(.lost)
+            return []
+        }
+        return live.produce(at: now().elapsed) { $0.began(job, run, renditionsOf: key) }
     }
 
     private func beginPausePicture(
@@ -162,6 +182,21 @@ extension Node {
             log.info("stream.source-gone", ["stream": stream, "reason": reason])
         case .composition(let report, let stream): note(report, of: stream)
         case .pauseEnded(let stream): log.info("pause.ended", ["stream": stream])
+        case .renditions(let report, let session, let stream):
+            note(report, of: session, in: stream)
+        }
+    }
+
+    private func note(_ report: RenditionDesk.Report, of session: SessionID, in stream: StreamID?) {
+        let stream = stream?.description ?? ""
+        switch report {
+        case .refused:
+            log.warning(
+                "rendition.refused",
+                ["stream": stream, "session": session.label, "limit": configuration.renditionLimit])
+        case .begun: log.info("rendition.begun", ["stream": stream, "session": session.label])
+        case .lost: log.warning("rendition.lost", ["stream": stream, "session": session.label])
+        case .ended: log.info("rendition.ended", ["stream": stream, "session": session.label])
         }
     }
 

@@ -27,6 +27,11 @@ extension Node {
         await perform(live.produce(at: time) { $0.receive(event, of: stream, at: time) })
     }
 
+    func take(_ news: RenditionNews) async {
+        let time = now().elapsed
+        await perform(live.produce(at: time) { $0.receive(news, at: time) })
+    }
+
     /// A viewer of the feed is somewhere else.
     func take(_ change: PresenceChange) async {
         await perform(live.take(change))
@@ -37,6 +42,11 @@ extension Node {
     package var compositionCounters: (statuses: [CompositionStatus], waiting: Int, resting: Int, lost: UInt64)
     {
         live.productions.compositionCounters
+    }
+
+    /// How renditions do that are made now, of how many tracks they wait for room, and how many were lost so far.
+    package var renditionCounters: (statuses: [RenditionStatus], waiting: Int, lost: UInt64) {
+        live.productions.renditionCounters
     }
 
     // MARK: Time
@@ -84,6 +94,7 @@ extension LiveStreams.Settings {
         feedWeights = configuration.feedWeights
         isProducing = configuration.transcoder != nil
         compositionLimit = configuration.compositionLimit
+        renditionLimit = configuration.renditionLimit
         returnTime = configuration.returnTime
     }
 }

@@ -93,6 +93,7 @@ package actor Node {
         await beginRecordings()
         tasks.drive(by: inboxes.compositions) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.drive(by: inboxes.pauses) { [weak self] in await self?.take($0.event, of: $0.stream) }
+        tasks.drive(by: inboxes.renditions) { [weak self] in await self?.take($0) }
         tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.keepHouse() }
         tasks.repeatEvery(StageRoom.interval) { [weak self] in await self?.advanceStages() }
     }

@@ -44,6 +44,8 @@ package struct NodeConfiguration: Sendable {
     package var transcoder: TranscoderSettings?
     /// More programmes are not composed at once: their viewers see who speaks instead, until there is room.
     package var compositionLimit = 4
+    /// Renditions are not made of more tracks at once: viewers whose paths do not take others get sound alone.
+    package var renditionLimit = 1
     /// Where clients find previews and recordings; nil where nobody serves them.
     package var locator: (any ResourceLocator)?
     /// Where recordings are kept; nil for nowhere.

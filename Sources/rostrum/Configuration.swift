@@ -37,6 +37,8 @@ struct Configuration: Sendable {
     /// Without a token.
     var maximumSessionsPerAddress = 500
     var maximumCompositions: Int
+    /// Tracks of which renditions are made at once.
+    var maximumRenditions: Int
     /// Nil to remember as long as the process lives.
     var dataDirectory: String?
     var webhooks: Webhooks?
@@ -87,6 +89,7 @@ struct Configuration: Sendable {
             maximumSessionsPerAddress = limit
         }
         maximumCompositions = try values.number("max-compositions", 0...10_000) ?? 2 * max(processors, 1)
+        maximumRenditions = try values.number("max-renditions", 0...10_000) ?? max(processors, 1)
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
         webhooks = try Self.webhooks(values)
         feedWeights = try Self.feedWeights(values)
@@ -294,6 +297,7 @@ extension Configuration {
             "max-sessions = \(maximumSessions)",
             "max-sessions-per-address = \(maximumSessionsPerAddress)",
             "max-compositions = \(maximumCompositions)",
+            "max-renditions = \(maximumRenditions)",
             "data = \(dataDirectory ?? "(none: a restart begins with nothing)")", "key-id = \(key.id)",
             "viewers = \(viewers.rawValue)",
             "feed-viewers-weight = \(feedWeights.perDoublingOfViewers)",

@@ -63,6 +63,11 @@ struct Option: Sendable {
             "more see who speaks instead.",
             "Default: two for each processor; one takes some tenths of a processor."),
         Option(
+            "max-renditions", .text, "N",
+            "Of publishers that send one size, make a smaller one of so many at once, for viewers",
+            "whose network does not take it; viewers of more get sound alone. 0 for none.",
+            "Default: one for each processor; one takes a quarter of a processor."),
+        Option(
             "data", .text, "DIRECTORY",
             "Where to keep what must outlive a restart, and recordings. Default: data;",
             "with --dev nowhere: a restart begins with nothing, and nothing is recorded."),

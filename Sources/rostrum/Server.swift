@@ -135,6 +135,7 @@ struct Server: Sendable {
             result.transcoder = transcoder
         }
         result.compositionLimit = configuration.maximumCompositions
+        result.renditionLimit = configuration.maximumRenditions
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")
         }

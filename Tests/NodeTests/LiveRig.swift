@@ -26,6 +26,7 @@ struct LiveRig {
     private(set) var taps: Set<TapID> = []
     /// What the transcoder does.
     private(set) var jobs: [JobID: StreamID] = [:]
+    private(set) var renditionJobs: [JobID: (TrackKey, RenditionDesk.Run)] = [:]
     private(set) var inputs: Set<InputID> = []
     /// What clients were told, in order.
     private(set) var told: [(session: SessionID, text: String)] = []
@@ -221,15 +222,22 @@ struct LiveRig {
             let job = JobID(number: next())
             jobs[job] = stream
             change { live, now in live.produce(at: now) { $0.began(job, run, pauseOf: stream) } }
-        case .end(let job): #expect(jobs.removeValue(forKey: job) != nil)
-        case .command(let job, _): #expect(jobs[job] != nil)
-        case .feed(let want, let job, let stream):
-            guard jobs[job] != nil else { return }
+        case .beginRenditions(let key, let run, let injection):
+            guard !isTranscoderFull, injections[injection] != nil else { return }
+            let job = JobID(number: next())
+            renditionJobs[job] = (key, run)
+            change { live, now in live.produce(at: now) { $0.began(job, run, renditionsOf: key) } }
+        case .end(let job):
+            let isRendition = renditionJobs.removeValue(forKey: job) != nil
+            #expect(isRendition || jobs.removeValue(forKey: job) != nil)
+        case .command(let job, _): #expect(jobs[job] != nil || renditionJobs[job] != nil)
+        case .feed(let want, let job, let owner):
+            guard jobs[job] != nil || renditionJobs[job] != nil else { return }
             let feed = ComposedProgramme.Feed(
                 input: InputID(number: next()), tap: TapID(number: next()), track: want.track,
                 maximumHeight: want.maximumHeight)
             (taps, inputs) = (taps.union([feed.tap]), inputs.union([feed.input]))
-            change { live, now in live.produce(at: now) { $0.fed(feed, to: job, of: stream) } }
+            change { live, now in live.produce(at: now) { $0.fed(feed, to: job, of: owner) } }
         case .close(let input): #expect(inputs.remove(input) != nil)
         case .forgetPausePicture: break
         }
@@ -255,11 +263,18 @@ struct LiveRig {
         for (job, stream) in lost.sorted(by: { $0.key.number < $1.key.number }) {
             change { $0.receive(.lost(job), of: stream, at: $1) }
         }
+        let renditions = renditionJobs
+        renditionJobs = [:]
+        for (_, (key, run)) in renditions.sorted(by: { $0.key.number < $1.key.number }) {
+            let news = RenditionNews(track: key, run: run, event: .lost)
+            change { live, now in live.produce(at: now) { $0.receive(news, at: now) } }
+        }
     }
 
     /// Whether nothing is left of anything.
     var isClear: Bool {
-        opened.isEmpty && injections.isEmpty && taps.isEmpty && jobs.isEmpty && inputs.isEmpty
+        opened.isEmpty && injections.isEmpty && taps.isEmpty && jobs.isEmpty && renditionJobs.isEmpty
+            && inputs.isEmpty
             && live.sessions.count == 0
     }
 }

@@ -96,6 +96,7 @@ extension Node: SessionService {
         return MetricsOfNode.collect(workers, streamSnapshots)
             + [MetricsOfNode.joins(workers, published: published, played: played)]
             + MetricsOfNode.feed(workers, feedStatistics())
-            + (await transcoderMetrics) + compositionMetrics + MetricsOfNode.control(inboxCounters)
+            + (await transcoderMetrics) + compositionMetrics + renditionMetrics
+            + MetricsOfNode.control(inboxCounters)
     }
 }

@@ -11,6 +11,7 @@ struct NodeInboxes: Sendable {
     let presence = Inbox<PresenceChange>(limit: 8_192)
     let compositions = Inbox<CompositionNews>(limit: 1_024)
     let pauses = Inbox<PauseNews>(limit: 1_024)
+    let renditions = Inbox<RenditionNews>(limit: 1_024)
     /// For pause pictures and previews.
     let programmes = Inbox<ProgrammeChange>(limit: 8_192)
     /// For recordings, which wait for a disk.
@@ -21,6 +22,7 @@ struct NodeInboxes: Sendable {
         [
             "workers": workers.counters, "stages": stages.counters, "presence": presence.counters,
             "compositions": compositions.counters, "pauses": pauses.counters,
+            "renditions": renditions.counters,
             "programmes": programmes.counters, "recorded": recorded.counters,
         ]
     }
@@ -162,4 +164,30 @@ struct PauseNews: InboxElement {
 
     var topic: PauseDesk.Run? { event.run }
     var isNeeded: Bool { true }
+}
+
+/// What a job tells that makes renditions of a track.
+///
+/// That it ends is told once for each job, and jobs are the node's own. Its status comes every second, and key frames
+/// are asked for again.
+struct RenditionNews: InboxElement {
+    let track: TrackKey
+    let run: RenditionDesk.Run
+    let event: RenditionDesk.Event
+
+    enum Topic: Hashable, Sendable {
+        case status(RenditionDesk.Run)
+        case keyFrame(RenditionDesk.Run)
+        case lost(RenditionDesk.Run)
+    }
+
+    var topic: Topic? {
+        switch event {
+        case .status: .status(run)
+        case .keyFrameWanted: .keyFrame(run)
+        case .lost: .lost(run)
+        }
+    }
+
+    var isNeeded: Bool { event == .lost }
 }

@@ -9,6 +9,8 @@ struct Injections {
     enum Owner: Hashable {
         case composition(StreamID)
         case pausePicture(StreamID)
+        /// What a session publishes.
+        case renditions(TrackKey)
     }
 
     /// What is known of one.

@@ -35,10 +35,12 @@ enum LiveAction {
         case beginComposition(StreamID, InjectionID, worker: Int, CompositionSettings)
         /// The same for a pause picture.
         case beginPausePicture(StreamID, PauseDesk.Run, InjectionID, worker: Int, PauseDesk.Picture)
+        /// The same for renditions of a track.
+        case beginRenditions(TrackKey, RenditionDesk.Run, InjectionID)
         case end(JobID)
         case command(JobID, [UInt8])
         /// Hand a track to a job; `LiveStreams.fed` follows if that can be done.
-        case feed(ComposedProgramme.Want, JobID, StreamID)
+        case feed(ComposedProgramme.Want, JobID, Injections.Owner)
         /// No more comes of that.
         case close(InputID)
         /// What a host chose need not be kept.
@@ -72,4 +74,6 @@ enum LiveReport {
     case sourceGone(StreamID, reason: String)
     case composition(CompositionDesk.Report, StreamID)
     case pauseEnded(StreamID)
+    /// Of what a session sends; no stream where that has ended.
+    case renditions(RenditionDesk.Report, SessionID, StreamID?)
 }

@@ -24,6 +24,8 @@ struct LiveStreams {
         var isProducing = false
         /// Of compositions at the same time.
         var compositionLimit = 4
+        /// Of tracks that renditions are made of at the same time.
+        var renditionLimit = 1
         /// For how long viewers of a stream that has ended are kept.
         var returnTime = Duration.seconds(60)
     }
@@ -53,7 +55,8 @@ struct LiveStreams {
         feed = LiveFeed(
             directory: directory, sessionLimit: settings.limits.ofAll, weights: settings.feedWeights,
             tag: feedTag)
-        productions = Productions(compositionLimit: settings.compositionLimit)
+        productions = Productions(
+            compositionLimit: settings.compositionLimit, renditionLimit: settings.renditionLimit)
     }
 
     /// Nil for a stream that nobody has a session in.
@@ -199,8 +202,12 @@ struct LiveStreams {
             take(feed.began(stream, timestamp: timestamp, pair: pair, of: id), at: now)
         case .qualityChanged(let id, let quality): sessions[id].map { [$0.tell(quality)] } ?? []
         case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
-        case .keyFrameWanted(let id, _, _): take(productions.keyFrameWanted(of: id), at: now)
-        case .renditionWanted: []
+        case .keyFrameWanted(let id, _, let layer):
+            take(productions.keyFrameWanted(of: id, layer: layer), at: now)
+        case .renditionWanted(let id, let track, let isWanted):
+            // Where nothing is decoded, and once all ends, none begins.
+            settings.isProducing && !isStopping || !isWanted
+                ? take(productions.want(renditionsOf: track, of: id, isWanted: isWanted), at: now) : []
         }
     }
 
@@ -401,11 +408,12 @@ struct LiveStreams {
     }
 
     private mutating func take(_ effects: [Productions.Effect], at now: MonotonicTime) -> [LiveAction] {
-        effects.flatMap { effect in
+        effects.flatMap { effect -> [LiveAction] in
             switch effect {
             case .act(let action): [action]
             case .open(let owner): [productions.inject(for: owner, on: sessions.leastLoadedWorker)]
             case .giveProgramme(let stream): giveProgramme(of: stream)
+            case .report(let report, let id): [.report(.renditions(report, id, sessions[id]?.stream))]
             }
         }
     }

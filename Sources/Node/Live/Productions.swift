@@ -3,8 +3,8 @@ import Forwarding
 import Peer
 import Transcoder
 
-/// What the server itself makes for the viewers of streams: compositions and pause pictures, and the injections by
-/// which these reach workers.
+/// What the server itself makes for the viewers of streams: compositions, pause pictures and renditions, and the
+/// injections by which these reach workers.
 ///
 /// Pure, like the desks in it: it finds out whom an injection's events concern, and turns what desks want into actions.
 struct Productions {
@@ -17,15 +17,21 @@ struct Productions {
         case open(Injections.Owner)
         /// Viewers get another pause picture, or none.
         case giveProgramme(StreamID)
+        /// An operator hears of renditions of what a session sends.
+        case report(RenditionDesk.Report, SessionID)
     }
 
     private var compositions: CompositionDesk
     private var pauses = PauseDesk()
+    private var renditions: RenditionDesk
     private var injections = Injections()
 
-    /// - Parameter limit: of compositions at the same time.
-    init(compositionLimit limit: Int) {
-        compositions = CompositionDesk(limit: limit)
+    /// - Parameters:
+    ///   - compositionLimit: of compositions at the same time.
+    ///   - renditionLimit: of tracks that renditions are made of at the same time.
+    init(compositionLimit: Int, renditionLimit: Int) {
+        compositions = CompositionDesk(limit: compositionLimit)
+        renditions = RenditionDesk(limit: renditionLimit)
     }
 
     // MARK: Compositions
@@ -72,14 +78,48 @@ struct Productions {
     /// Ends compositions that nobody needed for a while, and begins again what could not begin.
     mutating func advance(to now: MonotonicTime, _ situations: [StreamID: Situation]) -> [Effect] {
         take(compositions.advance(to: now) { situations[$0] ?? Situation(hasStage: false) })
+            + take(renditions.advance(to: now))
     }
 
     mutating func began(_ job: JobID, compositionOf stream: StreamID) -> [Effect] {
         take(compositions.began(job, of: stream))
     }
 
-    mutating func fed(_ feed: ComposedProgramme.Feed, to job: JobID, of stream: StreamID) -> [Effect] {
-        take(compositions.fed(feed, to: job, of: stream))
+    mutating func fed(
+        _ feed: ComposedProgramme.Feed, to job: JobID, of owner: Injections.Owner
+    ) -> [Effect] {
+        switch owner {
+        case .composition(let stream): take(compositions.fed(feed, to: job, of: stream))
+        case .renditions(let key): take(renditions.fed(feed, to: job, of: key))
+        // It has no inputs.
+        case .pausePicture: []
+        }
+    }
+
+    /// A track cannot be handed to a job; a composition goes on without it.
+    mutating func refused(by job: JobID, of owner: Injections.Owner, at now: MonotonicTime) -> [Effect] {
+        guard case .renditions(let key) = owner else { return [] }
+        return take(renditions.refused(by: job, of: key, at: now))
+    }
+
+    // MARK: Renditions
+
+    /// How renditions do that are made now, of how many tracks they wait for room, and how many were lost so far.
+    var renditionCounters: (statuses: [RenditionStatus], waiting: Int, lost: UInt64) { renditions.counters }
+
+    /// Viewers need renditions of what a session publishes, or do so no longer.
+    mutating func want(
+        renditionsOf track: PublishedTrack, of session: SessionID, isWanted: Bool
+    ) -> [Effect] {
+        take(renditions.want(track, of: session, isWanted: isWanted))
+    }
+
+    mutating func began(_ job: JobID, _ run: RenditionDesk.Run, renditionsOf key: TrackKey) -> [Effect] {
+        take(renditions.began(job, run, of: key))
+    }
+
+    mutating func receive(_ news: RenditionNews, at now: MonotonicTime) -> [Effect] {
+        take(renditions.receive(news.event, of: news.run, of: news.track, at: now))
     }
 
     // MARK: Pause pictures
@@ -131,11 +171,15 @@ struct Productions {
 
     /// Names the tracks that something needs on a worker.
     mutating func inject(for owner: Injections.Owner, on worker: Int) -> LiveAction {
-        let sources =
-            switch owner {
-            case .composition: [ComposedProgramme.audio, ComposedProgramme.video]
-            case .pausePicture: [PauseDesk.plan]
-            }
+        let sources: [SourcePlan]
+        switch owner {
+        case .composition: sources = [ComposedProgramme.audio, ComposedProgramme.video]
+        case .pausePicture: sources = [PauseDesk.plan]
+        case .renditions(let key):
+            // Layers of a track are where it is.
+            let id = injections.open(for: owner, on: key.worker)
+            return .inject(InjectionOpening(id: id, renditionsOf: key.track), worker: key.worker)
+        }
         let id = injections.open(for: owner, on: worker)
         return .inject(InjectionOpening(id: id, sources: sources), worker: worker)
     }
@@ -154,6 +198,7 @@ struct Productions {
         return switch owner {
         case .composition(let stream): take(compositions.opened(isTaken ? id : nil, of: stream, situation))
         case .pausePicture(let stream): take(pauses.opened(isTaken ? id : nil, of: stream, at: now))
+        case .renditions(let key): take(renditions.opened(isTaken ? id : nil, of: key, at: now))
         case nil: []
         }
     }
@@ -163,15 +208,18 @@ struct Productions {
         switch injections[id]?.owner {
         case .composition(let stream): take(compositions.made(tracks, of: stream))
         case .pausePicture(let stream): take(pauses.made(tracks.first, of: stream))
-        case nil: []
+        // They are layers of a track that is there.
+        case .renditions, nil: []
         }
     }
 
     /// Somebody waits for a key frame.
-    mutating func keyFrameWanted(of id: InjectionID) -> [Effect] {
+    /// - Parameter layer: which of the injection's; the jobs of others make one for all.
+    mutating func keyFrameWanted(of id: InjectionID, layer: Int) -> [Effect] {
         switch injections[id]?.owner {
         case .composition(let stream): take(compositions.keyFrameWanted(of: stream))
         case .pausePicture(let stream): take(pauses.keyFrameWanted(of: stream))
+        case .renditions(let key): take(renditions.keyFrameWanted(of: key, layer: layer))
         case nil: []
         }
     }
@@ -195,15 +243,36 @@ struct Productions {
             guard let worker = injections[id]?.worker else { return [] }
             return [.act(.produce(.beginComposition(stream, id, worker: worker, settings)))]
         case .end(let job): return [.act(.produce(.end(job)))]
-        case .feed(let stream, let job, let want): return [.act(.produce(.feed(want, job, stream)))]
+        case .feed(let stream, let job, let want):
+            return [.act(.produce(.feed(want, job, .composition(stream))))]
         case .limit(let feed): return [.tap(feed, .limitTap(feed.tap, maximumHeight: feed.maximumHeight))]
-        case .stop(let feed): return [.tap(feed, .closeTap(feed.tap)), .act(.produce(.close(feed.input)))]
+        case .stop(let feed): return .stop(feed)
         case .refresh(let feed): return [.tap(feed, .demandKeyFrame(feed.tap))]
         case .makeKeyFrame(let job):
             return [.act(.produce(.command(job, CompositionCommand(isKeyFrameWanted: true).bytes)))]
         case .show(let stream): return [.act(.resume(.show(stream)))]
         case .give(let stream, let tracks): return [.act(.resume(.give(stream, tracks)))]
         case .report(let stream, let report): return [.act(.report(.composition(report, stream)))]
+        }
+    }
+
+    private mutating func take(_ effects: [RenditionDesk.Effect]) -> [Effect] {
+        effects.flatMap { action(of: $0) }
+    }
+
+    private mutating func action(of effect: RenditionDesk.Effect) -> [Effect] {
+        switch effect {
+        case .open(let key): return [.open(.renditions(key))]
+        case .close(let id): return close(id)
+        case .begin(let key, let run, let id): return [.act(.produce(.beginRenditions(key, run, id)))]
+        case .end(let job): return [.act(.produce(.end(job)))]
+        case .feed(let want, let job):
+            return [.act(.produce(.feed(want, job, .renditions(want.track.key))))]
+        case .stop(let feed): return .stop(feed)
+        case .refresh(let feed): return [.tap(feed, .demandKeyFrame(feed.tap))]
+        case .makeKeyFrame(let job, let layer):
+            return [.act(.produce(.command(job, RenditionCommand(layer: layer).bytes)))]
+        case .report(let report, let session): return [.report(report, session)]
         }
     }
 
@@ -231,5 +300,12 @@ extension Productions.Effect {
     /// Something of a tap, to the worker that has the track.
     fileprivate static func tap(_ feed: ComposedProgramme.Feed, _ command: WorkerCommand) -> Self {
         .act(.post(command, worker: feed.track.key.worker, of: nil))
+    }
+}
+
+extension [Productions.Effect] {
+    /// A job is fed no more.
+    fileprivate static func stop(_ feed: ComposedProgramme.Feed) -> Self {
+        [.tap(feed, .closeTap(feed.tap)), .act(.produce(.close(feed.input)))]
     }
 }

@@ -1,0 +1,33 @@
+import Node
+import Transcoder
+
+/// What monitoring knows of renditions: of many, the one that does worst.
+extension Node {
+    package var renditionMetrics: [Metric] {
+        let (statuses, waiting, lost) = renditionCounters
+        func worst(_ value: (RenditionStatus) -> Double) -> Double { statuses.map(value).max() ?? 0 }
+        return [
+            Metric(
+                "rostrum_renditions", .gauge, "Tracks of which a smaller picture is made now.",
+                Double(statuses.count)),
+            Metric(
+                "rostrum_renditions_waiting", .gauge,
+                "Tracks of which a smaller picture would be made if --max-renditions allowed it.",
+                Double(waiting)),
+            Metric(
+                "rostrum_renditions_lost_total", .counter, "Times that a rendition ended with its process.",
+                Double(lost)),
+            Metric(
+                "rostrum_rendition_frames_per_second", .gauge,
+                "Pictures a second of the rendition with the fewest, over the last second.",
+                statuses.map(\.framesPerSecond).min() ?? 0),
+            Metric(
+                "rostrum_rendition_busy", .gauge, "Share of the time that the busiest rendition works.",
+                worst(\.load)),
+            Metric(
+                "rostrum_rendition_latency_seconds", .gauge,
+                "From the arrival of a picture until it leaves small: 95th percentile of the last second.",
+                worst(\.latencyMilliseconds) / 1_000),
+        ]
+    }
+}
