@@ -1,0 +1,109 @@
+"""A viewer whose link does not take the only size that a publisher sends: the server makes a smaller one for it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from drivers import Browser, Page, wait_until
+from lossy import LossyPath
+from media import go_live
+from server import Server
+from test_congestion import COUNT, PLAY, Record
+from test_previews import transcoder
+
+#: Bits a second; the stream has several times as many.
+CAPACITY = 300_000
+HEIGHT = "() => Math.max(0, ...[...document.querySelectorAll('video')].map(video => video.videoHeight))"
+
+
+@pytest.fixture
+def path(server: Server) -> Iterator[LossyPath]:
+    path = LossyPath(server, loss=0, seed=1)
+    yield path
+    path.close()
+
+
+def renditions(server: Server) -> float:
+    return server.metrics()["rostrum_renditions"]
+
+
+def play(browser: Browser, path: LossyPath, stream: str) -> Page:
+    page = browser.open(path.origin + "/healthz", before_load=path.rewrite)
+    page.evaluate(PLAY, f"/whep/{stream}?wait=10")
+    return page
+
+
+def await_record(page: Page, path: LossyPath, pictures: int, concealed: float, seconds: int = 5) -> Record:
+    """Waits for some seconds with so many pictures each, and with sound that is whole."""
+    records = []
+
+    def is_whole() -> bool:
+        records.append(Record(page, path, seconds))
+        return records[-1].frames >= pictures * seconds and records[-1].concealed <= concealed
+
+    wait_until(is_whole, 120, f"{pictures} pictures a second, with their sound: {records}")
+    return records[-1]
+
+
+@pytest.mark.parametrize("codec", ["vp8", "h264"])
+def test_a_slow_link_gets_moving_pictures_with_their_sound(
+    chromium: Browser, server: Server, path: LossyPath, stream: str, codec: str
+) -> None:
+    with go_live(chromium, server, stream, quality=720, simulcast=0, codec=codec), play(chromium, path, stream) as page:
+        wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
+        assert renditions(server) == 0
+        path.capacity = CAPACITY
+        since = time.monotonic()
+        wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
+        print(f"a smaller picture after {time.monotonic() - since:.1f} s; {Record(page, path, 1)}")
+        slow = await_record(page, path, pictures=12, concealed=0.02)
+        metrics = {name: value for name, value in server.metrics().items() if name.startswith("rostrum_rendition")}
+        print(f"{slow}; {metrics}")
+        assert metrics["rostrum_renditions"] == 1
+        assert 0 < metrics["rostrum_rendition_busy"]
+        path.capacity = None
+        wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes again")
+        wait_until(lambda: renditions(server) == 0, 60, "nobody needs it any more")
+
+
+def test_who_joins_over_a_slow_link_sees_it(
+    chromium: Browser, server: Server, path: LossyPath, stream: str
+) -> None:
+    path.capacity = CAPACITY
+    with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
+        since = time.monotonic()
+        wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
+        print(f"a smaller picture after {time.monotonic() - since:.1f} s")
+        print(await_record(page, path, pictures=12, concealed=0.02))
+
+
+def test_a_link_for_little_more_than_sound_gets_a_picture_now_and_then(
+    chromium: Browser, server: Server, path: LossyPath, stream: str
+) -> None:
+    with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
+        wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
+        path.capacity = CAPACITY / 2
+        wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
+        before = page.evaluate(COUNT)["frames"]
+        wait_until(lambda: page.evaluate(COUNT)["frames"] >= before + 5, 120, "pictures come now and then")
+        print(Record(page, path, 10))
+
+
+def test_a_transcoder_that_dies_costs_the_picture_for_a_moment(
+    chromium: Browser, server: Server, path: LossyPath, stream: str
+) -> None:
+    with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
+        wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
+        path.capacity = CAPACITY
+        await_record(page, path, pictures=12, concealed=0.02)
+        os.kill(transcoder(server), signal.SIGKILL)
+        wait_until(lambda: server.metrics()["rostrum_renditions_lost_total"] == 1, 30, "it is noticed")
+        lost = Record(page, path, 2)
+        await_record(page, path, pictures=12, concealed=0.02)
+        print(lost)
+        assert renditions(server) == 1
