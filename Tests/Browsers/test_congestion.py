@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
 
 import pytest
 
@@ -99,11 +101,20 @@ def test_is_not_sent_more_because_less_arrives(chromium: Browser, server: Server
         assert capped.concealed <= 0.3, f"whole: {whole}; capped: {capped}"
 
 
+@pytest.fixture
+def plain_server(logs: Path) -> Iterator[Server]:
+    """One that makes no smaller pictures: who has no room for the publisher's gets sound alone."""
+    server = Server(logs / "server-plain.log", "--max-renditions", "0")
+    yield server
+    server.stop()
+
+
 def test_the_page_says_why_and_keeps_its_session(
-    chromium: Browser, browser: Browser, server: Server, path: LossyPath, stream: str
+    chromium: Browser, browser: Browser, plain_server: Server, stream: str
 ) -> None:
     session = "() => rostrum.connection.session?.resource"
-    with go_live(chromium, server, stream, quality=720, simulcast=0), browser.open(
+    path = LossyPath(plain_server, loss=0, seed=1)
+    with closing(path), go_live(chromium, plain_server, stream, quality=720, simulcast=0), browser.open(
         f"{path.origin}/watch/{stream}", before_load=path.rewrite
     ) as page:
         wait_for_state(page, "live")

@@ -243,6 +243,13 @@ struct LiveRig {
         }
     }
 
+    /// A picture that a session of a worker sends.
+    static func track(_ number: UInt64, on worker: Int) -> PublishedTrack {
+        PublishedTrack(
+            key: TrackKey(worker: worker, track: TrackID(number: number)), plan: PauseDesk.plan,
+            extensions: ExtensionIDs())
+    }
+
     /// The worker says that the tracks of all injections are there.
     mutating func makeTracks() {
         for (id, opening) in injections.sorted(by: { $0.key.number < $1.key.number }) {

@@ -95,6 +95,23 @@ import Wire
         #expect(rig.isClear)
     }
 
+    /// What viewers' paths do not take is made smaller on the worker that has it, and all of it is given back.
+    @Test mutating func `is made smaller for who needs it, again after the transcoder has died`() throws {
+        rig.begin(show)
+        let host = try rig.publish("ann", as: .host, in: show)
+        let track = LiveRig.track(9, on: 1)
+        rig.receive(.renditionWanted(host, track, isWanted: true))
+        #expect(rig.renditionJobs.count == 1 && rig.taps.count == 1 && rig.injections.count == 1)
+        rig.loseJobs()
+        #expect(rig.renditionJobs.isEmpty && rig.injections.isEmpty)
+        rig.advance(by: RenditionDesk.shortestPause)
+        #expect(rig.renditionJobs.count == 1 && rig.injections.count == 1)
+        rig.receive(.renditionWanted(host, track, isWanted: false))
+        rig.change { $0.end(host, because: "deleted", at: $1) }
+        rig.advance(by: .seconds(1))
+        #expect(rig.isClear)
+    }
+
     @Test mutating func `rests while nobody watches`() throws {
         let (_, viewer) = try compose()
         rig.change { $0.end(viewer, because: "deleted", at: $1) }

@@ -227,6 +227,21 @@ private struct RenditionMaking {
         #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
     }
 
+    @Test func `are for who wants the least, and not for who wants the best alone`() throws {
+        let (simulation, viewer, slot) = try begin(seed: 11)
+        var making = RenditionMaking()
+        simulation.cap(viewer, CappedLink(bitrate: 10_000_000))
+        simulation.perform(.prefer(slot.session.id, DeliveryPreferences(pin: .low)))
+        try making.run(simulation, for: .seconds(5))
+        #expect(slot.current?.rendition == .low && making.wishes == [true])
+        let least = try watch(viewer, &making, in: simulation, for: 5)
+        #expect(least.pictures >= 140 && least.sound >= 0.99, "\(least)")
+        simulation.cap(viewer, CappedLink(bitrate: 300_000))
+        simulation.perform(.prefer(slot.session.id, DeliveryPreferences(pin: .high)))
+        try making.run(simulation, for: .seconds(14))
+        #expect(slot.isStopped && slot.current?.rendition == nil && making.wishes == [true, false])
+    }
+
     @Test func `end with the track`() throws {
         let simulation = try Simulation(seed: 7, conditions: .init(delay: .milliseconds(30), jitter: .zero))
         let (publisher, _) = try simulation.add(.publisher, bitrate: 2_000_000)
