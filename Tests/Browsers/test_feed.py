@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -495,7 +496,7 @@ def test_after_a_restart_of_the_server_it_is_the_same_story(browser: Browser, lo
 
 
 def test_viewers_hold_two_streams_at_most_and_cost_their_hosts_nothing(chromium: Browser, studio: Studio) -> None:
-    before = studio.key_frames_asked()
+    before, began = studio.key_frames_asked(), time.monotonic()
     page, order = begin(chromium, studio)
     most = 0
     for number in range(14):
@@ -506,5 +507,6 @@ def test_viewers_hold_two_streams_at_most_and_cost_their_hosts_nothing(chromium:
     # Two pictures and one sound; another one while the two overlap.
     assert 1 <= most <= 4
     asked = {name: count - before[name] for name, count in studio.key_frames_asked().items()}
-    assert max(asked.values()) <= 2, asked
+    # A group of pictures is kept for up to 20 s, for whoever comes: a slow machine's swipes take several.
+    assert max(asked.values()) <= 2 + int((time.monotonic() - began) / 20), asked
     page.close()

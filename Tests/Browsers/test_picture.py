@@ -76,7 +76,7 @@ def test_a_viewer_chooses_the_picture(browser: Browser, server: Server, stream: 
         assert page.evaluate("() => document.body.dataset.state") == "live"
         assert wait_for_served(page, None)["pictures"][0]["paused"] is True
         # It is remembered for as long as the tab is.
-        page.evaluate("() => location.reload()")
+        page.goto(f"{server.origin}/watch/{stream}")
         wait_for_state(page, "live")
         page.wait_for("() => document.getElementById('sound-only').checkVisibility()", what="sound alone is played")
         assert page.evaluate("() => document.querySelector('#picture-panel input:checked').value") == "sound"

@@ -20,6 +20,14 @@ final class OutgoingPath {
     /// What became of packets that were sent before is of no account: much less is sent since.
     private var lossSince = MonotonicTime.zero
 
+    /// Takes the packets out for as long as a batch is sent: within that nobody else looks at them, and each one is
+    /// numbered without a look at who else does.
+    func borrowPackets() -> SentPackets {
+        var borrowed = SentPackets()
+        swap(&borrowed, &packets)
+        return borrowed
+    }
+
     /// Whether the client has told of any packet; nothing is known before.
     var isKnown: Bool { packets.hasFeedback }
 

@@ -41,7 +41,7 @@ extension Slot {
         }
         var sieve = timeline.current?.sieve
         var run = SentRun()
-        let path = self.path
+        var numbers = path?.borrowPackets()
         let depth = redundancyDepth(of: format)
         let nothing = EncryptedPacket(length: 0)
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
@@ -80,7 +80,7 @@ extension Slot {
                 playout: mapping.playout(of: sequence),
                 originalSequence: nil, isEmpty: verdict == .fill,
                 // One that only fills a place is repeated under its own index, and is never numbered.
-                transportNumber: verdict == .fill ? nil : path?.packets.nextNumber)
+                transportNumber: verdict == .fill ? nil : numbers?.nextNumber)
             let earlier = depth > 0 ? earlierSound(before: packet, depth: depth, in: storage) : EarlierSound()
             guard
                 let sent = earlier.count > 0
@@ -95,12 +95,13 @@ extension Slot {
                 counters.packetsRedundant &+= 1
             }
             if let number = form.transportNumber {
-                path?.packets.add(size: sent.length, at: now)
+                numbers?.add(size: sent.length, at: now)
                 repeatable?.note(number, of: sequence)
             }
             run.note(packet, as: form, length: sent.length)
             return sent
         }
+        if let numbers { path?.packets = numbers }
         note(run, at: now)
     }
 

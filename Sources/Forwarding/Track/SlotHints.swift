@@ -10,7 +10,11 @@ struct SlotHints {
         let session: CacheHint
         let connection: CacheHint
         let keys: CacheHint?
+        let path: CacheHint?
     }
+
+    /// Bytes of a path that sending reads and writes: the numbers of what was sent.
+    private static let pathBytes = 64
 
     /// So many viewers later: a viewer's packets take about as long as memory does to answer.
     private static let ahead = 2
@@ -39,7 +43,8 @@ struct SlotHints {
             entries.append(
                 Entry(
                     slot: CacheHint(slot, bytes: Slot.hotBytes), session: CacheHint(slot.session, bytes: 64),
-                    connection: connection, keys: keys))
+                    connection: connection, keys: keys,
+                    path: slot.path.map { CacheHint($0, bytes: Self.pathBytes) }))
         }
     }
 
@@ -54,6 +59,7 @@ struct SlotHints {
         entry.connection.prefetch()
         entry.session.prefetch()
         entry.keys?.prefetch()
+        entry.path?.prefetch()
     }
 
     /// Loads what another layer of the same viewers needs besides.
