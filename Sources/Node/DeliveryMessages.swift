@@ -82,7 +82,7 @@ extension DeliveryQuality.Picture {
     fileprivate var json: JSON {
         .object([
             "mid": .string(mid), "wanted": wanted?.json ?? .null, "served": served?.json ?? .null,
-            "paused": .bool(isPaused),
+            "paused": .bool(isPaused), "preview": .bool(isPreview),
         ])
     }
 }

@@ -56,7 +56,7 @@ import Wire
             ])
         #expect(
             DeliveryQuality.json(quality, DeliveryPreferences(pin: .high)).text
-                == #"{"cause":"delay","estimate":612000,"pictures":[{"mid":"1","paused":true,"served":null,"#
+                == #"{"cause":"delay","estimate":612000,"pictures":[{"mid":"1","paused":true,"preview":false,"served":null,"#
                 + #""wanted":{"bitrate":1700000,"height":720,"rid":"h","width":1280}}],"#
                 + #""preferences":{"audioOnly":false,"maxHeight":null,"pin":"high"},"roundTripSeconds":0.0485}"#
         )

@@ -45,19 +45,22 @@ package struct DeliveryQuality: Equatable, Sendable {
         package var served: Layer?
         /// Whether pictures are held back: sound alone is sent.
         package var isPaused: Bool
+        /// Whether nobody looks at it yet: of the feed's next story, which gets what the others leave.
+        package var isPreview: Bool
 
-        package init(mid: String, wanted: Layer?, served: Layer?, isPaused: Bool) {
+        package init(mid: String, wanted: Layer?, served: Layer?, isPaused: Bool, isPreview: Bool = false) {
             self.mid = mid
             self.wanted = wanted
             self.served = served
             self.isPaused = isPaused
+            self.isPreview = isPreview
         }
     }
 
     /// Bits a second that the path takes; nil where the client does not tell of each packet.
     package var estimate: Int?
     package var roundTrip: Duration?
-    /// Nil while there is nothing to be seen.
+    /// Of what is looked at; nil while there is nothing to be seen.
     package var cause: Cause?
     /// In the order of the m-lines.
     package var pictures: [Picture]
@@ -74,6 +77,7 @@ package struct DeliveryQuality: Equatable, Sendable {
         guard let other, cause == other.cause, pictures.count == other.pictures.count else { return true }
         for (new, old) in zip(pictures, other.pictures) {
             guard new.mid == old.mid, new.isPaused == old.isPaused,
+                new.isPreview == old.isPreview,
                 Self.isSame(new.wanted, old.wanted), Self.isSame(new.served, old.served)
             else { return true }
         }

@@ -46,13 +46,14 @@ extension Session {
             guard let track = slot.track else { continue }
             let wanted = track.choices(for: slot, at: now).last
             let isPaused = slot.grant == .nothing || !sendsPictures
+            let isPreview = seats.contains { $0.isPreview && $0.video === slot }
             let served = slot.isStopped || isPaused ? nil : slot.current
             pictures.append(
                 DeliveryQuality.Picture(
                     mid: slot.plan.mid, wanted: wanted?.description(at: now),
-                    served: served?.description(at: now), isPaused: isPaused))
-            // One whose picture could be better is why the client is told anything.
-            if cause == nil || slot.grant != .best { cause = self.cause(of: slot) }
+                    served: served?.description(at: now), isPaused: isPaused, isPreview: isPreview))
+            // What nobody looks at yet has what the others leave. Of several, one that could be better counts.
+            if !isPreview, cause == nil || slot.grant != .best { cause = self.cause(of: slot) }
         }
         return DeliveryQuality(
             estimate: path.flatMap { $0.isKnown ? $0.estimator.bitrate : nil }, roundTrip: roundTrip.smoothed,
@@ -60,7 +61,7 @@ extension Session {
     }
 
     private func cause(of slot: Slot) -> DeliveryQuality.Cause {
-        if preferences.isAudioOnly { return .pinned }
+        if preferences.isAudioOnly || preferences.pin == .low && slot.grant != .nothing { return .pinned }
         guard slot.grant == .best, sendsPictures else {
             guard let path, path.isKnown, !path.isLossy else { return .loss }
             return switch path.estimator.cause {

@@ -1,5 +1,6 @@
 import Base
 import ClientPeer
+import Forwarding
 import StoryFeed
 import TestSupport
 import TestTraits
@@ -24,6 +25,22 @@ import Testing
         #expect(simulation.run(for: .seconds(1)) { simulation.shown(viewer, .second) == old })
         #expect(simulation.heard(viewer, .second) == nil)
         #expect(simulation.faults.isEmpty)
+    }
+
+    /// Or a link that takes one story and not two would be called too slow for the one that is seen.
+    @Test func `what is told of the picture is of the story that is seen`() throws {
+        let simulation = try FeedSimulation(seed: 3, workers: 1)
+        _ = try simulation.publish("old")
+        _ = try simulation.publish("new")
+        simulation.run(for: .seconds(3))
+        let viewer = try simulation.watch()
+        let session = { simulation.workers[viewer.worker].sessions[viewer.id] }
+        #expect(simulation.run(for: .seconds(10)) { session()?.gauge.quality?.pictures.count == 2 })
+        let quality = try #require(session()?.gauge.quality)
+        #expect(quality.pictures.map(\.isPreview) == [false, true])
+        #expect(quality.cause == .publisher)
+        simulation.say(#"{"type":"prefer","pin":"low"}"#, viewer)
+        #expect(simulation.run(for: .seconds(5)) { session()?.gauge.quality?.cause == .pinned })
     }
 
     @Test(arguments: 1...2) func `a swipe turns to the neighbour within a frame, with sound, and back`(

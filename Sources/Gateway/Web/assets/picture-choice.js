@@ -15,7 +15,8 @@ import { h, icon } from "./dom.js";
  * @property {number | null} estimate what the connection takes, in bit/s
  * @property {"delay" | "loss" | "application" | "publisher" | "pinned" | null} cause
  * @property {Preferences} preferences
- * @property {{ mid: string, wanted: Layer | null, served: Layer | null, paused: boolean }[]} pictures
+ * @property {{ mid: string, wanted: Layer | null, served: Layer | null, paused: boolean, preview: boolean }[]} pictures
+ *   `preview`: nobody looks at it yet
  *
  * @typedef {"auto" | "high" | "low" | "sound"} ChoiceName
  */
@@ -87,7 +88,8 @@ export function pictureRadios(choice) {
  */
 export function wordsForWeakLink(quality) {
   if (!quality || quality.cause !== "delay" && quality.cause !== "loss") return null;
-  const { pictures, preferences } = quality;
+  const { preferences } = quality;
+  const pictures = quality.pictures.filter(({ preview }) => !preview);
   if (pictures.some(({ paused }) => paused)) {
     return preferences.pin === "high"
       ? "Your connection is too slow for the high picture: choose Auto."
