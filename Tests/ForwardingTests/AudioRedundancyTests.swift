@@ -53,5 +53,9 @@ import Testing
         redundancy.note(one, by: 1_000)
         let known = [9, 10, 14, 744, 745, 1_000].map { redundancy.distances(of: $0) }
         #expect(known == [none, nil, both, nil, none, one])
+        // Nor does one that comes very late take the place of what is known.
+        redundancy.note(both, by: 744)
+        #expect(redundancy.distances(of: 744) == nil)
+        #expect(redundancy.distances(of: 1_000) == one)
     }
 }

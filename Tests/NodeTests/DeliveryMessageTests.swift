@@ -36,6 +36,23 @@ import Wire
         #expect(patch(text) == nil)
     }
 
+    @Test func `never trap, whatever they hold`() {
+        var random = SeededGenerator(seed: 7_127)
+        let example = Array(#"{"type":"prefer","maxHeight":360,"pin":"low","audioOnly":false}"#.utf8)
+        for _ in 0..<2_000 {
+            var bytes = example
+            for _ in 0..<Int.random(in: 1...4, using: &random) {
+                bytes[Int.random(in: 0..<bytes.count, using: &random)] = .random(in: 0...255, using: &random)
+            }
+            _ = DeliveryPatch(parsing: .binary(bytes))
+        }
+        // As deep as a message may be long.
+        for depth in [100, 500, 511, 512, 513, 8_000] {
+            let nest = String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+            _ = patch(#"{"type":"prefer","more":\#(nest)}"#)
+        }
+    }
+
     @Test func `are understood on the control channels of stages and of the feed`() throws {
         let text = DataChannelMessage(#"{"type":"prefer","maxHeight":360}"#)
         let expected = try #require(patch(#"{"maxHeight":360}"#))

@@ -4,6 +4,7 @@ import Forwarding
 import Peer
 import TestSupport
 import Testing
+import Wire
 
 /// Sound on paths that lose packets, for viewers who take earlier packets in later ones.
 @Suite struct Redundancy {
@@ -66,6 +67,14 @@ import Testing
         world.simulation.run(for: .seconds(10))
         let share = heard(world, for: 20)
         #expect(share > 0.995, "\(share)")
+        // Also for those that came: only of these can be seen whether they are the same when they come again.
+        let before = world.viewer.repeatedPackets
+        for _ in 0..<100 {
+            let last = UInt16(truncatingIfNeeded: world.viewer.lastAudio ?? 0)
+            world.simulation.ask(for: (0..<8).map { last &- $0 }, of: .audio, by: world.viewer)
+            world.simulation.run(for: .milliseconds(200))
+        }
+        #expect(world.viewer.repeatedPackets > before + 200)
         #expect(world.viewer.redundantPackets > 500)
         #expect(world.resent > 50)
         #expect(world.viewer.ambiguousPackets == 0, "two packets under one index share a nonce")

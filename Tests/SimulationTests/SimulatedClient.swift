@@ -62,7 +62,7 @@ final class SimulatedClient {
     private var videoDatagrams = 0
     private(set) var audioPackets = 0
     private(set) var audioGaps = 0
-    private var lastAudio: Int64?
+    private(set) var lastAudio: Int64?
     /// Time stamps of all sound that came, by itself or in a later packet, and how many packets held earlier ones.
     private(set) var heardTimes: Set<UInt32> = []
     private(set) var redundantPackets = 0
@@ -169,8 +169,8 @@ final class SimulatedClient {
         connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
     }
 
-    func ask(for lost: [UInt16], into sink: inout CollectingSink) {
-        guard let connection, let track = received.first(where: { $0.line.kind == .video }) else { return }
+    func ask(for lost: [UInt16], of kind: MediaKind, into sink: inout CollectingSink) {
+        guard let connection, let track = received.first(where: { $0.line.kind == kind }) else { return }
         let request = NegativeAcknowledgement(senderSSRC: 1, mediaSSRC: track.source.ssrc, lost: lost)
         connection.sendFeedback([.nack(request)], into: &sink)
     }

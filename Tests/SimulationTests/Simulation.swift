@@ -109,9 +109,9 @@ final class Simulation {
         with(client) { $0.askForKeyFrame(into: &$1) }
     }
 
-    /// Makes a viewer ask again for packets of its video, by the numbers that it sees.
-    func ask(for lost: [UInt16], by client: SimulatedClient) {
-        with(client) { $0.ask(for: lost, into: &$1) }
+    /// Makes a viewer ask again for packets of its video or its sound, by the numbers that it sees.
+    func ask(for lost: [UInt16], of kind: MediaKind = .video, by client: SimulatedClient) {
+        with(client) { $0.ask(for: lost, of: kind, into: &$1) }
     }
 
     /// Makes a client say goodbye.

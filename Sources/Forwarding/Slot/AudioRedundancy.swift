@@ -48,7 +48,10 @@ struct AudioRedundancy {
         if carried.isEmpty {
             carried = Array(repeating: (-1, Distances(rawValue: 0)), count: Self.remembered)
         }
-        carried[Self.place(of: index)] = (index, distances)
+        // One that comes very late is not known, rather than the one whose place it would take.
+        if carried[Self.place(of: index)].index <= index {
+            carried[Self.place(of: index)] = (index, distances)
+        }
         carriers = min(carriers?.lowerBound ?? index, index)...max(carriers?.upperBound ?? index, index)
     }
 

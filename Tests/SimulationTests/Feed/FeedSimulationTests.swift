@@ -30,7 +30,7 @@ import Testing
     /// Or a link that takes one story and not two would be called too slow for the one that is seen.
     @Test func `what is told of the picture is of the story that is seen`() throws {
         let simulation = try FeedSimulation(seed: 3, workers: 1)
-        _ = try simulation.publish("old")
+        let old = try simulation.publish("old")
         _ = try simulation.publish("new")
         simulation.run(for: .seconds(3))
         let viewer = try simulation.watch()
@@ -39,6 +39,13 @@ import Testing
         let quality = try #require(session()?.gauge.quality)
         #expect(quality.pictures.map(\.isPreview) == [false, true])
         #expect(quality.cause == .publisher)
+        // The other way round the neighbour, which is kept small, comes first.
+        simulation.focus(old, viewer)
+        let isTurned = simulation.run(for: .seconds(5)) {
+            session()?.gauge.quality?.pictures.map(\.isPreview) == [true, false]
+        }
+        #expect(isTurned)
+        #expect(session()?.gauge.quality?.cause == .publisher)
         simulation.say(#"{"type":"prefer","pin":"low"}"#, viewer)
         #expect(simulation.run(for: .seconds(5)) { session()?.gauge.quality?.cause == .pinned })
     }
