@@ -2,7 +2,8 @@ import Base
 
 /// How many earlier packets of sound each packet to one viewer carries again, by what share of them gets lost.
 ///
-/// Goes up at once and down late: a packet more costs a few kilobits a second, a gap is heard.
+/// Goes up at once and down late: each earlier packet costs as much again as the sound, some tens of kilobits a second,
+/// and a gap is heard.
 struct AudioRedundancy {
     /// Earlier packets that one carries at most: two in a row are lost seldom, three hardly ever.
     static let maximumDepth = 2
