@@ -59,7 +59,10 @@ def test_the_neighbour_gets_every_second_picture_until_it_is_in_view(
     wait_for_preload(page, there)
     # All that stood in the cache has come.
     wait_until(lambda: thinned(server) > 0, 20, "something is left out")
-    assert 0.35 < share(page, studios[there], is_front=False) < 0.7
+    # An encoder that has no time drops pictures of any layer, so not every sixty of them are half of each; but where
+    # nothing is left out, sixty come of every sixty.
+    wait_until(
+        lambda: 0.35 < share(page, studios[there], is_front=False) < 0.7, 120, "about every second picture comes")
     assert page.evaluate(CAME, False)[1] > 10
     page.press("ArrowRight")
     wait_for_story(page, there)

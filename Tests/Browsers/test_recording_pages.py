@@ -115,7 +115,8 @@ def test_without_recordings_the_ended_page_is_as_ever(
     with go_live(chromium, keeper, stream) as host, watch(chromium, keeper, stream) as viewer:
         wait_for_state(viewer, "live")
         end_stream(host)
-        wait_for_state(viewer, "ended")
+        for page in (viewer, host):
+            wait_for_state(page, "ended")
         assert is_shown(viewer, "#state") and not is_shown(viewer, "#playback")
         assert not is_shown(host, "#record") and not is_shown(host, "#recordings")
         check_no_complaints(viewer)
