@@ -42,6 +42,7 @@ declare -A below=(
 declare -A exceptions=(
     # What workers, sockets and the transcoder count, by its names.
     [Sources/Gateway/Service/MetricsOfNode.swift]="Forwarding Net"
+    [Sources/Gateway/Service/MetricsOfNode+Delivery.swift]="Forwarding"
     [Sources/Gateway/Service/MetricsOfNode+Feed.swift]="Forwarding"
     [Sources/Gateway/Service/MetricsOfNode+Machine.swift]="Forwarding Net"
     [Sources/Gateway/Service/MetricsOfNode+TCP.swift]="Net"

@@ -95,4 +95,32 @@ import Testing
         let best = try #require(world.watch(720))
         #expect(best.pictures > 140, "\(best)")
     }
+
+    @Test func `are counted as what they are served`() throws {
+        let world = try begin(1)
+        let places = DeliveryCensus.heights
+        var census: DeliveryCensus { world.simulation.workers[0].statistics.delivery }
+        for (preferences, height) in [
+            (DeliveryPreferences(), 720), (DeliveryPreferences(maximumHeight: 500), 360),
+            (DeliveryPreferences(pin: .low), 180),
+        ] {
+            world.prefer(preferences)
+            _ = try #require(world.watch(height))
+            let place = try #require(places.firstIndex(of: height))
+            #expect(census.pictures.reduce(0, +) == 1 && census.pictures[place] == 1, "\(census)")
+            #expect(census.picturesPaused == 0 && census.picturesOfUnknownSize == 0)
+        }
+        // The publisher watches nothing, and so tells of nothing.
+        #expect(census.paths.reduce(0, +) == 1)
+        // Who wants no pictures is not kept from any.
+        world.prefer(DeliveryPreferences(isAudioOnly: true))
+        _ = try #require(world.watch(nil))
+        #expect(census.pictures.reduce(0, +) == 0 && census.picturesPaused == 0)
+        // More than the link takes, and nothing less is wanted.
+        world.simulation.cap(world.viewer, CappedLink(bitrate: 700_000))
+        world.prefer(DeliveryPreferences(pin: .high))
+        #expect(world.simulation.run(for: .seconds(15)) { census.picturesPaused == 1 })
+        let known = try #require(DeliveryCensus.estimates.firstIndex(of: 1_200_000))
+        #expect(world.simulation.run(for: .seconds(15)) { census.paths.prefix(known + 1).reduce(0, +) == 1 })
+    }
 }

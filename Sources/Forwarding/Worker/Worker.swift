@@ -312,6 +312,7 @@ package final class Worker {
             total.media.add(session.totals)
             total.slots += session.slots.count
             total.slotsAttached += session.slots.count { $0.track != nil }
+            total.delivery.count(session)
         }
         total.sessions = sessions.count
         total.publishers = recorder.publishers

@@ -174,6 +174,8 @@ package struct WorkerCounters: Equatable, Sendable {
     package var slots = 0
     /// Those of them that carry a track.
     package var slotsAttached = 0
+    /// Of sessions that live now.
+    package var delivery = DeliveryCensus()
     /// In `Worker.counters` of sessions that have ended; `Worker.statistics` adds those that live.
     package var media = MediaCounters()
 

@@ -96,13 +96,13 @@ extension MetricsOfNode {
             workers.map { Metric.Sample(value($0), [Metric.Label("worker", "\($0.index)")]) })
     }
 
-    /// A counter with a second label.
+    /// A counter, or a number that falls again, with a second label.
     static func labelled(
         _ workers: [WorkerReportCopy], _ name: String, _ help: String, _ label: String,
-        _ values: [(String, (WorkerReportCopy) -> Double)]
+        _ values: [(String, (WorkerReportCopy) -> Double)], kind: Metric.Kind = .counter
     ) -> Metric {
         Metric(
-            name, .counter, help,
+            name, kind, help,
             workers.flatMap { worker in
                 values.map { text, value in
                     Metric.Sample(

@@ -9,7 +9,8 @@ import Node
 enum MetricsOfNode {
     static func collect(_ workers: [WorkerReportCopy], _ streams: [StreamSnapshot]) -> [Metric] {
         streamMetrics(streams) + sessionMetrics(workers) + mediaMetrics(workers) + repairMetrics(workers)
-            + [refusals(workers), drops(workers)] + relayMetrics(workers) + networkMetrics(workers)
+            + deliveryMetrics(workers) + [refusals(workers), drops(workers)] + relayMetrics(workers)
+            + networkMetrics(workers)
             + streamTransportMetrics(workers) + workerMetrics(workers)
     }
 
