@@ -86,14 +86,14 @@ struct ControlReply: Encodable {
     var kind: String?
     var by: String?
     var slots: [Slot]?
-    /// With `wanted`: how high the picture of an m-line has to be; absent for the best, 0 for none.
+    /// With `wanted`: the simulcast layers of an m-line that somebody takes; the client may let the others rest.
     var mid: String?
-    var maxHeight: Int?
+    var rids: [String]?
     var rule: String?
     var detail: String?
 
     enum CodingKeys: String, CodingKey {
-        case type, kind, by, slots, mid, maxHeight, rule, detail
+        case type, kind, by, slots, mid, rids, rule, detail
         case messageType = "message_type"
         case target = "to_participant_identity"
     }

@@ -299,15 +299,3 @@ def test_warnings_wait_and_go_again(chromium: Browser, server: Server) -> None:
             }""")
     loses = "Your connection loses data"
     assert said == ["", "", "", "", "", loses, loses, loses, loses, "", ""]
-
-
-def test_layers_that_nobody_looks_at_are_not_sent(chromium: Browser, server: Server) -> None:
-    with chromium.open(server.origin + "/healthz") as page:
-        sent = page.evaluate(
-            """async () => {
-                const {wantedLayers} = await import('/assets/stage-session.js');
-                return [Infinity, 720, 400, 360, 100, 0].map(height => wantedLayers([180, 360, 720], height).map(Number));
-            }""")
-        assert page.evaluate(
-            "async () => (await import('/assets/stage-session.js')).wantedLayers([720], 0)") == [True]
-    assert sent == [[1, 1, 1], [1, 1, 1], [1, 1, 1], [1, 1, 0], [1, 0, 0], [1, 0, 0]]

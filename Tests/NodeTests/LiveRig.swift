@@ -160,6 +160,8 @@ struct LiveRig {
             let participants: [String]?
         }
         let type: String?
+        let mid: String?
+        let rids: [String]?
         let slots: [Slot]?
         let rule: String?
 

@@ -288,3 +288,15 @@ import Wire
         #expect(rig.live.sessions[ids[1]] != nil)
     }
 }
+
+@Suite struct `A speaker's client` {
+    @Test func `hears which of its layers somebody takes`() throws {
+        var rig = LiveRig()
+        let show = try #require(StreamID("show"))
+        rig.begin(show)
+        let host = try rig.publish("bob", as: .host, in: show)
+        rig.receive(.layersWanted(host, mid: "1", rids: ["f", "q"]))
+        let told = try #require(rig.lastReply(to: host, "wanted"))
+        #expect(told.mid == "1" && told.rids == ["f", "q"])
+    }
+}

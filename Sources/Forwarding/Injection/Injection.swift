@@ -7,7 +7,7 @@ import Wire
 /// What the transcoder makes comes in this way: from here on it is like any other track, with a history that
 /// retransmissions come from and a group of pictures that viewers begin with. There is no peer connection behind it;
 /// whoever makes the media is asked for key frames instead.
-final class Injection: KeyFrameSource {
+final class Injection: TrackOwner {
     let id: InjectionID
     private(set) var tracks: [Track] = []
     /// Demands of key frames since the last look.
@@ -108,6 +108,11 @@ final class Injection: KeyFrameSource {
 
     /// What is made here is as large as was asked for.
     func renditionNeeded(of track: TrackID, at now: MonotonicTime) {}
+
+    /// What nobody takes is not made: compositions rest as a whole.
+    func layersTaken(_ layers: LayerSet, of track: TrackID, at now: MonotonicTime) {}
+
+    func restsChanged(of track: Track, at now: MonotonicTime) {}
 
     func takeDemands() -> [Demand] {
         defer { demands.removeAll() }

@@ -22,6 +22,10 @@ package struct RelayBatch: Sendable {
         case demandKeyFrame(TrackID, layer: Int, KeyFrameRequester.Reason)
         /// Viewers of the sender have no room for what the publisher of this track of the receiver sends.
         case needRendition(TrackID)
+        /// Viewers of the sender take these layers of this track of the receiver.
+        case takeLayers(TrackID, LayerSet)
+        /// Which layers of this track of the sender rest, by their places.
+        case rest(TrackID, [LayerRest.Memory?])
         /// The sender makes no renditions of this track of its own any more.
         case endRenditions(TrackID)
     }
@@ -62,9 +66,9 @@ extension RelayBatch.Item {
     fileprivate var isDroppable: Bool {
         switch self {
         // It is said again.
-        case .packet, .needRendition: true
+        case .packet, .needRendition, .takeLayers: true
         case .data(let item): if case .message = item.event { true } else { false }
-        case .want, .present, .withdraw, .subscribe, .demandKeyFrame, .endRenditions: false
+        case .want, .present, .withdraw, .subscribe, .demandKeyFrame, .endRenditions, .rest: false
         }
     }
 }

@@ -218,19 +218,6 @@ package struct StageLayout: Sendable {
         return slots <= 4 ? 540 : 360
     }
 
-    /// The height that the largest picture of a video source has in somebody's slot: nil if it has no limit, 0 if
-    /// nobody shows it.
-    package func wantedHeight(of source: Source) -> Int? {
-        var height = 0
-        for member in members.values {
-            for slot in member.slots where slot.assignment.source == source && slot.assignment.isVisible {
-                guard let limit = slot.assignment.maximumHeight else { return nil }
-                height = max(height, limit)
-            }
-        }
-        return height
-    }
-
     /// What the slots of a session carry, in the order of its offer.
     package func slots(of session: SessionID) -> [(mid: String, kind: MediaKind, source: Source?)] {
         (members[session]?.slots ?? []).map { ($0.mid, $0.kind, $0.told.source) }

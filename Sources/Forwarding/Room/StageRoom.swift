@@ -11,9 +11,6 @@ package struct StageRoom: Sendable {
         case command(WorkerCommand, worker: Int)
         /// What the session's slots carry has changed: tell its client.
         case announce(SessionID)
-        /// How high a picture anybody wants of a published m-line; nil for the best, 0 for none: its client may spare
-        /// itself the rest.
-        case want(StageLayout.Source, maximumHeight: Int?)
         /// What viewers get instead of what the stream's source sends; nothing of a kind leaves it at that.
         case programme([PublishedTrack])
         /// Others are in the composition that viewers get.
@@ -41,15 +38,6 @@ package struct StageRoom: Sendable {
         var hasSent = false
     }
 
-    /// What a publisher was told of how its picture is wanted.
-    private struct Want: Sendable {
-        var told: Int?
-        /// Since when less would do.
-        var lessSince: MonotonicTime?
-    }
-
-    /// More is asked for at once; less only when it has been enough for a while.
-    private static let patience = Duration.seconds(5)
     /// Between two choices.
     package static let interval = Duration.milliseconds(100)
     /// Sessions of one stage; a stage has 50 speakers, and some come back before they have left.
@@ -69,7 +57,6 @@ package struct StageRoom: Sendable {
     var handover = Handover.none
     /// What was made of them; empty until there is something to see.
     var composedTracks: [PublishedTrack] = []
-    private var wants: [StageLayout.Source: Want] = [:]
     /// As they say themselves.
     private var mutes: [ParticipantID: Mute] = [:]
 
@@ -134,7 +121,7 @@ package struct StageRoom: Sendable {
         case .controlOpened(let session):
             if members[session] != nil { return [.announce(session)] }
         case .checked, .connected, .mediaStarted, .closed, .controlMessage, .passed, .begun, .injected,
-            .keyFrameWanted, .qualityChanged, .renditionWanted:
+            .keyFrameWanted, .qualityChanged, .renditionWanted, .layersWanted:
             break
         }
         return []
@@ -198,31 +185,8 @@ package struct StageRoom: Sendable {
         ranking.advance(to: now)
         let steps = advanceHandover(to: now)
         // Most streams are one person's.
-        guard members.count > 1 || !wants.isEmpty else { return steps }
-        return steps + choose() + changedWants(at: now)
-    }
-
-    /// Tells publishers when more or less of their pictures is wanted; of programmes, all is.
-    private mutating func changedWants(at now: MonotonicTime) -> [Effect] {
-        let sources = layout.activeSources(.video)
-        wants = wants.filter { sources.contains($0.key) }
-        var effects: [Effect] = []
-        for source in sources {
-            let wanted = isProgramme(source) ? nil : layout.wantedHeight(of: source)
-            var want = wants[source] ?? Want(told: nil)
-            defer { wants[source] = want }
-            guard wanted != want.told else {
-                want.lessSince = nil
-                continue
-            }
-            let isLess = want.told.map { told in wanted.map { $0 < told } ?? false } ?? true
-            let since = want.lessSince ?? now
-            want.lessSince = isLess ? since : nil
-            guard !isLess || now >= since + Self.patience else { continue }
-            want = Want(told: wanted)
-            effects.append(.want(source, maximumHeight: wanted))
-        }
-        return effects
+        guard members.count > 1 else { return steps }
+        return steps + choose()
     }
 
     /// Whether viewers may see it, of whose screens the room knows nothing.

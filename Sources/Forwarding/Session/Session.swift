@@ -65,6 +65,8 @@ package final class Session {
     private var isOnWakeList = false
     /// How long the client takes to join.
     var progress: JoinProgress
+    /// M-lines of which layers rest, or have to come again, since the last batch; a few at most.
+    private var changedRests: [String] = []
     /// Whether media came from the client.
     var hasMedia = false
 
@@ -215,7 +217,7 @@ package final class Session {
     }
 }
 
-extension Session: KeyFrameSource {
+extension Session: TrackOwner {
     func keyFrameDemanded(
         of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
     ) {
@@ -227,5 +229,32 @@ extension Session: KeyFrameSource {
         let published = PublishedTrack(
             key: source.track.key, plan: source.plan, extensions: plan.publishedExtensions)
         renditions.note(published, of: id, at: now)
+    }
+
+    func layersTaken(_ layers: LayerSet, of track: TrackID, at now: MonotonicTime) {
+        sources.first { $0.track.key.track == track }?.track.noteTaken(layers, at: now)
+    }
+
+    func restsChanged(of track: Track, at now: MonotonicTime) {
+        track.relayRests(over: links)
+        changedRests.append(track.plan.mid)
+        requestWake()
+    }
+
+    /// Has a client that may have missed it told which layers rest.
+    func retellRests() {
+        for source in sources where source.track.rests.contains(where: { $0 != nil }) {
+            changedRests.append(source.plan.mid)
+        }
+        requestWake()
+    }
+
+    /// The m-lines of which other layers are wanted than was told, each once.
+    func takeChangedRests() -> [(mid: String, rids: [String])] {
+        guard !changedRests.isEmpty else { return [] }
+        defer { changedRests.removeAll() }
+        return sources.filter { changedRests.contains($0.plan.mid) }.map {
+            ($0.plan.mid, $0.track.wantedRIDs)
+        }
     }
 }

@@ -23,6 +23,12 @@ final class TrackTap {
         sink = opening.sink
     }
 
+    /// Whether it takes all packets, and not one picture.
+    var isWhole: Bool { if case .whole = mode { true } else { false } }
+
+    /// Whether it takes all packets of this layer, or will from its next entry point on.
+    func takes(_ layer: TrackLayer) -> Bool { isWhole && (current === layer || awaited === layer) }
+
     /// Nothing more comes.
     func finish() {
         guard !isFinished else { return }

@@ -2,14 +2,6 @@ import Base
 import Peer
 import Wire
 
-/// Whoever can ask a track's publisher for a key frame.
-protocol KeyFrameSource: AnyObject {
-    func keyFrameDemanded(
-        of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime)
-    /// Viewers have no room for what the publisher sends; said again for as long as that is so.
-    func renditionNeeded(of track: TrackID, at now: MonotonicTime)
-}
-
 /// One published audio or video source, and who watches it on this worker.
 ///
 /// On the worker of its publisher it is the original; on others that have viewers it is a copy, with a history of its
@@ -19,7 +11,7 @@ package final class Track {
     package let plan: SourcePlan
     private let reader: PacketReader
     /// Gone while slots still hold on to what the publisher sent.
-    private weak var owner: (any KeyFrameSource)?
+    private weak var owner: (any TrackOwner)?
     package private(set) var layers: [TrackLayer] = []
     /// Slots that carry this track or shall do so as soon as there is something to send.
     private var subscribers = PlacedList(\Slot.subscribedPlace)
@@ -28,6 +20,10 @@ package final class Track {
     private var programmeWorkers: Set<Int> = []
     private var subscribedWorkers: Set<Int> = []
     private var nextRetarget = MonotonicTime.zero
+    /// Of the original: what the publisher may let rest.
+    private var needs = LayerNeeds()
+    private var nextTaking = MonotonicTime.zero
+    private var nextCall = MonotonicTime.zero
     /// Packets of the past that came until then are not taken.
     private var forgotten = MonotonicTime.zero
     /// Whoever inside the server wants the packets.
@@ -35,7 +31,7 @@ package final class Track {
     private let fanOut: FanOut
     /// What the server makes of it itself, while it does.
     private var renditions: [RenditionLayer: TrackLayer] = [:]
-    private weak var renditionMaker: (any KeyFrameSource)?
+    private weak var renditionMaker: (any TrackOwner)?
     /// What the next rendition begins to count with: other workers tell it by that from the one before.
     private var renditionEpoch = 0
     private var nextNeed = MonotonicTime.zero
@@ -46,10 +42,12 @@ package final class Track {
     /// In bytes: a quarter of what an inbox takes.
     private static let backfillLimit = RelayExchange.capacity / 4
     private static let retargetInterval = Duration.milliseconds(250)
+    /// The same while a layer that rested is on its way.
+    private static let callInterval = Duration.milliseconds(20)
     private static let needInterval = Duration.milliseconds(100)
 
     init(
-        key: TrackKey, plan: SourcePlan, reader: PacketReader, owner: (any KeyFrameSource)?, fanOut: FanOut
+        key: TrackKey, plan: SourcePlan, reader: PacketReader, owner: (any TrackOwner)?, fanOut: FanOut
     ) {
         self.key = key
         self.fanOut = fanOut
@@ -129,7 +127,7 @@ package final class Track {
 
     /// Somebody makes renditions of it from now on.
     /// - Returns: whether that may be.
-    func beginRenditions(by maker: any KeyFrameSource) -> Bool {
+    func beginRenditions(by maker: any TrackOwner) -> Bool {
         guard mayHaveRendition, renditionMaker == nil else { return false }
         renditionMaker = maker
         return true
@@ -146,7 +144,7 @@ package final class Track {
     }
 
     /// The layer that packets of a rendition belong to, made on first sight; nil for who makes none.
-    func layer(_ rendition: RenditionLayer, by maker: any KeyFrameSource) -> TrackLayer? {
+    func layer(_ rendition: RenditionLayer, by maker: any TrackOwner) -> TrackLayer? {
         renditionMaker === maker ? layer(rendition) : nil
     }
 
@@ -203,12 +201,78 @@ package final class Track {
         guard layers.count > 1, now >= nextRetarget else { return }
         nextRetarget = now + Self.retargetInterval
         retarget(at: now)
+        guard now >= nextTaking else { return }
+        nextTaking = now + LayerNeeds.interval
+        tellTaken(at: now)
+    }
+
+    // MARK: Layers that rest
+
+    /// Says which layers somebody here takes, itself or by a tap.
+    private func tellTaken(at now: MonotonicTime) {
+        guard kind == .video, !plan.rids.isEmpty else { return }
+        var taken = LayerSet()
+        for layer in layers where layer.isTaken || taps.contains(where: { $0.takes(layer) }) {
+            taken.insert(LayerSet(layer.index))
+        }
+        owner?.layersTaken(taken, of: key.track, at: now)
+    }
+
+    /// Somebody on this or another worker takes these layers of what is published here.
+    func noteTaken(_ taken: LayerSet, at now: MonotonicTime) {
+        needs.note(taken, at: now)
+        let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
+        guard layers.count > 1, let least = layers.min(by: isLess) else { return }
+        var sent = LayerSet()
+        for layer in layers where layer.isActive(at: now) { sent.insert(LayerSet(layer.index)) }
+        guard needs.advance(sent: sent, least: least.index, at: now) else { return }
+        for layer in layers {
+            let isResting = needs.resting.contains(LayerSet(layer.index))
+            guard isResting != (layer.rest.memory != nil) else { continue }
+            layer.setRest(
+                isResting
+                    ? LayerRest.Memory(bitrate: layer.bitrate(at: now), resolution: layer.resolution) : nil,
+                at: now)
+        }
+        owner?.restsChanged(of: self, at: now)
+    }
+
+    /// RIDs of what the publisher has to send.
+    var wantedRIDs: [String] {
+        plan.rids.filter { rid in !layers.contains { $0.rid == rid && $0.rest.memory != nil } }
+    }
+
+    /// By the places of layers, for other workers.
+    var rests: [LayerRest.Memory?] { layers.map(\.rest.memory) }
+
+    /// Takes in which layers of the original rest.
+    func setRests(_ rests: [LayerRest.Memory?], at now: MonotonicTime) {
+        for (index, rest) in rests.prefix(Self.layerLimit).enumerated() {
+            while layers.count <= index {
+                guard addLayer(rid: nil, retargets: false, at: now) != nil else { return }
+            }
+            layers[index].setRest(rest, at: now)
+        }
+        retarget(at: now)
+    }
+
+    /// Somebody is to get a layer that may rest: what can be sent meanwhile.
+    private func present(_ layer: TrackLayer, at now: MonotonicTime) -> TrackLayer? {
+        guard !layer.isActive(at: now), layers.count > 1 else { return layer }
+        if layer.rest.memory != nil, now >= nextCall {
+            nextCall = now + Self.callInterval
+            owner?.layersTaken(LayerSet(layer.index), of: key.track, at: now)
+        }
+        nextRetarget = min(nextRetarget, now + Self.callInterval)
+        let isLess: (TrackLayer, TrackLayer) -> Bool = { $0.isLess(than: $1, at: now) }
+        let sent = layers.filter { $0.isActive(at: now) }
+        return sent.filter { isLess($0, layer) }.max(by: isLess) ?? sent.min(by: isLess)
     }
 
     /// Points every slot at the best layer that it may have.
     private func retarget(at now: MonotonicTime) {
         guard !subscribers.isEmpty || !taps.isEmpty else { return }
-        let active = activeLayers(at: now)
+        let active = availableLayers(at: now)
         for slot in subscribers.elements {
             aim(slot, at: Self.best(of: active, slot.choice, at: now), now)
         }
@@ -217,7 +281,7 @@ package final class Track {
 
     /// The layers that a slot may get, the best last.
     func choices(for slot: Slot, at now: MonotonicTime) -> [TrackLayer] {
-        let active = activeLayers(at: now)
+        let active = availableLayers(at: now)
         let choice = slot.choice
         guard active.count > 1, let best = Self.best(of: active, choice, at: now) else { return active }
         guard !choice.isOnlyBest else { return [best] }
@@ -226,11 +290,12 @@ package final class Track {
     }
 
     private func bestLayer(for slot: Slot, at now: MonotonicTime) -> TrackLayer? {
-        Self.best(of: activeLayers(at: now), slot.choice, at: now)
+        Self.best(of: availableLayers(at: now), slot.choice, at: now)
     }
 
-    private func activeLayers(at now: MonotonicTime) -> [TrackLayer] {
-        layers.count > 1 ? layers.filter { $0.isActive(at: now) } : layers
+    /// What comes, and what would if it were asked for.
+    private func availableLayers(at now: MonotonicTime) -> [TrackLayer] {
+        layers.count > 1 ? layers.filter { $0.isAvailable(at: now) } : layers
     }
 
     /// The best picture that is not higher than somebody shows; where all are, the least.
@@ -261,12 +326,14 @@ package final class Track {
                 guard let made = renditions[rendition], made.isActive(at: now) else { return slot.stop() }
                 if slot.current?.rendition == nil { slot.stop() }
                 layer = made
-            } else if layers.indices.contains(index), layers[index].isActive(at: now) {
+            } else if layers.indices.contains(index), layers[index].isAvailable(at: now) {
                 layer = layers[index]
             }
         }
         slot.adjustSieve(at: now)
-        guard let layer, slot.awaited !== layer else { return }
+        guard let layer = layer.flatMap({ $0.rendition == nil ? present($0, at: now) : $0 }),
+            slot.awaited !== layer
+        else { return }
         slot.awaited?.stopAwaiting(slot)
         slot.awaited = nil
         guard slot.current !== layer || slot.isStopped else { return }
@@ -278,14 +345,14 @@ package final class Track {
 
     func open(_ tap: TrackTap, at now: MonotonicTime) {
         taps.append(tap)
-        aim(tap, among: activeLayers(at: now), at: now)
+        aim(tap, among: availableLayers(at: now), at: now)
         dropFinishedTaps()
     }
 
     func limitTap(_ id: TapID, to maximumHeight: Int?, at now: MonotonicTime) {
         guard let tap = taps.first(where: { $0.id == id }) else { return }
         tap.maximumHeight = maximumHeight
-        aim(tap, among: activeLayers(at: now), at: now)
+        aim(tap, among: availableLayers(at: now), at: now)
     }
 
     func closeTap(_ id: TapID) {
@@ -300,9 +367,13 @@ package final class Track {
     }
 
     private func aim(_ tap: TrackTap, among layers: [TrackLayer], at now: MonotonicTime) {
-        guard let layer = Self.best(of: layers, LayerChoice(maximumHeight: tap.maximumHeight), at: now) else {
-            return
-        }
+        // A picture for once is not worth a publisher's effort.
+        let choices = tap.isWhole || layers.count < 2 ? layers : layers.filter { $0.isActive(at: now) }
+        guard let best = Self.best(of: choices, LayerChoice(maximumHeight: tap.maximumHeight), at: now),
+            let layer = present(best, at: now)
+        else { return }
+        // What begins with another size than it will have stays so in a file.
+        guard layer === best || tap.current != nil else { return }
         tap.aim(at: layer, at: now)
     }
 
@@ -345,6 +416,7 @@ package final class Track {
     /// Gives a worker that begins to keep a copy the pictures that the next viewer here would begin with.
     func backfill(_ worker: Int, over links: WorkerLinks?, at now: MonotonicTime) {
         guard let links, kind == .video else { return }
+        if rests.contains(where: { $0 != nil }) { links.tell(.rest(key.track, rests), to: worker) }
         var groups = layers.compactMap { layer in layer.group(at: now).map { (layer, $0) } }
         var size = groups.reduce(0) { $0 + $1.1.bytes }
         // Rather one key frame more than an inbox that is full: what comes after it would be lost, too.
@@ -356,6 +428,11 @@ package final class Track {
         for (index, (layer, group)) in groups.enumerated() {
             layer.relayPast(group.range, isLast: index == groups.count - 1, to: worker, over: links)
         }
+    }
+
+    /// Tells the other workers that have a copy which layers rest.
+    func relayRests(over links: WorkerLinks?) {
+        for worker in relays { links?.tell(.rest(key.track, rests), to: worker) }
     }
 
     /// Hands a packet to the other workers that want it, once each.
@@ -400,26 +477,5 @@ extension TrackLayer {
             return small < large
         }
         return bitrate(at: now) < other.bitrate(at: now)
-    }
-}
-
-/// Asks for key frames where the publisher is: on another worker.
-final class RemoteKeyFrameSource: KeyFrameSource {
-    private let links: WorkerLinks
-    private let worker: Int
-
-    init(worker: Int, links: WorkerLinks) {
-        self.worker = worker
-        self.links = links
-    }
-
-    func keyFrameDemanded(
-        of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
-    ) {
-        links.tell(.demandKeyFrame(track, layer: layer, reason), to: worker)
-    }
-
-    func renditionNeeded(of track: TrackID, at now: MonotonicTime) {
-        links.tell(.needRendition(track), to: worker)
     }
 }

@@ -26,11 +26,11 @@ package final class TrackLayer {
     /// Of the latest key frame that told its size, in pixels.
     package private(set) var resolution: VideoResolution?
     package private(set) var lastArrival: MonotonicTime?
+    private(set) var rest = LayerRest()
     /// When a packet last told where temporal layers may be taken in.
     private var lastSwitchingPoint: MonotonicTime?
     private var rate = RateMeter()
-    /// The latest key frame's size, and when its last packet came; nil once it has been measured.
-    private var keyFrameCost: (bytes: Int, end: MonotonicTime)?
+    private var keyFrameCost = KeyFrameCost()
     /// What goes on to who can ask for a key frame.
     private var demands = DemandGate()
     private var restarts = RestartBudget()
@@ -86,10 +86,27 @@ package final class TrackLayer {
         return now < lastArrival + (rendition?.silence ?? .seconds(1))
     }
 
-    /// In bits a second, over about the last second.
-    package func bitrate(at now: MonotonicTime) -> Int {
-        rate.bitrate(at: now)
+    /// Whether it can be had: it comes, or its publisher only waits to be asked for it.
+    func isAvailable(at now: MonotonicTime) -> Bool {
+        isActive(at: now) || rest.bitrate(isSent: false, at: now) != nil
     }
+
+    /// In bits a second, over about the last second; of a layer that rests, and of one that has just been called back,
+    /// what it was before.
+    package func bitrate(at now: MonotonicTime) -> Int {
+        max(rate.bitrate(at: now), rest.bitrate(isSent: isActive(at: now), at: now) ?? 0)
+    }
+
+    /// The publisher need not send it from now on; nil: it has to send it again.
+    /// - Parameter memory: as another worker knows it.
+    func setRest(_ memory: LayerRest.Memory?, at now: MonotonicTime) {
+        guard let memory else { return rest.callBack(isSent: isActive(at: now), at: now) }
+        rest.begin(memory, at: now)
+        resolution = resolution ?? memory.resolution
+    }
+
+    /// Whether anybody is sent it or waits for it.
+    var isTaken: Bool { !slots.isEmpty || !awaiting.isEmpty }
 
     /// Whether the source has no other picture to choose.
     var isOnly: Bool { rendition == nil && track?.layers.count == 1 }
@@ -128,7 +145,7 @@ package final class TrackLayer {
         history.removeAll()
         outgoing.removeWaiting()
         cache.reset()
-        keyFrameCost = nil
+        keyFrameCost = KeyFrameCost()
         lastSwitchingPoint = nil
         for slot in slots.takeAll() { letWait(slot) }
     }
@@ -300,19 +317,11 @@ package final class TrackLayer {
         guard isVideo, isStored else { return isStored }
         let capacity = packet.isEntryPoint ? track?.cacheCapacity(of: self) ?? 0 : 0
         let keyFrameSize = cache.note(packet, size: bytes.count, in: &history, upTo: capacity, at: now)
-        if let keyFrameSize { keyFrameCost = (keyFrameSize, now) }
-        measureKeyFrame(hasEnded: keyFrameSize != nil, at: now)
+        if let size = keyFrameCost.note(keyFrameSize, at: now) {
+            keyFrames.measured(size, ofBitrate: rate.bitrate(at: now))
+            cache.last(for: keyFrames.costInterval)
+        }
         return true
-    }
-
-    /// Learns what the latest key frame cost: at once, and again when it does not count as bitrate itself any more.
-    private func measureKeyFrame(hasEnded: Bool, at now: MonotonicTime) {
-        guard let cost = keyFrameCost else { return }
-        let isAlone = now > cost.end + RateMeter.window
-        guard hasEnded || isAlone else { return }
-        keyFrames.measured(cost.bytes, ofBitrate: rate.bitrate(at: now))
-        cache.last(for: keyFrames.costInterval)
-        if isAlone { keyFrameCost = nil }
     }
 
     private func extendPictureID(of packet: inout MediaPacket) {

@@ -13,6 +13,7 @@ extension Worker {
             if open.label == DataChannelTable.controlLabel, session.channels.control == nil {
                 session.channels.control = stream
                 tell(.controlOpened(session.id))
+                session.retellRests()
             } else if session.stage != nil, open.label.hasPrefix(SessionChannels.dataPrefix),
                 session.channels.sends(open.label, on: stream, at: now)
             {
@@ -61,6 +62,7 @@ extension Worker {
         else { return }
         session.channels.hasMissed = false
         tell(.controlOpened(session.id))
+        session.retellRests()
     }
 
     /// Sends a message on the control channel of a session.

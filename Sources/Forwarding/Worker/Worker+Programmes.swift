@@ -135,6 +135,9 @@ extension Worker {
         case .demandKeyFrame(let id, let layer, let reason):
             published[id]?.demandKeyFrame(of: layer, for: reason, at: now)
         case .needRendition(let id): published[id]?.needRendition(at: now)
+        case .takeLayers(let id, let layers): published[id]?.noteTaken(layers, at: now)
+        case .rest(let id, let rests):
+            relayed[TrackKey(worker: sender, track: id)]?.setRests(rests, at: now)
         case .endRenditions(let id): relayed[TrackKey(worker: sender, track: id)]?.endRenditions()
         case .subscribe(let id, let isSubscribed):
             guard let track = published[id] else { return }

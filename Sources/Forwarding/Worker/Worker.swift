@@ -51,7 +51,7 @@ package final class Worker {
     var stages: [StreamID: [SessionID]] = [:]
     /// Nil for a worker that is alone.
     let links: WorkerLinks?
-    let remoteOwners: [RemoteKeyFrameSource]
+    let remoteOwners: [RemoteTrackOwner]
     let wakeList = WakeList()
     let fanOut = FanOut()
     let recorder = JoinRecorder()
@@ -76,7 +76,7 @@ package final class Worker {
         self.links = links
         remoteOwners =
             links.map { links in
-                (0..<(exchange?.workerCount ?? 0)).map { RemoteKeyFrameSource(worker: $0, links: links) }
+                (0..<(exchange?.workerCount ?? 0)).map { RemoteTrackOwner(worker: $0, links: links) }
             } ?? []
     }
 
@@ -167,6 +167,9 @@ package final class Worker {
             guard sessions[session.id] != nil else { continue }
             for begun in session.takeBeginnings() {
                 tell(.begun(session.id, pair: begun.pair, begun.stream, timestamp: begun.timestamp))
+            }
+            for wanted in session.takeChangedRests() {
+                tell(.layersWanted(session.id, mid: wanted.mid, rids: wanted.rids))
             }
             if let quality = session.takeQuality() { tell(.qualityChanged(session.id, quality)) }
             if session.controlDeadline <= now {

@@ -101,6 +101,8 @@ package enum WorkerEvent: Equatable, Sendable {
     case published(SessionID, [PublishedTrack])
     /// Media of a stage's session began or ceased to come on an m-line.
     case sourceChanged(SessionID, mid: String, isActive: Bool)
+    /// Which simulcast layers of a stage's session somebody takes: its client may let the others rest.
+    case layersWanted(SessionID, mid: String, rids: [String])
     /// How loud a stage's session is, 0 to 127, until the next of these.
     case voice(SessionID, level: UInt8)
     /// Everything before this fence has been done.

@@ -40,6 +40,7 @@ extension WorkerEvent: InboxElement {
         case quality(SessionID)
         case keyFrame(InjectionID, source: Int, layer: Int)
         case rendition(TrackKey)
+        case layers(SessionID, mid: String)
     }
 
     package var topic: Topic? {
@@ -51,6 +52,7 @@ extension WorkerEvent: InboxElement {
         case .qualityChanged(let id, _): .quality(id)
         case .keyFrameWanted(let id, let source, let layer): .keyFrame(id, source: source, layer: layer)
         case .renditionWanted(_, let track, _): .rendition(track.key)
+        case .layersWanted(let id, let mid, _): .layers(id, mid: mid)
         case .checked, .connected, .mediaStarted, .closed, .published, .passed, .controlMessage, .injected:
             nil
         }
@@ -60,7 +62,7 @@ extension WorkerEvent: InboxElement {
         switch self {
         case .voice, .controlMessage, .begun, .keyFrameWanted, .qualityChanged: false
         case .checked, .connected, .mediaStarted, .closed, .published, .sourceChanged, .passed,
-            .controlOpened, .injected, .renditionWanted:
+            .controlOpened, .injected, .renditionWanted, .layersWanted:
             true
         }
     }

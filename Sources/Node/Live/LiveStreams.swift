@@ -200,6 +200,8 @@ struct LiveStreams {
         case .controlMessage(let id, let message): receive(message, from: id, at: now)
         case .begun(let id, let pair, let stream, let timestamp):
             take(feed.began(stream, timestamp: timestamp, pair: pair, of: id), at: now)
+        case .layersWanted(let id, let mid, let rids):
+            sessions[id].map { [$0.tell(ControlReply(type: "wanted", mid: mid, rids: rids))] } ?? []
         case .qualityChanged(let id, let quality): sessions[id].map { [$0.tell(quality)] } ?? []
         case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
         case .keyFrameWanted(let id, _, let layer):
@@ -272,9 +274,6 @@ struct LiveStreams {
         case .announce(let session):
             guard let record = sessions[session] else { return [] }
             return self[stream]?.announceSlots(to: record, among: sessions) ?? []
-        case .want(let source, let height):
-            guard let record = sessions[source.session] else { return [] }
-            return [record.tell(ControlReply(type: "wanted", mid: source.mid, maxHeight: height))]
         case .programme: return giveProgramme(of: stream) + announceProgramme(of: stream)
         case .announceProgramme: return announceProgramme(of: stream)
         case .compose(let speakers):

@@ -1,7 +1,6 @@
 import Base
 import ClientPeer
 import Forwarding
-import Foundation
 import Peer
 import Stage
 import TestSupport
@@ -22,8 +21,6 @@ final class StageSimulation {
     private(set) var order: [SessionID] = []
     /// Sessions whose control channel the server knows of.
     private var reached: Set<SessionID> = []
-    /// How high a picture of theirs publishers were last told is wanted.
-    private(set) var wants: [SessionID: Int] = [:]
     private(set) var controlMessages: [(session: SessionID, message: DataChannelMessage)] = []
     private let server: SimulatedServer
     private let control: SimulatedControl
@@ -37,7 +34,6 @@ final class StageSimulation {
         self.stream = stream
         server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
         control = SimulatedControl(over: server)
-        control.onCommand = { [weak self] in self?.note($0) }
     }
 
     var workers: [Worker] { server.workers }
@@ -157,18 +153,6 @@ final class StageSimulation {
             if case .controlOpened(let id) = event { reached.insert(id) }
             control.change(at: now) { $0.receive(event, at: now) }
         }
-    }
-
-    private func note(_ command: WorkerCommand) {
-        struct Wanted: Decodable {
-            let type: String
-            let maxHeight: Int?
-        }
-        guard case .sendControl(let id, let message) = command,
-            let wanted = try? JSONDecoder().decode(Wanted.self, from: Data(message.bytes)),
-            wanted.type == "wanted"
-        else { return }
-        wants[id] = wanted.maxHeight
     }
 
     // MARK: What it has come to

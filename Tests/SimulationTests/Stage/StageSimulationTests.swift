@@ -128,33 +128,6 @@ import Wire
             })
     }
 
-    @Test func `who is not seen is told so, and the programme is wanted whole`() throws {
-        let simulation = try StageSimulation(seed: 13)
-        let host = try simulation.add(audio: 1, video: 1, isHost: true)
-        let others = try (0..<2).map { _ in try simulation.add(audio: 1, video: 1) }
-        #expect(simulation.run(for: .seconds(5)) { simulation.clients.values.allSatisfy(\.isConnected) })
-        simulation.run(for: .seconds(2))
-        let slots = simulation.order.map { id in
-            simulation.clients[id]?.slots.first { $0.kind == .video }?.mid
-        }
-        let name = try #require(simulation.clients[host]?.name)
-        for (id, slot) in zip(simulation.order, slots) where id != host {
-            let mid = try #require(slot)
-            simulation.pin(name, in: mid, of: id, maximumHeight: 180)
-        }
-        let mid = try #require(slots.first ?? nil)
-        simulation.say(#"{"type":"slot","mid":"\#(mid)","maxHeight":240}"#, by: host)
-        let shown = try #require(simulation.shown(to: host, .video).first)
-        let hidden = try #require(others.first { $0 != shown })
-        simulation.run(for: .seconds(3))
-        #expect(simulation.wants.isEmpty)
-        simulation.run(for: .seconds(4))
-        #expect(simulation.wants == [shown: 240, hidden: 0])
-        simulation.say(#"{"type":"slot","mid":"\#(mid)","maxHeight":480}"#, by: host)
-        simulation.run(for: .milliseconds(200))
-        #expect(simulation.wants[shown] == 480)
-    }
-
     @Test(arguments: [1, 2])
     func `viewers see the host and hear who speaks, or see who speaks too`(workers: Int) throws {
         let simulation = try StageSimulation(seed: 12, workers: workers)

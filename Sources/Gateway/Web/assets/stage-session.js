@@ -77,22 +77,21 @@ export class StageSession extends MediaSession {
         for (const slot of message.slots) this.#slots.set(slot.mid, slot);
         return this.dispatchEvent(new Event("slots"));
       case "wanted":
-        return this.#spare(message.mid, message.maxHeight ?? Infinity);
+        return this.#rest(message.mid, message.rids);
     }
   }
 
   /**
-   * Stops encoding what nobody looks at.
+   * Encodes the layers that somebody takes, and no others.
    * @param {string} mid
-   * @param {number} maxHeight
+   * @param {string[]} rids of those layers
    */
-  async #spare(mid, maxHeight) {
+  async #rest(mid, rids) {
     const sender = this.peer.getTransceivers().find((transceiver) => transceiver.mid === mid)?.sender;
-    const height = sender?.track?.getSettings().height;
-    if (!sender || !height) return;
+    if (!sender) return;
     const parameters = sender.getParameters();
-    const active = wantedLayers(parameters.encodings.map((each) => height / (each.scaleResolutionDownBy ?? 1)), maxHeight);
-    parameters.encodings.forEach((encoding, index) => (encoding.active = active[index]));
+    if (!parameters.encodings.some(({ rid }) => rid !== undefined && rids.includes(rid))) return;
+    for (const encoding of parameters.encodings) encoding.active = rids.includes(encoding.rid ?? "");
     // A browser that cannot goes on sending, which costs only itself.
     await sender.setParameters(parameters).catch(() => {});
   }
@@ -141,18 +140,6 @@ export class StageSession extends MediaSession {
     return [...this.#slots.values()].find((slot) => slot.kind === "video" && slot.participant === participant
       && Boolean(slot.screen) === isScreen)?.mid;
   }
-}
-
-/**
- * Which layers to send when a picture of this height is enough: the smallest one that fills it, and all smaller ones
- * for those with slow connections. The smallest goes on always, so that there is something when somebody looks.
- * @param {number[]} heights of the layers
- * @param {number} maxHeight
- */
-export function wantedLayers(heights, maxHeight) {
-  const enough = Math.min(...heights.filter((height) => height >= maxHeight));
-  const smallest = Math.min(...heights);
-  return heights.map((height) => height <= enough || height === smallest);
 }
 
 /**

@@ -1,0 +1,44 @@
+"""A publisher of three sizes encodes those that somebody takes, and the smallest."""
+
+from __future__ import annotations
+
+import pytest
+
+from drivers import Browser, Page, wait_until
+from media import check_no_complaints, go_live, wait_for_state
+from server import Server
+from test_picture import wait_for_height
+
+#: RIDs of the layers that are encoded.
+ACTIVE = """() => rostrum.connection.session.peer.getSenders().filter(({track}) => track?.kind === 'video')
+    .flatMap(sender => sender.getParameters().encodings).filter(({active}) => active).map(({rid}) => rid).sort().join('')"""
+
+#: Pictures of each layer that were sent.
+SENT = """async () => Object.fromEntries([...(await rostrum.connection.session.peer.getStats()).values()]
+    .filter(({type, kind, rid}) => type === 'outbound-rtp' && kind === 'video' && rid).map(({rid, framesSent}) => [rid, framesSent ?? 0]))"""
+
+
+@pytest.fixture(params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Browser:
+    return request.getfixturevalue(request.param)
+
+
+def wait_for_layers(host: Page, wanted: str, seconds: float = 30) -> None:
+    host.wait_for(f"wanted => ({ACTIVE})() === wanted", wanted, seconds=seconds, what=f"the host encodes {wanted}")
+
+
+def test_layers_that_nobody_takes_are_not_encoded(browser: Browser, chromium: Browser, server: Server, stream: str) -> None:
+    with go_live(browser, server, stream, quality=720) as host:
+        wait_for_layers(host, "q")
+        before = host.evaluate(SENT)
+        wait_until(lambda: host.evaluate(SENT)["q"] > before["q"] + 30, 30, "the smallest goes on")
+        after = host.evaluate(SENT)
+        # One picture may be on its way to the encoder when it is told.
+        assert all(after[rid] <= before[rid] + 1 for rid in "hf"), (before, after)
+        with chromium.open(f"{server.origin}/watch/{stream}") as viewer:
+            wait_for_state(viewer, "live")
+            wait_for_layers(host, "fq")
+            wait_for_height(viewer, "height === 720")
+            check_no_complaints(viewer)
+        wait_for_layers(host, "q")
+        check_no_complaints(host)
