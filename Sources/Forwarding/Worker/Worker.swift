@@ -80,9 +80,11 @@ package final class Worker {
             } ?? []
     }
 
-    /// Slots and the tracks they show hold each other: whoever is still here when the worker goes must let go.
+    /// Slots and the tracks they show hold each other, and so do sessions and the list of those to look at: whoever is
+    /// still here when the worker goes must let go.
     deinit {
         for session in sessions.values { session.detachAll() }
+        _ = wakeList.takeAll()
     }
 
     // MARK: Datagrams
