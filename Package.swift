@@ -63,6 +63,7 @@ let package = Package(
 
         .target(name: "Stage", dependencies: ["Base"], swiftSettings: pure),
         .target(name: "StoryFeed", dependencies: ["Base"], swiftSettings: pure),
+        .target(name: "Interaction", dependencies: ["Base"], swiftSettings: pure),
 
         // Edges: threads, sockets, disks, clocks.
         .target(
@@ -88,15 +89,15 @@ let package = Package(
         .target(
             name: "Node",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "StoryFeed", "Store",
-                "Transcoder", "Recordings",
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "StoryFeed", "Interaction",
+                "Store", "Transcoder", "Recordings",
             ],
             swiftSettings: common),
         .target(
             name: "Gateway",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Store", "Transcoder",
-                "HTTP", "Recordings", "Node",
+                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Interaction", "Store",
+                "Transcoder", "HTTP", "Recordings", "Node",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json")], swiftSettings: common),
 
@@ -127,7 +128,8 @@ let package = Package(
         .target(
             name: "FuzzEntries",
             dependencies: [
-                "Base", "Wire", "Crypto", "SCTP", "Peer", "Transcoder", "Recordings", "TestSupport",
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Interaction", "Transcoder", "Recordings",
+                "TestSupport",
             ],
             path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),
@@ -179,6 +181,9 @@ let package = Package(
         .testTarget(
             name: "StageTests", dependencies: ["Base", "Stage", "TestSupport"], swiftSettings: common),
         .testTarget(
+            name: "InteractionTests", dependencies: ["Base", "Interaction", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
             name: "StoryFeedTests", dependencies: ["Base", "StoryFeed", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "NetTests",
@@ -189,8 +194,8 @@ let package = Package(
         .testTarget(
             name: "NodeTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Stage", "StoryFeed", "Store",
-                "Transcoder", "Recordings", "Node", "TestSupport",
+                "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Stage", "StoryFeed",
+                "Interaction", "Store", "Transcoder", "Recordings", "Node", "TestSupport",
             ],
             swiftSettings: common),
         .testTarget(
@@ -209,8 +214,8 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Stage", "StoryFeed", "Store", "Transcoder", "Recordings", "HTTP",
-                "Node", "Gateway", "TestSupport", "HTTPTestSupport",
+                "Base", "Wire", "Crypto", "Stage", "StoryFeed", "Interaction", "Store", "Transcoder",
+                "Recordings", "HTTP", "Node", "Gateway", "TestSupport", "HTTPTestSupport",
             ],
             swiftSettings: common),
         .testTarget(

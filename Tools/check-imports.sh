@@ -26,6 +26,7 @@ declare -A below=(
     [Forwarding]="Base Wire Crypto SCTP Peer"
     [Stage]="Base"
     [StoryFeed]="Base"
+    [Interaction]="Base"
     [Net]="Base Wire Crypto Peer CLinux"
     [Store]="Base CSQLite"
     [Webhooks]="Base Crypto Store CCurl"
@@ -33,8 +34,8 @@ declare -A below=(
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [HTTP]="Base CWebSockets"
     [Recordings]="Base Wire Forwarding Store Transcoder"
-    [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Net Store Transcoder Recordings"
-    [Gateway]="Base Wire Crypto Stage StoryFeed Store HTTP Recordings Node"
+    [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Interaction Net Store Transcoder Recordings"
+    [Gateway]="Base Wire Crypto Stage StoryFeed Interaction Store HTTP Recordings Node"
     [rostrum]="Base Crypto HTTP Recordings Node Gateway Store StoryFeed Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Peer ClientPeer Net"
 )
@@ -54,7 +55,7 @@ declare -A exceptions=(
     [Sources/Gateway/Routes/GatewayHandler+Sessions.swift]="Net"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.
-pure="Base Wire Peer Forwarding Stage StoryFeed"
+pure="Base Wire Peer Forwarding Stage StoryFeed Interaction"
 # What other targets may use of the system; pure ones only Synchronization, for rings between threads.
 system="Foundation FoundationEssentials FoundationNetworking Dispatch Glibc Synchronization"
 

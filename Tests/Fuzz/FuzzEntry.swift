@@ -15,6 +15,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "DataChannelTable", run: fuzzDataChannelTable),
         FuzzEntry(name: "EBML", run: fuzzEBML),
         FuzzEntry(name: "Framing", run: fuzzFraming),
+        FuzzEntry(name: "Interaction", run: fuzzInteraction),
         FuzzEntry(name: "MP4Box", run: fuzzMP4Box),
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),

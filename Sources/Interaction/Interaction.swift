@@ -1,0 +1,227 @@
+import Base
+
+/// What a stream's audience says and taps: who may, how often, and what others may take away.
+///
+/// Decides in memory, at once, and says what has to be remembered before anybody may be told. Whether somebody may
+/// watch is not asked here. Knows neither a clock nor a disk nor a network.
+package struct Interaction: Sendable {
+    /// Kept of a stream, the latest ones; a quarter more for moments.
+    package static let commentLimit = 1_000
+    /// Silenced at once; of those whose time is over none counts.
+    package static let silenceLimit = 1_000
+    /// In seconds: at most thirty days.
+    package static let silenceRange = 1...2_592_000
+    /// In bytes, of a client's name for its comment.
+    package static let keyLength = 64
+    /// Of one kind in one message; more are not looked at.
+    private static let tapLimit = 1_000
+
+    /// Somebody with a token, as far as this has to know.
+    package struct Person: Equatable, Sendable {
+        package let id: ParticipantID
+        /// Shown to others; nil where the token has none.
+        package let name: String?
+        package let role: StreamComment.Role
+        /// Whether they have a host's rights over others.
+        package let isModerator: Bool
+
+        package init(id: ParticipantID, name: String?, role: StreamComment.Role, isModerator: Bool) {
+            self.id = id
+            self.name = name
+            self.role = role
+            self.isModerator = isModerator
+        }
+    }
+
+    /// What somebody wants.
+    package enum Command: Equatable, Sendable {
+        /// The same key once more is the same comment.
+        case comment(key: String, text: String)
+        /// One's own, or as a host anybody's.
+        case delete(Int)
+        case pin(Int)
+        case unpin
+        /// For so many seconds.
+        case silence(ParticipantID, seconds: Int)
+        case unsilence(ParticipantID)
+        /// Taps by kind, since the last time.
+        case react([String: Int])
+        case edit(InteractionEdit)
+    }
+
+    /// What a command brings about.
+    package struct Outcome: Equatable, Sendable {
+        /// To be durable before anybody is told.
+        package var changes: [InteractionChange] = []
+        /// What whoever asked is answered.
+        package var reply = Reply.done
+    }
+
+    /// What whoever asked is answered.
+    package enum Reply: Equatable, Sendable {
+        case done
+        /// As it was taken, now or before.
+        case comment(StreamComment)
+        /// Taps that count; beyond what a person can do they do not.
+        case counted(Int)
+    }
+
+    /// Ahead of what is durable while a commit is under way.
+    package private(set) var record: InteractionRecord
+    package private(set) var counter: ReactionCounter
+    private var budgets = PersonBudgets()
+    private var unwanted: WordList
+
+    /// An audience as it was remembered; what people did in the last moments is not.
+    package init(restoring record: InteractionRecord = InteractionRecord()) {
+        self.record = record
+        counter = ReactionCounter(totals: record.totals)
+        unwanted = WordList(record.settings.words)
+    }
+
+    /// Goes back to what was remembered, because the changes since then could not be; taps stay.
+    package mutating func revert(to record: InteractionRecord) {
+        self.record = record
+        unwanted = WordList(record.settings.words)
+        counter.keep(record.settings.reactions)
+        counter.revert(to: record.totals)
+    }
+
+    // MARK: Deciding
+
+    /// Decides about a command, and acts on it in memory.
+    package mutating func apply(_ command: Command, from person: Person, at now: Moment) throws(Refusal)
+        -> Outcome
+    {
+        try budgets.use(person.id, at: now.elapsed) { budget throws(Refusal) in
+            if let wait = budget.requests.wait(for: PersonBudgets.requests, at: now.elapsed) {
+                throw .tooFast(wait: wait)
+            }
+            _ = budget.requests.take(1, of: PersonBudgets.requests, at: now.elapsed)
+        }
+        var outcome = Outcome()
+        switch command {
+        case .comment(let key, let text):
+            let (comment, isNew) = try decideComment(key, text, person, now)
+            outcome.reply = .comment(comment)
+            if isNew { outcome.changes = [.commented(comment)] }
+        case .react(let taps): outcome.reply = .counted(try count(taps, person, now))
+        case .delete(let number):
+            guard let comment = record.comment(number) else { throw .unknownComment }
+            guard person.isModerator || comment.author == person.id else { throw .notModerator }
+            outcome.changes = [.deleted(number)]
+        default: outcome.changes = try decideModeration(command, person, now)
+        }
+        for change in outcome.changes { follow(change) }
+        return outcome
+    }
+
+    private mutating func follow(_ change: InteractionChange) {
+        record.apply(change)
+        guard case .edited(let settings) = change else { return }
+        unwanted = WordList(settings.words)
+        counter.keep(settings.reactions)
+    }
+
+    private mutating func decideComment(
+        _ key: String, _ written: String, _ person: Person, _ now: Moment
+    ) throws(Refusal) -> (comment: StreamComment, isNew: Bool) {
+        guard (1...Self.keyLength).contains(key.utf8.count),
+            key.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { throw .invalid("id") }
+        if let known = record.comment(of: person.id, key: key) { return (known, false) }
+        let settings = record.settings
+        guard settings.takesComments else { throw .commentsOff }
+        if !person.isModerator, let until = record.silenced[person.id], until > now.wall {
+            throw .silenced(wait: Self.seconds(from: now.wall, to: until))
+        }
+        let text = try CommentText(written).text
+        guard person.isModerator || !unwanted.isIn(text) else { throw .forbiddenWord }
+        let slowMode = person.role == .viewer && !person.isModerator ? settings.slowModeSeconds : 0
+        try budgets.use(person.id, at: now.elapsed) { budget throws(Refusal) in
+            if let last = budget.lastComment {
+                let left = last + .seconds(slowMode) - now.elapsed
+                if left > .zero {
+                    throw .slowMode(wait: Int((left.wholeNanoseconds - 1) / 1_000_000_000) + 1)
+                }
+            }
+            guard budget.comments.take(1, of: PersonBudgets.comments, at: now.elapsed) == 1 else {
+                throw .tooFast(wait: budget.comments.wait(for: PersonBudgets.comments, at: now.elapsed) ?? 1)
+            }
+            budget.lastComment = now.elapsed
+        }
+        let comment = StreamComment(
+            number: record.lastNumber + 1, key: key, author: person.id, name: person.name, role: person.role,
+            text: text, at: now.wall)
+        return (comment, true)
+    }
+
+    private mutating func count(_ taps: [String: Int], _ person: Person, _ now: Moment) throws(Refusal) -> Int
+    {
+        guard !taps.isEmpty, taps.values.allSatisfy({ $0 > 0 }) else { throw .invalid("reactions") }
+        guard taps.keys.allSatisfy(record.settings.reactions.contains) else { throw .unknownReaction }
+        // In the settings' order, which hashing does not decide.
+        let wanted = record.settings.reactions.compactMap { kind in
+            taps[kind].map { (kind: kind, taps: min($0, Self.tapLimit)) }
+        }
+        let counted = budgets.use(person.id, at: now.elapsed) { budget in
+            wanted.map { ($0.kind, budget.taps.take($0.taps, of: PersonBudgets.taps, at: now.elapsed)) }
+        }
+        for (kind, taps) in counted where taps > 0 { counter.add(taps, of: kind) }
+        return counted.reduce(0) { $0 + $1.1 }
+    }
+
+    private func decideModeration(
+        _ command: Command, _ person: Person, _ now: Moment
+    ) throws(Refusal) -> [InteractionChange] {
+        guard person.isModerator else { throw .notModerator }
+        switch command {
+        case .pin(let number):
+            guard record.comment(number) != nil else { throw .unknownComment }
+            return record.pinned?.number == number ? [] : [.pinned(number)]
+        case .unpin: return record.pinned == nil ? [] : [.unpinned]
+        case .silence(let id, let seconds):
+            guard Self.silenceRange.contains(seconds) else { throw .invalid("seconds") }
+            guard id != person.id else { throw .moderatorSpeaks }
+            let over = record.silenced.filter { $0.value <= now.wall }.map(\.key)
+            guard record.silenced[id] != nil || record.silenced.count - over.count < Self.silenceLimit else {
+                throw .tooManySilenced
+            }
+            let forgotten = over.filter { $0 != id }.sorted { $0.description < $1.description }
+            return forgotten.map { .unsilenced($0) } + [
+                .silenced(id, until: now.wall.advanced(bySeconds: seconds))
+            ]
+        case .unsilence(let id):
+            guard record.silenced[id] != nil else { throw .notSilenced }
+            return [.unsilenced(id)]
+        case .edit(let edit):
+            let settings = edit.applied(to: record.settings)
+            try settings.validate()
+            return settings == record.settings ? [] : [.edited(settings)]
+        case .comment, .react, .delete:
+            assertionFailure("only moderation is decided here")
+            return []
+        }
+    }
+
+    /// Rounded up.
+    private static func seconds(from now: WallTime, to later: WallTime) -> Int {
+        Int(clamping: (later.milliseconds - now.milliseconds + 999) / 1_000)
+    }
+
+    // MARK: Time
+
+    /// What everybody is told of reactions now; nil for nothing.
+    package mutating func tellReactions(at now: MonotonicTime) -> [String: ReactionCounter.Count]? {
+        counter.tell(at: now)
+    }
+
+    /// Has reactions written down whose time has come.
+    /// - Parameter isLast: whether there will be no later occasion.
+    package mutating func saveReactions(at now: MonotonicTime, isLast: Bool = false) -> [InteractionChange] {
+        guard let totals = counter.save(at: now, isLast: isLast) else { return [] }
+        let change = InteractionChange.counted(totals)
+        record.apply(change)
+        return [change]
+    }
+}

@@ -1,0 +1,96 @@
+import Base
+
+/// One thing that an audience did, to be remembered before anybody is told.
+package enum InteractionChange: Equatable, Sendable, Codable {
+    case edited(InteractionSettings)
+    case commented(StreamComment)
+    case deleted(Int)
+    /// In place of the one that was pinned.
+    case pinned(Int)
+    case unpinned
+    /// Again, it ends at the new time.
+    case silenced(ParticipantID, until: WallTime)
+    case unsilenced(ParticipantID)
+    /// All reactions so far, by kind.
+    case counted([String: Int])
+}
+
+/// What is remembered of a stream's audience.
+///
+/// Changes only by `apply`, so that the changes in order give the same record again.
+package struct InteractionRecord: Equatable, Sendable, Codable {
+    package internal(set) var settings = InteractionSettings()
+    /// The latest `Interaction.commentLimit`, the oldest first; those before are forgotten.
+    package internal(set) var comments: [StreamComment] = []
+    /// Of the latest comment; 0 before the first.
+    package internal(set) var lastNumber = 0
+    /// A copy, which stays when the comment itself is forgotten.
+    package internal(set) var pinned: StreamComment?
+    /// Until when; at most `Interaction.silenceLimit`.
+    package internal(set) var silenced: [ParticipantID: WallTime] = [:]
+    /// By kind, as of when they were last written down; only kinds that the settings name.
+    package internal(set) var totals: [String: Int] = [:]
+
+    package init() {}
+
+    /// Takes over what was decided; never asks whether it was right.
+    package mutating func apply(_ change: InteractionChange) {
+        switch change {
+        case .edited(let new):
+            settings = new
+            totals = totals.filter { new.reactions.contains($0.key) }
+        case .commented(let comment):
+            lastNumber = comment.number
+            comments.append(comment)
+            // In portions: to move all of them for each new one would cost more than the comment.
+            if comments.count >= Interaction.commentLimit + Interaction.commentLimit / 4 {
+                comments.removeFirst(comments.count - Interaction.commentLimit)
+            }
+        case .deleted(let number):
+            if let index = index(of: number) { comments[index].text = "" }
+            if pinned?.number == number { pinned = nil }
+        case .pinned(let number): pinned = comment(number)
+        case .unpinned: pinned = nil
+        case .silenced(let id, let time): silenced[id] = time
+        case .unsilenced(let id): silenced[id] = nil
+        case .counted(let totals): self.totals = totals
+        }
+    }
+
+    /// Nil for one that is not known any more, or was deleted.
+    package func comment(_ number: Int) -> StreamComment? {
+        guard let index = index(of: number), !comments[index].isDeleted else { return nil }
+        return comments[index]
+    }
+
+    /// Numbers have no gaps, so that the place follows from the first one.
+    private func index(of number: Int) -> Int? {
+        guard let first = comments.first?.number, number >= first, number <= lastNumber else { return nil }
+        let index = number - first
+        return comments.indices.contains(index) ? index : nil
+    }
+
+    /// The one that somebody's client calls so, deleted or not.
+    func comment(of author: ParticipantID, key: String) -> StreamComment? {
+        comments.last { $0.key == key && $0.author == author }
+    }
+
+    /// Comments in order, of which none was deleted.
+    /// - Parameters:
+    ///   - before: only those with a lower number; nil for no bound.
+    ///   - after: only those with a higher number: the first of them are given instead of the last.
+    /// - Returns: at most `limit`, and whether there are more on that side.
+    package func page(before: Int? = nil, after: Int? = nil, limit: Int) -> (
+        comments: [StreamComment], isMore: Bool
+    ) {
+        let chosen = comments.lazy.filter {
+            !$0.isDeleted && $0.number < before ?? .max && $0.number > after ?? .min
+        }
+        if after != nil {
+            let page = Array(chosen.prefix(limit + 1))
+            return (Array(page.prefix(limit)), page.count > limit)
+        }
+        let page = Array(chosen.reversed().prefix(limit + 1))
+        return (page.prefix(limit).reversed(), page.count > limit)
+    }
+}

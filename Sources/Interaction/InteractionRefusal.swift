@@ -1,0 +1,105 @@
+extension Interaction {
+    /// Why something that somebody of the audience wants is not done: one case for each rule.
+    package enum Refusal: Error, Equatable, Sendable {
+        /// What kind of no it is, for whoever puts it into a protocol.
+        package enum Kind: Sendable {
+            /// This person may not.
+            case forbidden
+            /// What it names is not there.
+            case missing
+            /// The stream's settings or state stand against it.
+            case conflict
+            /// Makes no sense in itself.
+            case invalid
+            /// Too much in too short a time.
+            case limit
+        }
+
+        /// Nobody is let in yet, or it is over.
+        case notOpen
+        case commentsOff
+        case unknownReaction
+        case emptyComment
+        case longComment
+        case forbiddenWord
+        /// For so many seconds more.
+        case silenced(wait: Int)
+        case slowMode(wait: Int)
+        case tooFast(wait: Int)
+        case unknownComment
+        case notModerator
+        /// Hosts silence others, not each other.
+        case moderatorSpeaks
+        case notSilenced
+        case tooManySilenced
+        /// The field that is out of its range.
+        case invalid(String)
+
+        /// What the API makes its status of.
+        package var kind: Kind {
+            switch self {
+            case .silenced, .notModerator: .forbidden
+            case .unknownComment, .notSilenced: .missing
+            case .notOpen, .commentsOff, .moderatorSpeaks: .conflict
+            case .unknownReaction, .emptyComment, .longComment, .forbiddenWord, .invalid: .invalid
+            case .slowMode, .tooFast, .tooManySilenced: .limit
+            }
+        }
+
+        /// Stays the same for ever, for programs to compare.
+        package var name: String {
+            switch self {
+            case .notOpen: "not-open"
+            case .commentsOff: "comments-off"
+            case .unknownReaction: "unknown-reaction"
+            case .emptyComment: "empty-comment"
+            case .longComment: "long-comment"
+            case .forbiddenWord: "forbidden-word"
+            case .silenced: "silenced"
+            case .slowMode: "slow-mode"
+            case .tooFast: "too-fast"
+            case .unknownComment: "unknown-comment"
+            case .notModerator: "not-host"
+            case .moderatorSpeaks: "host-speaks"
+            case .notSilenced: "not-silenced"
+            case .tooManySilenced: "too-many-silenced"
+            case .invalid: "invalid-field"
+            }
+        }
+
+        /// For people.
+        package var explanation: String {
+            switch self {
+            case .notOpen: "The audience can talk when the stream lets viewers in, until it ends."
+            case .commentsOff: "Comments are switched off in this stream."
+            case .unknownReaction: "This stream does not have this reaction."
+            case .emptyComment: "There is nothing in this comment that could be seen."
+            case .longComment:
+                "A comment has at most \(CommentText.length) characters and \(CommentText.byteLength) bytes."
+            case .forbiddenWord: "The host does not want one of these words here."
+            case .silenced(let wait): "The host has silenced you; you can write again in \(Self.words(wait))."
+            case .slowMode(let wait): "Slow mode is on: you can write again in \(Self.words(wait))."
+            case .tooFast(let wait): "That was very fast; try again in \(Self.words(wait))."
+            case .unknownComment: "There is no such comment any more."
+            case .notModerator: "Only the host may do this."
+            case .moderatorSpeaks: "Nobody can silence the host or an admin."
+            case .notSilenced: "This participant is not silenced."
+            case .tooManySilenced: "\(Interaction.silenceLimit) participants are silenced already."
+            case .invalid(let field): "\(field) is missing, of another type, or out of its range."
+            }
+        }
+
+        /// Seconds until it may go on; nil where time alone does not help.
+        package var wait: Int? {
+            switch self {
+            case .silenced(let wait), .slowMode(let wait), .tooFast(let wait): wait
+            default: nil
+            }
+        }
+
+        private static func words(_ seconds: Int) -> String {
+            if seconds == 1 { return "a second" }
+            return seconds <= 120 ? "\(seconds) seconds" : "\((seconds + 59) / 60) minutes"
+        }
+    }
+}

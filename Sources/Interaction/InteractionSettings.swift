@@ -1,0 +1,64 @@
+import Base
+
+/// What the audience of a stream may do, as its host decides; everything is on unless the host says otherwise.
+package struct InteractionSettings: Equatable, Sendable, Codable {
+    package var takesComments = true
+    /// By name, in the order in which pages show them; none where it is empty.
+    package var reactions = ["heart"]
+    /// Between two comments of one viewer, in seconds; 0 for no more than the usual limit.
+    package var slowModeSeconds = 0
+    /// Comments that hold one of these words or phrases are refused; not for viewers' eyes.
+    package var words: [String] = []
+
+    package init() {}
+
+    /// Kinds of one stream.
+    package static let reactionLimit = 5
+    /// In characters, of one kind's name.
+    package static let reactionNameLength = 16
+    /// In seconds; 0 is off.
+    package static let slowModeRange = 0...120
+    package static let wordLimit = 200
+    /// In characters, of one word or phrase.
+    package static let wordLength = 50
+
+    /// - Throws: `.invalid`, naming the first field that is out of its range.
+    func validate() throws(Interaction.Refusal) {
+        guard reactions.count <= Self.reactionLimit, Set(reactions).count == reactions.count,
+            reactions.allSatisfy(Self.isReactionName)
+        else { throw .invalid("reactions") }
+        guard Self.slowModeRange.contains(slowModeSeconds) else { throw .invalid("slowMode") }
+        guard words.count <= Self.wordLimit, words.allSatisfy(Self.isWord) else { throw .invalid("words") }
+    }
+
+    private static func isReactionName(_ name: String) -> Bool {
+        (1...reactionNameLength).contains(name.utf8.count)
+            && name.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
+    }
+
+    private static func isWord(_ word: String) -> Bool {
+        word.utf8.count <= 4 * wordLength && word.count <= wordLength && !WordList.words(of: word).isEmpty
+    }
+}
+
+/// What somebody wants changed of the settings; what is nil stays.
+package struct InteractionEdit: Equatable, Sendable {
+    package var takesComments: Bool?
+    /// Replaced as a whole.
+    package var reactions: [String]?
+    /// Within `InteractionSettings.slowModeRange`.
+    package var slowModeSeconds: Int?
+    /// Replaced as a whole.
+    package var words: [String]?
+
+    package init() {}
+
+    func applied(to settings: InteractionSettings) -> InteractionSettings {
+        var settings = settings
+        if let takesComments { settings.takesComments = takesComments }
+        if let reactions { settings.reactions = reactions }
+        if let slowModeSeconds { settings.slowModeSeconds = slowModeSeconds }
+        if let words { settings.words = words }
+        return settings
+    }
+}

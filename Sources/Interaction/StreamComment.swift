@@ -1,0 +1,35 @@
+import Base
+
+/// One line that somebody wrote to all others in a stream.
+package struct StreamComment: Equatable, Sendable, Codable {
+    /// What its author was at that moment.
+    package enum Role: String, Equatable, Sendable, Codable {
+        case host, speaker, viewer
+    }
+
+    /// Which one it is in its stream: from 1 on, in the order in which they came.
+    package let number: Int
+    /// By which the author's client knows it, and sends it again; two authors may use the same.
+    package let key: String
+    package let author: ParticipantID
+    /// For people; nil where the author's token has none.
+    package let name: String?
+    package let role: Role
+    /// Cleaned; empty for a comment that was deleted, of which only the key is remembered.
+    package internal(set) var text: String
+    package let at: WallTime
+
+    package init(
+        number: Int, key: String, author: ParticipantID, name: String?, role: Role, text: String, at: WallTime
+    ) {
+        self.number = number
+        self.key = key
+        self.author = author
+        self.name = name
+        self.role = role
+        self.text = text
+        self.at = at
+    }
+
+    package var isDeleted: Bool { text.isEmpty }
+}

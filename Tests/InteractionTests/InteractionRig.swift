@@ -1,0 +1,55 @@
+import Base
+import Testing
+
+@testable import Interaction
+
+/// An audience, and a clock that is moved by hand.
+struct InteractionRig {
+    var machine = Interaction()
+    var now = Moment(elapsed: .zero, wall: WallTime(milliseconds: 1_800_000_000_000))
+    /// All changes so far.
+    var log: [InteractionChange] = []
+    private var nextKey = 1
+
+    static let ann = person("ann", .host, isModerator: true)
+    static let bob = person("bob")
+
+    static func person(
+        _ name: String, _ role: StreamComment.Role = .viewer, isModerator: Bool = false
+    ) -> Interaction.Person {
+        guard let id = ParticipantID(name) else { preconditionFailure("\(name) is no identity") }
+        return Interaction.Person(id: id, name: name.uppercased(), role: role, isModerator: isModerator)
+    }
+
+    @discardableResult
+    mutating func apply(
+        _ command: Interaction.Command, from person: Interaction.Person = bob
+    ) throws(Interaction.Refusal) -> Interaction.Outcome {
+        let outcome = try machine.apply(command, from: person, at: now)
+        log += outcome.changes
+        return outcome
+    }
+
+    /// Writes a comment under a key that was not used before.
+    @discardableResult
+    mutating func write(
+        _ text: String = "hello", from person: Interaction.Person = bob
+    ) throws(Interaction.Refusal) -> StreamComment {
+        nextKey += 1
+        let outcome = try apply(.comment(key: "k\(nextKey)", text: text), from: person)
+        guard case .comment(let comment) = outcome.reply else { throw .unknownComment }
+        return comment
+    }
+
+    mutating func edit(_ body: (inout InteractionEdit) -> Void) throws(Interaction.Refusal) {
+        var edit = InteractionEdit()
+        body(&edit)
+        try apply(.edit(edit), from: Self.ann)
+    }
+
+    mutating func wait(_ duration: Duration) {
+        now = Moment(
+            elapsed: now.elapsed + duration,
+            wall: WallTime(milliseconds: now.wall.milliseconds + duration.wholeNanoseconds / 1_000_000))
+    }
+}
