@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Foundation
+import Interaction
 import Stage
 import Store
 
@@ -209,6 +210,28 @@ extension Node {
     /// What a follower's snapshot holds, for those who ask only once.
     package func overview(of stream: StreamID) async throws(StageRefusal) -> JSON {
         await (try madeHost(of: stream)).overview
+    }
+
+    /// Does what somebody of the audience wants, once that is durable.
+    package func perform(
+        _ command: Interaction.Command, in stream: StreamID, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> Interaction.Reply {
+        try await madeHost(of: stream).perform(command, from: sender)
+    }
+
+    /// A part of a stream's comments, in order.
+    /// - Parameters: `before` and `after`: numbers of comments between which they lie; nil for no bound.
+    package func comments(
+        of stream: StreamID, before: Int?, after: Int?, limit: Int
+    ) async throws(StageRefusal) -> JSON {
+        try await madeHost(of: stream).comments(before: before, after: after, limit: limit)
+    }
+
+    /// What a stream's audience may do; hosts see all of it.
+    package func interactionSettings(
+        of stream: StreamID, as sender: Stage.Sender?
+    ) async throws(StageRefusal) -> JSON {
+        try await madeHost(of: stream).interactionSettings(as: sender)
     }
 
     /// Begins to tell somebody of a stream.

@@ -110,6 +110,9 @@ package actor Node {
         await previews?.stop()
         transcoder?.stop()
         live.clear()
-        for host in registry.all { await host.close(.goingAway) }
+        for host in registry.all {
+            await host.saveReactions(isLast: true)
+            await host.close(.goingAway)
+        }
     }
 }

@@ -62,6 +62,7 @@ extension StageRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
         case .rejected(let rejection): rejection.problem
+        case .interaction(let refusal): refusal.problem
         case .unknownStream: Problem(404, "unknown-stream", "There is no such stream.")
         case .streamExists: Problem(409, "stream-exists", "A stream with this ID already exists.")
         case .keyReused:

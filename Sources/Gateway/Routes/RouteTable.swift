@@ -62,6 +62,26 @@ extension Router {
         Route(.post, "/v1/streams/{stream}/speakers/{participant}/mute", "requestMute") {
             try await $0.requestMute($1)
         },
+        Route(.post, "/v1/streams/{stream}/comments", "writeComment") { try await $0.writeComment($1) },
+        Route(.get, "/v1/streams/{stream}/comments", "listComments") { try await $0.listComments($1) },
+        Route(.delete, "/v1/streams/{stream}/comments/{comment}", "deleteComment") {
+            try await $0.deleteComment($1)
+        },
+        Route(.put, "/v1/streams/{stream}/comments/{comment}/pin", "pinComment") {
+            try await $0.pinComment($1)
+        },
+        Route(.delete, "/v1/streams/{stream}/pin", "unpinComment") { try await $0.unpinComment($1) },
+        Route(.put, "/v1/streams/{stream}/silences/{participant}", "silence") { try await $0.silence($1) },
+        Route(.delete, "/v1/streams/{stream}/silences/{participant}", "unsilence") {
+            try await $0.unsilence($1)
+        },
+        Route(.post, "/v1/streams/{stream}/reactions", "react") { try await $0.react($1) },
+        Route(.get, "/v1/streams/{stream}/interaction", "showInteraction") {
+            try await $0.showInteraction($1)
+        },
+        Route(.patch, "/v1/streams/{stream}/interaction", "editInteraction") {
+            try await $0.editInteraction($1)
+        },
         Route(.post, "/v1/streams/{stream}/tokens", "renewToken") { try await $0.giveToken($1) },
         Route(.post, "/v1/streams/{stream}/links", "makeLink") { try await $0.makeLink($1) },
         Route(.delete, "/v1/streams/{stream}/links", "revokeLinks") { try await $0.revokeLinks($1) },

@@ -1,4 +1,5 @@
 import Base
+import Interaction
 import Node
 import Recordings
 import Stage
@@ -47,6 +48,16 @@ package protocol SessionService: Sendable {
     func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON
     /// All that followers know.
     func overview(of stream: StreamID) async throws(StageRefusal) -> JSON
+    /// Does what somebody of the audience wants.
+    /// - Returns: once it is durable.
+    func perform(
+        _ command: Interaction.Command, in stream: StreamID, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> Interaction.Reply
+    /// A part of a stream's comments, in order.
+    func comments(of stream: StreamID, before: Int?, after: Int?, limit: Int) async throws(StageRefusal)
+        -> JSON
+    /// What a stream's audience may do.
+    func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     /// Begins to tell somebody of a stream.
     /// - Returns: what ends it.
     func follow(

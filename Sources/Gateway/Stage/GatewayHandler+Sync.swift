@@ -1,6 +1,6 @@
 import Base
-import Foundation
 import HTTP
+import Interaction
 import Node
 import Stage
 
@@ -26,10 +26,28 @@ extension GatewayHandler {
             }
             for await message in connection.incoming {
                 // Heartbeats, and whatever else we do not know, only show that the client is there.
-                guard let sender, let id = SyncNotice(message)?.session else { continue }
-                await service.adopt(id, in: stream, as: sender)
+                switch SyncMessage(message) {
+                case .session(let id): if let sender { await service.adopt(id, in: stream, as: sender) }
+                case .command(let command):
+                    let answer = await Self.answer(to: command, in: stream, from: sender, service)
+                    if let answer { _ = end.send(answer) }
+                case nil: continue
+                }
             }
             await stop()
+        }
+    }
+
+    /// Does what somebody asks for on their socket, one thing after the other.
+    private static func answer(
+        to command: Interaction.Command, in stream: StreamID, from sender: Stage.Sender?,
+        _ service: any SessionService
+    ) async -> String? {
+        guard let sender else { return SyncAnswer.text(identityMissing(in: stream), to: command) }
+        do throws(StageRefusal) {
+            return SyncAnswer.text(try await service.perform(command, in: stream, from: sender))
+        } catch {
+            return SyncAnswer.text(error.problem, to: command)
         }
     }
 }
@@ -43,27 +61,6 @@ extension SyncClose {
             case .unknownStream: .unknownStream
             default: .unavailable
             }
-    }
-}
-
-/// What a client says on its socket beyond that it is there: `{"type":"session","id":"…"}`, the session by which it
-/// watches, made before it had a token.
-struct SyncNotice {
-    let session: SessionID?
-
-    private struct Form: Decodable {
-        let type: String
-        let id: String?
-    }
-
-    /// In bytes.
-    private static let longest = 256
-
-    init?(_ message: WebSocketMessage) {
-        guard case .text(let text) = message, text.utf8.count <= Self.longest,
-            let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == "session"
-        else { return nil }
-        session = form.id.flatMap { SessionID($0) }
     }
 }
 

@@ -82,6 +82,30 @@ struct JSONBody {
         return integer
     }
 
+    /// A list of texts; nil when it is missing or `null`.
+    func strings(_ name: String) throws(Problem) -> [String]? {
+        guard let value = members[name] else { return nil }
+        guard case .array(let values) = value else { throw Self.invalid(name) }
+        return try values.map { value throws(Problem) in
+            guard case .string(let text) = value else { throw Self.invalid(name) }
+            return text
+        }
+    }
+
+    /// Whole numbers by name; nil when it is missing or `null`.
+    func counts(_ name: String) throws(Problem) -> [String: Int]? {
+        guard let value = members[name] else { return nil }
+        guard case .object(let values) = value else { throw Self.invalid(name) }
+        var counts: [String: Int] = [:]
+        for (key, value) in values {
+            guard case .number(let number) = value, let count = Int(exactly: number) else {
+                throw Self.invalid(name)
+            }
+            counts[key] = count
+        }
+        return counts
+    }
+
     private func value<Value: RawRepresentable>(_ name: String) throws(Problem) -> Value?
     where Value.RawValue == String {
         guard let text = try string(name) else { return nil }

@@ -5,7 +5,7 @@ import Synchronization
 
 /// What happens to one stream between two commits: made durable at once, then told.
 struct CommitBatch {
-    var changes: [StageChange] = []
+    var changes: [StreamChange] = []
     var effects: [StageEffect] = []
     var events: [StageEvent] = []
     /// Of what happened beside the stage: recordings that are complete.
@@ -20,7 +20,7 @@ struct CommitBatch {
     var weight: Int { changes.count + effects.count + events.count }
 
     mutating func append(_ outcome: StageOutcome) {
-        changes += outcome.changes
+        changes += outcome.changes.map { .stage($0) }
         effects += outcome.effects
         events += outcome.events
     }

@@ -13,11 +13,11 @@ enum StageCoding {
 
     /// What a stream was, out of its snapshot and the changes after it.
     /// - Throws: what is wrong with the bytes.
-    static func record(of stored: StoredStream) throws -> StageRecord? {
+    static func record(of stored: StoredStream) throws -> StreamRecord? {
         let decoder = JSONDecoder()
-        let base = try stored.snapshot.map { try decoder.decode(StageRecord.self, from: Data($0)) }
-        let changes = try stored.records.map { try decoder.decode(StageChange.self, from: Data($0)) }
-        return StageRecord.replaying(changes, onto: base)
+        let base = try stored.snapshot.map { try decoder.decode(StreamRecord.self, from: Data($0)) }
+        let changes = try stored.records.map { try decoder.decode(StreamChange.self, from: Data($0)) }
+        return StreamRecord.replaying(changes, onto: base)
     }
 
     static func listing(of record: StageRecord) -> StreamListing {

@@ -1,9 +1,12 @@
+import Interaction
 import Stage
 
 /// Why something that was asked of a stream was not done.
 package enum StageRefusal: Error, Equatable, Sendable {
     /// The stage's rules stand against it.
     case rejected(Rejection)
+    /// The rules of the audience stand against it.
+    case interaction(Interaction.Refusal)
     case unknownStream
     case streamExists
     /// The same idempotency key came with another request.

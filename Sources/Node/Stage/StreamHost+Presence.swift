@@ -66,6 +66,7 @@ extension StreamHost {
         guard !isClosed else { throw .overloaded }
         if let rejection = refusal(to: sender) { throw .rejected(rejection) }
         let you = sender.map(describer)
+        sync.interaction = interaction.describe(at: environment.now().elapsed)
         let number = sync.add(
             end, for: sender, since: since, until: expiry.map(environment.now().elapsed(at:)), you: you)
         connect(sender, by: .socket(number))
@@ -153,6 +154,8 @@ extension StreamHost {
             announce()
         }
         for number in sync.expire(by: now) { disconnect(.socket(number)) }
+        saveReactions()
+        if sync.hasSlowFollowers { sync.interaction = interaction.describe(at: now) }
         let you = describer
         sync.advance(to: now, you: you)
         scheduleTick()
@@ -162,6 +165,7 @@ extension StreamHost {
     package var deadline: MonotonicTime? {
         var next = sync.deadline
         if let time = stage?.deadline { next = min(next ?? time, time) }
+        if let time = interaction.deadline { next = min(next ?? time, time) }
         if sync.hasSlowFollowers {
             let time = environment.now().elapsed + SyncHub.audienceInterval
             next = min(next ?? time, time)

@@ -1,4 +1,5 @@
 import Base
+import Interaction
 import Stage
 import Store
 import Synchronization
@@ -47,11 +48,11 @@ package actor StreamHost {
     /// Ahead of what is durable while a commit is under way; nil while nobody made the stream.
     var stage: Stage?
     /// What is durable.
-    private(set) var committed: StageRecord? {
-        didSet { durable.withLock { $0 = committed } }
+    private var kept: StreamRecord? {
+        didSet { durable.withLock { $0 = kept?.stage } }
     }
     private nonisolated let durable = Mutex<StageRecord?>(nil)
-    /// The store's version of `committed`.
+    /// The store's version of `kept`.
     private var revision: UInt64 = 0
     private var recordsSinceSnapshot = 0
     private var listing: StreamListing?
@@ -61,6 +62,8 @@ package actor StreamHost {
     /// Who is connected; nil for those without a name.
     var connections: [Stage.Connection: Stage.Sender?] = [:]
     var sync: SyncHub
+    /// What the audience says and taps.
+    var interaction: InteractionDesk
     private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
@@ -79,6 +82,7 @@ package actor StreamHost {
         self.environment = environment
         let now = environment.now()
         sync = SyncHub(id: id, at: now)
+        interaction = InteractionDesk(restoring: InteractionRecord(), at: now.elapsed)
     }
 
     /// A stream as the store knows it.
@@ -91,12 +95,16 @@ package actor StreamHost {
         recordsSinceSnapshot = stored.records.count
         listing = stored.listing
         let record = try StageCoding.record(of: stored)
-        committed = record
-        durable.withLock { $0 = record }
-        stage = record.map { Stage(restoring: $0, at: now) }
+        kept = record
+        durable.withLock { $0 = record?.stage }
+        stage = record.map { Stage(restoring: $0.stage, at: now) }
         sync = SyncHub(id: id, at: now)
-        if let record { sync.view.stream = StreamSnapshot(record) }
+        interaction = InteractionDesk(restoring: record?.interaction ?? InteractionRecord(), at: now.elapsed)
+        if let record { sync.view.stream = StreamSnapshot(record.stage) }
     }
+
+    /// What is durable of the stage.
+    var committed: StageRecord? { kept?.stage }
 
     // MARK: Commands
 
@@ -112,9 +120,7 @@ package actor StreamHost {
 
     /// The same without waiting: what follows from it comes in time, or never if the store refuses.
     package func submit(_ command: Stage.Command, from sender: Stage.Sender) throws(StageRefusal) {
-        guard gathering.map({ $0.weight < Self.gatheringLimit }) ?? true, environment.hasRoom() else {
-            throw .overloaded
-        }
+        guard hasRoomToGather else { throw .overloaded }
         let allowance = stage.flatMap { CommandBudget.Allowance(of: sender, in: $0) }
         let time = environment.now().elapsed
         if let allowance, let standing = stage?.standing(of: sender), command.canWait(for: standing),
@@ -129,6 +135,10 @@ package actor StreamHost {
             return outcome
         }
         if isChange, let allowance { budget.charge(sender.id, allowance, at: time) }
+    }
+
+    var hasRoomToGather: Bool {
+        gathering.map { $0.weight < Self.gatheringLimit } ?? true && environment.hasRoom()
     }
 
     /// Makes the stream.
@@ -152,6 +162,8 @@ package actor StreamHost {
             _ = stage.connect(sender, by: connection, at: environment.now())
         }
         self.stage = stage
+        // What was said in a programme before, under the same name, is not of this one.
+        interaction = InteractionDesk(restoring: InteractionRecord(), at: environment.now().elapsed)
         lastRefusal = nil
         accept(made.outcome, answer: answer)
         try await settled()
@@ -270,6 +282,24 @@ package actor StreamHost {
         var batch = gathering ?? CommitBatch()
         batch.append(outcome)
         if let answer { batch.answer = answer }
+        let isOver = outcome.changes.contains { if case .ended = $0 { true } else { false } }
+        if isOver {
+            batch.changes += interaction.saveReactions(at: environment.now().elapsed, isLast: true)
+        }
+        gathering = batch
+        startCommit()
+    }
+
+    /// Takes in what the audience did; nothing of it concerns the stage.
+    func enter(_ changes: [StreamChange]) {
+        defer { scheduleTick() }
+        lastRefusal = nil
+        guard !changes.isEmpty else {
+            tellInteraction()
+            return
+        }
+        var batch = gathering ?? CommitBatch()
+        batch.changes += changes
         gathering = batch
         startCommit()
     }
@@ -314,7 +344,7 @@ package actor StreamHost {
             conclude(batch)
             return
         }
-        let next = StageRecord.replaying(batch.changes, onto: committed)
+        let next = StreamRecord.replaying(batch.changes, onto: kept)
         guard let next, let commit = commit(of: batch, leadingTo: next) else {
             fail([batch], .storage("the changes cannot be written"))
             return
@@ -332,7 +362,7 @@ package actor StreamHost {
         }
     }
 
-    private func commit(of batch: CommitBatch, leadingTo next: StageRecord) -> StreamCommit? {
+    private func commit(of batch: CommitBatch, leadingTo next: StreamRecord) -> StreamCommit? {
         var commit = StreamCommit(stream: id, basis: revision)
         do {
             commit.records = try batch.changes.map { try StageCoding.bytes($0) }
@@ -343,25 +373,25 @@ package actor StreamHost {
             environment.log.error("stage.unwritable", ["stream": id, "error": "\(error)"])
             return nil
         }
-        let nextListing = StageCoding.listing(of: next)
+        let nextListing = StageCoding.listing(of: next.stage)
         if nextListing != listing { commit.listing = nextListing }
         commit.answer = batch.answer
         if let report = environment.report {
             let time = environment.now().wall
-            commit.events = batch.events.map { report($0, next, time) }
-            commit.events += batch.recordings.map { StageReport.recordingEnded($0, of: next, at: time) }
+            commit.events = batch.events.map { report($0, next.stage, time) }
+            commit.events += batch.recordings.map { StageReport.recordingEnded($0, of: next.stage, at: time) }
         }
         return commit
     }
 
     private func finishCommit(
-        _ commit: StreamCommit, _ next: StageRecord, _ result: Result<Void, StoreError>
+        _ commit: StreamCommit, _ next: StreamRecord, _ result: Result<Void, StoreError>
     ) {
         guard let batch = inFlight else { return }
         inFlight = nil
         switch result {
         case .success:
-            committed = next
+            kept = next
             revision = commit.version
             recordsSinceSnapshot = commit.snapshot == nil ? recordsSinceSnapshot + commit.records.count : 0
             if let listing = commit.listing { self.listing = listing }
@@ -379,15 +409,21 @@ package actor StreamHost {
 
     /// Tells and does what is durable now.
     private func conclude(_ batch: CommitBatch) {
-        announce(about: batch.changes)
+        let (ofStage, ofInteraction) = (
+            batch.changes.compactMap(\.ofStage), batch.changes.compactMap(\.ofInteraction)
+        )
+        announce(about: ofStage)
+        if let kept, !ofInteraction.isEmpty { interaction.conclude(ofInteraction, kept.interaction) }
+        tellInteraction()
         for effect in batch.effects { carryOut(effect) }
         for waiter in batch.waiters { waiter.resume(returning: nil) }
     }
 
     /// Goes back to what is durable.
     private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) {
-        if let committed {
-            stage?.revert(to: committed, at: environment.now())
+        if let kept {
+            stage?.revert(to: kept.stage, at: environment.now())
+            interaction.revert(to: kept.interaction)
         } else {
             stage = nil
         }

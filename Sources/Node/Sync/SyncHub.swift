@@ -30,6 +30,8 @@ struct SyncHub {
     var view: SyncView
     private(set) var version: UInt64
     private var log: SyncLog
+    /// What those who come are told of the audience, as JSON; set before anybody may come.
+    var interaction = "{}"
     private var followers: [UInt64: Follower] = [:]
     private var followersOf: [ParticipantID: Set<UInt64>] = [:]
     private var behind: Set<UInt64> = []
@@ -58,6 +60,8 @@ struct SyncHub {
 
     var isEmpty: Bool { followers.isEmpty }
 
+    var count: Int { followers.count }
+
     // MARK: Followers
 
     /// - Parameters:
@@ -77,6 +81,9 @@ struct SyncHub {
         if let sender { followersOf[sender.id, default: []].insert(number) }
         if let missed = since.flatMap({ log.changes(since: $0) }) {
             for text in missed where followers[number]?.isBehind == false { send(text, to: number) }
+            if followers[number]?.isBehind == false {
+                send(#"{"interaction":\#(interaction),"type":"interaction-snapshot"}"#, to: number)
+            }
         } else {
             send(snapshotText, to: number)
         }
@@ -183,6 +190,10 @@ struct SyncHub {
         if send(message.text, to: number) { followers[number]?.you = you }
     }
 
+    /// Tells everybody something that is no part of the state, and has no version: who misses it hears of what counts
+    /// in their next snapshot.
+    mutating func tell(_ text: String) { broadcast(text) }
+
     private mutating func broadcast(_ text: String) {
         var slow: [UInt64] = []
         for (number, follower) in followers where !follower.isBehind {
@@ -210,7 +221,8 @@ struct SyncHub {
         var message = view.json
         message["type"] = .string("snapshot")
         message["version"] = .integer(version)
-        return JSON.object(message).text
+        // It may be long, and is the same for many who come.
+        return #"{"interaction":\#(interaction),"# + JSON.object(message).text.dropFirst()
     }
 
     // MARK: Time

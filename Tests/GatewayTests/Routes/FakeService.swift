@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import HTTP
+import Interaction
 import Recordings
 import Stage
 import StoryFeed
@@ -105,6 +106,21 @@ final class FakeService: SessionService {
     }
 
     func overview(of stream: StreamID) async throws(StageRefusal) -> JSON { throw .unknownStream }
+
+    func perform(
+        _ command: Interaction.Command, in stream: StreamID, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> Interaction.Reply { throw .unknownStream }
+
+    func comments(of stream: StreamID, before: Int?, after: Int?, limit: Int) async throws(StageRefusal)
+        -> JSON
+    {
+        throw .unknownStream
+    }
+
+    func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
+    {
+        throw .unknownStream
+    }
 
     func follow(
         _ stream: StreamID, as sender: Stage.Sender?, since: UInt64?, until expiry: WallTime?,

@@ -107,6 +107,29 @@ import Testing
             .post, "/v1/streams/S/links", body: #"{"role":"viewer"}"#,
             "401 403 403 403/403/409 403/403/409 403/403/409 201/201/409 201/201/409"),
         Row(.delete, "/v1/streams/S/links", hostOnly),
+        // Nobody talks while viewers wait outside.
+        Row(
+            .post, "/v1/streams/S/comments", body: #"{"id":"c1","text":"hello"}"#,
+            "401 403 403 409/201/409 409/201/409 409/201/409 409/201/409 409/201/409"),
+        Row(.get, "/v1/streams/S/comments", "401 403 403 200 200 200 200 200"),
+        Row(.delete, "/v1/streams/S/comments/7", "401 403 403 404 404 404 404 404"),
+        Row(
+            .put, "/v1/streams/S/comments/7/pin",
+            "401 403 403 403/403/409 403/403/409 403/403/409 404/404/409 404/404/409"),
+        Row(
+            .delete, "/v1/streams/S/pin",
+            "401 403 403 403/403/409 403/403/409 403/403/409 204/204/409 204/204/409"),
+        Row(
+            .put, "/v1/streams/S/silences/hal", body: #"{"seconds":60}"#,
+            "401 403 403 403/403/409 403/403/409 403/403/409 204/204/409 204/204/409"),
+        Row(
+            .delete, "/v1/streams/S/silences/hal",
+            "401 403 403 403/403/409 403/403/409 403/403/409 404/404/409 404/404/409"),
+        Row(
+            .post, "/v1/streams/S/reactions", body: #"{"reactions":{"heart":3}}"#,
+            "401 403 403 409/200/409 409/200/409 409/200/409 409/200/409 409/200/409"),
+        Row(.get, "/v1/streams/S/interaction", "401 403 403 200 200 200 200 200"),
+        Row(.patch, "/v1/streams/S/interaction", body: #"{"slowMode":5}"#, hostOnly),
         Row(.post, "/v1/streams/S/tokens", "401 403 403 200 200 200 200 200"),
         Row(
             .post, "/whep/S?wait=30", body: "chrome-play",
@@ -196,7 +219,7 @@ import Testing
                 for name in ["SELF", "hal", "ivy", "sam", "bad"] {
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
-                path = path.replacing("/r1", with: "/{recording}")
+                path = path.replacing("/r1", with: "/{recording}").replacing("/7", with: "/{comment}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
             })
         let apart: Set = [

@@ -1,0 +1,186 @@
+import Base
+import HTTP
+import Interaction
+import Node
+import Stage
+
+/// What the audience says and taps, and what the host makes of it.
+extension GatewayHandler {
+    /// Of one answer: how many comments unless somebody asks for fewer, and at most.
+    private static let usualPage = 50
+    private static let longestPage = 200
+
+    /// Has the stream decide about what somebody wants.
+    @discardableResult
+    private func interact(
+        _ call: Call, _ command: Interaction.Command
+    ) async throws -> Interaction.Reply {
+        let (stream, _, sender) = try call.sender()
+        return try await service.perform(command, in: stream, from: sender)
+    }
+
+    /// Somebody who wants to be seen or counted has to have an identity; who watches without one is told how to get it.
+    private func requireIdentity(_ call: Call) throws(Problem) {
+        guard settings.viewers == .everyone, try call.access.credential() == nil else { return }
+        throw Self.identityMissing(in: try call.stream)
+    }
+
+    static func identityMissing(in stream: StreamID) -> Problem {
+        Access.unauthorized(
+            "Whoever takes part has a token: POST /v1/streams/\(stream)/tokens with {\"name\":\"…\"} gives you one."
+        )
+    }
+
+    // MARK: Comments
+
+    /// `POST .../comments`.
+    func writeComment(_ call: Call) async throws -> HTTPResponse {
+        try requireIdentity(call)
+        let body = try call.body()
+        guard let key = try body.string("id") else { throw Interaction.Refusal.invalid("id") }
+        guard let text = try body.string("text") else { throw Interaction.Refusal.invalid("text") }
+        guard case .comment(let comment) = try await interact(call, .comment(key: key, text: text)) else {
+            throw StageRefusal.overloaded
+        }
+        return Self.fresh(comment.json, status: 201)
+    }
+
+    /// `GET .../comments`: a part of those that are kept, in order.
+    func listComments(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        let token = try call.access.requireViewer(of: stream)
+        if let sender = token?.sender(in: stream) { _ = try await service.look(at: stream, as: sender) }
+        let before = try number("before", of: call)
+        let after = try number("after", of: call)
+        let limit = try number("limit", of: call) ?? Self.usualPage
+        guard (1...Self.longestPage).contains(limit) else { throw Interaction.Refusal.invalid("limit") }
+        return Self.fresh(
+            try await service.comments(of: stream, before: before, after: after, limit: limit))
+    }
+
+    /// Nil where the query does not have it.
+    private func number(_ name: String, of call: Call) throws(Interaction.Refusal) -> Int? {
+        guard let text = call.request.query(name) else { return nil }
+        guard let number = Int(text), number >= 0 else { throw .invalid(name) }
+        return number
+    }
+
+    /// The number in the path.
+    private func comment(_ call: Call) throws(Interaction.Refusal) -> Int {
+        guard let number = call.parameters["comment"].flatMap({ Int($0) }) else { throw .unknownComment }
+        return number
+    }
+
+    /// `DELETE .../comments/{comment}`.
+    func deleteComment(_ call: Call) async throws -> HTTPResponse {
+        try await interact(call, .delete(try comment(call)))
+        return HTTPResponse(status: 204)
+    }
+
+    /// `PUT .../comments/{comment}/pin`.
+    func pinComment(_ call: Call) async throws -> HTTPResponse {
+        try await interact(call, .pin(try comment(call)))
+        return HTTPResponse(status: 204)
+    }
+
+    /// `DELETE .../pin`.
+    func unpinComment(_ call: Call) async throws -> HTTPResponse {
+        try await interact(call, .unpin)
+        return HTTPResponse(status: 204)
+    }
+
+    // MARK: People
+
+    /// `PUT .../silences/{participant}`.
+    func silence(_ call: Call) async throws -> HTTPResponse {
+        let target = try call.participant
+        guard let seconds = try call.body().integer("seconds") else {
+            throw Interaction.Refusal.invalid("seconds")
+        }
+        try await interact(call, .silence(target, seconds: seconds))
+        return HTTPResponse(status: 204)
+    }
+
+    /// `DELETE .../silences/{participant}`.
+    func unsilence(_ call: Call) async throws -> HTTPResponse {
+        try await interact(call, .unsilence(try call.participant))
+        return HTTPResponse(status: 204)
+    }
+
+    // MARK: Reactions
+
+    /// `POST .../reactions`.
+    func react(_ call: Call) async throws -> HTTPResponse {
+        try requireIdentity(call)
+        guard let taps = try call.body().counts("reactions") else {
+            throw Interaction.Refusal.invalid("reactions")
+        }
+        guard case .counted(let count) = try await interact(call, .react(taps)) else {
+            throw StageRefusal.overloaded
+        }
+        return Self.fresh(.object(["counted": .integer(count)]))
+    }
+
+    // MARK: Settings
+
+    /// `GET .../interaction`: what the audience may do; for hosts also what others do not see.
+    func showInteraction(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        let token = try call.access.requireViewer(of: stream)
+        let sender = token?.sender(in: stream)
+        return Self.fresh(try await service.interactionSettings(of: stream, as: sender))
+    }
+
+    /// `PATCH .../interaction`.
+    func editInteraction(_ call: Call) async throws -> HTTPResponse {
+        let (stream, _, sender) = try call.sender()
+        let body = try call.body()
+        var edit = InteractionEdit()
+        edit.takesComments = try body.bool("comments")
+        edit.reactions = try body.strings("reactions")
+        edit.slowModeSeconds = try body.integer("slowMode")
+        edit.words = try body.strings("words")
+        _ = try await service.perform(.edit(edit), in: stream, from: sender)
+        return Self.fresh(try await service.interactionSettings(of: stream, as: sender))
+    }
+}
+
+extension Interaction.Refusal: ProblemConvertible {
+    /// What a field may be, for those who gave another value.
+    private static let allowed: [String: String] = [
+        "id": "1 to \(Interaction.keyLength) printable characters of ASCII, without blanks",
+        "text": "the comment's text",
+        "before": "the number of a comment", "after": "the number of a comment",
+        "limit": "a whole number from 1 to 200",
+        "seconds":
+            "a whole number from \(Interaction.silenceRange.lowerBound) to \(Interaction.silenceRange.upperBound)",
+        "reactions":
+            "up to \(InteractionSettings.reactionLimit) different names of 1 to "
+            + "\(InteractionSettings.reactionNameLength) of a-z 0-9 -; of taps, an object of numbers above 0 by such names",
+        "slowMode": "a whole number from 0 to \(InteractionSettings.slowModeRange.upperBound)",
+        "words":
+            "up to \(InteractionSettings.wordLimit) words or phrases of up to \(InteractionSettings.wordLength) characters",
+    ]
+
+    var problem: Problem {
+        let status =
+            switch kind {
+            case .forbidden: 403
+            case .missing: 404
+            case .conflict: 409
+            case .invalid: 422
+            case .limit: 429
+            }
+        var problem = Problem(status, name, explanation)
+        if case .invalid(let field) = self {
+            problem.members["field"] = .string(field)
+            if let allowed = Self.allowed[field] { problem.detail = "\(field) must be \(allowed)." }
+        }
+        if let wait {
+            problem.headers.set("Retry-After", "\(wait)")
+        } else if kind == .limit {
+            problem.headers.set("Retry-After", "10")
+        }
+        return problem
+    }
+}

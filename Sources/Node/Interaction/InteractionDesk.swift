@@ -1,0 +1,173 @@
+import Base
+import Interaction
+
+/// What a stream's audience does, in its stream's place: what is decided at once, and what followers hear of it once it
+/// is durable.
+struct InteractionDesk {
+    /// Comments for somebody who comes.
+    static let recentLimit = 100
+    /// Of their text, in bytes: what is sent to somebody who comes has to fit into one message with all else.
+    private static let recentBytes = 48 * 1_024
+    /// To many followers, comments are told less often: each message to each of them costs about 10 µs.
+    private static let intervalPerFollower = Duration.microseconds(25)
+    private static let shortestInterval = Duration.milliseconds(100)
+    private static let longestInterval = Duration.milliseconds(250)
+
+    private(set) var machine: Interaction
+    /// What is durable.
+    private(set) var committed: InteractionRecord
+    private var delivery: CommentDelivery
+    /// Durable, and not told yet, beside comments and reactions.
+    private var news: [String: JSON] = [:]
+    private var deleted: [Int] = []
+    /// What those who come are told; nil when it has to be written anew.
+    private var overview: String?
+
+    init(restoring record: InteractionRecord, at now: MonotonicTime) {
+        machine = Interaction(restoring: record)
+        committed = record
+        delivery = CommentDelivery(at: now)
+    }
+
+    // MARK: Deciding
+
+    mutating func apply(
+        _ command: Interaction.Command, from person: Interaction.Person, at now: Moment
+    ) throws(Interaction.Refusal) -> Interaction.Outcome {
+        try machine.apply(command, from: person, at: now)
+    }
+
+    /// Has reactions written down whose time has come.
+    mutating func saveReactions(at now: MonotonicTime, isLast: Bool = false) -> [StreamChange] {
+        machine.saveReactions(at: now, isLast: isLast).map { .interaction($0) }
+    }
+
+    /// Notes what is durable now.
+    mutating func conclude(_ changes: [InteractionChange], _ record: InteractionRecord) {
+        committed = record
+        guard !changes.isEmpty else { return }
+        overview = nil
+        for change in changes {
+            switch change {
+            case .commented(let comment): delivery.append(comment, isOfHost: comment.role == .host)
+            case .deleted(let number):
+                delivery.remove(number)
+                deleted.append(number)
+            case .edited: news["settings"] = Self.json(record.settings)
+            case .pinned, .unpinned, .silenced, .unsilenced, .counted: break
+            }
+        }
+        let isPinChange = changes.contains {
+            switch $0 {
+            case .pinned, .unpinned, .deleted: true
+            default: false
+            }
+        }
+        if isPinChange { news["pinned"] = Self.json(pinned: record.pinned) }
+    }
+
+    /// Goes back to what is durable.
+    mutating func revert(to record: InteractionRecord) {
+        committed = record
+        machine.revert(to: record)
+    }
+
+    // MARK: Telling
+
+    /// What followers are told now; nil for nothing.
+    mutating func takeNews(for followers: Int, at now: MonotonicTime) -> String? {
+        delivery.interval = min(
+            max(Self.intervalPerFollower * followers, Self.shortestInterval), Self.longestInterval)
+        var message = news
+        news = [:]
+        if !deleted.isEmpty {
+            message["deleted"] = .array(deleted.map { .integer($0) })
+            deleted = []
+        }
+        if let comments = delivery.take(at: now) {
+            message["comments"] = .array(comments.comments.map(\.json))
+            if comments.more > 0 { message["more"] = .integer(comments.more) }
+        }
+        if let counts = machine.tellReactions(at: now) {
+            message["reactions"] = Self.json(counts)
+            overview = nil
+        }
+        guard !message.isEmpty else { return nil }
+        message["type"] = .string("interaction")
+        return JSON.object(message).text
+    }
+
+    /// When there is something to tell or to write; nil if never.
+    var deadline: MonotonicTime? {
+        [delivery.deadline, machine.counter.deadline].compactMap(\.self).min()
+    }
+
+    /// What those who come are told, as JSON; written once for all who come before something changes.
+    mutating func describe(at now: MonotonicTime) -> String {
+        if let overview { return overview }
+        let text = JSON.object([
+            "comments": .array(recent.map(\.json)), "pinned": Self.json(pinned: committed.pinned),
+            "reactions": Self.json(machine.counter.counts(at: now)),
+            "settings": Self.json(committed.settings),
+        ]).text
+        overview = text
+        return text
+    }
+
+    private var recent: [StreamComment] {
+        var bytes = 0
+        let latest = committed.page(limit: Self.recentLimit).comments.reversed().prefix { comment in
+            bytes += comment.text.utf8.count
+            return bytes <= Self.recentBytes
+        }
+        return latest.reversed()
+    }
+
+    // MARK: JSON
+
+    private static func json(pinned comment: StreamComment?) -> JSON { comment?.json ?? .null }
+
+    private static func json(_ counts: [String: ReactionCounter.Count]) -> JSON {
+        .object(
+            counts.mapValues { .object(["total": .integer($0.total), "rate": .integer($0.rate)]) })
+    }
+
+    /// Without what viewers need not know.
+    private static func json(_ settings: InteractionSettings) -> JSON { .object(members(of: settings)) }
+
+    private static func members(of settings: InteractionSettings) -> [String: JSON] {
+        [
+            "comments": .bool(settings.takesComments),
+            "reactions": .array(settings.reactions.map { .string($0) }),
+            "slowMode": .integer(settings.slowModeSeconds),
+        ]
+    }
+
+    /// The settings as a host sees them.
+    func settings(forModerator isModerator: Bool, at now: WallTime) -> JSON {
+        var members = Self.members(of: committed.settings)
+        if isModerator {
+            members["words"] = .array(committed.settings.words.map { .string($0) })
+            let silenced = committed.silenced.filter { $0.value > now }
+                .map { ($0.key.description, JSON.object(["until": .time($0.value)])) }
+            members["silenced"] = .object(Dictionary(uniqueKeysWithValues: silenced))
+        }
+        return .object(members)
+    }
+
+    /// Comments in order; see `InteractionRecord.page`.
+    func page(before: Int?, after: Int?, limit: Int) -> JSON {
+        let (comments, isMore) = committed.page(before: before, after: after, limit: limit)
+        return .object(["comments": .array(comments.map(\.json)), "more": .bool(isMore)])
+    }
+}
+
+extension StreamComment {
+    /// As followers and clients see it.
+    package var json: JSON {
+        .object([
+            "number": .integer(number), "id": .string(key), "author": .string(author.description),
+            "name": .text(name), "role": .string(role.rawValue), "text": .string(text), "at": .time(at),
+        ])
+    }
+}

@@ -1,0 +1,80 @@
+import Base
+import Interaction
+import Stage
+
+/// What the audience says and taps.
+extension StreamHost {
+    /// Does what somebody of the audience wants.
+    /// - Returns: once it is durable; taps, of which only the sum is written down now and then, at once.
+    package func perform(
+        _ command: Interaction.Command, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> Interaction.Reply {
+        let reply = try interact(command, from: sender)
+        if case .counted = reply { return reply }
+        try await settled()
+        return reply
+    }
+
+    private func interact(
+        _ command: Interaction.Command, from sender: Stage.Sender
+    ) throws(StageRefusal) -> Interaction.Reply {
+        guard !isClosed, hasRoomToGather else { throw .overloaded }
+        guard let stage else { throw .unknownStream }
+        if let rejection = stage.shutsOut(sender) { throw .rejected(rejection) }
+        let isOver = stage.record.phase == .ended
+        switch command {
+        case .comment, .react:
+            guard !isOver else { throw .rejected(.ended) }
+            // Else those who wait outside would read what is said backstage.
+            guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
+        case .delete: break
+        case .silence(let id, _) where id == stage.record.host:
+            throw .interaction(stage.isModerator(sender) ? .moderatorSpeaks : .notModerator)
+        case .pin, .unpin, .silence, .unsilence, .edit: guard !isOver else { throw .rejected(.ended) }
+        }
+        let person = Interaction.Person(
+            id: sender.id, name: sender.name, role: Self.role(stage.standing(of: sender)),
+            isModerator: stage.isModerator(sender))
+        let outcome: Interaction.Outcome
+        do throws(Interaction.Refusal) {
+            outcome = try interaction.apply(command, from: person, at: environment.now())
+        } catch {
+            throw .interaction(error)
+        }
+        enter(outcome.changes.map { .interaction($0) })
+        return outcome.reply
+    }
+
+    private static func role(_ standing: Stage.Standing) -> StreamComment.Role {
+        switch standing {
+        case .host: .host
+        case .speaker: .speaker
+        case .viewer: .viewer
+        }
+    }
+
+    /// Comments for those who did not hear them.
+    package func comments(before: Int?, after: Int?, limit: Int) throws(StageRefusal) -> JSON {
+        guard committed != nil else { throw .unknownStream }
+        return interaction.page(before: before, after: after, limit: limit)
+    }
+
+    /// What the audience may do; hosts see all of it.
+    package func interactionSettings(as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
+        guard let committed else { throw .unknownStream }
+        if let rejection = refusal(to: sender) { throw .rejected(rejection) }
+        return interaction.settings(
+            forModerator: sender.map(committed.isModerator) ?? false, at: environment.now().wall)
+    }
+
+    /// Tells followers what the audience did.
+    func tellInteraction() {
+        let text = interaction.takeNews(for: sync.count, at: environment.now().elapsed)
+        if let text { sync.tell(text) }
+    }
+
+    /// Has reactions written down, if it is time to.
+    func saveReactions(isLast: Bool = false) {
+        enter(interaction.saveReactions(at: environment.now().elapsed, isLast: isLast))
+    }
+}

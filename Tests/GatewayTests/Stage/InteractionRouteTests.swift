@@ -1,0 +1,142 @@
+import Base
+import HTTP
+import Interaction
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+/// What the routes make of what an audience wants; the rules themselves are tested with the machine.
+@Suite(.serialized) struct InteractionRoutes {
+    /// Somebody's live stream, and its path.
+    private func run(_ body: (StageBench, String) async throws -> Void) async throws {
+        try await StageBench.run { bench in
+            let host = try bench.token("ann", .host)
+            await bench.do(.post, "/v1/streams", token: host, body: #"{"id":"s1"}"#)
+            await bench.do(.post, "/v1/streams/s1/live", token: host)
+            try await body(bench, "/v1/streams/s1")
+        }
+    }
+
+    private func refused(_ response: HTTPResponse, _ status: Int, _ rule: String) {
+        #expect(
+            response.status == status && response.text.contains("\"rule\":\"\(rule)\""), "\(response.text)")
+    }
+
+    @Test func `take, list and take away comments`() async throws {
+        try await run { bench, path in
+            let bob = try bench.token("bob", .viewer)
+            let body = #"{"id":"c1","text":" <b>hi</b>\n\u202Ethere "}"#
+            let made = await bench.do(.post, "\(path)/comments", token: bob, body: body)
+            #expect(made["text"] == .string("<b>hi</b> there") && made["number"] == .number(1))
+            #expect(made["name"] == .string("Bob") && made["role"] == .string("viewer"))
+            #expect(await bench.do(.post, "\(path)/comments", token: bob, body: body) == made)
+            await bench.do(.post, "\(path)/comments", token: bob, body: #"{"id":"c2","text":"two"}"#)
+            let page = await bench.do(.get, "\(path)/comments?limit=1", token: bob)
+            #expect(page["more"] == .bool(true))
+            let after = await bench.do(.get, "\(path)/comments?after=1", token: bob)
+            guard case .array(let comments) = after["comments"] else {
+                throw Interaction.Refusal.unknownComment
+            }
+            #expect(comments.map { $0["text"] } == [.string("two")])
+            let cid = try bench.token("cid", .viewer)
+            refused(await bench.ask(.delete, "\(path)/comments/1", token: cid), 403, "not-host")
+            #expect(await bench.ask(.delete, "\(path)/comments/1", token: bob).status == 204)
+            refused(await bench.ask(.delete, "\(path)/comments/1", token: bob), 404, "unknown-comment")
+            for wrong in ["before=x", "after=-1", "limit=0", "limit=201"] {
+                refused(await bench.ask(.get, "\(path)/comments?\(wrong)", token: bob), 422, "invalid-field")
+            }
+        }
+    }
+
+    @Test(arguments: [
+        (#"{"id":"c1"}"#, 422, "invalid-field"), (#"{"text":"x"}"#, 422, "invalid-field"),
+        (#"{"id":"c 1","text":"x"}"#, 422, "invalid-field"), (#"{"id":"c1","text":7}"#, 422, "invalid-field"),
+        (#"{"id":"c1","text":"\u0000\u200b"}"#, 422, "empty-comment"), ("[]", 400, "malformed-request"),
+        (#"{"id":"c1","text":"\#(String(repeating: "x", count: 301))"}"#, 422, "long-comment"),
+    ])
+    func `refuse comments that make no sense`(body: String, status: Int, rule: String) async throws {
+        try await run { bench, path in
+            let bob = try bench.token("bob", .viewer)
+            refused(await bench.ask(.post, "\(path)/comments", token: bob, body: body), status, rule)
+        }
+    }
+
+    @Test func `say when somebody may write again`() async throws {
+        try await run { bench, path in
+            let host = try bench.token("ann", .host)
+            await bench.do(.patch, "\(path)/interaction", token: host, body: #"{"slowMode":30}"#)
+            let bob = try bench.token("bob", .viewer)
+            await bench.do(.post, "\(path)/comments", token: bob, body: #"{"id":"c1","text":"one"}"#)
+            let again = await bench.ask(
+                .post, "\(path)/comments", token: bob, body: #"{"id":"c2","text":"two"}"#)
+            refused(again, 429, "slow-mode")
+            let wait = Int(again.headers["retry-after"] ?? "") ?? 0
+            #expect((25...30).contains(wait))
+            #expect(
+                await bench.ask(.put, "\(path)/silences/cid", token: host, body: #"{"seconds":60}"#).status
+                    == 204)
+            let cid = try bench.token("cid", .viewer)
+            let silenced = await bench.ask(
+                .post, "\(path)/comments", token: cid, body: #"{"id":"c1","text":"x"}"#)
+            refused(silenced, 403, "silenced")
+            #expect(silenced.headers["retry-after"] != nil)
+            let settings = await bench.do(.get, "\(path)/interaction", token: host)
+            #expect(settings["silenced"]?["cid"] != nil)
+            #expect(await bench.do(.get, "\(path)/interaction", token: cid)["silenced"] == nil)
+        }
+    }
+
+    @Test func `count taps of those who are known, and tell others how to become so`() async throws {
+        try await run { bench, path in
+            let bob = try bench.token("bob", .viewer)
+            let body = #"{"reactions":{"heart":7}}"#
+            #expect(
+                await bench.do(.post, "\(path)/reactions", token: bob, body: body)
+                    == .object(["counted": .number(7)]))
+            let many = await bench.do(
+                .post, "\(path)/reactions", token: bob, body: #"{"reactions":{"heart":1e9}}"#)
+            #expect(many == .object(["counted": .number(33)]))
+            for wrong in [#"{"reactions":{"heart":0.5}}"#, #"{"reactions":[1]}"#, #"{"reactions":{}}"#, "{}"]
+            {
+                refused(
+                    await bench.ask(.post, "\(path)/reactions", token: bob, body: wrong), 422, "invalid-field"
+                )
+            }
+            refused(
+                await bench.ask(.post, "\(path)/reactions", token: bob, body: #"{"reactions":{"x":1}}"#), 422,
+                "unknown-reaction")
+            let other = try bench.token("eve", .viewer, stream: "other")
+            refused(
+                await bench.ask(.post, "\(path)/reactions", token: other, body: body), 403, "other-stream")
+            #expect(
+                await bench.ask(.post, "\(path)/comments", body: #"{"id":"c1","text":"x"}"#).status == 401)
+        }
+    }
+}
+
+@Suite struct SyncMessages {
+    @Test(arguments: [
+        (#"{"type":"comment","id":"c1","text":"hi"}"#, SyncMessage.command(.comment(key: "c1", text: "hi"))),
+        (#"{"type":"react","reactions":{"heart":3}}"#, .command(.react(["heart": 3]))),
+        (#"{"type":"heartbeat"}"#, nil), (#"{"type":"comment","id":"c1"}"#, nil),
+        (#"{"type":"react","reactions":{"heart":0.5}}"#, nil),
+        (#"{"type":"react","reactions":{"heart":1e99}}"#, nil),
+        (#"{"type":"session","id":"no"}"#, nil), ("", nil), ("[]", nil), ("{", nil),
+        (#"{"type":"comment","id":"c1","text":"\#(String(repeating: "x", count: 7_000))"}"#, nil),
+    ])
+    func `mean something, or nothing`(text: String, message: SyncMessage?) {
+        #expect(SyncMessage(parsing: text) == message)
+    }
+
+    @Test func `that are cut or garbled crash nothing`() {
+        var random = SeededGenerator(seed: 11)
+        let whole = Array(#"{"type":"react","reactions":{"heart":3,"fire":12}}"#.utf8)
+        for _ in 0..<2_000 {
+            var bytes = whole
+            bytes[Int.random(in: bytes.indices, using: &random)] = .random(in: 0...255, using: &random)
+            let cut = bytes.prefix(Int.random(in: 0...bytes.count, using: &random))
+            _ = SyncMessage(parsing: String(decoding: cut, as: UTF8.self))
+        }
+    }
+}
