@@ -12,6 +12,7 @@ import { share } from "./feed/share.js";
 import { titleOf } from "./feed/side.js";
 import { fillEnd, makeStatus } from "./feed/status.js";
 import { signOf } from "./feed/swipe.js";
+import { StoryTalk } from "./feed/talk.js";
 import { Watching } from "./feed/watching.js";
 import { pictureRadios, weakLinkSign } from "./picture-choice.js";
 import { StoryFeed, Swipe } from "./story-feed.js";
@@ -148,6 +149,7 @@ feed.addEventListener("change", () => {
   for (const update of updateEnds) update();
   if (swipe.state === "resting" && hasShown) showBehind(likely());
   if (feed.state === "reconnecting" && !feed.connection.session) for (const side of cube.sides) side.freeze();
+  talk.show(feed.isAtEnd ? null : feed.current?.id ?? null);
   showHands();
   showPlace();
   entitle();
@@ -198,6 +200,7 @@ $("previous").addEventListener("click", () => gestures.step("backward"));
 $("menu-button").addEventListener("click", () => menu.open());
 $("share").addEventListener("click", () => feed.current && share(feed.current, say));
 
+const talk = new StoryTalk($("talk"), say);
 const joining = new Joining();
 joining.addEventListener("say", (event) => say(/** @type {CustomEvent<string>} */ (event).detail));
 joining.addEventListener("change", showHands);
@@ -284,7 +287,10 @@ setInterval(async () => {
   status.tick(frontSide.isUncovered, await watching.look(frontSide.isMoving));
 }, 1000);
 addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));
-addEventListener("pagehide", () => feed.stop());
+addEventListener("pagehide", () => {
+  talk.stop();
+  feed.stop();
+});
 // Whoever neither sees nor hears it needs no stream.
 /** @type {number | undefined} */
 let leaveTimer;
@@ -301,4 +307,4 @@ addEventListener("pageshow", (event) => event.persisted && feed.play());
 feed.play();
 
 /** For tests and the curious. */
-Object.assign(globalThis, { rostrum: { feed, cube, swipe, gestures, joining, connection: feed.connection } });
+Object.assign(globalThis, { rostrum: { feed, cube, swipe, gestures, joining, talk, connection: feed.connection } });

@@ -49,14 +49,25 @@ export class Naming {
 
   /** Makes the name that others shall see the one that our token has; a refusal leaves the one that it had. */
   async use() {
-    const { name, room: { stream, tokenRole, api, sync } } = this;
-    const known = knownToken(stream, tokenRole);
-    if (!name || !known || claimsOf(known)?.name === name) return;
+    const { name, room: { api, sync } } = this;
     try {
-      if (!(await renameGuest(stream, tokenRole))) await api.renewToken(name);
-      sync.reconnect();
+      if (await useName(api, name)) sync.reconnect();
     } catch {
       this.#chosen = null;
     }
   }
+}
+
+/**
+ * Makes a name the one that a page's token has.
+ * @param {import("./stage-api.js").StageAPI} api
+ * @param {string} name
+ * @returns {Promise<boolean>} whether there is another token now
+ * @throws {Error} when the server refuses the name, or does not answer
+ */
+export async function useName(api, name) {
+  const known = knownToken(api.stream, api.role);
+  if (!name || !known || claimsOf(known)?.name === name) return false;
+  if (!(await renameGuest(api.stream, api.role))) await api.renewToken(name);
+  return true;
 }

@@ -33,6 +33,7 @@ import { sources } from "./widgets/sources.js";
 import { status } from "./widgets/status.js";
 import { studioNumbers } from "./widgets/studio-numbers.js";
 import { summary } from "./widgets/summary.js";
+import { talk, talkDesk } from "./widgets/talk.js";
 import { title } from "./widgets/title.js";
 import { voices } from "./widgets/voices.js";
 import { warning } from "./widgets/warning.js";
@@ -40,11 +41,12 @@ import { warning } from "./widgets/warning.js";
 /** In the order in which they lie in their layers; a new widget has to be named here, and nowhere else. */
 const WIDGETS = {
   audience: [
-    title, lastPicture, programme, playback, status, warning, numbers, audienceControls, pictureMenu, hand, invitation, messages,
+    title, lastPicture, programme, playback, status, warning, numbers, talk, audienceControls, pictureMenu, hand, invitation,
+    messages,
   ],
   studio: [
-    title, grid, voices, warning, problem, lobby, sources, summary, schedule, share, recorder, kept, people, studioNumbers, devices,
-    desk, invitation, messages, recordingNews,
+    title, grid, voices, warning, problem, lobby, talkDesk, sources, summary, schedule, share, recorder, kept, people, studioNumbers,
+    devices, desk, invitation, messages, recordingNews,
   ],
   // For whoever was sent away, or has a link that is no longer valid: nothing that looks as if it worked.
   outside: [title, desk, messages],

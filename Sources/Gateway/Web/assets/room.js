@@ -5,10 +5,12 @@
  * get this as their context; it tells them of every change, at most once a turn of the event loop.
  */
 
+import { Audience } from "./audience.js";
 import { streamFromAddress } from "./dom.js";
 import { Naming } from "./naming.js";
 import { OnAir } from "./on-air.js";
 import { OwnMedia } from "./own-media.js";
+import { askName } from "./person.js";
 import { keepOnAir } from "./resume.js";
 import { aboutServer } from "./server.js";
 import { SignallingError } from "./session.js";
@@ -69,6 +71,7 @@ export class Room extends EventTarget {
     this.sync = new StreamSync(
       this.stream, () => this.#tokenForSync(), (refused) => replaceToken(this.stream, this.tokenRole, refused));
     this.api = new StageAPI(this.stream, this.tokenRole);
+    this.audience = new Audience(this.sync, this.api);
     this.naming = new Naming(this);
     this.own = new OwnMedia(this.query);
     this.onAir = new OnAir(this);
@@ -367,14 +370,29 @@ export class Room extends EventTarget {
 
   /** Somebody who watched without a name gets one as soon as they want to be heard. */
   async raiseHand() {
-    if (this.you) await this.naming.use();
-    else {
-      await ensureToken(this.stream, this.tokenRole);
-      const watching = this.viewing.connection.session?.resource;
-      if (watching) this.sync.claim(watching);
-      this.sync.reconnect();
-    }
+    await this.#takePart();
     await this.attempt(() => this.api.raiseHand());
+  }
+
+  /**
+   * Makes somebody of us whom the server knows.
+   * @param {boolean} needsName whether others will see it
+   * @returns {Promise<boolean>} false for who would rather not say
+   */
+  async identify(needsName) {
+    if (needsName && !(await this.naming.isKnown(() => askName({
+      title: "Your name", text: "Everybody sees it beside what you write.", yes: "Go on",
+    })))) return false;
+    if (needsName || !this.you) await this.#takePart();
+    return true;
+  }
+
+  async #takePart() {
+    if (this.you) return this.naming.use();
+    await ensureToken(this.stream, this.tokenRole);
+    const watching = this.viewing.connection.session?.resource;
+    if (watching) this.sync.claim(watching);
+    this.sync.reconnect();
   }
 
   /** From the audience to the stage, on this page. @param {string} me */

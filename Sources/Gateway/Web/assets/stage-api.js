@@ -105,6 +105,47 @@ export class StageAPI {
     return this.#ask("DELETE", named("/bans", participant));
   }
 
+  /**
+   * @param {string} id by which the same comment, sent again, is known
+   * @param {string} text
+   * @returns {Promise<import("./audience.js").StreamComment>}
+   */
+  writeComment(id, text) {
+    return this.#ask("POST", "/comments", { id, text });
+  }
+
+  /** @param {number} comment */
+  deleteComment(comment) {
+    return this.#ask("DELETE", `/comments/${comment}`);
+  }
+
+  /** @param {number} comment */
+  pinComment(comment) {
+    return this.#ask("PUT", `/comments/${comment}/pin`);
+  }
+
+  unpinComment() {
+    return this.#ask("DELETE", "/pin");
+  }
+
+  /** Takes no comments of somebody for a while. @param {string} participant @param {number} seconds */
+  silence(participant, seconds) {
+    return this.#ask("PUT", named("/silences", participant), { seconds });
+  }
+
+  /**
+   * What the audience may do; hosts see also the words that they do not want.
+   * @returns {Promise<import("./audience.js").AudienceSettings & { words?: string[] }>}
+   */
+  interaction() {
+    return this.#ask("GET", "/interaction");
+  }
+
+  /** @param {Partial<import("./audience.js").AudienceSettings & { words: string[] }>} settings */
+  editInteraction(settings) {
+    return this.#ask("PATCH", "/interaction", settings);
+  }
+
   raiseHand() {
     return this.#ask("POST", "/hands");
   }

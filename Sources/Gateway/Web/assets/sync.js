@@ -97,7 +97,8 @@ function isObject(value) {
 
 /**
  * Fires `change` when anything of `known` or `you` changed, `mute` (detail: kind, by) when the host asks us to mute,
- * `refused` when the server sent us away for good, and `resume` when a broken socket works again.
+ * `interaction` (detail: the message) when the audience said or tapped something, `refused` when the server sent us away
+ * for good, and `resume` when a broken socket works again.
  */
 export class StreamSync extends EventTarget {
   /** Null until something was heard. @type {Known | null} */
@@ -164,6 +165,14 @@ export class StreamSync extends EventTarget {
     if (this.#claimed) this.#socket.send({ type: "session", id: this.#claimed });
   }
 
+  /**
+   * Says something to the stream; nothing happens while the socket does not work.
+   * @param {object} message
+   */
+  say(message) {
+    this.#socket.send(message);
+  }
+
   /** Connects anew, with another token or after a refusal; nothing known is lost by it. */
   reconnect() {
     this.refusal = null;
@@ -217,12 +226,17 @@ export class StreamSync extends EventTarget {
    * @param {any} message
    */
   #receive(message) {
-    const { type, version, you, ...news } = message;
+    const { type, version, you, interaction, ...news } = message;
     switch (type) {
       case "snapshot":
         this.#version = version;
         this.known = { ...NOTHING, ...news };
+        this.#tellInteraction({ type: "snapshot", interaction });
         return this.#changed();
+      case "interaction-snapshot":
+        return this.#tellInteraction({ type: "snapshot", interaction });
+      case "interaction":
+        return this.#tellInteraction(message);
       case "change":
         this.#version = version;
         this.known = mergePatch(this.known ?? NOTHING, news);
@@ -237,6 +251,11 @@ export class StreamSync extends EventTarget {
 
   #changed() {
     this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {object} detail */
+  #tellInteraction(detail) {
+    this.dispatchEvent(new CustomEvent("interaction", { detail }));
   }
 
   /** The stream itself tells the most needful without a socket. */

@@ -7,7 +7,7 @@ import { LAYERS } from "../layers.js";
 /** @typedef {import("../room.js").Room} Room */
 
 const LAYER_NAMES = {
-  background: "Last picture behind", player: "Programme", movable: "Movable numbers", lite: "Title and state",
+  background: "Last picture behind", player: "Programme", movable: "Comments, reactions, numbers", lite: "Title and state",
   float: "Controls, hands, messages",
 };
 
@@ -19,7 +19,9 @@ export async function openBackstage(room) {
     choices: [{ value: "open", label: "Open", look: "primary" }, { value: "no", label: "Cancel" }],
   });
   if (answer !== "open") return;
-  if (await room.attempt(async () => { await room.create(form.details()); return true; })) await room.enterStage();
+  if (!await room.attempt(async () => { await room.create(form.details()); return true; })) return;
+  await saveInteraction(room, form.interaction());
+  await room.enterStage();
 }
 
 /** Changes title, start and what viewers see. @param {Room} room */
@@ -29,7 +31,14 @@ export async function editStream(room) {
     name: "stream", title: "Stream settings", body: [form.element],
     choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
   });
-  if (answer === "save") await room.edit(form.details());
+  if (answer !== "save") return;
+  await room.edit(form.details());
+  await saveInteraction(room, form.interaction());
+}
+
+/** @param {Room} room @param {Partial<import("../audience.js").AudienceSettings>} settings those that changed */
+async function saveInteraction(room, settings) {
+  if (Object.keys(settings).length > 0) await room.attempt(() => room.api.editInteraction(settings));
 }
 
 /** @param {Room} room */
@@ -54,12 +63,21 @@ function makeForm(room) {
   const boxes = LAYERS.map((layer) => h("input", {
     type: "checkbox", value: layer, checked: info?.layers?.includes(layer) ?? true,
   }));
+  const audience = room.audience.settings ?? { comments: true, reactions: ["heart"], slowMode: 0 };
+  const comments = h("input", { type: "checkbox", name: "comments", checked: audience.comments });
+  const hearts = h("input", { type: "checkbox", name: "hearts", checked: audience.reactions.length > 0 });
+  const slowMode = h("select", { name: "slowMode" },
+    new Option("As fast as they like", "0"), ...[5, 15, 30, 60, 120].map((pause) => new Option(`One every ${pause} seconds`, String(pause))));
+  slowMode.value = [...slowMode.options].some(({ value }) => value === String(audience.slowMode)) ? String(audience.slowMode) : "0";
   const isBackstage = info?.state !== "live";
   const element = h("div.fields", {},
     h("label", {}, "Title", title),
     ...isBackstage ? [h("label", {}, "Start, if it is known", startsAt), h("label", {}, "Viewers come in", ahead)] : [],
     h("label", {}, "Viewers see and hear", programme),
     h("label.check", {}, recording, h("span", {}, "Record it from the start")),
+    h("label.check", {}, comments, h("span", {}, "Viewers write comments")),
+    h("label", {}, "Each viewer’s comments", slowMode),
+    h("label.check", {}, hearts, h("span", {}, "Viewers send hearts")),
     h("details", {}, h("summary", {}, "What is on the viewers' page"),
       ...LAYERS.map((layer, index) => h("label.check", {}, boxes[index], h("span", {}, LAYER_NAMES[layer])))));
   return {
@@ -81,6 +99,15 @@ function makeForm(room) {
       const layers = boxes.filter(({ checked }) => checked).map(({ value }) => value);
       if (layers.join() !== (info?.layers ?? LAYERS).join()) details.layers = layers;
       return details;
+    },
+    /** What differs of what the audience may do. */
+    interaction() {
+      /** @type {Partial<import("../audience.js").AudienceSettings>} */
+      const settings = {};
+      if (comments.checked !== audience.comments) settings.comments = comments.checked;
+      if (hearts.checked !== audience.reactions.length > 0) settings.reactions = hearts.checked ? ["heart"] : [];
+      if (Number(slowMode.value) !== audience.slowMode) settings.slowMode = Number(slowMode.value);
+      return settings;
     },
   };
 }

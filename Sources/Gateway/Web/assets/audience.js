@@ -1,0 +1,178 @@
+// @ts-check
+
+/**
+ * What the audience of a stream says and taps: comments, the one that is pinned, reactions; and this page's part in it.
+ * Follows a `StreamSync`; needs no element, so that any page can show it as it likes.
+ */
+
+import { SignallingError } from "./session.js";
+
+/** The latest are kept. */
+const MOST_COMMENTS = 150;
+/** Taps are sent together, so often at most, in milliseconds. */
+const SEND_MS = 500;
+/** Taps that wait for a name, or for the server: more than it counts at once are no use. */
+const MOST_WAITING = 40;
+
+/**
+ * @typedef {object} StreamComment
+ * @property {number} number
+ * @property {string} id by its author's client
+ * @property {string} author
+ * @property {string | null} name
+ * @property {"host" | "speaker" | "viewer"} role
+ * @property {string} text
+ * @property {string} at
+ *
+ * @typedef {{ total: number, rate: number }} Count
+ *
+ * @typedef {object} AudienceSettings
+ * @property {boolean} comments
+ * @property {string[]} reactions
+ * @property {number} slowMode in seconds
+ */
+
+/**
+ * Fires `change`; `comment` (detail: the comment) for each one that is new, `more` (detail: how many) for those that the
+ * server left out, and `taps` (detail: kind, count) when others tapped.
+ */
+export class Audience extends EventTarget {
+  /** The oldest first. @type {StreamComment[]} */
+  comments = [];
+  /** @type {StreamComment | null} */
+  pinned = null;
+  /** By kind. @type {Record<string, Count>} */
+  reactions = {};
+  /** Null until the server has told. @type {AudienceSettings | null} */
+  settings = null;
+
+  /** @type {Record<string, number>} */
+  #waiting = {};
+  /** Of ours, that the server has not told of yet. @type {Record<string, number>} */
+  #own = {};
+  /** @type {number | undefined} */
+  #timer;
+  #listener = (/** @type {Event} */ event) => this.#receive(/** @type {CustomEvent} */ (event).detail);
+  #changeListener = () => this.#send();
+
+  /**
+   * @param {import("./sync.js").StreamSync} sync
+   * @param {import("./stage-api.js").StageAPI} api
+   */
+  constructor(sync, api) {
+    super();
+    this.sync = sync;
+    this.api = api;
+    sync.addEventListener("interaction", this.#listener);
+    sync.addEventListener("change", this.#changeListener);
+  }
+
+  close() {
+    clearTimeout(this.#timer);
+    this.sync.removeEventListener("interaction", this.#listener);
+    this.sync.removeEventListener("change", this.#changeListener);
+  }
+
+  /** Whether anything can be said or tapped now. */
+  get isOpen() {
+    const { stream } = this.sync;
+    return this.settings !== null && this.sync.refusal === null
+      && (stream?.state === "live" || stream?.state === "backstage" && stream.doorsOpen === true);
+  }
+
+  /** Whether we may take away what others wrote. */
+  get isModerator() {
+    return this.sync.you?.isModerator ?? false;
+  }
+
+  /** @param {StreamComment} comment */
+  isOwn(comment) {
+    return comment.author === this.sync.you?.id;
+  }
+
+  /**
+   * Writes a comment; one that is tried again is the same.
+   * @param {string} text
+   * @throws {SignallingError} when the server refuses it
+   */
+  async write(text) {
+    const id = crypto.randomUUID?.() ?? `${Date.now()}-${Math.random()}`;
+    const send = () => this.api.writeComment(id, text);
+    const comment = await send().catch((error) => {
+      if (error instanceof SignallingError) throw error;
+      return send();
+    });
+    this.#add([comment]);
+    this.#changed();
+  }
+
+  /** Taps once; it is sent together with others, as soon as the server knows us. @param {string} kind */
+  tap(kind) {
+    this.#waiting[kind] = Math.min((this.#waiting[kind] ?? 0) + 1, MOST_WAITING);
+    this.#timer ??= setTimeout(() => {
+      this.#timer = undefined;
+      this.#send();
+    }, SEND_MS);
+  }
+
+  #send() {
+    const kinds = Object.keys(this.#waiting);
+    if (this.#timer !== undefined || kinds.length === 0 || !this.sync.you || !this.sync.isOpen) return;
+    for (const kind of kinds) this.#own[kind] = (this.#own[kind] ?? 0) + this.#waiting[kind];
+    this.sync.say({ type: "react", reactions: this.#waiting });
+    this.#waiting = {};
+  }
+
+  /** @param {any} message */
+  #receive(message) {
+    switch (message.type) {
+      case "snapshot":
+        this.comments = [];
+        this.#add(message.interaction.comments, false);
+        this.pinned = message.interaction.pinned;
+        this.reactions = message.interaction.reactions;
+        this.settings = message.interaction.settings;
+        break;
+      case "interaction":
+        if (message.settings) this.settings = message.settings;
+        if ("pinned" in message) this.pinned = message.pinned;
+        if (message.comments) this.#add(message.comments);
+        if (message.deleted) this.#remove(message.deleted);
+        if (message.more) this.dispatchEvent(new CustomEvent("more", { detail: message.more }));
+        if (message.reactions) this.#count(message.reactions);
+        break;
+      // Taps that were too many are no matter.
+      default: return;
+    }
+    this.#changed();
+  }
+
+  /** @param {StreamComment[]} comments @param {boolean} [isNews] */
+  #add(comments, isNews = true) {
+    const known = new Set(this.comments.map(({ number }) => number));
+    const fresh = comments.filter(({ number }) => !known.has(number));
+    if (fresh.length === 0) return;
+    this.comments = [...this.comments, ...fresh].sort((one, other) => one.number - other.number).slice(-MOST_COMMENTS);
+    if (isNews) for (const detail of fresh) this.dispatchEvent(new CustomEvent("comment", { detail }));
+  }
+
+  /** @param {number[]} numbers */
+  #remove(numbers) {
+    this.comments = this.comments.filter(({ number }) => !numbers.includes(number));
+  }
+
+  /** @param {Record<string, Count>} counts */
+  #count(counts) {
+    for (const [kind, { total }] of Object.entries(counts)) {
+      const more = total - (this.reactions[kind]?.total ?? 0);
+      const own = Math.min(this.#own[kind] ?? 0, Math.max(more, 0));
+      this.#own[kind] = (this.#own[kind] ?? 0) - own;
+      if (more > own) this.dispatchEvent(new CustomEvent("taps", { detail: { kind, count: more - own } }));
+    }
+    this.reactions = counts;
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}

@@ -1,0 +1,93 @@
+// @ts-check
+
+/**
+ * What the audience of the story in view says: followed once the viewer stays with it, and left with it. One socket at
+ * a time, however fast somebody swipes.
+ */
+
+import { Audience } from "../audience.js";
+import { useName } from "../naming.js";
+import { askName, ownName } from "../person.js";
+import { StageAPI } from "../stage-api.js";
+import { StreamSync } from "../sync.js";
+import { makeComments, makeReactions } from "../talk.js";
+import { ensureToken, knownToken, replaceToken } from "../tokens.js";
+
+/** As a viewer whom the server knows by name. */
+const ROLE = "viewer";
+/** Whoever goes on sooner is not told what others say, in milliseconds. */
+const STAY_MS = 350;
+
+export class StoryTalk {
+  #story = "";
+  /** @type {number | undefined} */
+  #timer;
+  /** @type {(() => void) | null} */
+  #leave = null;
+  /** What is followed now; for tests. @type {Audience | null} */
+  audience = null;
+
+  /**
+   * @param {HTMLElement} layer
+   * @param {(text: string) => void} say
+   */
+  constructor(layer, say) {
+    this.layer = layer;
+    this.say = say;
+  }
+
+  /** @param {string | null} id of the story in view; null for none */
+  show(id) {
+    if (this.#story === (id ?? "")) return;
+    this.stop();
+    if (!id) return;
+    this.#story = id;
+    this.#timer = setTimeout(() => this.#follow(id), STAY_MS);
+  }
+
+  stop() {
+    clearTimeout(this.#timer);
+    this.#leave?.();
+    this.#leave = this.audience = null;
+    this.#story = "";
+  }
+
+  /** @param {string} id */
+  #follow(id) {
+    const sync = new StreamSync(id, async () => knownToken(id, ROLE), (refused) => replaceToken(id, ROLE, refused));
+    const api = new StageAPI(id, ROLE);
+    const audience = this.audience = new Audience(sync, api);
+    /** @param {boolean} needsName */
+    const identify = async (needsName) => {
+      if (needsName && !ownName() && await askName(NAME_WORDS) === null) return false;
+      if (sync.you) {
+        if (needsName && await useName(api, ownName())) sync.reconnect();
+        return true;
+      }
+      if (await ensureToken(id, ROLE) === null) {
+        this.say("Only who was invited by a link can join in here.");
+        return false;
+      }
+      sync.reconnect();
+      return true;
+    };
+    const part = { audience, identify, say: this.say };
+    const [comments, reactions] = [makeComments(part), makeReactions(part)];
+    this.layer.append(comments.root, reactions.root);
+    // The story's title stands above what is said.
+    const watch = new ResizeObserver(() => {
+      document.body.style.setProperty("--talk-height", `${comments.root.offsetHeight}px`);
+    });
+    watch.observe(comments.root);
+    this.#leave = () => {
+      watch.disconnect();
+      comments.stop();
+      reactions.stop();
+      audience.close();
+      sync.close();
+    };
+  }
+}
+
+/** What somebody is asked before their first comment. */
+export const NAME_WORDS = { title: "Your name", text: "Everybody sees it beside what you write.", yes: "Go on" };

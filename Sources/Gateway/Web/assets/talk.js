@@ -1,0 +1,246 @@
+// @ts-check
+
+/**
+ * How a page shows what its audience says: comments, the pinned one, a line to write in, and reactions that rise. Text
+ * of others only ever becomes text.
+ */
+
+import { ask } from "./dialog.js";
+import { callName, follow, h, icon, isolate, reconcile, setText } from "./dom.js";
+import { SignallingError } from "./session.js";
+
+/** Of comments that are in the page; older ones are above, out of sight. */
+const MOST_LINES = 60;
+/** Reactions that rise at the same time; more are counted only. */
+const MOST_RISING = 24;
+/** Taps of others that are shown for one message. */
+const MOST_AT_ONCE = 8;
+/** What is told of comments that were left out stays this long, in milliseconds. */
+const MORE_MS = 4000;
+/** For how long somebody may not write, in seconds. */
+const SILENCES = [
+  { value: "60", label: "For a minute" }, { value: "600", label: "For ten minutes" }, { value: "86400", label: "For a day" },
+];
+
+/** What the server takes, in characters. */
+const LONGEST = 300;
+
+/** Signs of the reactions that this page knows; a heart is drawn. @type {Record<string, string>} */
+const SIGNS = { laugh: "😂", wow: "😮", clap: "👏", fire: "🔥", sad: "😢", party: "🎉", yes: "👍", star: "⭐" };
+
+/**
+ * @typedef {object} Part what a page gives to its audience's view
+ * @property {import("./audience.js").Audience} audience
+ * @property {(needsName: boolean) => Promise<boolean>} identify makes sure that the server knows us; false if it will not
+ * @property {(text: string) => void} say
+ */
+
+/** Comments and the line to write in. @param {Part} part */
+export function makeComments({ audience, identify, say }) {
+  const list = h("ul.comments", { role: "log", "aria-label": "Comments" });
+  const pinned = h("p.pinned-comment", { hidden: true, dir: "auto" });
+  const more = h("p.more-comments", { hidden: true, role: "status" });
+  const field = h("input", {
+    name: "comment", dir: "auto", maxLength: LONGEST, autocomplete: "off", enterKeyHint: "send", "aria-label": "Comment",
+  });
+  const button = h("button.button.round", { type: "submit", "aria-label": "Send", title: "Send" }, icon("send"));
+  const notice = h("p.comment-problem", { role: "status", hidden: true });
+  const form = h("form.composer", {}, field, button);
+  const root = h("section.talk", { "aria-label": "Comments" }, pinned, list, more, notice, form);
+
+  form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const text = field.value;
+    if (!text.trim() || form.ariaBusy === "true") return;
+    form.ariaBusy = "true";
+    showProblem("");
+    try {
+      if (await identify(true)) {
+        await audience.write(text);
+        field.value = "";
+        list.scrollTop = list.scrollHeight;
+      }
+    } catch (error) {
+      showProblem(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+    } finally {
+      form.ariaBusy = "false";
+    }
+  });
+  field.addEventListener("input", () => showProblem(""));
+  // The page's keys, such as m and the arrows, are letters here.
+  form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.stopPropagation());
+
+  /** @param {string} text */
+  function showProblem(text) {
+    notice.hidden = !text;
+    setText(notice, text);
+  }
+
+  /** @param {string} _key */
+  const makeLine = (_key) => {
+    const name = h("b", { dir: "auto" });
+    const badge = h("span.badge.quiet");
+    const text = h("span", { dir: "auto" });
+    const act = h("button.act", { type: "button", "aria-label": "What to do with this comment", title: "More" }, icon("more"));
+    const line = h("li", {}, h("p", {}, name, badge, " ", text), act);
+    /** @param {import("./audience.js").StreamComment} comment */
+    line.update = (comment) => {
+      setText(name, callName(comment.author, comment.name));
+      setText(text, comment.text);
+      badge.hidden = comment.role === "viewer";
+      setText(badge, comment.role === "host" ? "Host" : "On stage");
+      act.hidden = !audience.isModerator && !audience.isOwn(comment);
+      act.onclick = () => actOn(comment);
+    };
+    return line;
+  };
+
+  /** @param {import("./audience.js").StreamComment} comment */
+  async function actOn(comment) {
+    const name = isolate(callName(comment.author, comment.name));
+    const isTheirs = audience.isModerator && !audience.isOwn(comment) && comment.role !== "host";
+    const isPinned = audience.pinned?.number === comment.number;
+    const { api } = audience;
+    const answer = await ask({
+      name: "comment", title: name, text: comment.text,
+      choices: [
+        { value: "delete", label: "Delete it", look: "danger" },
+        ...audience.isModerator ? [{ value: "pin", label: isPinned ? "Unpin it" : "Pin it" }] : [],
+        ...isTheirs ? [{ value: "silence", label: "Silence…" }] : [],
+        { value: "no", label: "Cancel" },
+      ],
+    });
+    await attempt(async () => {
+      if (answer === "delete") await api.deleteComment(comment.number);
+      else if (answer === "pin") await (isPinned ? api.unpinComment() : api.pinComment(comment.number));
+      else if (answer === "silence") await silence(comment.author, name);
+    });
+  }
+
+  /** @param {string} author @param {string} name */
+  async function silence(author, name) {
+    const seconds = await ask({
+      name: "silence", title: `Silence ${name}?`, text: "They go on watching, and cannot write.",
+      choices: [...SILENCES, { value: "no", label: "Cancel" }],
+    });
+    if (!seconds || seconds === "no") return;
+    await audience.api.silence(author, Number(seconds));
+    say(`${name} cannot write for now.`);
+  }
+
+  /** @param {() => Promise<unknown>} action */
+  async function attempt(action) {
+    try {
+      await action();
+    } catch (error) {
+      say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+    }
+  }
+
+  /** @type {number | undefined} */
+  let moreTimer;
+  const showMore = (/** @type {Event} */ event) => {
+    setText(more, `…and ${/** @type {CustomEvent} */ (event).detail} more`);
+    more.hidden = false;
+    clearTimeout(moreTimer);
+    moreTimer = setTimeout(() => (more.hidden = true), MORE_MS);
+  };
+  audience.addEventListener("more", showMore);
+
+  const unfollow = follow(audience, () => {
+    const { settings } = audience;
+    root.hidden = !settings?.comments || !audience.isOpen;
+    field.placeholder = settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
+    // Who reads what was before is not taken away from it.
+    const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
+    reconcile(list, audience.comments.slice(-MOST_LINES).map((comment) => [String(comment.number), comment]), makeLine);
+    if (isAtEnd) list.scrollTop = list.scrollHeight;
+    pinned.hidden = audience.pinned === null;
+    if (audience.pinned) {
+      pinned.replaceChildren(icon("pin"), h("b", { dir: "auto" }, callName(audience.pinned.author, audience.pinned.name)),
+        " ", h("span", { dir: "auto" }, audience.pinned.text));
+    }
+  });
+  // Sync tells who we are, which decides what we may do with a comment.
+  const unfollowSync = follow(audience.sync, () => audience.dispatchEvent(new Event("change")));
+  return {
+    root,
+    stop() {
+      clearTimeout(moreTimer);
+      audience.removeEventListener("more", showMore);
+      unfollow();
+      unfollowSync();
+      root.remove();
+    },
+  };
+}
+
+const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
+const calm = matchMedia("(prefers-reduced-motion: reduce)");
+
+/** Buttons to tap, with how often all did, and what rises from them. @param {Part} part */
+export function makeReactions({ audience, identify }) {
+  const buttons = h("div.reaction-buttons");
+  const sky = h("div.rising", { "aria-hidden": "true" });
+  const root = h("div.reactions", {}, sky, buttons);
+
+  /** @param {string} kind @param {number} count */
+  const rise = (kind, count) => {
+    if (calm.matches || document.visibilityState !== "visible") return;
+    for (let index = 0; index < Math.min(count, MOST_AT_ONCE) && sky.childElementCount < MOST_RISING; index++) {
+      const sign = h("i", {}, signOf(kind));
+      sign.style.setProperty("--drift", `${Math.round(Math.random() * 70 - 45)}px`);
+      sign.style.setProperty("--turn", `${Math.round(Math.random() * 50 - 25)}deg`);
+      sign.style.setProperty("--size", `${(1.3 + Math.random() * 0.9).toFixed(2)}rem`);
+      sign.style.animationDelay = `${index * 60}ms`;
+      sign.addEventListener("animationend", () => sign.remove());
+      sky.append(sign);
+    }
+  };
+  const others = (/** @type {Event} */ event) => {
+    const { kind, count } = /** @type {CustomEvent} */ (event).detail;
+    rise(kind, count);
+  };
+  audience.addEventListener("taps", others);
+
+  /** @param {string} kind */
+  const makeButton = (kind) => {
+    const count = h("span");
+    const button = h("button.button.round.reaction", { type: "button", "data-kind": kind }, signOf(kind), count);
+    button.addEventListener("click", async () => {
+      audience.tap(kind);
+      rise(kind, 1);
+      if (!audience.sync.you) await identify(false);
+    });
+    /** @param {number} total */
+    button.update = (total) => {
+      setText(count, total ? compact.format(total) : "");
+      button.setAttribute("aria-label", `${nameOf(kind)}: ${total}`);
+      button.dataset.total = String(total);
+    };
+    return button;
+  };
+  const unfollow = follow(audience, () => {
+    const kinds = audience.settings?.reactions ?? [];
+    root.hidden = !audience.isOpen || kinds.length === 0;
+    reconcile(buttons, kinds.map((kind) => [kind, audience.reactions[kind]?.total ?? 0]), makeButton);
+  });
+  return {
+    root,
+    stop() {
+      audience.removeEventListener("taps", others);
+      unfollow();
+      root.remove();
+    },
+  };
+}
+
+/** @param {string} kind */
+function signOf(kind) {
+  return SIGNS[kind] ?? icon("heart", "heart");
+}
+
+/** For those who listen. @param {string} kind */
+function nameOf(kind) {
+  return kind === "heart" ? "Hearts" : kind;
+}

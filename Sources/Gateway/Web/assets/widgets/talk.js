@@ -1,0 +1,45 @@
+// @ts-check
+
+import { makeComments, makeReactions } from "../talk.js";
+
+/** @param {import("../room.js").Room} room @returns {import("../talk.js").Part} */
+function partOf(room) {
+  return {
+    audience: room.audience, identify: (needsName) => room.identify(needsName), say: (text) => room.say(text),
+  };
+}
+
+/** Comments over the picture, and reactions beside them. */
+export const talk = {
+  name: "talk",
+  layer: /** @type {const} */ ("movable"),
+  /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
+    layer.append(comments.root, reactions.root);
+    return () => {
+      comments.stop();
+      reactions.stop();
+    };
+  },
+};
+
+/** The same among the desk's other parts. */
+export const talkDesk = {
+  name: "talk-desk",
+  layer: /** @type {const} */ ("float"),
+  /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
+    const heading = document.createElement("h2");
+    heading.textContent = "Audience";
+    comments.root.prepend(heading);
+    comments.root.classList.add("card");
+    comments.root.append(reactions.root);
+    layer.append(comments.root);
+    return () => {
+      comments.stop();
+      reactions.stop();
+    };
+  },
+};

@@ -1,0 +1,238 @@
+"""What an audience says and taps: in the players, in the feed and in the studio."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from drivers import DESKTOP, PHONE, Browser, Page
+from drivers.page import Viewport
+from feed import open_feed, wait_for_story
+from media import check_no_complaints, end_stream, go_live, wait_for_state
+from server import Server
+from test_durability import durable_server
+from test_pages import assert_fits
+
+#: Text that would do something if it were taken for markup.
+MARKUP = "<img src=x onerror=\"globalThis.broken = true\"><b>bold</b> &amp;"
+
+#: Whether a comment is shown as exactly this text.
+IS_SHOWN = """text => [...document.querySelectorAll('.comments li p > span:last-child')]
+    .some(each => each.textContent === text && each.childElementCount === 0)"""
+
+FORGET_NAME = "() => { if (location.protocol === 'http:') localStorage.clear(); }"
+
+
+@pytest.fixture(params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Browser:
+    return request.getfixturevalue(request.param)
+
+
+def open_watch(browser: Browser, server: Server, stream: str, viewport: Viewport = DESKTOP) -> Page:
+    page = browser.open(f"{server.origin}/watch/{stream}", viewport, before_load=FORGET_NAME)
+    wait_for_state(page, "live")
+    page.wait_for("() => document.querySelector('.composer')?.checkVisibility()", what="there is a line to write in")
+    return page
+
+
+def submit(page: Page, text: str) -> None:
+    page.wait_for(
+        """text => {
+            if (document.querySelector('.composer').ariaBusy === 'true') return false;
+            document.querySelector('.composer input').value = text;
+            document.querySelector('.composer').requestSubmit();
+            return true;
+        }""", text, what="what was written before is answered")
+
+
+def say_name(page: Page, name: str) -> None:
+    page.wait_for("() => document.querySelector('dialog[data-name=name]') !== null", what="the name is asked")
+    page.evaluate("name => { document.querySelector('dialog[data-name=name] input').value = name; }", name)
+    page.click("dialog[data-name=name] [data-value=yes]")
+
+
+def write(page: Page, text: str, name: str) -> None:
+    """Writes a comment, under that name unless the page knows another one."""
+    submit(page, text)
+    page.wait_for(
+        "() => document.querySelector('dialog[data-name=name]') !== null || document.querySelector('.composer input').value === ''",
+        what="the name is asked, or the comment is written")
+    if page.evaluate("() => document.querySelector('dialog[data-name=name]') !== null"):
+        say_name(page, name)
+
+
+def wait_for_comment(page: Page, text: str) -> None:
+    page.wait_for(IS_SHOWN, text, what=f"the comment is shown: {text}")
+
+
+def act_on(page: Page, text: str, action: str) -> None:
+    page.wait_for(
+        """text => {
+            const line = [...document.querySelectorAll('.comments li')].find(each => each.textContent.includes(text));
+            const button = line?.querySelector('.act');
+            if (!button?.checkVisibility()) return false;
+            button.click();
+            return true;
+        }""", text, what=f"something can be done with {text}")
+    page.click(f"dialog[data-name=comment] [data-value={action}]")
+
+
+def test_a_comment_is_seen_by_all_and_taken_away_by_the_host(
+    chromium: Browser, browser: Browser, server: Server, stream: str, logs: Path
+) -> None:
+    host = go_live(chromium, server, stream)
+    writer = open_watch(browser, server, stream)
+    reader = open_watch(browser, server, stream, PHONE)
+    submit(writer, MARKUP)
+    say_name(writer, "Vera")
+    for page in (host, writer, reader):
+        wait_for_comment(page, MARKUP)
+        assert page.evaluate("() => globalThis.broken") is None
+    assert "Vera" in reader.text(".comments li")
+    assert writer.evaluate("() => document.querySelector('.composer input').value") == ""
+    # Who came later knows what was said before, and who reads cannot take it away.
+    late = open_watch(browser, server, stream)
+    wait_for_comment(late, MARKUP)
+    assert not reader.evaluate("() => document.querySelector('.comments .act').checkVisibility()")
+    write(host, "Welcome!", "Ann")
+    wait_for_comment(reader, "Welcome!")
+    act_on(host, "Welcome!", "pin")
+    reader.wait_for(
+        "() => document.querySelector('.pinned-comment').checkVisibility()"
+        " && document.querySelector('.pinned-comment').textContent.includes('Welcome!')", what="it is pinned")
+    assert_fits(reader)
+    reader.screenshot(logs / f"comments-{browser.name}.png")
+    act_on(host, "bold", "delete")
+    for page in (host, writer, reader, late):
+        page.wait_for(f"text => !({IS_SHOWN})(text)", MARKUP, what="the comment is gone")
+    check_no_complaints(host, reader, writer, late)
+
+
+def test_slow_mode_and_silence_are_told(browser: Browser, server: Server, stream: str) -> None:
+    host = go_live(browser, server, stream)
+    writer = open_watch(browser, server, stream)
+    host.evaluate("() => rostrum.room.api.editInteraction({slowMode: 120, words: ['spam']})")
+    writer.wait_for(
+        "() => document.querySelector('.composer input').placeholder.includes('120')", what="slow mode is told")
+    submit(writer, "one")
+    say_name(writer, "Vera")
+    wait_for_comment(host, "one")
+    submit(writer, "two")
+    problem = "words => document.querySelector('.comment-problem').textContent.includes(words)"
+    writer.wait_for(problem, "Slow mode is on", what="when the next one may come is said")
+    assert writer.evaluate("() => document.querySelector('.composer input').value") == "two", "it is not lost"
+    host.evaluate("() => rostrum.room.api.editInteraction({slowMode: 0})")
+    submit(writer, "buy spam")
+    writer.wait_for(problem, "one of these words", what="an unwanted word is refused")
+    act_on(host, "one", "silence")
+    host.click("dialog[data-name=silence] [data-value='60']")
+    host.wait_for("() => document.querySelector('.message')?.textContent.includes('cannot write')", what="it is done")
+    submit(writer, "three")
+    writer.wait_for(problem, "silenced you", what="being silenced is told")
+    host.evaluate("() => rostrum.room.api.editInteraction({comments: false, reactions: []})")
+    for page in (host, writer):
+        page.wait_for(
+            "() => !document.querySelector('.composer').checkVisibility()"
+            " && !document.querySelector('.reaction')?.checkVisibility()", what="all of it is switched off")
+
+
+def test_hearts_agree_everywhere(
+    chromium: Browser, firefox: Browser, server: Server, stream: str, logs: Path
+) -> None:
+    host = go_live(chromium, server, stream)
+    pages = [open_watch(chromium, server, stream), open_watch(firefox, server, stream, PHONE)]
+    for page in pages:
+        for _ in range(6):
+            page.click(".reaction[data-kind=heart]")
+    total = "total => document.querySelector('.reaction').dataset.total === String(total)"
+    for page in (host, *pages):
+        page.wait_for(total, 12, what="every tap is counted")
+    assert len({page.evaluate("() => rostrum.room.you.id") for page in pages}) == 2, "without a question for the name"
+    # Of a thousand taps at once those count that a person can do, and few of them rise.
+    pages[0].evaluate("() => { for (let tap = 0; tap < 1000; tap++) document.querySelector('.reaction').click(); }")
+    pages[1].wait_for("() => Number(document.querySelector('.reaction').dataset.total) > 12", what="some count")
+    assert pages[0].evaluate("() => document.querySelectorAll('.rising i').length") <= 24
+    pages[1].screenshot(logs / "hearts.png")
+    counted = pages[1].evaluate("() => rostrum.room.audience.reactions.heart.total")
+    assert counted <= 12 + 40
+    late = open_watch(chromium, server, stream)
+    late.wait_for(total, counted, what="who comes later sees the same")
+    # Whoever wants no movement sees none.
+    late.reduce_motion()
+    pages[1].click(".reaction[data-kind=heart]")
+    late.wait_for(total, counted + 1, what="it is counted all the same")
+    assert late.evaluate("() => document.querySelectorAll('.rising i').length") == 0
+    end_stream(host)
+    check_no_complaints(*pages, late)
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_the_feed_talks_about_the_story_in_view(
+    chromium: Browser, browser: Browser, own_server: Server, stream: str, viewport: Viewport, logs: Path
+) -> None:
+    host = go_live(chromium, own_server, stream)
+    write(host, "Hello, feed!", "Ann")
+    page = open_feed(browser, own_server, viewport, before_load=FORGET_NAME)
+    wait_for_story(page, stream)
+    wait_for_comment(page, "Hello, feed!")
+    page.click(".reaction[data-kind=heart]")
+    host.wait_for("() => document.querySelector('.reaction').dataset.total === '1'", what="the heart is counted")
+    submit(page, MARKUP)
+    say_name(page, "Fay")
+    wait_for_comment(host, MARKUP)
+    host.wait_for(
+        "() => [...document.querySelectorAll('.comments b')].some(each => each.textContent === 'Fay')",
+        what="who had no name for a heart has one for a comment")
+    wait_for_comment(page, MARKUP)
+    assert_fits(page)
+    page.screenshot(logs / f"feed-talk-{browser.name}-{viewport.width}.png")
+    # Letters that are keys of the page are letters here.
+    page.evaluate("() => document.querySelector('.composer input').focus()")
+    page.press("m")
+    assert page.evaluate("() => document.querySelector('.composer input').value") == "m"
+    assert page.evaluate("() => document.getElementById('sound').getAttribute('aria-pressed')") == "false"
+    end_stream(host)
+    page.wait_for("() => rostrum.talk.audience === null", what="nobody talks about what is over")
+    check_no_complaints(page)
+
+
+def test_comments_and_hearts_outlast_a_killed_server(chromium: Browser, stream: str, tmp_path: Path, logs: Path) -> None:
+    with durable_server(logs, "comments", tmp_path / "data") as server:
+        path = f"/v1/streams/{stream}"
+
+        def ask(method: str, target: str, role: str, name: str, body: object = None) -> object:
+            token = server.token(stream, role, name)
+            status, _, answer = server.request(
+                method, target, None if body is None else json.dumps(body).encode(),
+                {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+            assert status in (200, 201, 204), answer
+            return json.loads(answer) if answer else None
+
+        ask("POST", "/v1/streams", "host", "Ann", {"id": stream})
+        ask("POST", f"{path}/live", "host", "Ann")
+        written = [ask("POST", f"{path}/comments", "viewer", f"V{n}", {"id": "c", "text": f"{n}"}) for n in range(20)]
+        ask("DELETE", f"{path}/comments/3", "host", "Ann")
+        ask("PUT", f"{path}/comments/5/pin", "host", "Ann")
+        ask("POST", f"{path}/reactions", "viewer", "V1", {"reactions": {"heart": 30}})
+        os.kill(server.pid, signal.SIGKILL)
+        server.stop()
+        server.start()
+        page = ask("GET", f"{path}/comments", "viewer", "V1")
+        assert page == {"comments": [each for each in written if each["number"] != 3], "more": False}
+        again = ask("POST", f"{path}/comments", "viewer", "V7", {"id": "c", "text": "7"})
+        assert again == written[7], "the same request is the same comment"
+        viewer = chromium.open(f"{server.origin}/watch/{stream}")
+        wait_for_comment(viewer, "19")
+        assert "4" in viewer.text(".pinned-comment")
+        # A crash may cost the last hearts; a server that ends in order writes them down.
+        ask("POST", f"{path}/reactions", "viewer", "V9", {"reactions": {"heart": 30}})
+        total = "() => Number(document.querySelector('.reaction')?.dataset.total)"
+        before = viewer.wait_for(f"() => ({total})() >= 30 && ({total})()", what="the hearts are told")
+        server.stop()
+        server.start()
+        late = chromium.open(f"{server.origin}/watch/{stream}")
+        assert late.wait_for(total, what="hearts are told to those who come") == before
