@@ -47,6 +47,10 @@ package struct Interaction: Sendable {
         /// Taps by kind, since the last time.
         case react([String: Int])
         case edit(InteractionEdit)
+        case openPoll(Poll.Draft)
+        /// In the poll of that number; once.
+        case vote(Int, options: [Int])
+        case closePoll(Int)
     }
 
     /// What a command brings about.
@@ -64,6 +68,7 @@ package struct Interaction: Sendable {
         case comment(StreamComment)
         /// Taps that count; beyond what a person can do they do not.
         case counted(Int)
+        case poll(Poll)
     }
 
     /// Ahead of what is durable while a commit is under way.
@@ -110,9 +115,20 @@ package struct Interaction: Sendable {
             guard let comment = record.comment(number) else { throw .unknownComment }
             guard person.isModerator || comment.author == person.id else { throw .notModerator }
             outcome.changes = [.deleted(number)]
+        case .vote(let number, let chosen):
+            guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
+            outcome.reply = .poll(poll)
+            // The same answer once more is no mistake.
+            guard !poll.isOpen || poll.vote(of: person.id) != chosen else { return outcome }
+            if let refusal = poll.refusal(of: chosen, by: person.id, at: now.wall) { throw refusal }
+            outcome.changes = [.voted(person.id, chosen)]
         default: outcome.changes = try decideModeration(command, person, now)
         }
         for change in outcome.changes { follow(change) }
+        switch command {
+        case .openPoll, .vote, .closePoll: if let poll = record.poll { outcome.reply = .poll(poll) }
+        default: break
+        }
         return outcome
     }
 
@@ -198,7 +214,13 @@ package struct Interaction: Sendable {
             let settings = edit.applied(to: record.settings)
             try settings.validate()
             return settings == record.settings ? [] : [.edited(settings)]
-        case .comment, .react, .delete:
+        case .openPoll(let draft):
+            guard record.poll?.isOpen != true else { throw .pollOpen }
+            return [.pollOpened(try Poll(draft, number: (record.poll?.number ?? 0) + 1, at: now.wall))]
+        case .closePoll(let number):
+            guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
+            return poll.isOpen ? [.pollClosed(now.wall)] : []
+        case .comment, .react, .delete, .vote:
             assertionFailure("only moderation is decided here")
             return []
         }
@@ -210,6 +232,20 @@ package struct Interaction: Sendable {
     }
 
     // MARK: Time
+
+    /// When a poll closes by itself; nil if none does.
+    package var pollDeadline: WallTime? { record.poll.flatMap { $0.isOpen ? $0.closesAt : nil } }
+
+    /// Closes a poll whose time is over.
+    /// - Parameter isLast: whether the stream ends, and every poll with it.
+    package mutating func closePoll(at now: WallTime, isLast: Bool = false) -> [InteractionChange] {
+        guard record.poll?.isOpen == true, isLast || pollDeadline.map({ $0 <= now }) ?? false else {
+            return []
+        }
+        let change = InteractionChange.pollClosed(now)
+        record.apply(change)
+        return [change]
+    }
 
     /// What everybody is told of reactions now; nil for nothing.
     package mutating func tellReactions(at now: MonotonicTime) -> [String: ReactionCounter.Count]? {

@@ -13,6 +13,10 @@ package enum InteractionChange: Equatable, Sendable, Codable {
     case unsilenced(ParticipantID)
     /// All reactions so far, by kind.
     case counted([String: Int])
+    /// In place of the one before.
+    case pollOpened(Poll)
+    case voted(ParticipantID, [Int])
+    case pollClosed(WallTime)
 }
 
 /// What is remembered of a stream's audience.
@@ -30,6 +34,9 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
     package internal(set) var silenced: [ParticipantID: WallTime] = [:]
     /// By kind, as of when they were last written down; only kinds that the settings name.
     package internal(set) var totals: [String: Int] = [:]
+
+    /// The latest, open or not; nil before the first.
+    package internal(set) var poll: Poll?
 
     package init() {}
 
@@ -54,6 +61,9 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         case .silenced(let id, let time): silenced[id] = time
         case .unsilenced(let id): silenced[id] = nil
         case .counted(let totals): self.totals = totals
+        case .pollOpened(let new): poll = new
+        case .voted(let id, let chosen): poll?.count(chosen, of: id)
+        case .pollClosed(let time): poll?.close(at: time)
         }
     }
 

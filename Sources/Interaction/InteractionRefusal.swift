@@ -32,6 +32,12 @@ extension Interaction {
         case moderatorSpeaks
         case notSilenced
         case tooManySilenced
+        case unknownPoll
+        /// There is one at a time.
+        case pollOpen
+        case pollClosed
+        case alreadyVoted
+        case pollFull
         /// The field that is out of its range.
         case invalid(String)
 
@@ -39,10 +45,10 @@ extension Interaction {
         package var kind: Kind {
             switch self {
             case .silenced, .notModerator: .forbidden
-            case .unknownComment, .notSilenced: .missing
-            case .notOpen, .commentsOff, .moderatorSpeaks: .conflict
+            case .unknownComment, .notSilenced, .unknownPoll: .missing
+            case .notOpen, .commentsOff, .moderatorSpeaks, .pollOpen, .pollClosed, .alreadyVoted: .conflict
             case .unknownReaction, .emptyComment, .longComment, .forbiddenWord, .invalid: .invalid
-            case .slowMode, .tooFast, .tooManySilenced: .limit
+            case .slowMode, .tooFast, .tooManySilenced, .pollFull: .limit
             }
         }
 
@@ -63,6 +69,11 @@ extension Interaction {
             case .moderatorSpeaks: "host-speaks"
             case .notSilenced: "not-silenced"
             case .tooManySilenced: "too-many-silenced"
+            case .unknownPoll: "unknown-poll"
+            case .pollOpen: "poll-open"
+            case .pollClosed: "poll-closed"
+            case .alreadyVoted: "already-voted"
+            case .pollFull: "poll-full"
             case .invalid: "invalid-field"
             }
         }
@@ -85,6 +96,11 @@ extension Interaction {
             case .moderatorSpeaks: "Nobody can silence the host or an admin."
             case .notSilenced: "This participant is not silenced."
             case .tooManySilenced: "\(Interaction.silenceLimit) participants are silenced already."
+            case .unknownPoll: "There is no such poll any more."
+            case .pollOpen: "A poll is open already; close it first."
+            case .pollClosed: "This poll is over."
+            case .alreadyVoted: "You have answered this poll already."
+            case .pollFull: "\(Poll.voterLimit) have answered this poll; it takes no more."
             case .invalid(let field): "\(field) is missing, of another type, or out of its range."
             }
         }

@@ -227,6 +227,13 @@ extension Node {
         try await madeHost(of: stream).comments(before: before, after: after, limit: limit)
     }
 
+    /// A stream's latest poll, and what somebody chose in it.
+    package func poll(
+        _ number: Int, of stream: StreamID, as sender: Stage.Sender?
+    ) async throws(StageRefusal) -> JSON {
+        try await madeHost(of: stream).poll(number, as: sender)
+    }
+
     /// What a stream's audience may do; hosts see all of it.
     package func interactionSettings(
         of stream: StreamID, as sender: Stage.Sender?

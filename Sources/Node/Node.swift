@@ -111,7 +111,7 @@ package actor Node {
         transcoder?.stop()
         live.clear()
         for host in registry.all {
-            await host.saveReactions(isLast: true)
+            await host.saveReactions()
             await host.close(.goingAway)
         }
     }

@@ -200,6 +200,43 @@ def test_the_feed_talks_about_the_story_in_view(
     check_no_complaints(page)
 
 
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_a_poll_is_asked_answered_and_closed(
+    chromium: Browser, browser: Browser, server: Server, stream: str, viewport: Viewport, logs: Path
+) -> None:
+    host = go_live(chromium, server, stream)
+    pages = [open_watch(browser, server, stream, viewport), open_watch(chromium, server, stream)]
+    host.click("#ask-audience")
+    host.evaluate(
+        """() => {
+            const field = name => document.querySelector(`dialog[data-name=poll] [name=${name}]`);
+            field('question').value = 'Tea or <b>coffee</b>?';
+            field('option-1').value = 'Tea';
+            field('option-2').value = 'Coffee';
+        }""")
+    host.click("dialog[data-name=poll] [data-value=open]")
+    option = ".poll .option:nth-child({})"
+    for page in pages:
+        page.wait_for("() => document.querySelector('.poll')?.checkVisibility()", what="the poll is shown")
+        assert page.text(".poll h3") == "Tea or <b>coffee</b>?"
+    pages[0].click(option.format(2))
+    pages[1].click(option.format(2))
+    shares = "wanted => [...document.querySelectorAll('.poll .option b')].map(each => each.textContent).join() === wanted"
+    for page in (host, *pages):
+        page.wait_for(shares, "0 %,100 %", what="both answers are counted")
+    assert_fits(pages[0])
+    pages[0].screenshot(logs / f"poll-{browser.name}-{viewport.width}.png")
+    host.screenshot(logs / f"poll-host-{browser.name}-{viewport.width}.png")
+    # Who comes back has answered, and cannot answer again.
+    pages[1].evaluate("() => location.reload()")
+    pages[1].wait_for(
+        "() => document.querySelector('.poll .option:nth-child(2)')?.ariaPressed === 'true'"
+        " && document.querySelector('.poll .option').disabled", what="the answer is known")
+    host.evaluate("() => [...document.querySelectorAll('.poll .actions button')].find(each => each.checkVisibility()).click()")
+    pages[0].wait_for("() => document.querySelector('.poll').textContent.includes('over')", what="it is over")
+    check_no_complaints(host, *pages)
+
+
 def test_comments_and_hearts_outlast_a_killed_server(chromium: Browser, stream: str, tmp_path: Path, logs: Path) -> None:
     with durable_server(logs, "comments", tmp_path / "data") as server:
         path = f"/v1/streams/{stream}"

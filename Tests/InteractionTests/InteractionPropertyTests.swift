@@ -19,6 +19,9 @@ import Testing
         case 18: return .unpin
         case 19: return .silence(id, seconds: Int.random(in: -1..<20, using: &random))
         case 20: return .unsilence(id)
+        case 22: return .openPoll(Poll.Draft(question: "?!a", options: ["a", "b"]))
+        case 23: return .vote(number % 4, options: [number % 3])
+        case 24: return .closePoll(number % 4)
         case 21:
             var edit = InteractionEdit()
             edit.slowModeSeconds = Int.random(in: -1..<4, using: &random)
@@ -60,6 +63,7 @@ import Testing
             #expect(record.pinned.map { !$0.isDeleted } ?? true)
             #expect(record.pinned.map { record.comment($0.number) == $0 } ?? true)
             #expect(Set(record.totals.keys).isSubset(of: record.settings.reactions))
+            if let poll = record.poll { #expect(poll.counts.reduce(0, +) == poll.voters) }
             if step % 10 == 0 { rig.log += rig.machine.saveReactions(at: rig.now.elapsed) }
         }
         for times in commentsAt.values {

@@ -189,6 +189,43 @@ import Testing
         #expect(late.known["interaction"]?["reactions"]?["heart"]?["total"] == .number(101))
     }
 
+    @Test func `close a poll in time, and tell its result then`() async throws {
+        try await goLive()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        follower.forget()
+        var draft = Poll.Draft(question: "Tea?", options: ["Yes", "No"])
+        (draft.results, draft.seconds) = (.closed, 10)
+        _ = try await rig.host.perform(.openPoll(draft), from: ann)
+        for number in 0..<20 {
+            _ = try await rig.host.perform(
+                .vote(1, options: [1]), from: HostRig.sender("v\(number)", .viewer))
+        }
+        await rig.wait(.milliseconds(500))
+        let told = follower.state.withLock { $0.messages.compactMap { $0["poll"] } }
+        #expect(told.count == 3, "opened, one vote, and the rest together")
+        #expect(told.last?["voters"] == .number(20) && votes(told.last) == [nil, nil])
+        #expect(try await rig.host.poll(1, as: HostRig.sender("v3", .viewer))["vote"] == .array([.number(1)]))
+        #expect(try await restarted().poll(1, as: nil)["voters"] == .number(20))
+        // A store that takes nothing is not asked without end.
+        rig.store.fail(with: .unavailable("full"))
+        await rig.wait(.milliseconds(9_500))
+        let now = rig.clock.value.elapsed
+        #expect(try #require(await rig.host.deadline) > now)
+        rig.store.fail(with: nil)
+        await rig.wait(.seconds(1))
+        let last = follower.state.withLock { $0.messages.compactMap { $0["poll"] }.last }
+        #expect(votes(last) == [.number(0), .number(20)] && last?["closedAt"] != .null)
+        _ = try await rig.host.perform(.openPoll(draft), from: ann)
+        _ = try await rig.host.perform(.end, from: ann)
+        #expect(try await rig.host.poll(2, as: nil)["closedAt"] != .null, "it ends with its stream")
+    }
+
+    private func votes(_ poll: JSON?) -> [JSON?] {
+        guard case .array(let options) = poll?["options"] else { return [] }
+        return options.map { $0["votes"] }
+    }
+
     @Test func `tell a sample of a flood, and how many more there were`() async throws {
         try await goLive()
         let follower = TestFollower()

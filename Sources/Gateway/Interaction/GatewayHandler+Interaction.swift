@@ -121,6 +121,61 @@ extension GatewayHandler {
         return Self.fresh(.object(["counted": .integer(count)]))
     }
 
+    // MARK: Polls
+
+    /// `POST .../polls`.
+    func openPoll(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body()
+        guard let question = try body.string("question") else {
+            throw Interaction.Refusal.invalid("question")
+        }
+        guard let options = try body.strings("options") else { throw Interaction.Refusal.invalid("options") }
+        var draft = Poll.Draft(question: question, options: options)
+        draft.isMultiple = try body.bool("multiple") ?? false
+        if let name = try body.string("results") {
+            guard let results = Poll.Results(rawValue: name) else {
+                throw Interaction.Refusal.invalid("results")
+            }
+            draft.results = results
+        }
+        draft.seconds = try body.integer("seconds")
+        return try await answerPoll(call, .openPoll(draft), status: 201)
+    }
+
+    /// `GET .../polls/{poll}`.
+    func showPoll(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        let token = try call.access.requireViewer(of: stream)
+        let sender = token?.sender(in: stream)
+        return Self.fresh(try await service.poll(try poll(call), of: stream, as: sender))
+    }
+
+    /// `PUT .../polls/{poll}/vote`.
+    func vote(_ call: Call) async throws -> HTTPResponse {
+        try requireIdentity(call)
+        guard let options = try call.body().integers("options") else {
+            throw Interaction.Refusal.invalid("options")
+        }
+        return try await answerPoll(call, .vote(try poll(call), options: options))
+    }
+
+    /// `POST .../polls/{poll}/close`.
+    func closePoll(_ call: Call) async throws -> HTTPResponse {
+        try await answerPoll(call, .closePoll(try poll(call)))
+    }
+
+    private func poll(_ call: Call) throws(Interaction.Refusal) -> Int {
+        guard let number = call.parameters["poll"].flatMap({ Int($0) }) else { throw .unknownPoll }
+        return number
+    }
+
+    private func answerPoll(
+        _ call: Call, _ command: Interaction.Command, status: Int = 200
+    ) async throws -> HTTPResponse {
+        guard case .poll(let poll) = try await interact(call, command) else { throw StageRefusal.overloaded }
+        return Self.fresh(poll.json, status: status)
+    }
+
     // MARK: Settings
 
     /// `GET .../interaction`: what the audience may do; for hosts also what others do not see.
@@ -150,6 +205,12 @@ extension Interaction.Refusal: ProblemConvertible {
     private static let allowed: [String: String] = [
         "id": "1 to \(Interaction.keyLength) printable characters of ASCII, without blanks",
         "text": "the comment's text",
+        "question": "1 to \(Poll.questionLength) characters",
+        "options":
+            "of a new poll \(Poll.optionRange.lowerBound) to \(Poll.optionRange.upperBound) different texts of up to "
+            + "\(Poll.optionLength) characters, of a vote different numbers of options, from 0 on, and only one unless "
+            + "the poll takes several",
+        "results": "live or closed",
         "before": "the number of a comment", "after": "the number of a comment",
         "limit": "a whole number from 1 to 200",
         "seconds":

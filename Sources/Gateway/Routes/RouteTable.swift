@@ -76,6 +76,10 @@ extension Router {
             try await $0.unsilence($1)
         },
         Route(.post, "/v1/streams/{stream}/reactions", "react") { try await $0.react($1) },
+        Route(.post, "/v1/streams/{stream}/polls", "openPoll") { try await $0.openPoll($1) },
+        Route(.get, "/v1/streams/{stream}/polls/{poll}", "showPoll") { try await $0.showPoll($1) },
+        Route(.put, "/v1/streams/{stream}/polls/{poll}/vote", "vote") { try await $0.vote($1) },
+        Route(.post, "/v1/streams/{stream}/polls/{poll}/close", "closePoll") { try await $0.closePoll($1) },
         Route(.get, "/v1/streams/{stream}/interaction", "showInteraction") {
             try await $0.showInteraction($1)
         },

@@ -56,6 +56,8 @@ package protocol SessionService: Sendable {
     /// A part of a stream's comments, in order.
     func comments(of stream: StreamID, before: Int?, after: Int?, limit: Int) async throws(StageRefusal)
         -> JSON
+    /// A stream's latest poll, and what somebody chose in it.
+    func poll(_ number: Int, of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     /// What a stream's audience may do.
     func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     /// Begins to tell somebody of a stream.

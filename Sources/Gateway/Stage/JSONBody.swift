@@ -92,6 +92,18 @@ struct JSONBody {
         }
     }
 
+    /// A list of whole numbers; nil when it is missing or `null`.
+    func integers(_ name: String) throws(Problem) -> [Int]? {
+        guard let value = members[name] else { return nil }
+        guard case .array(let values) = value else { throw Self.invalid(name) }
+        return try values.map { value throws(Problem) in
+            guard case .number(let number) = value, let integer = Int(exactly: number) else {
+                throw Self.invalid(name)
+            }
+            return integer
+        }
+    }
+
     /// Whole numbers by name; nil when it is missing or `null`.
     func counts(_ name: String) throws(Problem) -> [String: Int]? {
         guard let value = members[name] else { return nil }

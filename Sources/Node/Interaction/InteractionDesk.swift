@@ -20,6 +20,13 @@ struct InteractionDesk {
     /// Durable, and not told yet, beside comments and reactions.
     private var news: [String: JSON] = [:]
     private var deleted: [Int] = []
+    /// Votes are told so often at most.
+    private static let voteInterval = Duration.milliseconds(500)
+    private var hasNewVotes = false
+    private var votesToldAt: MonotonicTime?
+    /// A poll that could not be closed, because nothing can be written, is tried again so late.
+    private static let retryInterval = Duration.seconds(1)
+    private var pollRetry: MonotonicTime?
     /// What those who come are told; nil when it has to be written anew.
     private var overview: String?
 
@@ -37,9 +44,21 @@ struct InteractionDesk {
         try machine.apply(command, from: person, at: now)
     }
 
-    /// Has reactions written down whose time has come.
-    mutating func saveReactions(at now: MonotonicTime, isLast: Bool = false) -> [StreamChange] {
-        machine.saveReactions(at: now, isLast: isLast).map { .interaction($0) }
+    /// Has reactions written down whose time has come, and a poll closed whose time is over.
+    /// - Parameter isLast: whether the stream ends, and all of it with it.
+    mutating func advance(to now: Moment, isLast: Bool = false) -> [StreamChange] {
+        var changes = machine.saveReactions(at: now.elapsed, isLast: isLast)
+        if isLast || pollRetry.map({ $0 <= now.elapsed }) ?? true {
+            let closing = machine.closePoll(at: now.wall, isLast: isLast)
+            if !closing.isEmpty { pollRetry = now.elapsed + Self.retryInterval }
+            changes += closing
+        }
+        return changes.map { .interaction($0) }
+    }
+
+    /// The server ends, and the stream does not.
+    mutating func saveReactions(at now: MonotonicTime) -> [StreamChange] {
+        machine.saveReactions(at: now, isLast: true).map { .interaction($0) }
     }
 
     /// Notes what is durable now.
@@ -54,6 +73,8 @@ struct InteractionDesk {
                 delivery.remove(number)
                 deleted.append(number)
             case .edited: news["settings"] = Self.json(record.settings)
+            case .pollOpened, .pollClosed: news["poll"] = record.poll?.json
+            case .voted: hasNewVotes = true
             case .pinned, .unpinned, .silenced, .unsilenced, .counted: break
             }
         }
@@ -84,6 +105,11 @@ struct InteractionDesk {
             message["deleted"] = .array(deleted.map { .integer($0) })
             deleted = []
         }
+        if hasNewVotes, votesToldAt.map({ $0 + Self.voteInterval <= now }) ?? true {
+            message["poll"] = committed.poll?.json
+            hasNewVotes = false
+            votesToldAt = now
+        }
         if let comments = delivery.take(at: now) {
             message["comments"] = .array(comments.comments.map(\.json))
             if comments.more > 0 { message["more"] = .integer(comments.more) }
@@ -98,8 +124,10 @@ struct InteractionDesk {
     }
 
     /// When there is something to tell or to write; nil if never.
-    var deadline: MonotonicTime? {
-        [delivery.deadline, machine.counter.deadline].compactMap(\.self).min()
+    func deadline(at now: Moment) -> MonotonicTime? {
+        let votes = hasNewVotes ? votesToldAt.map { $0 + Self.voteInterval } ?? .zero : nil
+        let end = machine.pollDeadline.map { max(now.elapsed(at: $0), pollRetry ?? .zero) }
+        return [delivery.deadline, machine.counter.deadline, votes, end].compactMap(\.self).min()
     }
 
     /// What those who come are told, as JSON; written once for all who come before something changes.
@@ -108,7 +136,7 @@ struct InteractionDesk {
         let text = JSON.object([
             "comments": .array(recent.map(\.json)), "pinned": Self.json(pinned: committed.pinned),
             "reactions": Self.json(machine.counter.counts(at: now)),
-            "settings": Self.json(committed.settings),
+            "settings": Self.json(committed.settings), "poll": committed.poll?.json ?? .null,
         ]).text
         overview = text
         return text
@@ -168,6 +196,22 @@ extension StreamComment {
         .object([
             "number": .integer(number), "id": .string(key), "author": .string(author.description),
             "name": .text(name), "role": .string(role.rawValue), "text": .string(text), "at": .time(at),
+        ])
+    }
+}
+
+extension Poll {
+    /// As followers and clients see it: who sees results later than at once, sees them when it is over.
+    package var json: JSON {
+        let isShown = results == .live || !isOpen
+        let choices = zip(options, counts).map { text, count in
+            JSON.object(
+                isShown ? ["text": .string(text), "votes": .integer(count)] : ["text": .string(text)])
+        }
+        return .object([
+            "number": .integer(number), "question": .string(question), "options": .array(choices),
+            "multiple": .bool(isMultiple), "results": .string(results.rawValue), "voters": .integer(voters),
+            "openedAt": .time(openedAt), "closesAt": .time(closesAt), "closedAt": .time(closedAt),
         ])
     }
 }

@@ -23,14 +23,15 @@ extension StreamHost {
         if let rejection = stage.shutsOut(sender) { throw .rejected(rejection) }
         let isOver = stage.record.phase == .ended
         switch command {
-        case .comment, .react:
+        case .comment, .react, .openPoll, .vote:
             guard !isOver else { throw .rejected(.ended) }
             // Else those who wait outside would read what is said backstage.
             guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
         case .delete: break
         case .silence(let id, _) where id == stage.record.host:
             throw .interaction(stage.isModerator(sender) ? .moderatorSpeaks : .notModerator)
-        case .pin, .unpin, .silence, .unsilence, .edit: guard !isOver else { throw .rejected(.ended) }
+        case .pin, .unpin, .silence, .unsilence, .edit, .closePoll:
+            guard !isOver else { throw .rejected(.ended) }
         }
         let person = Interaction.Person(
             id: sender.id, name: sender.name, role: Self.role(stage.standing(of: sender)),
@@ -59,6 +60,19 @@ extension StreamHost {
         return interaction.page(before: before, after: after, limit: limit)
     }
 
+    /// The latest poll, and what somebody chose in it.
+    package func poll(_ number: Int, as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
+        guard committed != nil else { throw .unknownStream }
+        if let rejection = refusal(to: sender) { throw .rejected(rejection) }
+        guard let poll = interaction.committed.poll, poll.number == number else {
+            throw .interaction(.unknownPoll)
+        }
+        var json = poll.json
+        let vote = sender.flatMap { poll.vote(of: $0.id) }
+        json["vote"] = vote.map { .array($0.map { .integer($0) }) } ?? .null
+        return json
+    }
+
     /// What the audience may do; hosts see all of it.
     package func interactionSettings(as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
         guard let committed else { throw .unknownStream }
@@ -73,8 +87,9 @@ extension StreamHost {
         if let text { sync.tell(text) }
     }
 
-    /// Has reactions written down, if it is time to.
-    func saveReactions(isLast: Bool = false) {
-        enter(interaction.saveReactions(at: environment.now().elapsed, isLast: isLast))
-    }
+    /// Does what the audience's time brings.
+    func advanceInteraction() { enter(interaction.advance(to: environment.now())) }
+
+    /// Has reactions written down before the server ends.
+    func saveReactions() { enter(interaction.saveReactions(at: environment.now().elapsed)) }
 }

@@ -154,7 +154,7 @@ extension StreamHost {
             announce()
         }
         for number in sync.expire(by: now) { disconnect(.socket(number)) }
-        saveReactions()
+        advanceInteraction()
         if sync.hasSlowFollowers { sync.interaction = interaction.describe(at: now) }
         let you = describer
         sync.advance(to: now, you: you)
@@ -165,7 +165,7 @@ extension StreamHost {
     package var deadline: MonotonicTime? {
         var next = sync.deadline
         if let time = stage?.deadline { next = min(next ?? time, time) }
-        if let time = interaction.deadline { next = min(next ?? time, time) }
+        if let time = interaction.deadline(at: environment.now()) { next = min(next ?? time, time) }
         if sync.hasSlowFollowers {
             let time = environment.now().elapsed + SyncHub.audienceInterval
             next = min(next ?? time, time)

@@ -284,7 +284,7 @@ package actor StreamHost {
         if let answer { batch.answer = answer }
         let isOver = outcome.changes.contains { if case .ended = $0 { true } else { false } }
         if isOver {
-            batch.changes += interaction.saveReactions(at: environment.now().elapsed, isLast: true)
+            batch.changes += interaction.advance(to: environment.now(), isLast: true)
         }
         gathering = batch
         startCommit()

@@ -117,6 +117,11 @@ final class FakeService: SessionService {
         throw .unknownStream
     }
 
+    func poll(_ number: Int, of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
+    {
+        throw .unknownStream
+    }
+
     func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     {
         throw .unknownStream

@@ -128,6 +128,16 @@ import Testing
         Row(
             .post, "/v1/streams/S/reactions", body: #"{"reactions":{"heart":3}}"#,
             "401 403 403 409/200/409 409/200/409 409/200/409 409/200/409 409/200/409"),
+        Row(
+            .post, "/v1/streams/S/polls", body: #"{"question":"x","options":["a","b"]}"#,
+            "401 403 403 409/403/409 409/403/409 409/403/409 409/201/409 409/201/409"),
+        Row(.get, "/v1/streams/S/polls/8", "401 403 403 404 404 404 404 404"),
+        Row(
+            .put, "/v1/streams/S/polls/8/vote", body: #"{"options":[0]}"#,
+            "401 403 403 409/404/409 409/404/409 409/404/409 409/404/409 409/404/409"),
+        Row(
+            .post, "/v1/streams/S/polls/8/close",
+            "401 403 403 403/403/409 403/403/409 403/403/409 404/404/409 404/404/409"),
         Row(.get, "/v1/streams/S/interaction", "401 403 403 200 200 200 200 200"),
         Row(.patch, "/v1/streams/S/interaction", body: #"{"slowMode":5}"#, hostOnly),
         Row(.post, "/v1/streams/S/tokens", "401 403 403 200 200 200 200 200"),
@@ -220,6 +230,7 @@ import Testing
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
                 path = path.replacing("/r1", with: "/{recording}").replacing("/7", with: "/{comment}")
+                    .replacing("/8", with: "/{poll}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
             })
         let apart: Set = [

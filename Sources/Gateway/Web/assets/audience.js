@@ -46,6 +46,13 @@ export class Audience extends EventTarget {
   /** Null until the server has told. @type {AudienceSettings | null} */
   settings = null;
 
+  /** The one to show: open, or closed while this page was there. @type {import("./poll.js").Poll | null} */
+  poll = null;
+  /** @type {{ poll: number, options: number[] } | null} */
+  #vote = null;
+  /** Of which poll, and as whom, we asked what we had chosen. */
+  #asked = "";
+
   /** @type {Record<string, number>} */
   #waiting = {};
   /** Of ours, that the server has not told of yet. @type {Record<string, number>} */
@@ -53,7 +60,10 @@ export class Audience extends EventTarget {
   /** @type {number | undefined} */
   #timer;
   #listener = (/** @type {Event} */ event) => this.#receive(/** @type {CustomEvent} */ (event).detail);
-  #changeListener = () => this.#send();
+  #changeListener = () => {
+    this.#send();
+    this.#askForVote();
+  };
 
   /**
    * @param {import("./sync.js").StreamSync} sync
@@ -106,6 +116,44 @@ export class Audience extends EventTarget {
     this.#changed();
   }
 
+  /** What we chose in the poll that is shown; null while we have not. @returns {number[] | null} */
+  get vote() {
+    return this.#vote?.poll === this.poll?.number ? this.#vote?.options ?? null : null;
+  }
+
+  /** Answers the poll that is shown. @param {number[]} options */
+  async answer(options) {
+    const { poll } = this;
+    if (!poll) return;
+    this.#showPoll(await this.api.vote(poll.number, options));
+    this.#vote = { poll: poll.number, options };
+    this.#changed();
+  }
+
+  /** The poll is over, and was looked at. */
+  dismissPoll() {
+    this.poll = null;
+    this.#changed();
+  }
+
+  /** @param {import("./poll.js").Poll} poll */
+  #showPoll(poll) {
+    const isKnown = this.poll?.number === poll.number;
+    this.poll = poll;
+    if (!isKnown && !poll.closedAt) this.#askForVote();
+  }
+
+  /** Whoever comes back may have answered before. */
+  async #askForVote() {
+    const { poll } = this;
+    if (!poll || !this.sync.you || this.#asked === `${poll.number} ${this.sync.you.id}`) return;
+    this.#asked = `${poll.number} ${this.sync.you.id}`;
+    const { vote } = await this.api.poll(poll.number).catch(() => ({ vote: null }));
+    if (!vote) return;
+    this.#vote = { poll: poll.number, options: vote };
+    this.#changed();
+  }
+
   /** Taps once; it is sent together with others, as soon as the server knows us. @param {string} kind */
   tap(kind) {
     this.#waiting[kind] = Math.min((this.#waiting[kind] ?? 0) + 1, MOST_WAITING);
@@ -132,10 +180,14 @@ export class Audience extends EventTarget {
         this.pinned = message.interaction.pinned;
         this.reactions = message.interaction.reactions;
         this.settings = message.interaction.settings;
+        if (message.interaction.poll?.closedAt === null) this.#showPoll(message.interaction.poll);
+        else if (message.interaction.poll?.number !== this.poll?.number) this.poll = null;
+        else this.poll = message.interaction.poll;
         break;
       case "interaction":
         if (message.settings) this.settings = message.settings;
         if ("pinned" in message) this.pinned = message.pinned;
+        if (message.poll) this.#showPoll(message.poll);
         if (message.comments) this.#add(message.comments);
         if (message.deleted) this.#remove(message.deleted);
         if (message.more) this.dispatchEvent(new CustomEvent("more", { detail: message.more }));

@@ -128,6 +128,33 @@ export class StageAPI {
     return this.#ask("DELETE", "/pin");
   }
 
+  /**
+   * @param {{ question: string, options: string[], multiple: boolean, results: "live" | "closed", seconds?: number }} poll
+   * @returns {Promise<import("./poll.js").Poll>}
+   */
+  openPoll(poll) {
+    return this.#ask("POST", "/polls", poll);
+  }
+
+  /**
+   * A poll, and what we chose.
+   * @param {number} poll
+   * @returns {Promise<import("./poll.js").Poll & { vote: number[] | null }>}
+   */
+  poll(poll) {
+    return this.#ask("GET", `/polls/${poll}`);
+  }
+
+  /** @param {number} poll @param {number[]} options @returns {Promise<import("./poll.js").Poll>} */
+  vote(poll, options) {
+    return this.#ask("PUT", `/polls/${poll}/vote`, { options });
+  }
+
+  /** @param {number} poll @returns {Promise<import("./poll.js").Poll>} */
+  closePoll(poll) {
+    return this.#ask("POST", `/polls/${poll}/close`);
+  }
+
   /** Takes no comments of somebody for a while. @param {string} participant @param {number} seconds */
   silence(participant, seconds) {
     return this.#ask("PUT", named("/silences", participant), { seconds });

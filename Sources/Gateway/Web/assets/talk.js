@@ -7,6 +7,7 @@
 
 import { ask } from "./dialog.js";
 import { callName, follow, h, icon, isolate, reconcile, setText } from "./dom.js";
+import { makePoll, openPoll } from "./poll.js";
 import { SignallingError } from "./session.js";
 
 /** Of comments that are in the page; older ones are above, out of sight. */
@@ -36,7 +37,9 @@ const SIGNS = { laugh: "😂", wow: "😮", clap: "👏", fire: "🔥", sad: "�
  */
 
 /** Comments and the line to write in. @param {Part} part */
-export function makeComments({ audience, identify, say }) {
+export function makeComments(part) {
+  const { audience, identify, say } = part;
+  const poll = makePoll(part);
   const list = h("ul.comments", { role: "log", "aria-label": "Comments" });
   const pinned = h("p.pinned-comment", { hidden: true, dir: "auto" });
   const more = h("p.more-comments", { hidden: true, role: "status" });
@@ -46,7 +49,7 @@ export function makeComments({ audience, identify, say }) {
   const button = h("button.button.round", { type: "submit", "aria-label": "Send", title: "Send" }, icon("send"));
   const notice = h("p.comment-problem", { role: "status", hidden: true });
   const form = h("form.composer", {}, field, button);
-  const root = h("section.talk", { "aria-label": "Comments" }, pinned, list, more, notice, form);
+  const root = h("section.talk", { "aria-label": "Comments" }, poll.root, pinned, list, more, notice, form);
 
   form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
@@ -149,7 +152,8 @@ export function makeComments({ audience, identify, say }) {
 
   const unfollow = follow(audience, () => {
     const { settings } = audience;
-    root.hidden = !settings?.comments || !audience.isOpen;
+    root.hidden = !audience.isOpen || !settings?.comments && audience.poll === null;
+    list.hidden = form.hidden = !settings?.comments;
     field.placeholder = settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
     // Who reads what was before is not taken away from it.
     const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
@@ -170,7 +174,24 @@ export function makeComments({ audience, identify, say }) {
       audience.removeEventListener("more", showMore);
       unfollow();
       unfollowSync();
+      poll.stop();
       root.remove();
+    },
+  };
+}
+
+/** A host's way to ask the audience something. @param {Part} part */
+export function makeAsking(part) {
+  const { audience } = part;
+  const button = h("button.button.small#ask-audience", { type: "button", onclick: () => openPoll(part) }, "Poll…");
+  const unfollow = follow(audience, () => {
+    button.hidden = !audience.isOpen || !audience.isModerator || audience.poll?.closedAt === null;
+  });
+  return {
+    root: button,
+    stop() {
+      unfollow();
+      button.remove();
     },
   };
 }

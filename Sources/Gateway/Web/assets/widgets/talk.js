@@ -1,6 +1,6 @@
 // @ts-check
 
-import { makeComments, makeReactions } from "../talk.js";
+import { makeAsking, makeComments, makeReactions } from "../talk.js";
 
 /** @param {import("../room.js").Room} room @returns {import("../talk.js").Part} */
 function partOf(room) {
@@ -31,13 +31,15 @@ export const talkDesk = {
   /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
   mount(room, layer) {
     const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
+    const asking = makeAsking(partOf(room));
     const heading = document.createElement("h2");
     heading.textContent = "Audience";
-    comments.root.prepend(heading);
+    comments.root.prepend(heading, asking.root);
     comments.root.classList.add("card");
     comments.root.append(reactions.root);
     layer.append(comments.root);
     return () => {
+      asking.stop();
       comments.stop();
       reactions.stop();
     };
