@@ -224,6 +224,9 @@ export function makeReactions({ audience, identify }) {
   };
   audience.addEventListener("taps", others);
 
+  /** Whether we are becoming known: each asking connects anew, and taps come fast. */
+  let isAsking = false;
+
   /** @param {string} kind */
   const makeButton = (kind) => {
     const count = h("span");
@@ -231,7 +234,9 @@ export function makeReactions({ audience, identify }) {
     button.addEventListener("click", async () => {
       audience.tap(kind);
       rise(kind, 1);
-      if (!audience.sync.you) await identify(false);
+      if (audience.sync.you || isAsking) return;
+      isAsking = true;
+      isAsking = await identify(false).catch(() => false);
     });
     /** @param {number} total */
     button.update = (total) => {
@@ -242,6 +247,7 @@ export function makeReactions({ audience, identify }) {
     return button;
   };
   const unfollow = follow(audience, () => {
+    if (audience.sync.you) isAsking = false;
     const kinds = audience.settings?.reactions ?? [];
     root.hidden = !audience.isOpen || kinds.length === 0;
     reconcile(buttons, kinds.map((kind) => [kind, audience.reactions[kind]?.total ?? 0]), makeButton);
