@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
 from drivers import Browser
+from media import check_no_complaints
 from server import Server
 
 ANSWER = "\r\n".join([
@@ -299,3 +302,31 @@ def test_warnings_wait_and_go_again(chromium: Browser, server: Server) -> None:
             }""")
     loses = "Your connection loses data"
     assert said == ["", "", "", "", "", loses, loses, loses, loses, "", ""]
+
+
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_a_socket_that_is_not_wanted_any_more_is_no_fault(
+    browsers: dict[str, Browser], server: Server, name: str
+) -> None:
+    with browsers[name].open(server.origin + "/healthz") as page:
+        state = page.evaluate(
+            """async () => {
+                const {ReconnectingSocket} = await import('/assets/reconnecting-socket.js');
+                const made = new Promise(resolve => {
+                    globalThis.WebSocket = class extends WebSocket {
+                        constructor(address) {
+                            super(address);
+                            resolve(this);
+                        }
+                    };
+                });
+                const socket = new ReconnectingSocket(() => new URL('/v1/streams/nobody/sync', location.href), () => null);
+                socket.start();
+                const inner = await made;
+                const before = inner.readyState;
+                socket.stop();
+                await new Promise(resolve => inner.addEventListener('close', resolve));
+                return [before, socket.isOpen, socket.isWanted];
+            }""")
+        assert state == [0, False, False]
+        check_no_complaints(page)

@@ -9,6 +9,8 @@ const LONGEST_PAUSE_MS = 10_000;
 const HEARTBEAT_MS = 5000;
 /** A socket that was silent for so long is dead, in milliseconds. */
 const SILENCE_MS = 15_000;
+/** State of a socket that is not open yet. */
+const CONNECTING = 0;
 
 /**
  * @typedef {object} Loss
@@ -38,6 +40,7 @@ export class ReconnectingSocket extends EventTarget {
   #timer;
   /** @type {number | undefined} */
   #heartbeat;
+  #retry = () => this.#isWanted && !this.#socket && this.#connect();
 
   /**
    * @param {() => URL} address asked for before each connection, as HTTP
@@ -47,7 +50,6 @@ export class ReconnectingSocket extends EventTarget {
     super();
     this.address = address;
     this.token = token;
-    addEventListener("online", () => this.#isWanted && !this.#socket && this.#connect());
   }
 
   /** False once it was stopped. */
@@ -68,6 +70,7 @@ export class ReconnectingSocket extends EventTarget {
 
   stop() {
     this.#isWanted = false;
+    removeEventListener("online", this.#retry);
     this.#drop();
   }
 
@@ -75,6 +78,7 @@ export class ReconnectingSocket extends EventTarget {
   reconnect() {
     this.#drop();
     this.#isWanted = true;
+    addEventListener("online", this.#retry);
     this.#connect();
   }
 
@@ -88,7 +92,9 @@ export class ReconnectingSocket extends EventTarget {
     clearInterval(this.#heartbeat);
     const socket = this.#socket;
     this.#socket = null;
-    socket?.close();
+    // Closed before it is open, it would be a fault to the browser, which says so.
+    if (socket?.readyState === CONNECTING) socket.addEventListener("open", () => socket.close());
+    else socket?.close();
   }
 
   async #connect() {
