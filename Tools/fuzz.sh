@@ -15,6 +15,7 @@ share=$((seconds / ${#entries[@]}))
 
 # Optimised, as a server runs, but with assertions. ROSTRUM_SANITIZERS=fuzzer,address finds misused raw memory too.
 sanitizers=${ROSTRUM_SANITIZERS:-fuzzer}
+export LSAN_OPTIONS="suppressions=$PWD/Tools/leak-sanitizer.txt:print_suppressions=0 ${LSAN_OPTIONS:-}"
 build=.build/fuzz
 options=(--scratch-path "$build/$sanitizers" --configuration release --target FuzzEntries -j 2
     -Xswiftc "-sanitize=$sanitizers" -Xswiftc -assert-config -Xswiftc Debug)
