@@ -21,7 +21,7 @@ struct LayerSet: OptionSet, Sendable {
 /// need not say anything.
 struct LayerNeeds {
     /// A layer that nobody has taken for so long is to rest.
-    static let patience = Duration.seconds(5)
+    static let timeout = Duration.seconds(5)
     /// Between two times that a worker says what it takes.
     static let interval = Duration.seconds(1)
 
@@ -45,7 +45,7 @@ struct LayerNeeds {
         for index in lastTaken.indices {
             let layer = LayerSet(index)
             if index == least || lastTaken[index] == nil { lastTaken[index] = now }
-            guard let last = lastTaken[index], now >= last + Self.patience else {
+            guard let last = lastTaken[index], now >= last + Self.timeout else {
                 resting.remove(layer)
                 continue
             }

@@ -11,7 +11,7 @@ struct LayerRest {
     }
 
     /// Longer than a publisher takes to cease or to begin: what is measured until then is not what the layer takes.
-    static let patience = Duration.seconds(2)
+    static let settlingTime = Duration.seconds(2)
 
     private enum State {
         case sent
@@ -31,8 +31,8 @@ struct LayerRest {
     func bitrate(isSent: Bool, at now: MonotonicTime) -> Int? {
         switch state {
         case .sent: nil
-        case .resting(let start): isSent && now >= start + Self.patience ? nil : known?.bitrate
-        case .calledBack(let start): now < start + Self.patience ? known?.bitrate : nil
+        case .resting(let start): isSent && now >= start + Self.settlingTime ? nil : known?.bitrate
+        case .calledBack(let start): now < start + Self.settlingTime ? known?.bitrate : nil
         }
     }
 

@@ -22,7 +22,7 @@ package final class Track {
     private var nextRetarget = MonotonicTime.zero
     /// Of the original: what the publisher may let rest.
     private var needs = LayerNeeds()
-    private var nextTaking = MonotonicTime.zero
+    private var nextTakenNotice = MonotonicTime.zero
     private var nextCall = MonotonicTime.zero
     /// Packets of the past that came until then are not taken.
     private var forgotten = MonotonicTime.zero
@@ -201,15 +201,15 @@ package final class Track {
         guard layers.count > 1, now >= nextRetarget else { return }
         nextRetarget = now + Self.retargetInterval
         retarget(at: now)
-        guard now >= nextTaking else { return }
-        nextTaking = now + LayerNeeds.interval
-        tellTaken(at: now)
+        guard now >= nextTakenNotice else { return }
+        nextTakenNotice = now + LayerNeeds.interval
+        notifyTaken(at: now)
     }
 
     // MARK: Layers that rest
 
     /// Says which layers somebody here takes, itself or by a tap.
-    private func tellTaken(at now: MonotonicTime) {
+    private func notifyTaken(at now: MonotonicTime) {
         guard kind == .video, !plan.rids.isEmpty else { return }
         var taken = LayerSet()
         for layer in layers where layer.isTaken || taps.contains(where: { $0.takes(layer) }) {
