@@ -30,7 +30,7 @@ func fuzzInteraction(_ input: Span<UInt8>) {
             case 2: .pin(number)
             case 3: .unpin
             case 4: .silence(id, seconds: number)
-            case 5: .react([text: number, "heart": number])
+            case 5: .react(Dictionary([(text, number), ("heart", number)]) { first, _ in first })
             case 6: .react(["heart": number])
             default: .edit(edit(text, number))
             }
