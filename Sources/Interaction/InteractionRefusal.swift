@@ -1,20 +1,8 @@
+import Base
+
 extension Interaction {
     /// Why something that somebody of the audience wants is not done: one case for each rule.
     package enum Refusal: Error, Equatable, Sendable {
-        /// What kind of no it is, for whoever puts it into a protocol.
-        package enum Kind: Sendable {
-            /// This person may not.
-            case forbidden
-            /// What it names is not there.
-            case missing
-            /// The stream's settings or state stand against it.
-            case conflict
-            /// Makes no sense in itself.
-            case invalid
-            /// Too much in too short a time.
-            case limit
-        }
-
         /// Nobody is let in yet, or it is over.
         case notOpen
         case commentsOff
@@ -42,7 +30,7 @@ extension Interaction {
         case invalid(String)
 
         /// What the API makes its status of.
-        package var kind: Kind {
+        package var kind: RefusalKind {
             switch self {
             case .silenced, .notModerator: .forbidden
             case .unknownComment, .notSilenced, .unknownPoll: .missing

@@ -2,20 +2,6 @@ import Base
 
 /// Why the stage does not do what somebody wants: one case for each rule.
 package enum Rejection: Error, Equatable, Sendable {
-    /// What kind of no it is, for whoever puts it into a protocol.
-    package enum Kind: Sendable {
-        /// This sender may not, whatever the stream's state.
-        case forbidden
-        /// What it names is not there.
-        case missing
-        /// Not now; the stream's state stands against it.
-        case conflict
-        /// Makes no sense in itself.
-        case invalid
-        /// A limit is reached.
-        case limit
-    }
-
     case ended
     case alreadyLive
     /// Viewers wait until the stream is live, or until its doors open.
@@ -43,7 +29,7 @@ package enum Rejection: Error, Equatable, Sendable {
     case invalid(String)
 
     /// What the API makes its status of.
-    package var kind: Kind {
+    package var kind: RefusalKind {
         switch self {
         case .banned, .linkRevoked, .notHost, .notOperator, .notOnStage: .forbidden
         case .unknownParticipant, .notInvited, .notBanned: .missing

@@ -224,15 +224,7 @@ extension Interaction.Refusal: ProblemConvertible {
     ]
 
     var problem: Problem {
-        let status =
-            switch kind {
-            case .forbidden: 403
-            case .missing: 404
-            case .conflict: 409
-            case .invalid: 422
-            case .limit: 429
-            }
-        var problem = Problem(status, name, explanation)
+        var problem = Problem(kind.status, name, explanation)
         if case .invalid(let field) = self {
             problem.members["field"] = .string(field)
             if let allowed = Self.allowed[field] { problem.detail = "\(field) must be \(allowed)." }

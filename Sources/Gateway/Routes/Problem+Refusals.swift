@@ -86,17 +86,22 @@ extension StageRefusal: ProblemConvertible {
     }
 }
 
+extension RefusalKind {
+    /// Of the HTTP answer.
+    var status: Int {
+        switch self {
+        case .forbidden: 403
+        case .missing: 404
+        case .conflict: 409
+        case .invalid: 422
+        case .limit: 429
+        }
+    }
+}
+
 extension Rejection: ProblemConvertible {
     var problem: Problem {
-        let status =
-            switch kind {
-            case .forbidden: 403
-            case .missing: 404
-            case .conflict: 409
-            case .invalid: 422
-            case .limit: 429
-            }
-        var problem = Problem(status, name, explanation)
+        var problem = Problem(kind.status, name, explanation)
         switch self {
         case .backstage(let startsAt, let waiting):
             problem.members["startsAt"] = .time(startsAt)
