@@ -1,4 +1,4 @@
-"""The neighbour in the feed of a stream in one size: fewer pictures, and all of them again once it is in view."""
+"""The neighbour in the feed: fewer pictures of a stream in one size until it is in view; or no neighbour at all."""
 
 from __future__ import annotations
 
@@ -72,3 +72,25 @@ def test_the_neighbour_gets_every_second_picture_until_it_is_in_view(
     _, before, asked = page.evaluate(CAME, True)
     wait_until(lambda: page.evaluate(CAME, True)[1] > before + 20, 20, "the picture moves on")
     assert page.evaluate(CAME, True)[2] == asked == 0
+
+
+#: Holds the document's load event back until the page plays, as a slow picture does: by an element without media.
+HOLD = """() => {
+    if (location.pathname !== '/') return;
+    const held = document.createElement('video');
+    held.srcObject = new MediaStream();
+    const look = () => {
+        const plays = [...document.querySelectorAll('video')].some(({readyState}) => readyState === 4);
+        if (plays) held.srcObject = null;
+        else setTimeout(look, 50);
+    };
+    look();
+}"""
+
+
+def test_the_page_is_loaded_although_nobody_comes_next(chromium: Browser, server: Server) -> None:
+    # Only Chromium lets an element that waits for its first picture hold back the document's load event.
+    go_live(chromium, server, "alone", source="test")
+    page = chromium.open(server.origin + "/healthz", PHONE, before_load=HOLD)
+    page.goto(server.origin + "/?stream=alone")
+    page.wait_for("() => rostrum.cube.frontSide.isUncovered")

@@ -158,6 +158,8 @@ export class Side extends EventTarget {
     const { story, video } = this;
     if (!slot) return;
     if (video.srcObject !== slot.media) {
+      // An element that waits for its first picture holds back the document's load event, for ever if nothing comes.
+      if (slot.stream === null && document.readyState !== "complete") return;
       this.keepPicture();
       video.srcObject = slot.media;
       this.coverUp();
