@@ -157,6 +157,8 @@ def test_a_composition_follows_its_stage(
     wait_for_picture(viewer, {(25, 30): "ann", (75, 30): "ann"})
     wait_for_tones(viewer, {"ann"})
     wait_for_people(viewer, ["ann"])
+    # The element has its first picture before the page is told of one.
+    viewer.wait_for("() => speaker.shown.length > 0")
     longest_gap(viewer, ann)
     viewer.wait_for("() => speaker.shown.length > 60", seconds=20, what="60 frames are shown")
     # What this machine does to a picture that nobody touches; frames of the speakers come every 50 ms.
