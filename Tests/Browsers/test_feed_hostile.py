@@ -292,6 +292,7 @@ def test_sessions_of_one_viewer_share_two_streams(chromium: Browser, studio: Stu
     # The older one is told, gets nothing more, and is let go.
     rude.page.wait_for("number => rude.report().all[number].said.at(-1)?.type === 'replaced'", old, what="it is told")
     rude.page.wait_for("number => rude.report().all[number].state === 'lost'", old, seconds=15, what="it is let go")
+    assert rude.told(old)[-1]["type"] == "replaced", "nothing is said after it"
     assert rude.post(old, "focus", json.dumps({"stream": OPEN[0]}), token)[0] == 404
     rude.page.wait_for("() => rude.now >= 1", seconds=15, what="the newer one plays")
     rude.page.wait_for("number => rude.all[number].session.focus === 'rude-4'", new)

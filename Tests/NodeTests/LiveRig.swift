@@ -153,6 +153,10 @@ struct LiveRig {
         told.last { $0.session == id && Reply($0.text)?.type == type }.flatMap { Reply($0.text) }
     }
 
+    func lastReply(to id: SessionID) -> Reply? {
+        told.last { $0.session == id }.flatMap { Reply($0.text) }
+    }
+
     struct Reply: Decodable {
         struct Slot: Decodable {
             let mid: String

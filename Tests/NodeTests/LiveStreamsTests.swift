@@ -300,3 +300,38 @@ import Wire
         #expect(told.mid == "1" && told.rids == ["f", "q"])
     }
 }
+
+@Suite struct `A viewer's session that lost its place` {
+    private var rig = LiveRig()
+
+    private mutating func enter() throws -> SessionID {
+        let sender = Stage.Sender(id: try #require(ParticipantID("vic")), authority: .viewer)
+        let reader = FeedReader(scope: .all, sender: sender, standing: .all)
+        let wish = FeedWish(reader: reader, stream: nil, preload: .eager)
+        let id = try rig.admit(
+            rig.candidate(SessionRequest(feed: wish, offer: ""), gets: [.audio, .video, .audio, .video]))
+        rig.receive(.connected(id, .aeadAES128GCM, nil))
+        rig.receive(.controlOpened(id))
+        return id
+    }
+
+    /// A page shows that the viewer is elsewhere by what came last.
+    @Test mutating func `is told so, and nothing after it`() throws {
+        rig.begin(try #require(StreamID("show")))
+        rig.takeNews()
+        let quality = DeliveryQuality(estimate: 1_000_000, roundTrip: nil, cause: nil, pictures: [])
+        let sessions = [try enter(), try enter()]
+        rig.receive(.qualityChanged(sessions[0], quality))
+        #expect(rig.lastReply(to: sessions[0])?.type == "quality")
+        let newest = try enter()
+        #expect(rig.lastReply(to: sessions[0])?.type == "replaced")
+        rig.receive(.qualityChanged(sessions[0], quality))
+        rig.say(#"{"type":"ping"}"#, by: sessions[0])
+        #expect(rig.lastReply(to: sessions[0])?.type == "replaced")
+        // Long enough for what is sent again after it was lost.
+        rig.advance(by: .seconds(4))
+        #expect(rig.opened.contains(sessions[0]))
+        rig.advance(by: .seconds(1))
+        #expect(rig.opened == [sessions[1], newest])
+    }
+}

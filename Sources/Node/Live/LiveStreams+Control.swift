@@ -9,7 +9,7 @@ extension LiveStreams {
     mutating func receive(
         _ message: DataChannelMessage, from id: SessionID, at now: MonotonicTime
     ) -> [LiveAction] {
-        guard let record = sessions[id] else { return [] }
+        guard let record = sessions[id], record.closesAt == nil else { return [] }
         if record.purpose == .feed { return inFeed(at: now) { $0.receive(message, from: id, at: now) } }
         guard let request = ControlRequest(parsing: message) else {
             return [record.tell(.error("malformed", "This is no message that this server knows."))]

@@ -42,8 +42,9 @@ struct LiveStreams {
     /// Whether nothing begins any more.
     private(set) var isStopping = false
 
-    /// Between the end of a session's place in the feed and of its connection.
-    private static let farewellTime = Duration.seconds(1)
+    /// Between the end of a session's place in the feed and of its connection: its client, which would come back and
+    /// take the place again, hears why even if SCTP has to send that twice more (RFC 9260 §6.3.1).
+    private static let farewellTime = Duration.seconds(5)
 
     /// - Parameters:
     ///   - directory: what is known of streams, by those who decide that.
@@ -202,7 +203,9 @@ struct LiveStreams {
             take(feed.began(stream, timestamp: timestamp, pair: pair, of: id), at: now)
         case .layersWanted(let id, let mid, let rids):
             sessions[id].map { [$0.tell(ControlReply(type: "wanted", mid: mid, rids: rids))] } ?? []
-        case .qualityChanged(let id, let quality): sessions[id].map { [$0.tell(quality)] } ?? []
+        case .qualityChanged(let id, let quality):
+            // That it lost its place is the last that a client is told.
+            sessions[id].map { $0.closesAt == nil ? [$0.tell(quality)] : [] } ?? []
         case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
         case .keyFrameWanted(let id, _, let layer):
             take(productions.keyFrameWanted(of: id, layer: layer), at: now)
