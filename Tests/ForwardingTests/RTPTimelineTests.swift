@@ -61,8 +61,6 @@ import TestSupport
         let after = try #require(timeline.origin(of: UInt16(truncatingIfNeeded: start + 70_002)))
         #expect(after.segment.source === second && after.sequence == 9_002)
         #expect(timeline.origin(of: UInt16(truncatingIfNeeded: start + 70_005)) == nil)
-        timeline.forgetHistory()
-        #expect(timeline.origin(of: UInt16(truncatingIfNeeded: start + 69_990)) == nil)
     }
 
     /// Replays the last four seconds of one source after the other, as a viewer who swipes there and back gets them.

@@ -14,6 +14,8 @@ func fuzzInteraction(_ input: Span<UInt8>) {
         Interaction.Person(id: host, name: nil, role: .host, isModerator: true),
     ]
     var machine = Interaction()
+    // What a restart would read: the same changes, in order.
+    var remembered = InteractionRecord()
     var elapsed = MonotonicTime.zero
     // Each line is a command: its first byte says which, and by whom.
     for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: true).prefix(200) {
@@ -24,7 +26,7 @@ func fuzzInteraction(_ input: Span<UInt8>) {
         elapsed = elapsed + .milliseconds(first * 10)
         let now = Moment(elapsed: elapsed, wall: WallTime(milliseconds: elapsed.nanoseconds / 1_000_000))
         let command: Interaction.Command =
-            switch first / 2 % 8 {
+            switch first / 2 % 11 {
             case 0: .comment(key: String(text.prefix(3)), text: text)
             case 1: .delete(number)
             case 2: .pin(number)
@@ -32,18 +34,46 @@ func fuzzInteraction(_ input: Span<UInt8>) {
             case 4: .silence(id, seconds: number)
             case 5: .react(Dictionary([(text, number), ("heart", number)]) { first, _ in first })
             case 6: .react(["heart": number])
+            case 7: .openPoll(draft(text))
+            case 8:
+                .vote(
+                    machine.record.poll?.number ?? number, options: text.utf8.prefix(8).map { Int($0) - 0x30 }
+                )
+            case 9: .closePoll(number)
             default: .edit(edit(text, number))
             }
-        _ = try? machine.apply(command, from: people[first % 2], at: now)
+        var changes = machine.closePoll(at: now.wall)
+        changes += (try? machine.apply(command, from: people[first % 2], at: now))?.changes ?? []
         _ = machine.tellReactions(at: elapsed)
-        _ = machine.saveReactions(at: elapsed)
+        changes += machine.saveReactions(at: elapsed)
+        for change in changes { remembered.apply(change) }
         let record = machine.record
+        guard record == remembered else { fatalError("remembered otherwise: \(remembered), not \(record)") }
         guard record.totals.keys.allSatisfy(record.settings.reactions.contains),
             record.settings.reactions.count <= InteractionSettings.reactionLimit,
             record.lastNumber == record.comments.last?.number ?? 0,
-            record.pinned.map({ record.comment($0.number) != nil }) ?? true
+            record.pinned.map({ record.comment($0.number) != nil }) ?? true,
+            record.poll.map(isSound) ?? true
         else { fatalError("a record that cannot be: \(record)") }
     }
+}
+
+/// The text is the question, and its parts are the options.
+private func draft(_ text: String) -> Poll.Draft {
+    var draft = Poll.Draft(question: text, options: text.split(separator: ",").map(String.init))
+    let length = text.utf8.count
+    draft.isMultiple = length % 2 == 0
+    draft.results = length % 3 == 0 ? .closed : .live
+    draft.seconds = length % 5 == 0 ? length : nil
+    return draft
+}
+
+/// Two people may have answered.
+private func isSound(_ poll: Poll) -> Bool {
+    let chosen = poll.counts.reduce(0, +)
+    return Poll.optionRange.contains(poll.options.count) && poll.counts.count == poll.options.count
+        && poll.voters <= 2 && poll.counts.allSatisfy { (0...poll.voters).contains($0) }
+        && (poll.isMultiple ? chosen >= poll.voters : chosen == poll.voters)
 }
 
 private func edit(_ text: String, _ number: Int) -> InteractionEdit {

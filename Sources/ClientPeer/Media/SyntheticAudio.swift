@@ -5,10 +5,8 @@ import Wire
 /// The silence stands in front; the rest of the packet is Opus padding, which decoders skip whatever it holds.
 /// - Source: RFC 6716 §3.1, §3.2.5 (code 3 packets), RFC 7587.
 package struct SyntheticAudio {
-    /// Of one packet, in milliseconds and in ticks of 48 kHz.
+    /// Of one packet.
     package static let packetMilliseconds = 20
-    /// At 48 kHz.
-    package static let packetTicks: UInt32 = 960
 
     /// Fullband CELT, 20 ms, mono, code 3.
     private static let tableOfContents: UInt8 = 31 << 3 | 3

@@ -228,11 +228,6 @@ package struct RTPTimeline<Source: AnyObject> {
         return nil
     }
 
-    /// Forgets the earlier segments, and with them their sources.
-    package mutating func forgetHistory() {
-        segments.removeFirst(max(segments.count - 1, 0))
-    }
-
     /// Stops sending; the numbers stay, for the source that comes next.
     package mutating func end() {
         segments.removeAll()

@@ -58,8 +58,6 @@ package final class Track {
 
     package var kind: MediaKind { plan.kind }
 
-    package var subscriberCount: Int { subscribers.count }
-
     // MARK: Layers
 
     /// The layer named `rid`, made on first sight; nil beyond the limit.

@@ -39,9 +39,7 @@ package struct NACKGenerator: Sendable {
 
     /// When `due` has to be called next; may be early after a packet arrived by itself, never late.
     package private(set) var deadline: MonotonicTime?
-    /// For metrics: requests made, and packets that were given up.
-    package private(set) var requestedCount: UInt64 = 0
-    /// Packets that were asked for in vain.
+    /// For metrics: packets that were asked for in vain.
     package private(set) var abandonedCount: UInt64 = 0
 
     package init(limits: Limits = Limits()) {
@@ -109,7 +107,6 @@ package struct NACKGenerator: Sendable {
             }
             if now >= entry.nextTry {
                 numbers.append(UInt16(truncatingIfNeeded: entry.index))
-                requestedCount &+= 1
                 entry.tries += 1
                 entry.nextTry = now + retryInterval(tries: entry.tries, rtt: rtt)
             }

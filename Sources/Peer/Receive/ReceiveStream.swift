@@ -186,8 +186,6 @@ extension ReceiveStream {
     /// In ticks of the media clock.
     package var jitter: UInt32 { jitterEstimator.jitter }
 
-    /// For metrics.
-    package var nackCount: UInt64 { nacks.requestedCount }
     /// Packets that were asked for in vain.
     package var abandonedCount: UInt64 { nacks.abandonedCount }
 
