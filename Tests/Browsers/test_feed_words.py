@@ -58,10 +58,28 @@ def middle(page: Page, selector: str) -> tuple[float, float]:
     return x, y
 
 
+def wait_for_composer(page: Page) -> None:
+    """It comes with the first word of the stream, and what stands above it moves up."""
+    page.wait_for("() => document.querySelector('.composer input')?.checkVisibility()", what="comments may be written")
+
+
+def test_a_swipe_may_begin_where_comments_are_written(browser: Browser, studio: Studio) -> None:
+    page, order = begin(browser, studio)
+    wait_for_story(page, order[0])
+    wait_for_composer(page)
+    x, y = middle(page, ".composer input")
+    page.drag((x, y), (x, y - 600))
+    wait_for_story(page, order[1])
+    assert not page.evaluate("() => document.activeElement.matches('input')"), "nothing is to be written"
+    tap(page, ".composer input", "() => document.activeElement.matches('.composer input')", "a tap is one")
+    page.close()
+
+
 def test_a_swipe_may_begin_on_a_button(browser: Browser, studio: Studio) -> None:
     page, order = begin(browser, studio)
     address = page.evaluate("() => location.pathname")
     wait_for_story(page, order[0])
+    wait_for_composer(page)
     # Up, from the link to the stream's own page.
     x, y = middle(page, ".side.is-front .join")
     page.drag((x, y), (x, y - 600))
