@@ -13,6 +13,8 @@ enum ControlRequest: Equatable {
     case mute(ParticipantID, kind: String)
     /// Other pictures than the server would choose, or none.
     case prefer(DeliveryPatch)
+    /// The path takes less than the client would send.
+    case weakUplink
 
     private struct Form: Decodable {
         var type: String?
@@ -23,9 +25,10 @@ enum ControlRequest: Equatable {
         var maxHeight: Int?
         var visible: Bool?
         var kind: String?
+        var limitedBy: String?
 
         enum CodingKeys: String, CodingKey {
-            case type, participant, mid, maxHeight, visible, kind
+            case type, participant, mid, maxHeight, visible, kind, limitedBy
             case messageType = "message_type"
             case target = "to_participant_identity"
         }
@@ -43,6 +46,9 @@ enum ControlRequest: Equatable {
         }
         switch (form.type, form.mid) {
         case ("ping", _): self = .ping
+        case ("uplink", _):
+            guard form.limitedBy == "bandwidth" else { return nil }
+            self = .weakUplink
         case ("prefer", _):
             guard let patch = DeliveryPatch(parsing: message) else { return nil }
             self = .prefer(patch)

@@ -57,6 +57,7 @@ extension Node {
         case .connect(let sender, let id): await host.connect(sender, by: .session(id))
         case .disconnect(let id): await host.disconnect(.session(id))
         case .setSource(let source): await host.setSource(source)
+        case .weakUplink(let id): await host.noteWeakUplink(of: .session(id))
         case .submit(let command, let sender, let id):
             do throws(StageRefusal) {
                 // Not until it is durable: other events of the workers must not wait for a disk.

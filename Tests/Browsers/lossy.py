@@ -2,8 +2,8 @@
 so much, and gives clients other addresses, as a NAT does.
 
 Pages come through its HTTP port, and their media through one UDP port for each of the server's workers: `rewrite` puts
-those into the server's answers, or the proxy itself does for those who are no browsers. Publishers go to the server
-directly.
+those into the server's answers, or the proxy itself does for those who are no browsers. Where it is the viewers' network,
+publishers go to the server directly.
 """
 
 from __future__ import annotations
@@ -41,11 +41,53 @@ WORKERS = 8
 QUEUE = 0.3
 
 
+class Link:
+    """One direction of a path: takes so many bits a second; what does not fit into its queue is lost."""
+
+    def __init__(self) -> None:
+        #: None for all that comes.
+        self.capacity: float | None = None
+        #: When it is free again, and what is on it: from which socket, and where to, unless that is connected.
+        self._free = 0.0
+        self._queued: deque[tuple[float, socket.socket, bytes, Any]] = deque()
+
+    def put(self, end: socket.socket, datagram: bytes, receiver: Any = None) -> bool:
+        """Sends a datagram at once, or when its turn comes; tells whether there is room for it."""
+        now = time.monotonic()
+        if self.capacity is None and not self._queued:
+            self._free = now
+            self._send(end, datagram, receiver)
+            return True
+        start = max(self._free, now)
+        if start > now + QUEUE:
+            return False
+        self._free = start + (len(datagram) * 8 / self.capacity if self.capacity else 0)
+        self._queued.append((self._free, end, datagram, receiver))
+        return True
+
+    @property
+    def deadline(self) -> float | None:
+        return self._queued[0][0] if self._queued else None
+
+    def send_due(self) -> None:
+        while self._queued and self._queued[0][0] <= time.monotonic():
+            self._send(*self._queued.popleft()[1:])
+
+    @staticmethod
+    def _send(end: socket.socket, datagram: bytes, receiver: Any) -> None:
+        with suppress(OSError):
+            if receiver is None:
+                end.send(datagram)
+            else:
+                end.sendto(datagram, receiver)
+
+
 class LossyPath:
     """Loses this share of the datagrams, each way; nothing passes while it is cut."""
 
     def __init__(self, server: Server, loss: float, seed: int, rewrites: bool = False) -> None:
-        self._loss = loss
+        #: May change at any time.
+        self.loss = loss
         self._rewrites = rewrites
         self._chance = random.Random(seed)
         self._selector = selectors.DefaultSelector()
@@ -58,15 +100,12 @@ class LossyPath:
         self._is_stale = threading.Event()
         self.passed = 0
         self.lost = 0
-        #: What the way to the clients takes, in bits a second; what does not fit into its queue is lost.
-        self.capacity: float | None = None
+        #: To the clients, and from them.
+        self.down, self.up = Link(), Link()
         #: Whose packets never reach a client: nobody tells it of them.
         self.withheld: frozenset[int] = frozenset()
         #: Bytes that the server sent, whether they passed or not.
         self.offered = 0
-        #: When the way to the clients is free again, and what is on it.
-        self._free = 0.0
-        self._queued: deque[tuple[float, socket.socket, bytes, Any]] = deque()
         fronts = {}
         for port in range(server.udp_port, server.udp_port + WORKERS):
             front = self._socket(socket.SOCK_DGRAM)
@@ -122,7 +161,8 @@ class LossyPath:
                     self._selector.unregister(way)
                     way.close()
                 self._ways.clear()
-            due = self._queued[0][0] - time.monotonic() if self._queued else 0.2
+            deadlines = [link.deadline for link in (self.down, self.up) if link.deadline is not None]
+            due = min(deadlines) - time.monotonic() if deadlines else 0.2
             for key, _ in self._selector.select(timeout=min(max(due, 0.0), 0.2)):
                 front, client, port = key.data
                 with suppress(OSError):
@@ -130,30 +170,19 @@ class LossyPath:
                     if client is not None:
                         self.offered += len(datagram)
                     is_withheld = client is not None and int.from_bytes(datagram[8:12]) in self.withheld
-                    if is_withheld or not self._passable.is_set() or self._chance.random() < self._loss:
+                    if is_withheld or not self._passable.is_set() or self._chance.random() < self.loss:
                         self.lost += 1
                         continue
-                    self.passed += 1
                     if client is None:
-                        self._way(front, sender, port).send(datagram)
+                        has_room = self.up.put(self._way(front, sender, port), datagram)
                     else:
-                        self._return(front, datagram, client)
-            while self._queued and self._queued[0][0] <= time.monotonic():
-                _, front, datagram, client = self._queued.popleft()
-                with suppress(OSError):
-                    front.sendto(datagram, client)
-
-    def _return(self, front: socket.socket, datagram: bytes, client: Any) -> None:
-        """Sends a datagram to a client, at once or when its turn comes."""
-        now = time.monotonic()
-        if self.capacity is None:
-            self._free = now
-        start = max(self._free, now)
-        if start > now + QUEUE:
-            self.lost += 1
-            return
-        self._free = start + (len(datagram) * 8 / self.capacity if self.capacity else 0)
-        self._queued.append((self._free, front, datagram, client))
+                        has_room = self.down.put(front, datagram, client)
+                    if has_room:
+                        self.passed += 1
+                    else:
+                        self.lost += 1
+            self.down.send_due()
+            self.up.send_due()
 
     def _way(self, front: socket.socket, client: Any, port: int) -> socket.socket:
         known = self._ways.get((port, client))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from drivers import Browser, Page
+from lossy import LossyPath
 from server import Server
 
 #: Joins with one offer; everything it learns is in `speaker`.
@@ -94,9 +95,10 @@ COLOURS = {"ann": (220, 20, 20), "bob": (20, 180, 20), "cid": (20, 20, 220), "da
 
 def join(
     browser: Browser, server: Server, stream: str, name: str, role: str = "speaker", audio: int = 2, video: int = 2,
-    volume: float = 0.3, publishes: bool = True, layers: bool = False,
+    volume: float = 0.3, publishes: bool = True, layers: bool = False, path: LossyPath | None = None,
 ) -> Page:
-    page = browser.open(server.origin + "/healthz")
+    page = browser.open(
+        (path or server).origin + "/healthz", before_load=path.rewrite if path else None)
     red, green, blue = COLOURS[name]
     options = {
         "colour": f"rgb({red}, {green}, {blue})", "audio": audio, "video": video, "volume": volume,

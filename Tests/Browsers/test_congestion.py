@@ -90,10 +90,10 @@ def test_is_not_sent_more_because_less_arrives(chromium: Browser, server: Server
         page.evaluate(PLAY, f"/whep/{stream}?wait=10")
         wait_until(lambda: page.evaluate(COUNT)["frames"] > 60, 30, "pictures come")
         whole = Record(page, path, 5)
-        path.capacity = min(CAPACITY, whole.bitrate / 4)
+        path.down.capacity = min(CAPACITY, whole.bitrate / 4)
         Record(page, path, 5)
         capped = Record(page, path, 15)
-        path.capacity = None
+        path.down.capacity = None
         before = page.evaluate(COUNT)["frames"]
         wait_until(lambda: page.evaluate(COUNT)["frames"] > before + 100, 60, "pictures come again")
         print(f"whole: {whole}; capped: {capped}; after it: {Record(page, path, 3)}")
@@ -120,11 +120,11 @@ def test_the_page_says_why_and_keeps_its_session(
         wait_for_state(page, "live")
         wait_for_frames(page, 60)
         before = page.evaluate(session)
-        path.capacity = CAPACITY / 2
+        path.down.capacity = CAPACITY / 2
         page.wait_for(
             "() => document.getElementById('state').innerText === 'Your connection is too slow'", seconds=30,
             what="the page says why there is no picture")
-        path.capacity = None
+        path.down.capacity = None
         wait_for_state(page, "live", seconds=60)
         wait_for_frames(page, 60)
         assert page.evaluate(session) == before
@@ -165,11 +165,11 @@ def test_gets_the_size_that_its_link_takes(
     with browser.open(path.origin + "/healthz", before_load=path.rewrite) as page:
         page.evaluate(PLAY, f"/whep/{stream}?wait=10")
         wait_until(lambda: page.evaluate(height) == 720, 60, "the largest picture comes")
-        path.capacity = 2 * CAPACITY
+        path.down.capacity = 2 * CAPACITY
         wait_until(lambda: 0 < page.evaluate(height) < 720, 30, "a smaller picture comes")
         Record(page, path, 5)
         slow = Record(page, path, 10)
-        path.capacity = None
+        path.down.capacity = None
         wait_until(lambda: page.evaluate(height) == 720, 60, "the largest picture comes again")
         assert slow.frames >= 50, f"{slow}"
         assert slow.concealed <= 0.1, f"{slow}"

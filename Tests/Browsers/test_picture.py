@@ -104,13 +104,13 @@ def test_a_weak_link_is_told_of(browser: Browser, server: Server, stream: str, l
             wait_for_state(page, "live", 30)
             wait_for_height(page, "height === 720", 60)
             assert not page.evaluate("() => document.getElementById('weak-link').checkVisibility()")
-            path.capacity = 600_000
+            path.down.capacity = 600_000
             page.wait_for(
                 "() => document.getElementById('weak-link').innerText.includes('a smaller picture')", seconds=60,
                 what="the page says that the connection is slow")
             told = quality(page)
             assert told["cause"] in ("delay", "loss") and told["estimate"] < 1_500_000
-            path.capacity = None
+            path.down.capacity = None
             page.wait_for("() => document.getElementById('weak-link').hidden", seconds=60, what="all is well again")
             wait_for_height(page, "height === 720", 60)
     finally:

@@ -57,7 +57,7 @@ def test_a_slow_link_gets_moving_pictures_with_their_sound(
     with go_live(chromium, server, stream, quality=720, simulcast=0, codec=codec), play(chromium, path, stream) as page:
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
         assert renditions(server) == 0
-        path.capacity = CAPACITY
+        path.down.capacity = CAPACITY
         since = time.monotonic()
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
         print(f"a smaller picture after {time.monotonic() - since:.1f} s; {Record(page, path, 1)}")
@@ -66,7 +66,7 @@ def test_a_slow_link_gets_moving_pictures_with_their_sound(
         print(f"{slow}; {metrics}")
         assert metrics["rostrum_renditions"] == 1
         assert 0 < metrics["rostrum_rendition_busy"]
-        path.capacity = None
+        path.down.capacity = None
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes again")
         wait_until(lambda: renditions(server) == 0, 60, "nobody needs it any more")
 
@@ -74,7 +74,7 @@ def test_a_slow_link_gets_moving_pictures_with_their_sound(
 def test_who_joins_over_a_slow_link_sees_it(
     chromium: Browser, server: Server, path: LossyPath, stream: str
 ) -> None:
-    path.capacity = CAPACITY
+    path.down.capacity = CAPACITY
     with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
         since = time.monotonic()
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
@@ -87,7 +87,7 @@ def test_a_link_for_little_more_than_sound_gets_a_picture_now_and_then(
 ) -> None:
     with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
-        path.capacity = CAPACITY / 2
+        path.down.capacity = CAPACITY / 2
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
         before = page.evaluate(COUNT)["frames"]
         wait_until(lambda: page.evaluate(COUNT)["frames"] >= before + 5, 120, "pictures come now and then")
@@ -99,7 +99,7 @@ def test_a_transcoder_that_dies_costs_the_picture_for_a_moment(
 ) -> None:
     with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
-        path.capacity = CAPACITY
+        path.down.capacity = CAPACITY
         await_record(page, path, pictures=12, concealed=0.02)
         os.kill(transcoder(server), signal.SIGKILL)
         wait_until(lambda: server.metrics()["rostrum_renditions_lost_total"] == 1, 30, "it is noticed")

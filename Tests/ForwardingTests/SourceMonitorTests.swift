@@ -1,4 +1,5 @@
 import Base
+import Peer
 import Testing
 
 @testable import Forwarding
@@ -25,6 +26,28 @@ import Testing
         let voices = levels.dropFirst()
         #expect((5...11).contains(voices.count))
         #expect(voices.allSatisfy { if case .voice(97...107) = $0 { true } else { false } })
+    }
+
+    /// Every quarter of a second, 50 packets of which so many do not come.
+    private mutating func lose(_ lost: Int, of expected: Int = 50, for seconds: Int64, from start: Int64) {
+        for look in 0..<(seconds * 4) {
+            monitor.note(
+                ReceiveStream.LossInterval(expected: expected, lost: lost),
+                at: time(start * 1_000 + look * 250))
+        }
+    }
+
+    @Test mutating func `tell of an uplink that loses a twentieth, every five seconds`() {
+        lose(2, for: 60, from: 0)
+        #expect(!monitor.hasNotices)
+        lose(3, for: 60, from: 60)
+        let notices = monitor.takeNotices()
+        #expect((11...12).contains(notices.count) && notices.allSatisfy { $0 == .weakUplink })
+        lose(0, for: 60, from: 120)
+        #expect(monitor.takeNotices().count <= 1)
+        // Somebody who sends next to nothing.
+        lose(1, of: 2, for: 60, from: 180)
+        #expect(!monitor.hasNotices)
     }
 
     @Test mutating func `say nothing of silence but that it began`() {

@@ -24,6 +24,7 @@ import Wire
         #expect(
             request(#"{"message_type":"mute","to_participant_identity":"Bob","kind":"video"}"#)
                 == .mute(bob, kind: "video"))
+        #expect(request(#"{"type":"uplink","limitedBy":"bandwidth"}"#) == .weakUplink)
     }
 
     @Test(arguments: [
@@ -31,6 +32,7 @@ import Wire
         #"{"type":"slot","mid":"3","maxHeight":1e99}"#, #"{"message_type":"mute"}"#,
         #"{"message_type":"mute","to_participant_identity":""}"#,
         #"{"message_type":"mute","to_participant_identity":"Bob","kind":"all"}"#, #"{"type":"focus"}"#,
+        #"{"type":"uplink"}"#, #"{"type":"uplink","limitedBy":"cpu"}"#,
     ])
     func `that mean nothing are refused`(text: String) {
         #expect(request(text) == nil)

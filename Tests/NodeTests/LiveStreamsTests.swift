@@ -299,6 +299,24 @@ import Wire
         let told = try #require(rig.lastReply(to: host, "wanted"))
         #expect(told.mid == "1" && told.rids == ["f", "q"])
     }
+
+    @Test func `has a weak uplink by what is lost, or by what it says, and only on the stage`() throws {
+        var rig = LiveRig()
+        let show = try #require(StreamID("show"))
+        rig.begin(show)
+        let host = try rig.publish("bob", as: .host, in: show)
+        let viewer = Stage.Sender(id: try #require(ParticipantID("vic")), authority: .viewer)
+        let watching = try rig.admit(
+            rig.candidate(
+                SessionRequest(purpose: .stage, stream: show, sender: viewer, offer: ""), gets: [.video]))
+        for id in [host, watching] {
+            rig.receive(.uplinkWeak(id))
+            rig.say(#"{"type":"uplink","limitedBy":"bandwidth"}"#, by: id)
+        }
+        let weak = rig.notices.compactMap { if case .weakUplink(let id) = $0.notice { id } else { nil } }
+        #expect(weak == [host, host])
+        #expect(rig.lastReply(to: watching, "error")?.rule == "not-on-stage")
+    }
 }
 
 @Suite struct `A viewer's session that lost its place` {

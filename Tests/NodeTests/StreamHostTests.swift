@@ -118,6 +118,33 @@ import Testing
         #expect(await rig.host.connections[session] == .some(bob))
     }
 
+    /// Marks are renewed while it lasts, and forgotten by themselves.
+    @Test func `show for a while whose uplink is weak, and not after they have gone`() async throws {
+        try await rig.create()
+        var random = SystemRandomNumberGenerator()
+        let sessions = (0..<2).map { _ in Stage.Connection.session(SessionID(using: &random)) }
+        await rig.host.connect(HostRig.ann, by: sessions[0])
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: HostRig.ann, since: nil, follower)
+        func isWeak() -> JSON? { follower.known["speakers"]?["ann"]?["weakUplink"] }
+        #expect(isWeak() == .bool(false))
+        // Of somebody who is not there.
+        await rig.host.noteWeakUplink(of: sessions[1])
+        #expect(isWeak() == .bool(false))
+        await rig.host.noteWeakUplink(of: sessions[0])
+        #expect(isWeak() == .bool(true))
+        await rig.wait(.seconds(14))
+        await rig.host.noteWeakUplink(of: sessions[0])
+        await rig.wait(.seconds(14))
+        #expect(isWeak() == .bool(true))
+        await rig.wait(.seconds(1))
+        #expect(isWeak() == .bool(false))
+        await rig.host.noteWeakUplink(of: sessions[0])
+        await rig.host.disconnect(sessions[0])
+        #expect(isWeak() == .bool(false))
+        #expect(await rig.host.weakUplinks.isEmpty)
+    }
+
     @Test(arguments: [false, true])
     func `go back to what is durable when the disk is full`(isHeld: Bool) async throws {
         try await rig.create()

@@ -14,6 +14,8 @@ final class SimulatedControl {
     let directory = StreamDirectory()
     /// Is shown each command before a worker has it.
     var onCommand: (WorkerCommand) -> Void = { _ in }
+    /// Is shown what streams' stages would be told.
+    var onNotice: (StageNotice) -> Void = { _ in }
     private let server: SimulatedServer
     private var nextChoice = MonotonicTime.zero
     private var nextLook = MonotonicTime.zero
@@ -86,7 +88,8 @@ final class SimulatedControl {
             change(at: now) { $0.opened(opening.id, isTaken: true, at: now) }
         case .resume(let step): change(at: now) { $0.resume(step, at: now) }
         case .count(let place): change(at: now) { $0.take(place) }
-        case .produce, .programmeChanged, .notify, .report: break
+        case .notify(let notice, _): onNotice(notice)
+        case .produce, .programmeChanged, .report: break
         }
     }
 

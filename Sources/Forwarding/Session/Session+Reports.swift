@@ -15,7 +15,7 @@ extension Session {
             for layer in source.track.layers { earliest = min(earliest, layer.feedbackDeadline) }
         }
         for slot in slots { earliest = min(earliest, slot.replay?.deadline ?? .distantFuture) }
-        return estimator == nil ? earliest : min(earliest, nextLossLook)
+        return observesLoss ? min(earliest, nextLossLook) : earliest
     }
 
     /// Sends what RTCP has to say by now.
@@ -64,12 +64,17 @@ extension Session {
         return packets
     }
 
-    /// Tells the estimate of the link how much was lost.
+    /// Whether somebody has to know how much of what the client publishes gets lost.
+    private var observesLoss: Bool { !sources.isEmpty && (estimator != nil || monitor != nil) }
+
+    /// Tells the estimate of the link, and control, how much was lost.
     private func observeLoss(at now: MonotonicTime) {
-        guard estimator != nil, now >= nextLossLook else { return }
-        nextLossLook = now + .milliseconds(250)
+        guard observesLoss, now >= nextLossLook else { return }
+        nextLossLook = now + (estimator == nil ? .seconds(1) : .milliseconds(250))
         for layer in sources.flatMap(\.track.layers) {
-            if let loss = layer.takeLoss() { estimator?.observe(loss, at: now) }
+            guard let loss = layer.takeLoss() else { continue }
+            estimator?.observe(loss, at: now)
+            monitor?.note(loss, at: now)
         }
     }
 }

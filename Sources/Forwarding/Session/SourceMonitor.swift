@@ -1,6 +1,8 @@
 import Base
+import Peer
 
-/// What control has to know of what a session sends: which of its sources are alive, and how loud it is.
+/// What control has to know of what a session sends: which of its sources are alive, how loud it is, and whether much
+/// of it gets lost on the way.
 ///
 /// Sums up on the worker, so that control hears ten times a second of a voice and not at all of silence.
 struct SourceMonitor {
@@ -8,6 +10,8 @@ struct SourceMonitor {
         case changed(source: Int, isActive: Bool)
         /// 0 is silence, 127 the loudest; holds until the next.
         case voice(UInt8)
+        /// Much of what was sent in the last `lossWindow` did not come; repeated as long as that goes on.
+        case weakUplink
     }
 
     /// Between two notices of a voice.
@@ -16,6 +20,13 @@ struct SourceMonitor {
     static let silence = Duration.seconds(2)
     /// A microphone that sends nothing for as long is silent.
     static let pause = Duration.milliseconds(300)
+
+    /// Losses are summed up so long, or twice as long where few packets come.
+    static let lossWindow = Duration.seconds(5)
+    /// Of all packets, before any repair, one of so many: speech begins to suffer.
+    static let lossShare = 20
+    /// So many show a share of losses; less than half of them show nothing.
+    static let tellingPackets = 200
 
     /// -dBov of a quiet voice.
     static let unknownLevel: UInt8 = 42
@@ -26,6 +37,9 @@ struct SourceMonitor {
     private var toldLevel: UInt8 = 0
     private var lastLevel = MonotonicTime.zero
     private var nextVoice = MonotonicTime.zero
+    private var expected = 0
+    private var lost = 0
+    private var lossesSince: MonotonicTime?
     private var notices: [Notice] = []
 
     init(sources: Int) {
@@ -54,6 +68,22 @@ struct SourceMonitor {
         guard level != toldLevel else { return }
         toldLevel = level
         notices.append(.voice(level))
+    }
+
+    /// Notes what was lost since the last call; of all sources, in any order.
+    mutating func note(_ loss: ReceiveStream.LossInterval, at now: MonotonicTime) {
+        let since = lossesSince ?? now
+        lossesSince = since
+        // What a stranger's sequence numbers claim is at most 2^16 an interval.
+        expected &+= loss.expected
+        lost &+= loss.lost
+        guard now >= since + (expected < Self.tellingPackets ? Self.lossWindow * 2 : Self.lossWindow) else {
+            return
+        }
+        if expected >= Self.tellingPackets / 2, lost >= max(expected / Self.lossShare, 1) {
+            notices.append(.weakUplink)
+        }
+        (expected, lost, lossesSince) = (0, 0, now)
     }
 
     /// When `advance` has something to do.

@@ -148,6 +148,7 @@ package final class Worker {
         for notice in session.monitor?.takeNotices() ?? [] {
             switch notice {
             case .voice(let level): tell(.voice(session.id, level: level))
+            case .weakUplink: tell(.uplinkWeak(session.id))
             case .changed(let source, let isActive):
                 guard session.sources.indices.contains(source) else { continue }
                 tell(.sourceChanged(session.id, mid: session.sources[source].plan.mid, isActive: isActive))

@@ -105,6 +105,8 @@ package enum WorkerEvent: Equatable, Sendable {
     case layersWanted(SessionID, mid: String, rids: [String])
     /// How loud a stage's session is, 0 to 127, until the next of these.
     case voice(SessionID, level: UInt8)
+    /// Much of what a stage's session sends gets lost; repeated at least every 10 s as long as that goes on.
+    case uplinkWeak(SessionID)
     /// Everything before this fence has been done.
     case passed(UInt64)
     /// The control channel can be used.

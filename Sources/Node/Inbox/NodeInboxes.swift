@@ -41,6 +41,7 @@ extension WorkerEvent: InboxElement {
         case keyFrame(InjectionID, source: Int, layer: Int)
         case rendition(TrackKey)
         case layers(SessionID, mid: String)
+        case uplink(SessionID)
     }
 
     package var topic: Topic? {
@@ -53,6 +54,7 @@ extension WorkerEvent: InboxElement {
         case .keyFrameWanted(let id, let source, let layer): .keyFrame(id, source: source, layer: layer)
         case .renditionWanted(_, let track, _): .rendition(track.key)
         case .layersWanted(let id, let mid, _): .layers(id, mid: mid)
+        case .uplinkWeak(let id): .uplink(id)
         case .checked, .connected, .mediaStarted, .closed, .published, .passed, .controlMessage, .injected:
             nil
         }
@@ -60,7 +62,7 @@ extension WorkerEvent: InboxElement {
 
     package var isNeeded: Bool {
         switch self {
-        case .voice, .controlMessage, .begun, .keyFrameWanted, .qualityChanged: false
+        case .voice, .controlMessage, .begun, .keyFrameWanted, .qualityChanged, .uplinkWeak: false
         case .checked, .connected, .mediaStarted, .closed, .published, .sourceChanged, .passed,
             .controlOpened, .injected, .renditionWanted, .layersWanted:
             true

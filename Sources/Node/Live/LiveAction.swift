@@ -62,6 +62,8 @@ enum StageNotice {
     case disconnect(SessionID)
     /// What viewers would get from now on; nil for nothing.
     case setSource(Stage.Source?)
+    /// Less of what a session's client has to send comes than should.
+    case weakUplink(SessionID)
     /// What a session's client wants, who is told of a refusal.
     case submit(Stage.Command, Stage.Sender, SessionID)
 }

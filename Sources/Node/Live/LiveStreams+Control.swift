@@ -41,6 +41,7 @@ extension LiveStreams {
             conduct(stream, at: now) { $0.setVisible(isVisible, mid, of: id) }
         case .mute(let participant, let kind): mute(participant, kind, by: record)
         case .prefer(let patch): [prefer(patch, by: id)].compactMap(\.self)
+        case .weakUplink: noteWeakUplink(of: id)
         }
     }
 
@@ -56,7 +57,15 @@ extension LiveStreams {
         case .ping: [record.tell(ControlReply(type: "pong"))]
         case .mute(let participant, let kind): mute(participant, kind, by: record)
         case .prefer(let patch): [prefer(patch, by: record.id)].compactMap(\.self)
+        case .weakUplink: refuse(.rejected(.notOnStage), to: record.id)
         }
+    }
+
+    /// Much of what somebody on the stage sends gets lost, or their client sends less than it would: all there see it
+    /// for a while.
+    func noteWeakUplink(of id: SessionID) -> [LiveAction] {
+        guard let record = sessions[id], record.request.isOnStage else { return [] }
+        return [.notify(.weakUplink(id), record.stream)]
     }
 
     private func limit(_ mid: String, of record: SessionRecord, to height: Int?) -> [LiveAction] {

@@ -201,6 +201,7 @@ struct LiveStreams {
         case .controlMessage(let id, let message): receive(message, from: id, at: now)
         case .begun(let id, let pair, let stream, let timestamp):
             take(feed.began(stream, timestamp: timestamp, pair: pair, of: id), at: now)
+        case .uplinkWeak(let id): noteWeakUplink(of: id)
         case .layersWanted(let id, let mid, let rids):
             sessions[id].map { [$0.tell(ControlReply(type: "wanted", mid: mid, rids: rids))] } ?? []
         case .qualityChanged(let id, let quality):

@@ -16,10 +16,22 @@ extension StreamHost {
 
     package func disconnect(_ connection: Stage.Connection) {
         guard let sender = connections.removeValue(forKey: connection) else { return }
+        weakUplinks[connection] = nil
         try? decide { stage, now throws(Rejection) in
             stage.disconnect(sender?.id, by: connection, at: now)
             return StageOutcome()
         }
+    }
+
+    /// So long after it was last said, somebody's uplink counts as weak; who says it does so at least every 10 s.
+    static let weakUplinkTime = Duration.seconds(15)
+
+    /// Notes that less of what somebody sends comes than should: everybody on the stage sees it, for a while.
+    package func noteWeakUplink(of connection: Stage.Connection) {
+        guard case .some(.some) = connections[connection] else { return }
+        weakUplinks[connection] = environment.now().elapsed + Self.weakUplinkTime
+        announce()
+        scheduleTick()
     }
 
     /// Notes whose a connection is that came without a name.
@@ -132,11 +144,16 @@ extension StreamHost {
             hasAudio: stream.hasAudio, hasVideo: stream.hasVideo, isPaused: stream.isPaused)
         guard committed.phase != .ended else { return view }
         for (id, member) in committed.speakers {
-            view.speakers[id] = SyncView.Member(member: member, isHost: false, isPresent: isPresent(id))
+            view.speakers[id] = entry(of: id, member, isHost: false)
         }
-        view.speakers[committed.host] = SyncView.Member(
-            member: committed.hostMember, isHost: true, isPresent: isPresent(committed.host))
+        view.speakers[committed.host] = entry(of: committed.host, committed.hostMember, isHost: true)
         return view
+    }
+
+    private func entry(of id: ParticipantID, _ member: StageRecord.Member, isHost: Bool) -> SyncView.Member {
+        let hasWeakUplink = weakUplinks.keys.contains { connections[$0]??.id == id }
+        return SyncView.Member(
+            member: member, isHost: isHost, isPresent: isPresent(id), hasWeakUplink: hasWeakUplink)
     }
 
     private func isPresent(_ id: ParticipantID) -> Bool { stage?.isPresent(id) ?? false }
@@ -148,6 +165,7 @@ extension StreamHost {
         guard !isClosed else { return }
         timerAt = nil
         let now = environment.now().elapsed
+        weakUplinks = weakUplinks.filter { $0.value > now }
         if let deadline = stage?.deadline, deadline <= now {
             try? decide { stage, now throws(Rejection) in stage.advance(to: now) }
         } else {
@@ -166,6 +184,7 @@ extension StreamHost {
         var next = sync.deadline
         if let time = stage?.deadline { next = min(next ?? time, time) }
         if let time = interaction.deadline(at: environment.now()) { next = min(next ?? time, time) }
+        if let time = weakUplinks.values.min() { next = min(next ?? time, time) }
         if sync.hasSlowFollowers {
             let time = environment.now().elapsed + SyncHub.audienceInterval
             next = min(next ?? time, time)

@@ -61,6 +61,8 @@ package actor StreamHost {
     private var committing: Task<Void, Never>?
     /// Who is connected; nil for those without a name.
     var connections: [Stage.Connection: Stage.Sender?] = [:]
+    /// Connections that were said to send less than they should, and until when that counts; a part of `connections`.
+    var weakUplinks: [Stage.Connection: MonotonicTime] = [:]
     var sync: SyncHub
     /// What the audience says and taps.
     var interaction: InteractionDesk

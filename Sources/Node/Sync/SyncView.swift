@@ -7,6 +7,8 @@ struct SyncView: Equatable {
         let member: StageRecord.Member
         let isHost: Bool
         let isPresent: Bool
+        /// Less of what they send comes than should.
+        let hasWeakUplink: Bool
     }
 
     struct Programme: Equatable {
@@ -114,7 +116,7 @@ struct SyncView: Equatable {
             "name": .text(member.member.name), "role": .string(member.isHost ? "host" : "speaker"),
             "since": .time(member.member.since), "present": .bool(member.isPresent),
             "audioMuted": .bool(member.member.isAudioMuted), "videoMuted": .bool(member.member.isVideoMuted),
-            "paused": .bool(member.member.isPaused),
+            "paused": .bool(member.member.isPaused), "weakUplink": .bool(member.hasWeakUplink),
         ])
     }
 

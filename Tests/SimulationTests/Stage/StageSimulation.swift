@@ -22,6 +22,8 @@ final class StageSimulation {
     /// Sessions whose control channel the server knows of.
     private var reached: Set<SessionID> = []
     private(set) var controlMessages: [(session: SessionID, message: DataChannelMessage)] = []
+    /// Whose uplink was said to be weak, each time.
+    private(set) var weakUplinks: [SessionID] = []
     private let server: SimulatedServer
     private let control: SimulatedControl
     private var sessionsByAddress: [TransportAddress: SessionID] = [:]
@@ -34,6 +36,9 @@ final class StageSimulation {
         self.stream = stream
         server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
         control = SimulatedControl(over: server)
+        control.onNotice = { [unowned self] notice in
+            if case .weakUplink(let id) = notice { weakUplinks.append(id) }
+        }
     }
 
     var workers: [Worker] { server.workers }

@@ -29,6 +29,24 @@ import Wire
         }
     }
 
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `whose uplink loses a tenth is known within twenty seconds, and nobody else's`(seed: UInt64) throws {
+        let simulation = try StageSimulation(seed: seed, conditions: bad)
+        for isHost in [true, false] { _ = try simulation.add(isHost: isHost) }
+        #expect(simulation.run(for: .seconds(10)) { simulation.clients.values.allSatisfy(\.isConnected) })
+        simulation.run(for: .seconds(20))
+        #expect(simulation.weakUplinks.isEmpty, "a fiftieth is not much")
+        simulation.conditions.loss = 0.1
+        simulation.run(for: .seconds(20))
+        #expect(Set(simulation.weakUplinks) == Set(simulation.order))
+        simulation.conditions.loss = 0
+        simulation.run(for: .seconds(11))
+        let told = simulation.weakUplinks.count
+        #expect(told <= 12, "once in five seconds for each")
+        simulation.run(for: .seconds(20))
+        #expect(simulation.weakUplinks.count == told)
+    }
+
     @Test func `50 speakers see nine others each and hear the loudest three, over a bad network`() throws {
         let simulation = try StageSimulation(seed: 50, conditions: bad)
         for _ in 0..<50 {

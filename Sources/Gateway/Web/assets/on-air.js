@@ -13,6 +13,9 @@ import { withToken } from "./tokens.js";
 /** Somebody with the same name, in another window or an encoder, has our place now. */
 class TakenOver extends Error {}
 
+/** The network counts as too slow after so many looks, one a second, that say so; and again after as many more. */
+const LIMITED_LOOKS = 5;
+
 /** Fires `change`. */
 export class OnAir extends EventTarget {
   /** Whether the person wants to be on the air; the connection follows as well as it can. */
@@ -36,6 +39,8 @@ export class OnAir extends EventTarget {
   /** Whether the last session's end came out of the blue, over a network that was well. */
   #endedSuddenly = false;
   #wasConnected = false;
+  /** Looks in a row by which the network keeps the browser from sending what it would. */
+  #limitedFor = 0;
   /** How often sync had been interrupted when it began. */
   #interruptions = 0;
   /** @type {WakeLockSentinel | null} */
@@ -149,6 +154,8 @@ export class OnAir extends EventTarget {
   async #examine() {
     if (!this.stats || this.connection.state !== "connected") return;
     this.numbers = await this.stats.read();
+    this.#limitedFor = this.numbers.limitation === "bandwidth" ? this.#limitedFor + 1 : 0;
+    if (this.#limitedFor > 0 && this.#limitedFor % LIMITED_LOOKS === 0) this.session?.sayUplinkIsWeak();
     this.#changed();
   }
 

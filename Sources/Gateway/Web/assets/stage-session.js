@@ -67,6 +67,11 @@ export class StageSession extends MediaSession {
     this.dispatchEvent(new Event("slots"));
   }
 
+  /** Less is sent than could be, for the sake of the network. The server forgets it unless it is said again. */
+  sayUplinkIsWeak() {
+    if (this.control.readyState === "open") this.control.send(JSON.stringify({ type: "uplink", limitedBy: "bandwidth" }));
+  }
+
   /**
    * Learns from one message on the control channel.
    * @param {any} message

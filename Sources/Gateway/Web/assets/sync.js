@@ -45,6 +45,7 @@ const CLOSED_EXPIRED = 4401;
  * @property {boolean} audioMuted
  * @property {boolean} videoMuted
  * @property {boolean} paused
+ * @property {boolean} weakUplink less of what they send comes than should
  *
  * @typedef {{ name: string | null, since: string }} Entry a raised hand or an invitation
  *

@@ -89,6 +89,7 @@ function tile(room, key) {
   const face = h("span.face", { "aria-hidden": "true" });
   const name = h("span.who", { dir: "auto" });
   const audio = icon("microphone-off", "mark");
+  const weak = icon("weak", "mark weak-uplink");
   const raised = h("span.chip", {}, "Host");
   const state = h("span.visually-hidden");
   const more = h("button.button.round.more", { type: "button", onclick: () => manage(room, id) }, icon("more"));
@@ -96,7 +97,7 @@ function tile(room, key) {
     type: "button", "aria-pressed": "false", onclick: () => room.pin(key),
   }, icon("pin"));
   const root = h("li.tile", isScreen ? { "data-screen-of": id } : { "data-participant": id }, face, video,
-    h("p.plate", {}, audio, name, raised, state), pin, more);
+    h("p.plate", {}, audio, weak, name, raised, state), pin, more);
   root.classList.toggle("screen", isScreen);
   root.update = (/** @type {Member} */ member) => {
     const who = callName(id, member.name);
@@ -118,11 +119,13 @@ function tile(room, key) {
     setText(name, shown);
     raised.hidden = member.role !== "host" || isScreen;
     audio.toggleAttribute("hidden", !member.audioMuted || isScreen);
+    const isWeak = member.weakUplink && member.present;
+    weak.toggleAttribute("hidden", !isWeak || isScreen);
     root.classList.toggle("away", !member.present || member.paused);
     root.dataset.audioMuted = String(member.audioMuted);
     const words = isScreen ? [] : [
       member.audioMuted ? "microphone off" : "", member.videoMuted ? "camera off" : "",
-      member.paused ? "paused" : "", member.present ? "" : "reconnecting",
+      member.paused ? "paused" : "", member.present ? "" : "reconnecting", isWeak ? "weak connection" : "",
     ].filter(Boolean);
     setText(state, words.length ? `, ${words.join(", ")}` : "");
     more.hidden = !room.isHost || member.role === "host" || isScreen;
