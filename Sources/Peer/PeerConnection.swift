@@ -151,6 +151,17 @@ package final class PeerConnection {
         }
     }
 
+    /// An authentic control packet came from an address that is not known: it is asked whether the client is there now.
+    package func noteStray(
+        from source: TransportAddress, at now: MonotonicTime, using random: inout some RandomNumberGenerator,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard !isClosed else { return }
+        let effects = ice.noteStray(
+            from: source, at: now, authenticator: Self.authenticator, using: &random)
+        perform(effects, at: now, into: &sink)
+    }
+
     /// Takes a DTLS record in, of the handshake or of what follows it.
     package func receiveHandshake(
         _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,

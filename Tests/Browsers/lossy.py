@@ -37,6 +37,8 @@ REWRITE = """() => {
 #: A candidate of an answer, up to its port. All ports here have five digits, so that an answer keeps its length.
 CANDIDATE = re.compile(rb"(a=candidate:\S+ 1 \S+ \d+ \S+) (\d{5})\b", re.IGNORECASE)
 WORKERS = 8
+#: Handshakes, checks, reports and sound are smaller.
+PICTURE_BYTES = 400
 #: Seconds that a datagram may wait before a link that takes no more: a home router's queue.
 QUEUE = 0.3
 
@@ -104,6 +106,9 @@ class LossyPath:
         self.down, self.up = Link(), Link()
         #: Whose packets never reach a client: nobody tells it of them.
         self.withheld: frozenset[int] = frozenset()
+        #: When everybody's address was forgotten, and how many seconds later media came to a new one.
+        self._rebound: float | None = None
+        self.back_after: float | None = None
         #: Bytes that the server sent, whether they passed or not.
         self.offered = 0
         fronts = {}
@@ -161,6 +166,7 @@ class LossyPath:
                     self._selector.unregister(way)
                     way.close()
                 self._ways.clear()
+                self._rebound, self.back_after = time.monotonic(), None
             deadlines = [link.deadline for link in (self.down, self.up) if link.deadline is not None]
             due = min(deadlines) - time.monotonic() if deadlines else 0.2
             for key, _ in self._selector.select(timeout=min(max(due, 0.0), 0.2)):
@@ -169,6 +175,8 @@ class LossyPath:
                     datagram, sender = key.fileobj.recvfrom(65_536)  # type: ignore[union-attr]
                     if client is not None:
                         self.offered += len(datagram)
+                        if self._rebound is not None and len(datagram) > PICTURE_BYTES:
+                            self.back_after, self._rebound = time.monotonic() - self._rebound, None
                     is_withheld = client is not None and int.from_bytes(datagram[8:12]) in self.withheld
                     if is_withheld or not self._passable.is_set() or self._chance.random() < self.loss:
                         self.lost += 1

@@ -15,7 +15,7 @@ from drivers.patience import patient
 from lossy import LossyPath
 from media import STATE, go_live, wait_for_frames, wait_for_state, watch
 from server import Server
-from test_players import pion_player  # noqa: F401
+from test_players import HERE, pion_player, system_python  # noqa: F401
 
 
 class Distant:
@@ -111,3 +111,18 @@ def test_pion_goes_on_at_a_new_address(
         output, errors = player.communicate(timeout=patient(60))
     assert player.returncode == 0, f"{output}\n{errors[-3000:]}"
     assert json.loads(output.splitlines()[-1])["gaps"] > 0
+
+
+def test_gstreamer_goes_on_at_a_new_address(
+    chromium: Browser, server: Server, stream: str, rewriting_path: LossyPath, system_python: str  # noqa: F811
+) -> None:
+    go_live(chromium, server, stream, codec="vp8")
+    with subprocess.Popen(
+        [system_python, str(HERE / "gst_player.py"), f"{rewriting_path.origin}/whep/{stream}?wait=20", "240",
+         str(round(patient(40)))],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as player:
+        wait_until(lambda: rewriting_path.passed > 150, 20, "media comes")
+        rewriting_path.rebind()
+        output, errors = player.communicate(timeout=patient(60))
+    assert player.returncode == 0, f"{output}\n{errors[-3000:]}"

@@ -27,6 +27,23 @@ import Testing
         #expect(viewer.decoder.complaints.isEmpty)
     }
 
+    /// As of libnice, which GStreamer is made of: its reports alone come from the new address.
+    @Test(arguments: 130..<136 as Range<UInt64>)
+    func `of the viewer's address is followed where nobody checks it`(seed: UInt64) throws {
+        let simulation = try Simulation(seed: seed, workers: 2)
+        _ = try simulation.add(.publisher)
+        let (viewer, _) = try simulation.add(.viewer, worker: 1, checksConsent: false)
+        #expect(simulation.run(for: .seconds(5)) { viewer.decoder.framesDecoded > 5 })
+        for port: UInt16 in 600..<603 {
+            simulation.run(for: .seconds(20))
+            viewer.outerAddress = TransportAddress(ip: IPAddress(ipv4: 0xC633_6401), port: port)
+            let before = viewer.decoder.framesDecoded
+            #expect(simulation.run(for: .seconds(5)) { viewer.decoder.framesDecoded > before + 10 })
+        }
+        #expect(!viewer.isClosed)
+        #expect(viewer.decoder.complaints.isEmpty)
+    }
+
     @Test(arguments: 100..<106 as Range<UInt64>)
     func `of the viewer's address are followed over a bad network too`(seed: UInt64) throws {
         let (simulation, _, viewer) = try watching(seed: seed)

@@ -30,10 +30,12 @@ import Wire
         }
     }
 
-    private func watching(seed: UInt64) throws -> (simulation: Simulation, viewer: SimulatedClient) {
+    private func watching(
+        seed: UInt64, checksConsent: Bool = true
+    ) throws -> (simulation: Simulation, viewer: SimulatedClient) {
         let simulation = try Simulation(seed: seed)
         _ = try simulation.add(.publisher)
-        let (viewer, _) = try simulation.add(.viewer)
+        let (viewer, _) = try simulation.add(.viewer, checksConsent: checksConsent)
         let hasPicture = simulation.run(for: .seconds(5)) { viewer.decoder.framesDecoded > 5 }
         #expect(hasPicture)
         simulation.bystanders[Self.victim] = []
@@ -45,7 +47,7 @@ import Wire
     }
 
     @Test(arguments: 200..<204 as Range<UInt64>)
-    func `of one check brings a third party three requests, and no media`(seed: UInt64) throws {
+    func `of a check, and of reports, brings a third party four requests, and no media`(seed: UInt64) throws {
         let (simulation, viewer) = try watching(seed: seed)
         let own = viewer.outerAddress
         viewer.outerAddress = Self.victim
@@ -55,11 +57,28 @@ import Wire
         simulation.run(for: .seconds(20))
         let sent = received(simulation)
         #expect(sent.answers == 1)
-        #expect((1...3).contains(sent.requests))
+        #expect((1...4).contains(sent.requests))
         #expect(sent.handshakes == 0)
         #expect(sent.media == 0)
         #expect(viewer.decoder.framesDecoded >= before + 550)
         #expect(viewer.decoder.complaints.isEmpty)
+    }
+
+    /// Reports are authentic, too, and say as little of where they come from.
+    @Test(arguments: 230..<234 as Range<UInt64>)
+    func `of reports alone brings a third party three requests, and no media`(seed: UInt64) throws {
+        let (simulation, viewer) = try watching(seed: seed, checksConsent: false)
+        let own = viewer.outerAddress
+        viewer.outerAddress = Self.victim
+        #expect(simulation.run(for: .seconds(4)) { received(simulation).requests > 0 })
+        simulation.run(for: .seconds(2))
+        viewer.outerAddress = own
+        let before = viewer.decoder.framesDecoded
+        simulation.run(for: .seconds(20))
+        let sent = received(simulation)
+        #expect((1...3).contains(sent.requests))
+        #expect(sent.answers == 0 && sent.handshakes == 0 && sent.media == 0)
+        #expect(viewer.decoder.framesDecoded >= before + 550)
     }
 
     @Test(arguments: 210..<213 as Range<UInt64>)

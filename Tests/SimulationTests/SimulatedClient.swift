@@ -68,15 +68,17 @@ final class SimulatedClient {
     private(set) var redundantPackets = 0
     private(set) var frameMarks: Set<UInt32> = []
 
+    private var ice = ICEControllingAgent.Configuration()
     private var nextReport = MonotonicTime.distantFuture
     private var nextKeyFrameRequest = MonotonicTime.distantFuture
     private let clock = WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero)
 
     init(
         role: Role, address: TransportAddress, identity: DTLSIdentity, seed: UInt64, rids: [String] = [],
-        pictures: [SyntheticVideo.Settings]
+        pictures: [SyntheticVideo.Settings], checksConsent: Bool = true
     ) throws {
         self.role = role
+        if !checksConsent { (ice.consentInterval, ice.consentTimeout) = (.seconds(86_400), .seconds(86_400)) }
         localAddress = address
         outerAddress = address
         var random = SeededGenerator(seed: seed)
@@ -99,8 +101,8 @@ final class SimulatedClient {
     func start(_ answer: SessionDescription, at now: MonotonicTime) throws {
         let plan = try ClientPlan(answer, to: offer)
         connection = ClientConnection(
-            credentials: offer.credentials, plan: plan, localAddress: localAddress, dtls: dtls, at: now,
-            using: &random)
+            credentials: offer.credentials, plan: plan, localAddress: localAddress, dtls: dtls,
+            configuration: ice, at: now, using: &random)
         for line in plan.lines {
             if role == .viewer, let track = ReceivingTrack(line: line) { received.append(track) }
             for encoding in line.encodings {

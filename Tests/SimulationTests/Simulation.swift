@@ -49,7 +49,8 @@ final class Simulation {
     /// A client whose offer the server has answered; it connects as time goes on.
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
-        hasRED: Bool = false, bitrate: Int = 300_000, layers: [SyntheticVideo.Settings] = []
+        hasRED: Bool = false, bitrate: Int = 300_000, layers: [SyntheticVideo.Settings] = [],
+        checksConsent: Bool = true
     ) throws -> (client: SimulatedClient, session: SessionID) {
         count += 1
         var settings = SyntheticVideo.Settings()
@@ -59,7 +60,7 @@ final class Simulation {
             try SimulatedClient(
                 role: role, address: SimulatedServer.address(ofClient: count),
                 identity: server.clientIdentity, seed: seed, rids: rids,
-                pictures: layers.isEmpty ? [settings] : layers)
+                pictures: layers.isEmpty ? [settings] : layers, checksConsent: checksConsent)
         }
         let offer = client.offer.description.text
         let text = hasRED ? Self.withRED(offer) : offer

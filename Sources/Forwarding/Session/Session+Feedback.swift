@@ -4,18 +4,21 @@ import Wire
 
 extension Session {
     /// Takes one SRTCP datagram in: what the client says of what it sends and of what it gets.
+    /// - Returns: whether it was authentic.
     func receiveControl(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, clock: WallClock,
         at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
-    ) {
+    ) -> Bool {
         do {
             let length = try connection.unprotectControl(&datagram, from: source, at: now)
             for packet in try RTCPPacket.parseCompound(datagram.span.extracting(0..<length)) {
                 take(packet, clock: clock, at: now, into: &sink)
             }
+            return true
         } catch {
             noteRefusal(error)
+            return error is WireError
         }
     }
 

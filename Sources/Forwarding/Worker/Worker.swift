@@ -62,6 +62,7 @@ package final class Worker {
     private static let ownership = Duration.seconds(5)
     private var hasMoreDue = false
     var joining = HandshakeQueue()
+    private var reportSenders = ReportSenders()
     /// What control has to know; drained by whoever owns the worker.
     private var events: [WorkerEvent] = []
     var nextTrack: UInt64 = 1
@@ -96,7 +97,12 @@ package final class Worker {
     ) {
         let kind = DatagramKind(datagram.span)
         if kind == .stun { return receiveCheck(datagram.span, from: source, at: now, into: &sink) }
-        guard let kind, let session = byAddress[source] else { return countHomeless(from: source, at: now) }
+        guard let kind, let session = byAddress[source] else {
+            guard kind == .rtcp, receiveStray(&datagram, from: source, at: now, into: &sink) else {
+                return countHomeless(from: source, at: now)
+            }
+            return
+        }
         switch kind {
         case .rtp:
             counters.mediaDatagrams &+= 1
@@ -105,7 +111,11 @@ package final class Worker {
             if session.monitor?.hasNotices == true { tellNotices(of: session) }
         case .rtcp:
             counters.controlDatagrams &+= 1
-            session.receiveControl(&datagram, from: source, clock: environment.clock, at: now, into: &sink)
+            if session.receiveControl(
+                &datagram, from: source, clock: environment.clock, at: now, into: &sink)
+            {
+                reportSenders.note(datagram.span, of: session.id)
+            }
         case .dtls:
             counters.handshakes &+= 1
             // Nothing of a session overtakes: it is connected once all that it waited for is done.
@@ -119,6 +129,23 @@ package final class Worker {
             settle(session, at: now, into: &sink)
         case .stun: break
         }
+    }
+
+    /// Takes in what may be the report of a client that a NAT gave another address, and that does not check it.
+    /// - Returns: whether it was; its address is asked for a proof then.
+    private func receiveStray(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) -> Bool {
+        guard source.transport == .udp,
+            let session = reportSenders.find(datagram.span, at: now).flatMap({ sessions[$0] }),
+            session.receiveControl(
+                &datagram, from: source, clock: environment.clock, at: now, into: &sink)
+        else { return false }
+        counters.controlDatagrams &+= 1
+        session.connection.noteStray(from: source, at: now, using: &environment.random, into: &sink)
+        settle(session, at: now, into: &sink)
+        return true
     }
 
     private func receiveCheck(
@@ -289,6 +316,7 @@ package final class Worker {
 
     func forget(_ session: Session, at now: MonotonicTime) {
         sessions[session.id] = nil
+        reportSenders.remove(session.id)
         for ufrag in session.connection.localUfrags { byUfrag[ufrag] = nil }
         for address in session.connection.addresses {
             dismiss(address, from: session)

@@ -212,6 +212,22 @@ package struct ICELiteAgent: Sendable {
         return follow(at: now).first
     }
 
+    /// Records an authentic packet from an address that no check came from: a NAT changed it, and the client does not
+    /// check again.
+    ///
+    /// It is asked as after a check, and only this once: no packet that comes later brings a request.
+    package mutating func noteStray(
+        from source: TransportAddress, at now: MonotonicTime, authenticator: some MessageAuthenticator,
+        using random: inout some RandomNumberGenerator
+    ) -> [Effect] {
+        guard !isConsentLost, asksAddresses, !addresses.contains(source) else { return [] }
+        let forgotten = pairs.heardCheck(from: source, generation: generation, nominating: nil, at: now)
+        _ = pairs.heardTraffic(from: source, at: now)
+        pairs.inquire(source, at: now)
+        return (forgotten.map { [.dismiss($0)] } ?? []) + [.admit(source)]
+            + ask(at: now, authenticator: authenticator, using: &random)
+    }
+
     /// Forgets an address whose TCP connection was closed: media goes elsewhere, if the client left another way.
     package mutating func lose(_ address: TransportAddress, at now: MonotonicTime) -> [Effect] {
         guard !isConsentLost else { return [] }

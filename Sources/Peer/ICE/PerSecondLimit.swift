@@ -1,12 +1,12 @@
 import Base
 
 /// At most so many a second, counted from the first one.
-struct PerSecondLimit: Sendable {
+package struct PerSecondLimit: Sendable {
     private let limit: Int
     private var since = MonotonicTime.zero
     private var count = 0
 
-    init(_ limit: Int) {
+    package init(_ limit: Int) {
         self.limit = limit
     }
 
@@ -14,7 +14,7 @@ struct PerSecondLimit: Sendable {
     var next: MonotonicTime { count < limit ? .zero : since + .seconds(1) }
 
     /// - Returns: false if there were too many.
-    mutating func take(at now: MonotonicTime) -> Bool {
+    package mutating func take(at now: MonotonicTime) -> Bool {
         if count == 0 || now - since >= .seconds(1) { (since, count) = (now, 0) }
         guard count < limit else { return false }
         count += 1

@@ -61,6 +61,30 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         #expect(client.agent.selected == address(1))
     }
 
+    /// By a client that a NAT gave another port, and that does not check it.
+    @Test mutating func `is asked for after one packet, and not after more`() throws {
+        #expect(try client.stray(from: 2, at: 1_000) == [.admit(address(2))])
+        #expect(ports(of: client.requests) == [1, 2])
+        for time in stride(from: Int64(1_020), to: 5_000, by: 20) {
+            #expect(try client.stray(from: 2, at: time) == [])
+            #expect(client.traffic(from: 2, at: time) == nil)
+            _ = client.advance(to: time)
+        }
+        #expect(ports(of: client.requests) == [1, 2, 2, 2])
+        #expect(client.agent.selected == address(1))
+        let request = try #require(client.requests.last).message
+        // It answers in the end, and has been used since.
+        let moved = try client.receive(Client.answer(to: request), from: 2, at: 5_010)
+        #expect(moved == [.nominate(address(2))])
+    }
+
+    @Test mutating func `is not asked for by a packet before the handshake`() throws {
+        client = ICETestClient(hasHandshake: false)
+        _ = try client.check(from: 1, at: 0)
+        #expect(try client.stray(from: 2, at: 1_000) == [])
+        #expect(client.agent.addresses == [address(1)])
+    }
+
     @Test mutating func `is asked for five times a second at most, of however many addresses`() throws {
         for step in Int64(0)..<400 {
             _ = try client.check(from: UInt16(100 + step), at: 1_000 + step * 10)

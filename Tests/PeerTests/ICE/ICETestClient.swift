@@ -67,6 +67,14 @@ struct ICETestClient {
         return try answer(effects, at: milliseconds)
     }
 
+    /// An authentic packet comes from a port that was not checked.
+    mutating func stray(from port: UInt16, at milliseconds: Int64) throws -> [ICELiteAgent.Effect] {
+        let effects = agent.noteStray(
+            from: Self.address(port), at: Self.time(milliseconds), authenticator: SHA1Authenticator(),
+            using: &random)
+        return try answer(effects, at: milliseconds)
+    }
+
     /// Takes the agent's requests out, and answers them.
     private mutating func answer(
         _ effects: [ICELiteAgent.Effect], at milliseconds: Int64
