@@ -56,9 +56,13 @@ class Tone(MediaStreamTrack):
         super().__init__()
         self._count = 0
         self._start: float | None = None
+        #: The most that a frame came after its time, in seconds: of a busy machine.
+        self.late = 0.0
 
     async def recv(self) -> AudioFrame:
-        self._start = await pace(self._start, self._count * SAMPLES / SAMPLE_RATE)
+        elapsed = self._count * SAMPLES / SAMPLE_RATE
+        self._start = await pace(self._start, elapsed)
+        self.late = max(self.late, asyncio.get_running_loop().time() - self._start - elapsed)
         times = (numpy.arange(SAMPLES) + self._count * SAMPLES) / SAMPLE_RATE
         samples = (numpy.sin(2 * numpy.pi * 440 * times) * 8192).astype(numpy.int16)
         frame = AudioFrame.from_ndarray(samples[None, :], format="s16", layout="mono")
@@ -124,6 +128,7 @@ class Peer:
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._connection: RTCPeerConnection | None = None
         self._tasks: list[asyncio.Task[None]] = []
+        self._tone = Tone()
         self._picture: Picture | None = None
         self.resource: str | None = None
         self.frames = 0
@@ -139,6 +144,11 @@ class Peer:
         return self._picture.count if self._picture else 0
 
     @property
+    def late(self) -> float:
+        """How long its sound stood still at most, in seconds; reports that it sends meanwhile are wrong by as much."""
+        return self._tone.late
+
+    @property
     def state(self) -> str:
         return self._connection.connectionState if self._connection else "closed"
 
@@ -148,7 +158,7 @@ class Peer:
     ) -> None:
         connection = self._connection = RTCPeerConnection(RTCConfiguration(iceServers=[], bundlePolicy=bundle))
         if sends:
-            connection.addTransceiver(Tone(), "sendonly")
+            connection.addTransceiver(self._tone, "sendonly")
             self._picture = Picture()
             video = connection.addTransceiver(self._picture, "sendonly")
             if codec:

@@ -71,6 +71,7 @@ def test_a_swipe_may_begin_where_comments_are_written(browser: Browser, studio: 
     page.drag((x, y), (x, y - 600))
     wait_for_story(page, order[1])
     assert not page.evaluate("() => document.activeElement.matches('input')"), "nothing is to be written"
+    wait_for_composer(page)
     tap(page, ".composer input", "() => document.activeElement.matches('.composer input')", "a tap is one")
     page.close()
 

@@ -189,7 +189,7 @@ def test_a_stream_that_records_by_itself(aiortc: Aiortc, keeper: Server, stream:
     ask(keeper, "POST", f"/v1/streams/{stream}/end", stream)
     entry, = ended(keeper, stream, 1)
     assert entry["endReason"] == "stream-ended"
-    check(fetched(keeper, entry, tmp_path / "file"), entry["duration"], "vp8", sent)
+    check(fetched(keeper, entry, tmp_path / "file"), entry["duration"], "vp8", sent, publisher)
 
 
 def test_who_stops_it_wants_no_other_recording(aiortc: Aiortc, keeper: Server, stream: str) -> None:  # noqa: F811
@@ -232,7 +232,7 @@ def test_it_goes_on_after_a_restart(
     assert listed(keeper, stream) == both and state(keeper, stream) == "ended"
     for number, entry in enumerate(both):
         file = fetched(keeper, entry, tmp_path / str(number))
-        check(file, entry["duration"], codec, sent[number], lost=1 - number)
+        check(file, entry["duration"], codec, sent[number], (first, second)[number], lost=1 - number)
         assert abs(float(probe(file)["format"]["duration"]) - entry["duration"]) < 0.1
 
 
@@ -255,7 +255,7 @@ def test_no_more_room_in_files(
     finally:
         resource.prlimit(keeper.pid, resource.RLIMIT_FSIZE, unlimited)
     assert entry["endReason"] == "disk-full" and entry["size"] <= size + 60_000
-    check(fetched(keeper, entry, tmp_path / "file"), entry["duration"], codec, sent)
+    check(fetched(keeper, entry, tmp_path / "file"), entry["duration"], codec, sent, publisher)
     assert keeper.json(f"/v1/streams/{stream}")["isRecording"] is False
     frames = player.frames
     wait_until(lambda: player.frames > frames + 40, 15, "viewers go on watching")
@@ -290,7 +290,7 @@ def test_full_disk(aiortc: Aiortc, stream: str, disk: Path, tmp_path: Path) -> N
             file.write(bytes(30 << 20))
         entry, = ended(server, stream, 1)
         assert entry["endReason"] == "disk-full"
-        check(fetched(server, entry, tmp_path / "file"), entry["duration"], "vp8", sent, lost=1)
+        check(fetched(server, entry, tmp_path / "file"), entry["duration"], "vp8", sent, publisher, lost=1)
         with contextlib.suppress(AssertionError):
             start(server, stream)
             pytest.fail("it began without room")
