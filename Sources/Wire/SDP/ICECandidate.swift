@@ -41,7 +41,9 @@ package struct ICECandidate: SDPValue {
     package init(parsing text: String) throws(WireError) {
         let prefix = "candidate:"
         var scanner = SDPScanner(text.hasPrefix(prefix) ? String(text.dropFirst(prefix.count)) : text)
-        guard let foundation = scanner.word(), let component = scanner.word().flatMap({ UInt16(digits: $0) }),
+        // No ice-char is a colon: a second prefix is none.
+        guard let foundation = scanner.word(), !foundation.contains(":"),
+            let component = scanner.word().flatMap({ UInt16(digits: $0) }),
             let transport = scanner.word().flatMap({ Transport(rawValue: String($0).lowercased()) }),
             let priority = scanner.word().flatMap({ UInt32(digits: $0) }),
             let address = scanner.word(), let port = scanner.word().flatMap({ UInt16(digits: $0) }),

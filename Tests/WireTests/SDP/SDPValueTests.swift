@@ -76,6 +76,9 @@ private func parsed<Value: SDPValue>(_ text: String, as type: Value.Type = Value
         let named: ICECandidate = try parsed("4 1 udp 2113937151 b8a9-1f.local 51234 typ host")
         #expect(named.transportAddress == nil)
         #expect(try ICECandidate(parsing: "candidate:1 1 UDP 2130706431 203.0.113.141 8998 typ host") == host)
+        #expect(throws: WireError.invalid(.sdpCandidate)) {
+            try ICECandidate(parsing: "candidate:candidate:1 1 UDP 2130706431 203.0.113.141 8998 typ host")
+        }
     }
 
     @Test func `of our candidates rank by order, UDP before TCP`() throws {
