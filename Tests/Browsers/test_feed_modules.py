@@ -153,6 +153,28 @@ def test_a_story_that_is_missing_is_told_and_nothing_else_is_shown(page) -> None
         "POST /v1/feed/sessions?stream=s9&preload=eager")
 
 
+def test_a_connection_that_is_made_too_late_is_nobodys(page) -> None:
+    # What is missing is known when the connection to somebody else is all but there.
+    page.evaluate("""() => {
+        const go = fetch;
+        globalThis.answer = globalThis.release = null;
+        globalThis.fetch = (address, how) => String(address).endsWith('/v1/streams/s9')
+            ? new Promise(resolve => { answer = body => resolve(new Response(JSON.stringify(body))); }) : go(address, how);
+        RTCPeerConnection.prototype.setRemoteDescription = function (description) {
+            this.remoteDescription = description;
+            return new Promise(resolve => { release = resolve; });
+        };
+    }""")
+    page.evaluate(BEGIN, {"stream": "s9"})
+    page.wait_for("() => release !== null && answer !== null")
+    page.evaluate("() => answer({state: 'ended', title: 'Friday kitchen', hostName: 'Ann'})")
+    page.wait_for("() => feed.state === 'missing'", what="it is told")
+    page.evaluate("() => release()")
+    page.wait_for("() => requests.at(-1) === 'DELETE /v1/feed/sessions/x'", what="the session is ended")
+    assert page.evaluate("() => { peers[0].slots(['s1', 'full'], null); return [feed.slots, feed.state, turns]; }") == [
+        [], "missing", []]
+
+
 @pytest.mark.parametrize("way", ["feed.seeOthers()", "feed.go('s3')"])
 def test_who_came_for_what_is_missing_may_see_others(page, way: str) -> None:
     page.evaluate(BEGIN, {"stream": "no such name!"})

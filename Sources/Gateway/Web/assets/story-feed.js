@@ -119,7 +119,8 @@ export class StoryFeed extends FeedPlace {
       const stream = this.list.current ?? this.#wish.id;
       this.#hasSwiped = false;
       const session = await openFeedSession({ origin, stream, preload: this.preload, token, signal });
-      this.#adopt(session);
+      // Given up meanwhile, it is closed by who asked for it.
+      if (!signal.aborted) this.#adopt(session);
       return session;
     }));
     this.connection.addEventListener("statechange", () => this.#connectionChanged());
