@@ -97,19 +97,24 @@ def test_aiortc_goes_on_at_a_new_address(
         home.close()
 
 
+def output_after_a_move(command: list[str], path: LossyPath) -> str:
+    """Of a player that is given another address once media comes, and that plays on to its end."""
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as player:
+        wait_until(lambda: path.passed > 150, 20, "media comes")
+        path.rebind()
+        output, errors = player.communicate(timeout=patient(60))
+    assert player.returncode == 0, f"{output}\n{errors[-3000:]}"
+    return output
+
+
 def test_pion_goes_on_at_a_new_address(
     chromium: Browser, server: Server, stream: str, rewriting_path: LossyPath, pion_player: Path  # noqa: F811
 ) -> None:
     go_live(chromium, server, stream, codec="vp8")
     # Eight seconds of sound.
-    with subprocess.Popen(
+    output = output_after_a_move(
         [str(pion_player), f"{rewriting_path.origin}/whep/{stream}?wait=20", "400", str(round(patient(40)))],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as player:
-        wait_until(lambda: rewriting_path.passed > 150, 20, "media comes")
-        rewriting_path.rebind()
-        output, errors = player.communicate(timeout=patient(60))
-    assert player.returncode == 0, f"{output}\n{errors[-3000:]}"
+        rewriting_path)
     assert json.loads(output.splitlines()[-1])["gaps"] > 0
 
 
@@ -117,12 +122,8 @@ def test_gstreamer_goes_on_at_a_new_address(
     chromium: Browser, server: Server, stream: str, rewriting_path: LossyPath, system_python: str  # noqa: F811
 ) -> None:
     go_live(chromium, server, stream, codec="vp8")
-    with subprocess.Popen(
+    # Eight seconds of pictures.
+    output_after_a_move(
         [system_python, str(HERE / "gst_player.py"), f"{rewriting_path.origin}/whep/{stream}?wait=20", "240",
          str(round(patient(40)))],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-    ) as player:
-        wait_until(lambda: rewriting_path.passed > 150, 20, "media comes")
-        rewriting_path.rebind()
-        output, errors = player.communicate(timeout=patient(60))
-    assert player.returncode == 0, f"{output}\n{errors[-3000:]}"
+        rewriting_path)

@@ -74,7 +74,7 @@ struct SourceMonitor {
     mutating func note(_ loss: ReceiveStream.LossInterval, at now: MonotonicTime) {
         let since = lossesSince ?? now
         lossesSince = since
-        // What a stranger's sequence numbers claim is at most 2^16 an interval.
+        // By the client's own sequence numbers: who makes wild ones up is shown as weak, or not.
         expected &+= loss.expected
         lost &+= loss.lost
         guard now >= since + (expected < Self.tellingPackets ? Self.lossWindow * 2 : Self.lossWindow) else {

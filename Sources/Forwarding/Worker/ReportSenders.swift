@@ -2,11 +2,11 @@ import Base
 import Peer
 import Wire
 
-/// Whose reports come from where nobody is known.
+/// Finds the session of an RTCP packet that comes from an unknown address.
 ///
-/// A NAT may give a client another address at any time. Most clients check it again, in their own name; those on
-/// libnice (GStreamer) only go on sending, and in the clear part of what they send stands no more than who sends it. So
-/// each session's SSRCs in RTCP lead to it, for a look whether a packet from elsewhere is authentic: a few a second.
+/// A NAT may give a client another address at any time. Most clients send an ICE check from there; those on libnice
+/// (GStreamer) only go on sending, and the only name in an encrypted packet is the SSRC of its sender. So the SSRCs of
+/// each session's reports lead to it, and its keys tell whether the packet is authentic. A few a second are looked at.
 /// - Source: RFC 3711 §3.4 (the first eight bytes of SRTCP are not encrypted); RFC 3550 §6.1.
 struct ReportSenders {
     /// Of one session: one for sound and one for pictures, and each once more.

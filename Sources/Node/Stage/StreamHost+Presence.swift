@@ -23,13 +23,15 @@ extension StreamHost {
         }
     }
 
-    /// So long after it was last said, somebody's uplink counts as weak; who says it does so at least every 10 s.
+    /// An uplink counts as weak for so long after a worker or a client last said so, which they do every 5 to 10 s.
     static let weakUplinkTime = Duration.seconds(15)
 
-    /// Notes that less of what somebody sends comes than should: everybody on the stage sees it, for a while.
+    /// Notes that less of what somebody sends comes than should: all followers hear of it.
     package func noteWeakUplink(of connection: Stage.Connection) {
         guard case .some(.some) = connections[connection] else { return }
-        weakUplinks[connection] = environment.now().elapsed + Self.weakUplinkTime
+        let end = environment.now().elapsed + Self.weakUplinkTime
+        // Who says it again and again, as clients may, has nothing announced for that.
+        guard weakUplinks.updateValue(end, forKey: connection) == nil else { return }
         announce()
         scheduleTick()
     }
