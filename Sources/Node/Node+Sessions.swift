@@ -106,6 +106,13 @@ extension Node {
         live.sessions[id].map { ($0.stream, $0.purpose) }
     }
 
+    /// Which stream and role a session has that its client may end: also one that has just ended by itself.
+    package func sessionToEnd(
+        _ id: SessionID
+    ) -> (stream: StreamID, purpose: SessionRequest.Purpose)? {
+        session(id) ?? live.sessions.ended[id]
+    }
+
     /// Changes what a session's client wants of the pictures.
     /// - Returns: all that it wants now.
     package func prefer(_ patch: DeliveryPatch, in id: SessionID) async throws(SessionRefusal) -> JSON {
@@ -165,10 +172,11 @@ extension Node {
     }
 
     /// Ends a session at its client's wish.
-    /// - Returns: false if there is no such session.
+    /// - Returns: false if there is no such session, and none has just ended by itself.
     package func endSession(_ id: SessionID) async -> Bool {
-        let isThere = live.sessions[id] != nil
-        await perform(live.end(id, because: "deleted", at: now().elapsed))
-        return isThere
+        let actions = live.end(id, because: "deleted", at: now().elapsed)
+        let wasThere = live.acknowledgeEnd(of: id)
+        await perform(actions)
+        return wasThere
     }
 }

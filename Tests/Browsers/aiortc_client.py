@@ -202,12 +202,21 @@ class Peer:
             return sum(entry.packetsLost for entry in report.values() if entry.type == "inbound-rtp")
         return self._home.run(count())
 
+    def ask(self, method: str) -> int:
+        """The status of a request for this session's resource."""
+        status, _, _ = self._server.request(method, self.resource, headers=self._headers)
+        return status
+
     def close(self) -> None:
+        if self._connection and self.resource and self._server.is_running:
+            self.ask("DELETE")
+        self.hang_up()
+
+    def hang_up(self) -> None:
+        """Closes the connection, and leaves it to DTLS to notify the server."""
         connection, self._connection = self._connection, None
         if connection is None:
             return
-        if self.resource and self._server.is_running:
-            self._server.request("DELETE", self.resource, headers=self._headers)
 
         async def end() -> None:
             await connection.close()

@@ -60,3 +60,14 @@ def test_deleting_the_session_ends_the_stream(aiortc: Aiortc, chromium: Browser,
     wait_for_state(viewer, "live")
     publisher.close()
     wait_for_state(viewer, "ended", seconds=5)
+
+
+def test_a_session_may_be_deleted_once_when_its_connection_was_closed_before(
+    aiortc: Aiortc, server: Server, stream: str
+) -> None:
+    publisher = aiortc.publish(server, stream)
+    wait_until(lambda: publisher.state == "connected", 15, "it is connected")
+    publisher.hang_up()
+    wait_until(lambda: publisher.ask("GET") == 404, 15, "the server has ended the session")
+    assert publisher.ask("DELETE") == 200
+    assert publisher.ask("DELETE") == 404

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from urllib.parse import urlsplit
 
 import pytest
 
 from conftest import LOGS
-from drivers import DESKTOP, Browser, Page
+from drivers import DESKTOP, Browser, Page, wait_until
 from drivers.page import PHONE, Viewport
 from media import STATISTICS, check_no_complaints, end_stream, go_live, press_go_live, wait_for_state, watch
 from server import Server
@@ -226,3 +227,30 @@ def test_the_studio_is_as_light_as_its_user_likes(chromium: Browser, server: Ser
             }""", scheme == "light", what="the page has its colours")
         for selector in ("#open-backstage", "#stream-title"):
             assert host.evaluate(CONTRAST, selector) >= 4.5, selector
+
+
+#: Sends no DELETE before `release()` is called; `held` is what one was for, `ended` its status.
+LATE_DELETE = """() => {
+    const real = window.fetch, released = new Promise(resolve => { window.release = resolve; });
+    window.fetch = async (resource, options) => {
+        if (options?.method !== 'DELETE') return real(resource, options);
+        window.held = String(resource);
+        await released;
+        const response = await real(resource, options);
+        window.ended = response.status;
+        return response;
+    };
+}"""
+
+
+def test_a_delete_that_comes_after_the_end_is_no_failure(browser: Browser, server: Server, stream: str) -> None:
+    """A page closes its connection and sends DELETE at once: whichever comes first, its console stays empty."""
+    with browser.open(f"{server.origin}/live/{stream}?quality=480", before_load=LATE_DELETE) as host:
+        press_go_live(host)
+        end_stream(host)
+        resource = urlsplit(host.wait_for("() => window.held", what="the page ends its session")).path
+        token = {"Authorization": f"Bearer {server.token(stream)}"}
+        wait_until(lambda: server.request("GET", resource, headers=token)[0] == 404, 15, "the server has ended it before")
+        host.evaluate("() => window.release()")
+        assert host.wait_for("() => window.ended", what="the DELETE is answered") == 200
+        check_no_complaints(host)

@@ -84,6 +84,27 @@ import Wire
         #expect(census.all.isEmpty)
     }
 
+    @Test mutating func `remembers what has ended until its client knows`() {
+        let id = add(request())
+        #expect(census.ended[id] == nil)
+        _ = census.remove(id)
+        #expect(census.ended[id]?.stream == show)
+        #expect(census.ended[id]?.purpose == .play)
+        #expect(census.acknowledgeEnd(of: id))
+        #expect(census.ended[id] == nil)
+        #expect(!census.acknowledgeEnd(of: id))
+    }
+
+    @Test mutating func `remembers no more ended sessions than the limit, the latest ones`() {
+        let ids = (0..<EndedSessions.limit + 2).map { _ in add(request()) }
+        for id in ids { _ = census.remove(id) }
+        #expect(ids.filter { census.ended[$0] != nil } == Array(ids.dropFirst(2)))
+        let late = add(request())
+        _ = census.remove(late)
+        #expect(census.ended[ids[2]] == nil)
+        #expect(census.ended[late] != nil)
+    }
+
     @Test mutating func `numbers sessions in the order in which they were made`() {
         #expect(census.nextOrder == 1)
         let id = add(request())

@@ -83,9 +83,11 @@ extension GatewayHandler {
             headers: ["Accept-Patch": MediaType.patches(of: purpose), "Cache-Control": "no-store"])
     }
 
-    /// `DELETE` of a session; entity tags do not matter.
+    /// `DELETE` of a session; entity tags do not matter, nor whether its connection was closed a moment before.
     func endSession(_ call: Call, _ purpose: SessionRequest.Purpose) async throws -> HTTPResponse {
-        let id = try await session(call, purpose)
+        let (stream, id) = try Self.changeable(call, purpose)
+        let found = await service.sessionToEnd(id)
+        guard found?.stream == stream, found?.purpose == purpose else { throw SessionRefusal.unknownSession }
         guard await service.endSession(id) else { throw SessionRefusal.unknownSession }
         return HTTPResponse(status: 200)
     }

@@ -25,7 +25,9 @@ package protocol SessionService: Sendable {
     func prefer(_ patch: DeliveryPatch, in id: SessionID) async throws(SessionRefusal) -> JSON
     /// What a session is sent and why, and what its client wants; nil if there is no such session.
     func quality(of id: SessionID) async -> JSON?
-    /// - Returns: false if there is no such session.
+    /// Which stream and purpose a session has that its client may end: also one that has just ended by itself.
+    func sessionToEnd(_ id: SessionID) async -> (stream: StreamID, purpose: SessionRequest.Purpose)?
+    /// - Returns: false if there is no such session, and none has just ended by itself.
     func endSession(_ id: SessionID) async -> Bool
     /// A part of the list of streams, in order.
     func streamPage(

@@ -147,6 +147,9 @@ struct LiveStreams {
 
     // MARK: Sessions that end
 
+    /// A session's client knows that it has ended.
+    mutating func acknowledgeEnd(of id: SessionID) -> Bool { sessions.acknowledgeEnd(of: id) }
+
     /// Ends a session, if there is one.
     mutating func end(_ id: SessionID, because reason: String, at now: MonotonicTime) -> [LiveAction] {
         guard let record = sessions[id] else { return [] }

@@ -15,6 +15,8 @@ struct SessionCensus {
     /// How many sessions each worker has.
     private var loads: [Int]
     private var halfOpen = HalfOpenSessions()
+    /// What a late `DELETE` may still mean.
+    private(set) var ended = EndedSessions()
     private var strangers: StrangersSessions
     /// The place of the next session in the order in which they are made.
     private(set) var nextOrder: UInt64 = 1
@@ -88,8 +90,13 @@ struct SessionCensus {
         if loads.indices.contains(record.worker) { loads[record.worker] -= 1 }
         halfOpen.remove(id)
         if record.isStrangers { strangers.remove(record.request.clientAddress) }
+        ended.add(record)
         return record
     }
+
+    /// The client of a session that has ended knows it.
+    /// - Returns: whether there was such a session lately.
+    mutating func acknowledgeEnd(of id: SessionID) -> Bool { ended.acknowledge(id) }
 
     /// Forgets all of them.
     mutating func removeAll() { self = SessionCensus(workers: loads.count, limits: limits) }

@@ -17,6 +17,8 @@ final class FakeService: SessionService {
         var requests: [SessionRequest] = []
         var sessions: [SessionID: (stream: StreamID, purpose: SessionRequest.Purpose)] = [:]
         var tags: [SessionID: String] = [:]
+        /// Those that ended by themselves.
+        var endedSessions: [SessionID: (stream: StreamID, purpose: SessionRequest.Purpose)] = [:]
         var fragments: [String] = []
         var snapshots: [StreamSnapshot] = []
         var previews: [StreamID: StoredPreview] = [:]
@@ -68,8 +70,15 @@ final class FakeService: SessionService {
 
     func quality(of id: SessionID) async -> JSON? { .object(["estimate": .integer(7)]) }
 
+    func sessionToEnd(_ id: SessionID) async -> (stream: StreamID, purpose: SessionRequest.Purpose)? {
+        state.withLock { $0.sessions[id] ?? $0.endedSessions[id] }
+    }
+
     func endSession(_ id: SessionID) async -> Bool {
-        state.withLock { $0.sessions.removeValue(forKey: id) != nil }
+        state.withLock { state in
+            let wasThere = state.sessions.removeValue(forKey: id) != nil
+            return state.endedSessions.removeValue(forKey: id) != nil || wasThere
+        }
     }
 
     func streamPage(

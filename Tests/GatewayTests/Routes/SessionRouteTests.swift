@@ -363,6 +363,25 @@ private let fragment: HTTPHeaders = [
         #expect(await bench.ask(.post, path, token: token, sdp, body: "v=0").status == 405)
     }
 
+    @Test(arguments: ["whip", "whep"]) func `may be ended once when they have just ended by themselves`(
+        _ endpoint: String
+    ) async throws {
+        let bench = try Bench()
+        let path = try await bench.open(endpoint)
+        let token = try bench.token(.host)
+        bench.service.state.withLock { state in
+            state.endedSessions = state.sessions
+            state.sessions = [:]
+        }
+        #expect(await bench.ask(.get, path, token: token).status == 404)
+        #expect(await bench.ask(.patch, path, token: token, fragment, body: "a=x").status == 404)
+        let foreign = path.replacing("/s1/", with: "/s2/")
+        #expect(await bench.ask(.delete, foreign, token: try bench.token(.host, stream: "*")).status == 404)
+        #expect(await bench.ask(.delete, path).status == 401)
+        #expect(await bench.ask(.delete, path, token: token).status == 200)
+        #expect(await bench.ask(.delete, path, token: token).status == 404)
+    }
+
     @Test func `are found only where they were made`() async throws {
         let bench = try Bench()
         let path = try await bench.open("whip")
