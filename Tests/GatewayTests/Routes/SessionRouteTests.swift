@@ -377,7 +377,8 @@ private let fragment: HTTPHeaders = [
         #expect(await bench.ask(.patch, path, token: token, fragment, body: "a=x").status == 404)
         let foreign = path.replacing("/s1/", with: "/s2/")
         #expect(await bench.ask(.delete, foreign, token: try bench.token(.host, stream: "*")).status == 404)
-        #expect(await bench.ask(.delete, path).status == 401)
+        // Viewers need no token here.
+        if endpoint == "whip" { #expect(await bench.ask(.delete, path).status == 401) }
         #expect(await bench.ask(.delete, path, token: token).status == 200)
         #expect(await bench.ask(.delete, path, token: token).status == 404)
     }
