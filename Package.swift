@@ -110,7 +110,8 @@ let package = Package(
             ],
             swiftSettings: common),
         .executableTarget(
-            name: "sfu-bench", dependencies: ["Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net"],
+            name: "sfu-bench",
+            dependencies: ["Base", "Wire", "Crypto", "Codecs", "Peer", "ClientPeer", "Net"],
             swiftSettings: common),
 
         // Tests.
@@ -221,7 +222,7 @@ let package = Package(
         .testTarget(
             name: "BenchTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "ClientPeer", "Net", "TestSupport", "sfu-bench",
+                "Base", "Wire", "Crypto", "Codecs", "Peer", "ClientPeer", "Net", "TestSupport", "sfu-bench",
             ],
             swiftSettings: common),
         .testTarget(

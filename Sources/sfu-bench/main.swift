@@ -7,16 +7,16 @@ func fail(_ message: String, _ code: ExitCode) -> Never {
     exit(code.rawValue)
 }
 
-/// The first signal ends the measurement, the second the process.
+/// The first signal ends the run, the second the process.
 ///
 /// Handlers run on a queue of Dispatch's own, so they must not belong to the main actor.
-nonisolated func interrupting(_ bench: Bench) -> [any DispatchSourceSignal] {
+nonisolated func interrupting(_ run: any Interruptible) -> [any DispatchSourceSignal] {
     [SIGINT, SIGTERM].map { number in
         signal(number, SIG_IGN)
         let source = DispatchSource.makeSignalSource(signal: number, queue: .global())
         source.setEventHandler { @Sendable in
-            if bench.isInterrupted { exit(ExitCode.failure.rawValue) }
-            bench.interrupt()
+            if run.isInterrupted { exit(ExitCode.failure.rawValue) }
+            run.interrupt()
         }
         source.resume()
         return source
@@ -32,6 +32,11 @@ do {
         let report = try await SyncBench(options).run()
         try report.write(options.report)
         exit(report.verdict.exitCode.rawValue)
+    case .run(let options) where options.command == .demo:
+        let demo = try await DemoRun(options)
+        let signals = interrupting(demo)
+        try await demo.run()
+        for source in signals { source.cancel() }
     case .run(let options):
         let bench = try await Bench(options)
         let signals = interrupting(bench)

@@ -12,8 +12,9 @@ from typing import Any
 
 import pytest
 
-from drivers import wait_until
+from drivers import Browser, wait_until
 from drivers.patience import patient
+from feed import open_feed, wait_for_story
 from other_server import OtherServer
 from server import Server, binary
 
@@ -305,9 +306,36 @@ def test_errors_say_what_is_wrong(server: Server, arguments: list[str], status: 
     assert len(result.stderr.splitlines()) <= 3, result.stderr
 
 
-@pytest.mark.parametrize("command", ["", "publish", "play", "load", "join-storm", "churn", "feed"])
+@pytest.mark.parametrize("command", ["", "publish", "play", "load", "join-storm", "churn", "feed", "demo"])
 def test_help(command: str) -> None:
     result = run(*filter(None, [command, "--help"]))
     assert result.returncode == 0 and result.stderr == ""
     assert "usage: sfu-bench" in result.stdout
     assert all(len(line) <= 110 for line in result.stdout.splitlines())
+
+
+def test_demo(chromium: Browser, server: Server) -> None:
+    """What a newcomer sees first: stories that move, with people who talk."""
+    demo = subprocess.Popen(
+        [str(binary().with_name("sfu-bench")), "demo", server.origin], stderr=subprocess.PIPE, text=True,
+        stdin=subprocess.DEVNULL)
+    try:
+        assert demo.stderr is not None
+        assert "drawing" in demo.stderr.readline()
+        said = demo.stderr.readline()
+        assert said.startswith("live: ") and said.count(" · ") == 2, said
+        status, _, body = server.request("GET", "/v1/feed")
+        assert status == 200, body
+        stories = {item["id"]: item for item in json.loads(body)["items"]}
+        for stream in ("aurora", "harbour", "city"):
+            assert stories[stream]["title"] in said and stories[stream]["hostName"]
+        page = open_feed(chromium, server, path="/?stream=harbour")
+        wait_for_story(page, "harbour", seconds=patient(30))
+        page.wait_for("() => document.querySelector('.comments li') !== null", seconds=30, what="somebody writes")
+        page.close()
+    finally:
+        demo.send_signal(15)
+        demo.communicate(timeout=patient(15))
+    assert demo.returncode == 0
+    status, _, body = server.request("GET", "/v1/feed")
+    assert status == 200 and not {item["id"] for item in json.loads(body)["items"]} & {"aurora", "harbour", "city"}

@@ -87,6 +87,7 @@ enum HelpText {
                     "sfu-bench sync --clients 1000",
                     "sfu-bench sync --clients 10000 --commands 20 --hold 60s",
                 ]
+            case .demo: ["sfu-bench demo", "sfu-bench demo http://127.0.0.1:9090 --duration 10m"]
             case .feed:
                 [
                     "sfu-bench feed --streams 20 --viewers 500 --swipe-rate 500 --bitrate 500k",

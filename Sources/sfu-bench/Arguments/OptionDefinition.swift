@@ -21,7 +21,7 @@ struct OptionDefinition: Sendable {
     let apply: @Sendable (inout Options, String) throws(UsageError) -> Void
 
     init(
-        _ name: String, _ placeholder: String?, _ group: Group, for commands: Set<Command> = all,
+        _ name: String, _ placeholder: String?, _ group: Group, for commands: Set<Command> = measuring,
         _ help: String, _ apply: @escaping @Sendable (inout Options, String) throws(UsageError) -> Void
     ) {
         self.name = name
@@ -35,7 +35,9 @@ struct OptionDefinition: Sendable {
     static let all = Set(Command.allCases)
     static let publishing = all.filter(\.publishes)
     static let playing = all.filter(\.plays)
-    static let media = all.subtracting([.sync])
+    /// Those that end with a report.
+    static let measuring = all.subtracting([.demo])
+    static let media = measuring.subtracting([.sync])
 }
 
 extension OptionDefinition {
@@ -206,7 +208,8 @@ extension OptionDefinition {
 
     private static let timingOptions = [
         OptionDefinition(
-            "--duration", "TIME", .timing, for: media, "how long to measure, like 10s or 5m (default 10s)"
+            "--duration", "TIME", .timing, for: media.union([.demo]),
+            "how long to measure, like 10s or 5m (default 10s); demo: how long to go on (default a day)"
         ) { options, text throws(UsageError) in
             options.timing.duration = try OptionValue.seconds(text, "--duration", 1...86_400)
         },
@@ -251,7 +254,7 @@ extension OptionDefinition {
         ) {
             options, text in options.report.html = text
         },
-        OptionDefinition("--quiet", nil, .report, "no progress line") { options, _ in
+        OptionDefinition("--quiet", nil, .report, for: all, "no progress line") { options, _ in
             options.report.isQuiet = true
         },
     ]

@@ -3,7 +3,7 @@ import Wire
 
 /// What `sfu-bench` is asked to do.
 enum Command: String, CaseIterable, Sendable {
-    case publish, play, load, churn, feed, sync
+    case publish, play, load, churn, feed, sync, demo
     case joinStorm = "join-storm"
 
     var summary: String {
@@ -14,15 +14,16 @@ enum Command: String, CaseIterable, Sendable {
         case .joinStorm: "let many viewers join at the same moment, while others already play"
         case .churn: "let viewers come and go at a steady rate"
         case .feed: "let viewers swipe through a story feed of many streams"
+        case .demo: "keep a few streams with a lively audience on a server with --dev, for a first look"
         case .sync: "follow one of Rostrum's streams with many WebSockets, and time what is commanded"
         }
     }
 
-    var publishes: Bool { ![.play, .sync].contains(self) }
-    var plays: Bool { ![.publish, .sync].contains(self) }
+    var publishes: Bool { ![.play, .sync, .demo].contains(self) }
+    var plays: Bool { ![.publish, .sync, .demo].contains(self) }
 
     /// The order of `--help`.
-    static let listed: [Command] = [.publish, .play, .load, .joinStorm, .churn, .feed, .sync]
+    static let listed: [Command] = [.publish, .play, .load, .joinStorm, .churn, .feed, .sync, .demo]
 }
 
 /// All that the command line says of one run.
@@ -41,12 +42,13 @@ struct Options: Equatable, Sendable {
         self.command = command
         audience.viewers =
             switch command {
-            case .publish, .sync: 0
+            case .publish, .sync, .demo: 0
             case .play: 1
             case .load, .churn: 100
             case .joinStorm: 300
             case .feed: 20
             }
+        if command == .demo { timing.duration = 86_400 }
         guard command == .feed else { return }
         target.streams = 8
         audience.decryptEvery = 1

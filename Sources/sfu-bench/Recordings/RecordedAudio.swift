@@ -29,7 +29,11 @@ struct RecordedAudio: Sendable {
 
     init(parsing file: [UInt8]) throws(Problem) {
         guard file.count <= Self.maximumSize else { throw .tooLarge }
-        let all = try WebMFile.isWebM(file) ? Self.packets(ofWebM: file) : Self.packets(ofOgg: file)
+        try self.init(packets: WebMFile.isWebM(file) ? Self.packets(ofWebM: file) : Self.packets(ofOgg: file))
+    }
+
+    /// - Parameter all: of Opus; those that do not fit into a datagram are left out.
+    init(packets all: [[UInt8]]) throws(Problem) {
         packets = all.filter { (1...Self.maximumPacket).contains($0.count) }
         guard let first = packets.first, let ticks = try? OpusPayload.duration(first.span) else {
             throw .empty

@@ -84,7 +84,7 @@ struct RecordedVideo: Sendable {
     }
 
     /// - Parameter interval: between frames, in nanoseconds.
-    private init(_ frames: [Frame], interval: Int64) throws(Problem) {
+    init(_ frames: [Frame], interval: Int64) throws(Problem) {
         guard frames.first?.isKeyFrame == true else { throw .noKeyFrame }
         self.frames = frames
         frameInterval = min(max(interval, 1_000_000_000 / 240), 1_000_000_000)

@@ -9,8 +9,14 @@ struct RunFailure: Error, CustomStringConvertible {
     let description: String
 }
 
+/// A run that the first signal ends, and that says what it has until then.
+protocol Interruptible: AnyObject, Sendable {
+    var isInterrupted: Bool { get }
+    func interrupt()
+}
+
 /// One run: its clients, its threads, and what it writes down.
-final class Bench: Sendable {
+final class Bench: Interruptible {
     let options: Options
     let generator: Generator
     let entrance: Entrance
@@ -65,7 +71,8 @@ final class Bench: Sendable {
                 options.audience.handshakesOnly ? try await handshakeStorm() : try await joinStorm()
             case .churn: try await churn()
             case .feed: try await feed()
-            case .sync: throw RunFailure(description: "sync is a run of its own")
+            case .sync, .demo:
+                throw RunFailure(description: "\(options.command.rawValue) is a run of its own")
             }
         progress.clear()
         return report

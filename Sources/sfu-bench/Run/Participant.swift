@@ -54,6 +54,15 @@ final class Entrance: Sendable {
             token: try await tokens.token(for: identity, role, stream, client, scope: scope))
     }
 
+    /// For somebody with a name.
+    func ticket(
+        _ role: TokenSource.Role, stream: String, identity: String, name: String
+    ) async throws(SignallingError) -> Ticket {
+        Ticket(
+            id: nextID.wrappingAdd(1, ordering: .relaxed).oldValue, stream: stream,
+            token: try await tokens.token(for: identity, role, stream, client, name: name))
+    }
+
     func publish(_ ticket: Ticket) async -> Participant? {
         let rids = options.media.layers > 1 ? MediaOptions.rids.prefix(options.media.layers) : []
         let video = ClientOffer.Request.publishVideo(.vp8, rids: Array(rids))
@@ -142,8 +151,10 @@ final class Entrance: Sendable {
     }
 
     private func publisherSettings(of stream: String) -> PublisherSettings {
-        PublisherSettings(
-            media: options.media, recordedVideo: recordings.video, recordedAudio: recordings.audio,
+        let own = recordings.ofStream[stream]
+        return PublisherSettings(
+            media: options.media, recordedVideo: own?.video ?? recordings.video,
+            recordedAudio: own?.audio ?? recordings.audio,
             stream: stream, number: options.target.streamNames.firstIndex(of: stream) ?? 0)
     }
 
@@ -246,10 +257,15 @@ final class Entrance: Sendable {
     }
 }
 
-/// Files that publishers play, read once.
+/// What publishers play, read or made once.
 struct Recordings: Sendable {
     var video: RecordedVideo?
     var audio: RecordedAudio?
+    /// What single streams have of their own.
+    var ofStream: [String: (video: RecordedVideo, audio: RecordedAudio)] = [:]
+
+    /// Nothing yet.
+    init() {}
 
     init(_ media: MediaOptions) throws(UsageError) {
         if let path = media.videoFile {

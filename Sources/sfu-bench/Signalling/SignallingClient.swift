@@ -65,8 +65,15 @@ final class SignallingClient: Sendable {
 
     /// Sends JSON, and returns what came back with a status of success.
     func post(json: Data, to url: URL, token: String? = nil) async throws(SignallingError) -> Data {
+        try await send(json: json, by: "POST", to: url, token: token)
+    }
+
+    /// The same by another method.
+    func send(
+        json: Data, by method: String, to url: URL, token: String?
+    ) async throws(SignallingError) -> Data {
         var request = URLRequest(url: url)
-        request.httpMethod = "POST"
+        request.httpMethod = method
         request.httpBody = json
         request.setValue("application/json", forHTTPHeaderField: "Content-Type")
         authorize(&request, token)

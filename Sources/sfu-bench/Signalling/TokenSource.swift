@@ -58,13 +58,13 @@ enum TokenSource: Sendable {
         case feed
     }
 
-    /// A token for one identity.
+    /// A token for one identity, whose name is the same unless it is told.
     ///
     /// Nil for a viewer of the feed of a server with `--dev`, where anybody sees everything, and where the only token
     /// is another's: sessions with one token are one viewer, who has no more than two streams.
     func token(
         for identity: String, _ role: Role, _ stream: String, _ client: SignallingClient,
-        scope: Scope = .stream
+        scope: Scope = .stream, name: String? = nil
     ) async throws(SignallingError) -> String? {
         if scope == .feed {
             guard case .signed = self else { return nil }
@@ -76,7 +76,8 @@ enum TokenSource: Sendable {
         case .signed(let keyID, let secret):
             let now = Int(Date().timeIntervalSince1970)
             let claims = Claims(
-                iss: keyID, sub: identity, name: identity, stream: stream, role: role.rawValue, nbf: now - 60,
+                iss: keyID, sub: identity, name: name ?? identity, stream: stream, role: role.rawValue,
+                nbf: now - 60,
                 exp: now + Self.lifetime)
             guard let token = JSONWebToken.sign(claims, with: Array(secret.utf8).span) else {
                 throw .unusable("no token: its claims are no JSON")
@@ -94,7 +95,8 @@ enum TokenSource: Sendable {
                 var token: String
             }
             let request = Request(
-                sub: identity, name: identity, role: role.rawValue, stream: stream, ttl: Self.lifetime)
+                sub: identity, name: name ?? identity, role: role.rawValue, stream: stream, ttl: Self.lifetime
+            )
             guard let json = try? JSONEncoder().encode(request) else { throw .unusable("no token request") }
             let reply = try await client.post(json: json, to: url)
             guard let decoded = try? JSONDecoder().decode(Reply.self, from: reply) else {

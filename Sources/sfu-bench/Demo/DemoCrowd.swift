@@ -1,0 +1,64 @@
+/// What the audience of one show does, and when: the same for the same seed.
+struct DemoCrowd {
+    enum Act: Equatable {
+        /// The person's place among those who watch.
+        case comment(person: Int, text: String)
+        case hearts(person: Int, count: Int)
+        /// The host asks.
+        case openPoll
+        case vote(person: Int, answer: Int)
+        case closePoll
+    }
+
+    private let people: Int
+    private let remarks: [String]
+    private let answers: Int
+    private var random: SplitMix64
+    /// What was said last comes again only after everything else.
+    private var unsaid: [String] = []
+    /// Who has not answered the question that is open; nil while none is.
+    private var undecided: [Int]?
+    /// Until a question is opened, or closed.
+    private var actsLeft = DemoCrowd.actsBetweenPolls
+
+    private static let actsBetweenPolls = 30
+    private static let actsOfPoll = 18
+    /// Seconds between two acts, on average half of this.
+    private static let longestPause = 3.0
+
+    /// - Parameters:
+    ///   - people: how many watch.
+    ///   - answers: to the show's question.
+    init(people: Int, remarks: [String], answers: Int, seed: UInt64) {
+        self.people = max(people, 1)
+        self.remarks = remarks
+        self.answers = max(answers, 1)
+        random = SplitMix64(seed: seed)
+    }
+
+    /// The next act, and how many seconds pass before it.
+    mutating func next() -> (pause: Double, act: Act) {
+        (Double.random(in: 0.2...Self.longestPause, using: &random), nextAct())
+    }
+
+    private mutating func nextAct() -> Act {
+        actsLeft -= 1
+        guard actsLeft > 0 else {
+            let isOpen = undecided != nil
+            undecided = isOpen ? nil : Array(0..<people)
+            actsLeft = isOpen ? Self.actsBetweenPolls : Self.actsOfPoll
+            return isOpen ? .closePoll : .openPoll
+        }
+        if var waiting = undecided, !waiting.isEmpty, Bool.random(using: &random) {
+            let person = waiting.remove(at: Int.random(in: waiting.indices, using: &random))
+            undecided = waiting
+            return .vote(person: person, answer: Int.random(in: 0..<answers, using: &random))
+        }
+        let person = Int.random(in: 0..<people, using: &random)
+        guard Int.random(in: 0..<5, using: &random) < 2, !remarks.isEmpty else {
+            return .hearts(person: person, count: Int.random(in: 1...8, using: &random))
+        }
+        if unsaid.isEmpty { unsaid = remarks.shuffled(using: &random) }
+        return .comment(person: person, text: unsaid.removeLast())
+    }
+}

@@ -1,0 +1,196 @@
+import Base
+import Foundation
+import Net
+import Peer
+import Synchronization
+
+/// A run of `sfu-bench demo`: hosts, viewers and what they say, until it is interrupted.
+final class DemoRun: Interruptible {
+    private let options: Options
+    private let client: SignallingClient
+    private let tokens: TokenSource
+    private let generator: Generator
+    private let entrance: Entrance
+    private let log = JoinLog()
+    private let progress: Progress
+    private let interrupted = Atomic(false)
+
+    private static let tick = Duration.milliseconds(100)
+    private static let shows = DemoShow.all
+    /// Of what people do in the first show; the others follow.
+    private static let seed: UInt64 = 2_024
+
+    init(_ options: Options) async throws {
+        var options = options
+        options.target.liveStreams = Self.shows.map(\.stream)
+        self.options = options
+        client = SignallingClient(timeout: max(options.timing.connect, 10))
+        tokens = await TokenSource(options, client: client)
+        guard case .development = tokens else {
+            throw RunFailure(
+                description: "demo wants a server on this machine that was started with --dev; "
+                    + "\(options.server.url.absoluteString) is not one, or not there")
+        }
+        progress = Progress(isQuiet: options.report.isQuiet)
+        progress.step("drawing \(Self.shows.count) streams")
+        var recordings = Recordings()
+        for show in Self.shows {
+            let film = try DemoFilm(show)
+            recordings.ofStream[show.stream] = (film.video, film.audio)
+        }
+        generator = try Generator(options)
+        entrance = Entrance(
+            options, client: client, tokens: tokens, generator: generator, log: log, recordings: recordings)
+    }
+
+    func interrupt() { interrupted.store(true, ordering: .relaxed) }
+
+    var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
+
+    /// Begins the streams, lets people watch and talk, and ends the streams when it is over.
+    func run() async throws {
+        let ticker = Task {
+            while !Task.isCancelled {
+                log.take(generator.shared.takeNotices())
+                try? await Task.sleep(for: Self.tick)
+            }
+        }
+        defer {
+            ticker.cancel()
+            generator.stop()
+        }
+        var casts: [Cast] = []
+        for show in Self.shows { casts.append(try await begin(show)) }
+        progress.step("live: " + Self.shows.map(\.title).joined(separator: " · "))
+        let end = MonotonicClock.now().advanced(byNanoseconds: Int64(options.timing.duration * 1e9))
+        await withTaskGroup(of: Void.self) { group in
+            for (index, cast) in casts.enumerated() {
+                group.addTask { await self.play(cast, seed: Self.seed &+ UInt64(index), until: end) }
+            }
+        }
+        for cast in casts { await finish(cast) }
+    }
+
+    // MARK: One show
+
+    /// Who takes part in a show.
+    private struct Cast: Sendable {
+        let show: DemoShow
+        let hostToken: String
+        /// Of the people who watch, in their order.
+        let tokens: [String]
+        let publisher: Participant
+        let viewers: [Participant]
+    }
+
+    private func begin(_ show: DemoShow) async throws -> Cast {
+        let host = try await ticket(show.host, .host, of: show)
+        guard let publisher = await entrance.publish(host), let hostToken = host.token else {
+            throw RunFailure(description: "\(show.stream) did not begin: \(log.reason ?? "no answer")")
+        }
+        try await connect(publisher, show)
+        // Made by its first publisher, it may be made again by the next demo; a title it gets afterwards.
+        try await ask("PATCH", show, "", ["title": show.title], hostToken)
+        var (tokens, viewers) = ([String](), [Participant]())
+        for person in DemoShow.people {
+            let viewer = try await ticket(person, .viewer, of: show)
+            if let token = viewer.token { tokens.append(token) }
+            if let participant = await entrance.view(viewer) { viewers.append(participant) }
+        }
+        return Cast(
+            show: show, hostToken: hostToken, tokens: tokens, publisher: publisher, viewers: viewers)
+    }
+
+    /// Of each show people of its own: one identity watches two streams at most.
+    private func ticket(
+        _ name: String, _ role: TokenSource.Role, of show: DemoShow
+    ) async throws -> Entrance.Ticket {
+        try await entrance.ticket(
+            role, stream: show.stream, identity: "demo-\(show.stream)-\(name.lowercased())", name: name)
+    }
+
+    private func connect(_ participant: Participant, _ show: DemoShow) async throws {
+        let end = MonotonicClock.now().advanced(byNanoseconds: Int64(options.timing.connect * 1e9))
+        while log[participant.id]?.outcome == .joining, MonotonicClock.now() < end, !isInterrupted {
+            try? await Task.sleep(for: Self.tick)
+        }
+        guard log[participant.id]?.outcome == .joined else {
+            throw RunFailure(description: "\(show.stream) did not connect: \(log.reason ?? "no handshake")")
+        }
+    }
+
+    private func finish(_ cast: Cast) async {
+        // A server that is gone already needs no goodbye.
+        _ = try? await ask("POST", cast.show, "/end", [:], cast.hostToken)
+        for participant in [cast.publisher] + cast.viewers { await entrance.leave(participant) }
+    }
+
+    // MARK: What people do
+
+    private func play(_ cast: Cast, seed: UInt64, until end: MonotonicTime) async {
+        var crowd = DemoCrowd(
+            people: cast.tokens.count, remarks: cast.show.remarks, answers: cast.show.answers.count,
+            seed: seed)
+        var poll: Int?
+        while true {
+            let (pause, act) = crowd.next()
+            guard await isOn(after: pause, until: end) else { return }
+            // Its host may have been ended by an operator, or with the server.
+            guard log[cast.publisher.id]?.outcome == .joined else {
+                return progress.step("\(cast.show.stream) was ended")
+            }
+            // What the server refuses, a person would shrug at: the next one may do better.
+            poll = (try? await perform(act, in: cast, poll: poll)) ?? poll
+        }
+    }
+
+    /// Waits.
+    /// - Returns: false if it is over.
+    private func isOn(after pause: Double, until end: MonotonicTime) async -> Bool {
+        let due = MonotonicClock.now().advanced(byNanoseconds: Int64(pause * 1e9))
+        while MonotonicClock.now() < due {
+            guard !isInterrupted, MonotonicClock.now() < end else { return false }
+            try? await Task.sleep(for: Self.tick)
+        }
+        return !isInterrupted
+    }
+
+    /// - Returns: the number of the poll that is open, if this opened it.
+    private func perform(_ act: DemoCrowd.Act, in cast: Cast, poll: Int?) async throws -> Int? {
+        struct Opened: Decodable {
+            let number: Int
+        }
+        let show = cast.show
+        func token(_ person: Int) -> String? {
+            cast.tokens.indices.contains(person) ? cast.tokens[person] : nil
+        }
+        switch act {
+        case .comment(let person, let text):
+            try await ask("POST", show, "/comments", ["id": UUID().uuidString, "text": text], token(person))
+        case .hearts(let person, let count):
+            try await ask("POST", show, "/reactions", ["reactions": ["heart": count]], token(person))
+        case .openPoll:
+            let answer = try await ask(
+                "POST", show, "/polls", ["question": show.question, "options": show.answers], cast.hostToken)
+            return try JSONDecoder().decode(Opened.self, from: answer).number
+        case .vote(let person, let answer):
+            guard let poll else { return nil }
+            try await ask("PUT", show, "/polls/\(poll)/vote", ["options": [answer]], token(person))
+        case .closePoll:
+            guard let poll else { return nil }
+            try await ask("POST", show, "/polls/\(poll)/close", [:], cast.hostToken)
+        }
+        return nil
+    }
+
+    @discardableResult
+    private func ask(
+        _ method: String, _ show: DemoShow, _ path: String, _ body: [String: Any], _ token: String?
+    ) async throws -> Data {
+        guard
+            let url = URL(string: "/v1/streams/\(show.stream)\(path)", relativeTo: options.server.url)
+        else { throw UsageError("\(options.server.url) takes no paths") }
+        let json = try JSONSerialization.data(withJSONObject: body)
+        return try await client.send(json: json, by: method, to: url.absoluteURL, token: token)
+    }
+}
