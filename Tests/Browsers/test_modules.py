@@ -330,3 +330,17 @@ def test_a_socket_that_is_not_wanted_any_more_is_no_fault(
             }""")
         assert state == [0, False, False]
         check_no_complaints(page)
+
+
+def test_what_limits_an_encoder_is_told_whichever_size_is_not_sent(chromium: Browser, server: Server) -> None:
+    """On a path that takes next to nothing no size has a height, and an m-line that sends nothing has no reason."""
+    with chromium.open(server.origin + "/healthz") as page:
+        told = page.evaluate(
+            """async () => {
+                const {StatsReader} = await import('/assets/stats.js');
+                const read = reasons => new StatsReader({getStats: async () => new Map(reasons.map((reason, id) => [id, {
+                    id, type: 'outbound-rtp', kind: 'video', qualityLimitationReason: reason}]))}, 'outbound-rtp').read();
+                const all = [['bandwidth', 'none'], ['none', 'bandwidth'], ['none', 'cpu'], ['cpu', 'bandwidth'], ['none'], []];
+                return (await Promise.all(all.map(read))).map(numbers => numbers.limitation);
+            }""")
+    assert told == ["bandwidth", "bandwidth", "cpu", "bandwidth", None, None]

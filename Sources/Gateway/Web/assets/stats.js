@@ -69,8 +69,8 @@ export class StatsReader {
       bytes,
       videoPackets: sum(streams.filter((e) => e.kind === "video"), (e) => e.packetsReceived ?? e.packetsSent),
       lossShare: newlyLost / Math.max(1, newlyLost + packets - this.#packets),
-      limitation: video && ["bandwidth", "cpu"].includes(video.qualityLimitationReason)
-        ? video.qualityLimitationReason : null,
+      // Of all sizes: the one that is looked at may be one that is not sent at all, which then has no reason.
+      limitation: ["bandwidth", "cpu"].find((reason) => streams.some((e) => e.qualityLimitationReason === reason)) ?? null,
     };
     this.#bytes = bytes;
     this.#packets = packets;
