@@ -8,13 +8,14 @@ const BADGES = /** @type {Record<string, string>} */ ({
   live: "Live", "off air": "Off air", backstage: "Backstage", starting: "Starting", reconnecting: "Reconnecting", paused: "Paused",
 });
 
-/** Which stream this is, whether it is live and since when, and how many watch. */
+/** Which stream this is and whose, whether it is live and since when, and how many watch. */
 export const title = {
   name: "title",
   layer: /** @type {const} */ ("lite"),
   /** @param {Room} room @param {HTMLElement} layer */
   mount(room, layer) {
     const name = h("h1.stream-name#name", { dir: "auto" });
+    const by = h("p.by", { dir: "auto", hidden: true });
     const badge = h("span.badge#badge", { hidden: true });
     const time = h("span.chip#time", { hidden: true, title: "Live for" });
     const viewers = h("span.chip#viewers", { hidden: true });
@@ -22,7 +23,7 @@ export const title = {
       "Rec", h("span.visually-hidden", {}, "ording"));
     const root = h("div.title-bar", {},
       wayOut(room),
-      name, badge, recording, time, viewers);
+      h("div.who", {}, name, by), badge, recording, time, viewers);
     layer.append(root);
 
     const showTime = () => {
@@ -35,6 +36,9 @@ export const title = {
     const unfollow = follow(room, () => {
       const { state, info } = room;
       setText(name, room.title);
+      // Where there is no title, the name stands in its place.
+      by.hidden = room.view === "studio" || !info?.title || !info.hostName;
+      setText(by, info?.hostName ?? "");
       const shown = room.view === "studio" && room.isOffAir && !room.isOut ? "off air" : state;
       badge.hidden = !(shown in BADGES) || room.view === "audience" && state === "reconnecting";
       badge.classList.toggle("quiet", shown !== "live");
