@@ -104,7 +104,9 @@ package struct SessionID: Hashable, Comparable, Sendable, CustomStringConvertibl
 
     /// The first eight digits: tells sessions apart in a log, and is of no use to whoever reads it, because the whole
     /// name is what lets its client change or end a session.
-    package var label: String { String(description.prefix(8)) }
+    package var label: String { String(description.prefix(Self.labelLength)) }
+    /// In digits.
+    package static let labelLength = 8
 
     /// An order that means nothing, and is the same wherever the names are.
     package static func < (left: SessionID, right: SessionID) -> Bool {

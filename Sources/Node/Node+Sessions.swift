@@ -21,10 +21,10 @@ extension Node {
         let (plan, answer) = try await read(
             request, as: workers.transport(of: worker, credentials: credentials))
         if !request.isWatching { welcome = try await admit(&request) }
-        let id = SessionID(using: &random)
+        let id = freshID()
         let candidate = SessionCandidate(
             id: id, request: request, plan: plan, worker: worker, credentials: credentials,
-            clearance: welcome?.clearance)
+            clearance: welcome?.clearance, answer: answer)
         let (opening, actions) = try live.admit(candidate, at: now().elapsed)
         guard workers[worker].post(.open(opening)) else {
             // Somebody else may have lost their place for it.
@@ -42,6 +42,13 @@ extension Node {
         }
         await perform(actions)
         return CreatedSession(id: id, answer: answer, entityTag: credentials.ufrag)
+    }
+
+    /// A name of which no session that lives has the label: by that the log and operators mean one of them.
+    private func freshID() -> SessionID {
+        var id = SessionID(using: &random)
+        while live.histories.find(id.label) != nil { id = SessionID(using: &random) }
+        return id
     }
 
     /// Has an offer read and answered, elsewhere.
@@ -116,7 +123,8 @@ extension Node {
     /// Changes what a session's client wants of the pictures.
     /// - Returns: all that it wants now.
     package func prefer(_ patch: DeliveryPatch, in id: SessionID) async throws(SessionRefusal) -> JSON {
-        guard let action = live.prefer(patch, by: id), let record = live.sessions[id] else {
+        guard let action = live.prefer(patch, by: id, at: now().elapsed), let record = live.sessions[id]
+        else {
             throw .unknownSession
         }
         await perform([action])
@@ -152,6 +160,7 @@ extension Node {
             record.entityTag = local.ufrag
             record.plan = plan
         }
+        live.histories.note(.restartedICE, of: id, at: now().elapsed)
         let transport = workers.transport(of: record.worker, credentials: local)
         return (SDPFragment(restarting: plan, as: transport).text, local.ufrag)
     }

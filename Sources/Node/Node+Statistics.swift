@@ -33,6 +33,30 @@ extension Node {
     package func statistics() -> [WorkerReportCopy] { workers.reports }
 }
 
+/// Sessions that live now, by what they are for.
+package struct SessionCounts: Equatable, Sendable {
+    /// By WHIP.
+    package internal(set) var publishing = 0
+    /// Hosts and speakers by the stage's endpoint.
+    package internal(set) var onStage = 0
+    /// By WHEP.
+    package internal(set) var playing = 0
+    /// Viewers by the stage's endpoint.
+    package internal(set) var inAudience = 0
+    package internal(set) var inFeed = 0
+
+    package init() {}
+
+    package var total: Int { publishing + onStage + playing + inAudience + inFeed }
+}
+
+extension Node {
+    package var sessionCounts: SessionCounts { live.sessions.counts }
+
+    /// The node's time.
+    package var moment: Moment { now() }
+}
+
 extension Node {
     /// Whether new sessions are welcome.
     package var acceptsSessions: Bool { !isStopping }

@@ -162,7 +162,7 @@ extension WorkerCommand {
         case .seat(_, _, let stream, _, _): stream == nil
         case .open, .restartICE, .attach, .limit, .prefer, .setProgramme, .sendControl, .openInjection,
             .inject,
-            .openTap, .limitTap, .demandKeyFrame:
+            .openTap, .limitTap, .demandKeyFrame, .measure, .measureTrack:
             false
         }
     }

@@ -95,6 +95,13 @@ package struct DeliveryQuality: Equatable, Sendable {
 /// Where a worker leaves what it serves to one client, for control to read at any time.
 package final class QualityGauge: Sendable {
     private let latest = Mutex<DeliveryQuality?>(nil)
+    private let ending = Mutex(Ending.none)
+
+    /// Out of line: most sessions live, and need no room for it.
+    private indirect enum Ending {
+        case none
+        case measured(SessionMeasurements)
+    }
 
     package init() {}
 
@@ -102,4 +109,11 @@ package final class QualityGauge: Sendable {
     package var quality: DeliveryQuality? { latest.withLock { $0 } }
 
     func set(_ quality: DeliveryQuality) { latest.withLock { $0 = quality } }
+
+    /// How the session was when it ended; nil while it lives.
+    package var measurements: SessionMeasurements? {
+        ending.withLock { if case .measured(let measurements) = $0 { measurements } else { nil } }
+    }
+
+    func close(with measurements: SessionMeasurements) { ending.withLock { $0 = .measured(measurements) } }
 }

@@ -43,6 +43,9 @@ final class OutgoingPath {
         return min(estimator.bitrate, estimator.burstRate ?? .max) / 100 * Self.draining
     }
 
+    /// Share of the latest packets that are lost, 0 to 1; nil where too few were told of.
+    var lossShare: Double? { told >= Self.fewest ? Double(lost) / Double(told) : nil }
+
     func receive(_ outcomes: [PacketOutcome], roundTrip: Duration?, at now: MonotonicTime) {
         for outcome in outcomes where !outcome.isLate && outcome.sent >= lossSince {
             told += 1

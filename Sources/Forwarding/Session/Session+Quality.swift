@@ -39,7 +39,7 @@ extension Session {
         return toldQuality
     }
 
-    private func quality(at now: MonotonicTime) -> DeliveryQuality {
+    func quality(at now: MonotonicTime) -> DeliveryQuality {
         var pictures: [DeliveryQuality.Picture] = []
         var cause: DeliveryQuality.Cause?
         for slot in slots where slot.plan.kind == .video {

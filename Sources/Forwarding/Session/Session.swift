@@ -178,7 +178,7 @@ package final class Session {
     /// A slot began with another source: its new time line is told at once, for lip sync.
     /// - Parameter timestamp: the first one, as the receiver gets it.
     func noteSwitch(of slot: Slot, from timestamp: UInt32?, at now: MonotonicTime) {
-        if !seats.isEmpty { progress.media(at: now) }
+        if !seats.isEmpty { progress.noteMedia(at: now) }
         if follows == nil, let timestamp, let pair = seats.firstIndex(where: { $0.video === slot }),
             let stream = seats[pair].takeBeginning()
         {

@@ -58,6 +58,9 @@ package final class Track {
 
     package var kind: MediaKind { plan.kind }
 
+    /// The session that sends it; nil for a copy, and for what the server makes itself.
+    var publisher: Session? { owner as? Session }
+
     // MARK: Layers
 
     /// The layer named `rid`, made on first sight; nil beyond the limit.

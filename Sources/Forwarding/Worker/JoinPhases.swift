@@ -45,14 +45,16 @@ final class JoinRecorder {
     }
 }
 
-/// How far one session has come.
+/// How far one session has come, and when.
 struct JoinProgress {
     /// When its client asked for it.
     let requested: MonotonicTime
     private let isPublisher: Bool
     private let recorder: JoinRecorder
-    private var isChecked = false
-    private var hasMedia = false
+    /// Nil for what has not come yet, here and below.
+    private(set) var checked: MonotonicTime?
+    private(set) var connected: MonotonicTime?
+    private(set) var firstMedia: MonotonicTime?
 
     init(requested: MonotonicTime, isPublisher: Bool, recorder: JoinRecorder) {
         self.requested = requested
@@ -61,20 +63,21 @@ struct JoinProgress {
     }
 
     /// - Returns: whether it is the first check.
-    mutating func checked(at now: MonotonicTime) -> Bool {
-        guard !isChecked else { return false }
-        isChecked = true
+    mutating func noteCheck(at now: MonotonicTime) -> Bool {
+        guard checked == nil else { return false }
+        checked = now
         note(.checked, now)
         return true
     }
 
-    func connected(at now: MonotonicTime) {
+    mutating func noteConnection(at now: MonotonicTime) {
+        connected = now
         note(.connected, now)
     }
 
-    mutating func media(at now: MonotonicTime) {
-        guard !hasMedia else { return }
-        hasMedia = true
+    mutating func noteMedia(at now: MonotonicTime) {
+        guard firstMedia == nil else { return }
+        firstMedia = now
         note(.firstMedia, now)
     }
 

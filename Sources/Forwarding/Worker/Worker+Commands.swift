@@ -36,6 +36,12 @@ extension Worker {
         case .openInjection(let opening): open(opening)
         case .inject(let id, let packets): inject(packets, id, at: now, into: &sink)
         case .closeInjection(let id): close(id, at: now)
+        case .measure(let id, let inquiry):
+            guard let session = sessions[id] else { return }
+            inquiry.answer(session.measurements(at: now))
+        case .measureTrack(let id, let inquiry):
+            guard let session = published[id]?.publisher else { return }
+            inquiry.answer(session.measurements(of: id, at: now))
         case .dismissFollowers(let stream):
             guard let programme = programmes[stream] else { return }
             for seat in programme.followers where seat.session.follows != nil {
@@ -80,6 +86,7 @@ extension Worker {
         _ session: Session, because reason: PeerConnection.CloseReason, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
+        session.gauge.close(with: session.measurements(at: now))
         forget(session, at: now)
         leaveStage(session, at: now, into: &sink)
         session.detachAll()

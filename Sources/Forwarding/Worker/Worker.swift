@@ -167,7 +167,7 @@ package final class Worker {
     private func noteFirstMedia(of session: Session, at now: MonotonicTime) {
         guard !session.hasMedia, session.counters.received.packets > 0 else { return }
         session.hasMedia = true
-        session.progress.media(at: now)
+        session.progress.noteMedia(at: now)
         events.append(.mediaStarted(session.id))
     }
 
@@ -250,12 +250,12 @@ package final class Worker {
         for event in session.connection.takeEvents() {
             switch event {
             case .admitted(let address):
-                if session.progress.checked(at: now) { events.append(.checked(session.id)) }
+                if session.progress.noteCheck(at: now) { events.append(.checked(session.id)) }
                 admit(address, to: session, at: now)
             case .dismissed(let address): dismiss(address, from: session)
             case .retired(let ufrag): byUfrag[ufrag] = nil
             case .connected(let profile):
-                session.progress.connected(at: now)
+                session.progress.noteConnection(at: now)
                 events.append(.connected(session.id, profile, session.connection.remoteAddress))
                 begin(session, at: now, into: &sink)
             case .dataChannel(let event): take(event, of: session, at: now, into: &sink)

@@ -41,6 +41,10 @@ package enum WorkerCommand: Sendable {
     case openInjection(InjectionOpening)
     case inject(InjectionID, InjectedPackets)
     case closeInjection(InjectionID)
+    /// Says how a session is.
+    case measure(SessionID, Inquiry<SessionMeasurements>)
+    /// Says how what a publisher of this worker sends comes in.
+    case measureTrack(TrackID, Inquiry<TrackMeasurements>)
 }
 
 /// A session to be made: who it is, and what was agreed.

@@ -19,10 +19,13 @@ extension LiveStreams {
     }
 
     /// A viewer wants other pictures, or none; nil if there is no such viewer any more.
-    mutating func prefer(_ patch: DeliveryPatch, by id: SessionID) -> LiveAction? {
+    mutating func prefer(
+        _ patch: DeliveryPatch, by id: SessionID, at now: MonotonicTime
+    ) -> LiveAction? {
         guard let record = sessions[id] else { return nil }
         let preferences = patch.applied(to: record.preferences)
         update(id) { $0.preferences = preferences }
+        histories.note(.preferred(preferences), of: id, at: now)
         return .post(.prefer(id, preferences), worker: record.worker, of: nil)
     }
 
@@ -40,7 +43,7 @@ extension LiveStreams {
         case .visible(let isVisible, let mid):
             conduct(stream, at: now) { $0.setVisible(isVisible, mid, of: id) }
         case .mute(let participant, let kind): mute(participant, kind, by: record)
-        case .prefer(let patch): [prefer(patch, by: id)].compactMap(\.self)
+        case .prefer(let patch): [prefer(patch, by: id, at: now)].compactMap(\.self)
         case .weakUplink: noteWeakUplink(of: id)
         }
     }
@@ -56,7 +59,7 @@ extension LiveStreams {
         case .pin: refuse(.rejected(.notOnStage), to: record.id)
         case .ping: [record.tell(ControlReply(type: "pong"))]
         case .mute(let participant, let kind): mute(participant, kind, by: record)
-        case .prefer(let patch): [prefer(patch, by: record.id)].compactMap(\.self)
+        case .prefer(let patch): [prefer(patch, by: record.id, at: now)].compactMap(\.self)
         case .weakUplink: refuse(.rejected(.notOnStage), to: record.id)
         }
     }

@@ -8,6 +8,16 @@ import Wire
 
 /// What viewers get of each stream, for those who show or keep it.
 extension LiveStreams {
+    /// Gives viewers what the stage chose, with the pause picture in the place of its video.
+    func giveProgramme(of stream: StreamID) -> [LiveAction] {
+        [.postToAll(.setProgramme(stream, programmeTracks(of: stream))), .programmeChanged(stream)]
+    }
+
+    /// Whose picture and sound the programme is made of changed, or whether there is any.
+    func announceProgramme(of stream: StreamID) -> [LiveAction] {
+        self[stream]?.announceProgramme(among: sessions) ?? []
+    }
+
     /// What viewers get instead of what the source sends.
     func programmeTracks(of stream: StreamID) -> [PublishedTrack] {
         (self[stream] ?? LiveStream()).programmeTracks(inPause: productions.pauseTrack(of: stream))

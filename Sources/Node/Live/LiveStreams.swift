@@ -31,6 +31,8 @@ struct LiveStreams {
     }
 
     private(set) var sessions: SessionCensus
+    /// What happened to each of them, and to those that ended lately.
+    var histories = SessionHistories()
     private(set) var feed: LiveFeed
     private(set) var productions: Productions
     private var streams: [StreamID: LiveStream] = [:]
@@ -104,9 +106,11 @@ struct LiveStreams {
         let record = SessionRecord(
             id: candidate.id, request: request, isStrangers: request.sender == nil, plan: candidate.plan,
             worker: candidate.worker, entityTag: candidate.credentials.ufrag, gauge: candidate.gauge,
-            waitsUntil: isLive ? nil : request.patience.map { now + $0 })
+            waitsUntil: isLive ? nil : request.patience.map { now + $0 }, order: sessions.nextOrder,
+            created: now, answer: candidate.answer)
         let opening = candidate.opening(order: sessions.nextOrder)
         let crowded = sessions.add(record)
+        histories.begin(record.id, at: now)
         if request.purpose != .feed { add(record) }
         var actions = take(feedActions, at: now)
         if request.isOnStage, let programme = directory[request.stream]?.details.programme {
@@ -171,6 +175,7 @@ struct LiveStreams {
     ) -> [LiveAction] {
         var actions = take(feed.leave(id), at: now)
         guard let record = sessions.remove(id) else { return actions }
+        histories.end(record, because: reason, at: now)
         let stream = record.stream
         if record.request.isOnStage {
             actions += conduct(stream, at: now) { $0.leave(id) }
@@ -191,11 +196,12 @@ struct LiveStreams {
     // MARK: What workers tell
 
     mutating func receive(_ event: WorkerEvent, at now: MonotonicTime) -> [LiveAction] {
-        switch event {
+        if let id = event.session, let news = SessionEvent(event) { histories.note(news, of: id, at: now) }
+        return switch event {
         case .checked(let id):
             sessions.noteCheck(of: id).map { end($0, because: "no handshake came", at: now) } ?? []
         case .connected(let id, let profile, let address): connect(id, profile, address, at: now)
-        case .mediaStarted(let id): setSource(id)
+        case .mediaStarted(let id): setSource(id, at: now)
         case .closed(let id, let reason): forget(id, because: "\(reason)", at: now)
         case .controlOpened(let id) where sessions[id]?.purpose == .feed: take(feed.greet(id), at: now)
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
@@ -224,6 +230,7 @@ struct LiveStreams {
         _ id: SessionID, _ profile: SRTPProfile, _ address: TransportAddress?, at now: MonotonicTime
     ) -> [LiveAction] {
         sessions.noteConnection(of: id)
+        update(id) { $0.connection = (profile, address) }
         guard let record = sessions[id] else { return [] }
         var actions: [LiveAction] = [.report(.connected(record, profile, address))]
         if record.purpose == .stage {
@@ -236,8 +243,9 @@ struct LiveStreams {
         return actions + [.notify(.connect(record.request.sender, id), record.stream)]
     }
 
-    private mutating func setSource(_ id: SessionID) -> [LiveAction] {
+    private mutating func setSource(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         guard let record = sessions[id], record.request.isSource else { return [] }
+        histories.note(.becameSource, of: id, at: now)
         let stream = record.stream
         streams[stream, default: LiveStream()].setSource(id)
         for viewer in streams[stream]?.audience ?? [] { sessions.update(viewer) { $0.waitsUntil = nil } }
@@ -336,18 +344,6 @@ struct LiveStreams {
         return conduct(stream, at: now) { $0.setProgramme(programme) }
     }
 
-    // MARK: The programme
-
-    /// Gives viewers what the stage chose, with the pause picture in the place of its video.
-    private func giveProgramme(of stream: StreamID) -> [LiveAction] {
-        [.postToAll(.setProgramme(stream, programmeTracks(of: stream))), .programmeChanged(stream)]
-    }
-
-    /// Whose picture and sound the programme is made of changed, or whether there is any.
-    private func announceProgramme(of stream: StreamID) -> [LiveAction] {
-        streams[stream]?.announceProgramme(among: sessions) ?? []
-    }
-
     // MARK: The feed
 
     /// Does something in the feed.
@@ -394,7 +390,7 @@ struct LiveStreams {
                 sessions.update(session) { $0.closesAt = now + Self.farewellTime }
                 return nil
             case .count(let change): return .count(change)
-            case .prefer(let patch, let session): return prefer(patch, by: session)
+            case .prefer(let patch, let session): return prefer(patch, by: session, at: now)
             }
         }
     }
@@ -487,6 +483,7 @@ struct LiveStreams {
     mutating func advanceSessions(to now: MonotonicTime) -> [LiveAction] {
         var actions: [LiveAction] = []
         for (id, reason) in sessions.due(at: now) { actions += end(id, because: reason, at: now) }
+        histories.advance(to: now)
         let idle = streams.compactMap { $0.value.isUnused || $0.value.emptySince != nil ? $0.key : nil }
         for id in idle.sorted(by: { $0.description < $1.description }) {
             guard let stream = streams[id] else { continue }

@@ -23,6 +23,8 @@ struct SessionCandidate {
     let credentials: ICECredentials
     /// Nil for a session of the feed, which belongs to no stream, and for a stream that nobody knows.
     let clearance: Clearance?
+    /// The SDP that its client will have.
+    var answer = ""
     /// Where the worker will leave what is sent.
     let gauge = QualityGauge()
 

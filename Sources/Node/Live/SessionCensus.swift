@@ -28,6 +28,20 @@ struct SessionCensus {
     }
 
     var count: Int { records.count }
+    /// By what they are for.
+    var counts: SessionCounts {
+        var counts = SessionCounts()
+        for record in records.values {
+            switch record.purpose {
+            case .publish: counts.publishing += 1
+            case .play: counts.playing += 1
+            case .feed: counts.inFeed += 1
+            case .stage where record.request.isAudience: counts.inAudience += 1
+            case .stage: counts.onStage += 1
+            }
+        }
+        return counts
+    }
     /// In no order.
     var all: [SessionRecord] { Array(records.values) }
 

@@ -1,4 +1,5 @@
 import Base
+import Crypto
 import Forwarding
 import Peer
 import Stage
@@ -23,6 +24,13 @@ struct SessionRecord {
     var waitsUntil: MonotonicTime?
     /// When it ends, having lost its place.
     var closesAt: MonotonicTime?
+    /// Its place in the order in which sessions are made.
+    var order: UInt64 = 0
+    /// When it was made, and what its client was answered.
+    var created = MonotonicTime.zero
+    var answer = ""
+    /// Where its client was when it connected, and how its media is encrypted.
+    var connection: (profile: SRTPProfile, address: TransportAddress?)?
 
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }

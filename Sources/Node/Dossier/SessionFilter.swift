@@ -1,0 +1,58 @@
+import Base
+import Stage
+
+/// Which sessions an operator looks for; what is nil fits all.
+package struct SessionFilter: Sendable {
+    /// A part of the stream's name.
+    package var stream: String?
+    /// A part of a participant's identity or name.
+    package var identity: String?
+    /// The beginning of the session's id.
+    package var id: String?
+    /// The beginning of the address of the client's request or of its media.
+    package var address: String?
+    /// Any of the four.
+    package var search: String?
+    /// Those that ended lately, in place of those that live.
+    package var isEnded = false
+    /// Only what was made before, by `order`.
+    package var before: UInt64?
+    /// At most so many.
+    package var limit = 50
+
+    package init() {}
+
+    func matches(_ record: SessionRecord) -> Bool {
+        if let before, record.order >= before { return false }
+        if let stream, !isStream(stream, of: record) { return false }
+        if let identity, !isIdentity(identity, of: record) { return false }
+        if let id, !isID(id, of: record) { return false }
+        if let address, !isAddress(address, of: record) { return false }
+        guard let search else { return true }
+        return isStream(search, of: record) || isIdentity(search, of: record) || isID(search, of: record)
+            || isAddress(search, of: record)
+    }
+
+    private func isStream(_ text: String, of record: SessionRecord) -> Bool {
+        record.purpose != .feed && record.stream.description.holds(text)
+    }
+
+    private func isIdentity(_ text: String, of record: SessionRecord) -> Bool {
+        record.request.participant?.description.holds(text) == true
+            || record.request.name?.holds(text) == true
+    }
+
+    private func isID(_ text: String, of record: SessionRecord) -> Bool {
+        !text.isEmpty && record.id.description.hasPrefix(text.lowercased())
+    }
+
+    private func isAddress(_ text: String, of record: SessionRecord) -> Bool {
+        let addresses = [record.request.clientAddress?.description, record.connection?.address?.description]
+        return addresses.contains { $0?.hasPrefix(text) == true }
+    }
+}
+
+extension String {
+    /// Whatever the case of letters.
+    fileprivate func holds(_ text: String) -> Bool { lowercased().contains(text.lowercased()) }
+}
