@@ -20,6 +20,8 @@ package struct WebPages: Sendable {
     /// By path within the web client's folder.
     private let files: [String: File]
     let openAPI: HTTPResponse
+    /// By that document.
+    let requestMembers: RequestMembers
 
     /// In bytes, for one file.
     private static let maximumSize = 4 * 1024 * 1024
@@ -49,9 +51,10 @@ package struct WebPages: Sendable {
             files[name] = File(bytes: bytes, type: type, tag: Self.tag(bytes))
         }
         self.files = files
-        guard let document = try? Data(contentsOf: folder.appendingPathComponent("openapi.json")) else {
-            throw missing
-        }
+        guard let document = try? Data(contentsOf: folder.appendingPathComponent("openapi.json")),
+            let described = try? JSONDecoder().decode(JSON.self, from: document)
+        else { throw missing }
+        requestMembers = RequestMembers(described)
         openAPI = HTTPResponse(
             status: 200, headers: ["Content-Type": "application/json"], body: [UInt8](document))
     }

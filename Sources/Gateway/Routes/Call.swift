@@ -10,6 +10,10 @@ struct Call: Sendable {
     let parameters: [String: String]
     /// What whoever asks may do.
     let access: Access
+    /// The route's `operationId`.
+    let operation: String
+    /// What JSON bodies may hold.
+    let members: RequestMembers
 
     /// The stream in the path; a name that cannot be a stream's names nothing.
     var stream: StreamID {
@@ -40,9 +44,14 @@ struct Call: Sendable {
         return (stream, token, sender)
     }
 
+    /// - Throws: what is wrong with a member that this route does not know.
+    func check(_ members: [String: JSON]) throws(Problem) {
+        try self.members.check(members, of: operation)
+    }
+
     /// The request's JSON object.
     /// - Parameter isOptional: whether no body means an empty object.
     func body(isOptional: Bool = false) throws(Problem) -> JSONBody {
-        try JSONBody(request, isOptional: isOptional)
+        try JSONBody(request, isOptional: isOptional) { members throws(Problem) in try check(members) }
     }
 }

@@ -29,6 +29,9 @@ extension GatewayHandler {
         guard MediaType.isContent(of: call.request, MediaType.json) else {
             throw Problem(415, nil, "The request's Content-Type must be \(MediaType.json).")
         }
+        if let members = try? JSONDecoder().decode([String: JSON].self, from: Data(call.request.body)) {
+            try call.check(members)
+        }
         guard let wanted = try? JSONDecoder().decode(TokenRequest.self, from: Data(call.request.body)) else {
             throw Problem(
                 400, nil, "The body must be a JSON object with sub, role, stream, and perhaps name and ttl.")

@@ -28,10 +28,11 @@ package struct GatewayHandler: HTTPHandler {
         self.now = now
     }
 
-    private func call(_ request: HTTPRequest, _ parameters: [String: String]) -> Call {
+    private func call(_ request: HTTPRequest, _ parameters: [String: String], _ route: Route) -> Call {
         Call(
             request: request, parameters: parameters,
-            access: Access(request: request, authority: authority, settings: settings, now: now))
+            access: Access(request: request, authority: authority, settings: settings, now: now),
+            operation: route.operationID, members: pages.requestMembers)
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
@@ -40,7 +41,7 @@ package struct GatewayHandler: HTTPHandler {
         do {
             switch outcome {
             case .found(let route, let parameters):
-                response = try await route.answer(self, call(request, parameters))
+                response = try await route.answer(self, call(request, parameters, route))
             case .otherMethods(let allowed):
                 response = try Self.answer(request, allowing: allowed)
             case .nothing:
@@ -78,7 +79,7 @@ package struct GatewayHandler: HTTPHandler {
         else { return .refuse(refusal(404, "There is no WebSocket at this path.")) }
         do throws(Problem) {
             guard TokenMessage.isAnnounced(by: request) else {
-                return .accept(try handshake(self, call(request, parameters)))
+                return .accept(try handshake(self, call(request, parameters, route)))
             }
         } catch {
             var response = error.response
@@ -90,7 +91,7 @@ package struct GatewayHandler: HTTPHandler {
                 return connection.close(.noToken)
             }
             do throws(Problem) {
-                try await handshake(self, call(request.bearing(message), parameters))(connection)
+                try await handshake(self, call(request.bearing(message), parameters, route))(connection)
             } catch {
                 connection.close(WebSocketClose(error))
             }
@@ -169,7 +170,7 @@ extension GatewayHandler {
         response.headers.set("Access-Control-Allow-Origin", "*")
         response.headers.set(
             "Access-Control-Expose-Headers",
-            "Location, ETag, Link, Retry-After, Accept-Patch, Accept-Post, WWW-Authenticate")
+            "Location, ETag, Link, Retry-After, Accept-Patch, Accept-Post, Rostrum-Session, WWW-Authenticate")
     }
 }
 

@@ -51,7 +51,10 @@ package struct Problem: Error, Sendable {
         }
     }
 
-    /// `application/problem+json`.
+    /// Seconds until it is worth asking again, where nobody knows better.
+    private static let usualDelay = 5
+
+    /// `application/problem+json`; one that will pass says when to ask again.
     package var response: HTTPResponse {
         var object = members
         object["type"] = .string("urn:rostrum:problem:\(kind)")
@@ -62,6 +65,9 @@ package struct Problem: Error, Sendable {
         var response = HTTPResponse(status: status, headers: headers)
         response.headers.set("Content-Type", "application/problem+json")
         response.headers.set("Cache-Control", "no-store")
+        if status == 429 || status == 503, headers["retry-after"] == nil {
+            response.headers.set("Retry-After", "\(Self.usualDelay)")
+        }
         response.body = JSON.object(object).bytes
         return response
     }

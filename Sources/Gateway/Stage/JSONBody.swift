@@ -4,14 +4,19 @@ import HTTP
 import Node
 import Stage
 
-/// A request's JSON object, read member by member; what is not asked for is passed over.
+/// A request's JSON object, read member by member.
 struct JSONBody {
     private let members: [String: JSON]
     /// Those that are `null`.
     private let cleared: Set<String>
 
-    /// - Parameter isOptional: whether no body means an empty object.
-    init(_ request: HTTPRequest, isOptional: Bool = false) throws(Problem) {
+    /// - Parameters:
+    ///   - isOptional: whether no body means an empty object.
+    ///   - check: looks at all members first.
+    init(
+        _ request: HTTPRequest, isOptional: Bool = false,
+        check: ([String: JSON]) throws(Problem) -> Void
+    ) throws(Problem) {
         if request.body.isEmpty, isOptional {
             (members, cleared) = ([:], [])
             return
@@ -25,6 +30,7 @@ struct JSONBody {
         guard let members = try? JSONDecoder().decode([String: JSON].self, from: Data(request.body)) else {
             throw Problem(400, nil, "The body must be a JSON object.")
         }
+        try check(members)
         self.members = members.filter { $0.value != .null }
         cleared = Set(members.keys).subtracting(self.members.keys)
     }
