@@ -33,7 +33,7 @@ struct TokenCommand: Sendable {
             "link", .text, "https://HOST",
             "Print the link of the page that it opens. A speaker's or viewer's link is",
             "an invitation, which many may open, each under their own name, unless",
-            "--sub says whose it is."),
+            "--sub says whose it is; an admin's leads to the operators' page."),
     ]
 
     /// Which of the server's options it takes as flags too.
@@ -79,8 +79,6 @@ struct TokenCommand: Sendable {
 
     private static func checkLink(_ role: Role, _ scope: Token.Scope) throws(ConfigurationError) {
         switch (role, scope) {
-        case (.admin, _):
-            throw ConfigurationError("no page is an admin's: --link goes with host, speaker or viewer")
         case (.host, .all), (.speaker, .all):
             throw ConfigurationError(
                 "a \(role.rawValue)'s link leads to one stream: give its name as --stream")
@@ -152,6 +150,7 @@ struct TokenCommand: Sendable {
             issuedAt: now, expires: now + lifetime)
         guard let minted else { throw ConfigurationError("there is no key") }
         guard let origin else { return minted.exposed }
+        if role == .admin { return origin + PageLink.admin(token: minted) }
         return origin + PageLink.path(to: scope, isOnStage: role != .viewer, token: minted)
     }
 

@@ -77,6 +77,13 @@ import Testing
         #expect(try authority.verify(String(link.dropFirst(prefix.count)), now: Self.now).scope == .all)
     }
 
+    @Test func `makes an admin's link to the operators' page`() throws {
+        let link = try make("--role", "admin", "--link", "https://example.org/")
+        let prefix = "https://example.org/admin#token="
+        #expect(link.hasPrefix(prefix))
+        #expect(try authority.verify(String(link.dropFirst(prefix.count)), now: Self.now).role == .admin)
+    }
+
     @Test func `says what is missing or cannot be`() {
         #expect(
             complaint("--stream", "a") == "say what its bearer may do: --role host, speaker, viewer or admin")
@@ -90,7 +97,6 @@ import Testing
         #expect(
             complaint("--role", "host", "--stream", "*", "--link", "https://a").contains(
                 "leads to one stream"))
-        #expect(complaint("--role", "admin", "--link", "https://a").contains("no page is an admin's"))
         #expect(
             complaint("--role", "admin", "--capability", "fly").contains("must be join-backstage, not fly"))
         for bad in [

@@ -44,6 +44,8 @@ extension GatewayHandler {
         answerTimes.note(purpose, since: start)
         response.headers.add("Location", "\(ResourcePaths.sessions(purpose, of: stream))/\(created.id)")
         response.headers.add("ETag", EntityTag(value: created.entityTag).description)
+        // What the log calls it, to be told to whoever runs the server; the address stays between us and the client.
+        response.headers.add("Rostrum-Session", created.id.label)
         response.headers.add("Accept-Patch", MediaType.patches(of: purpose))
         response.headers.add("Cache-Control", "no-store")
         if !settings.iceServers.isEmpty {

@@ -124,6 +124,8 @@ extension StagePlacement {
 struct StreamListQuery {
     private let states: Set<StreamState>
     private let host: String?
+    /// In small letters.
+    private let search: String?
     private let after: WallTime?
     private let before: WallTime?
     /// What the page before ended with.
@@ -144,6 +146,7 @@ struct StreamListQuery {
         }
         self.states = states
         host = request.query("host")
+        search = request.query("search").flatMap { $0.isEmpty ? nil : $0.lowercased() }
         after = try Self.time(request, "after")
         before = try Self.time(request, "before")
         if let text = request.query("limit") {
@@ -172,7 +175,10 @@ struct StreamListQuery {
         if let host, stream.host?.description != host { return false }
         if let after, stream.effectiveStart < after { return false }
         if let before, stream.effectiveStart >= before { return false }
-        return states.isEmpty || states.contains(stream.state)
+        guard states.isEmpty || states.contains(stream.state) else { return false }
+        guard let search else { return true }
+        let texts = [stream.id.description, stream.details.title, stream.host?.description, stream.hostName]
+        return texts.contains { $0?.lowercased().contains(search) == true }
     }
 
     /// A place in the order of the list, which stays one when the stream there is gone.

@@ -140,6 +140,10 @@ extension Router {
         Route(.delete, "/v1/streams/{stream}/recordings/{recording}", "removeRecording") {
             try await $0.removeRecording($1)
         },
+        Route(.get, "/v1/sessions", "listSessions") { try await $0.listSessions($1) },
+        Route(.get, "/v1/sessions/{session}", "showSession") { try await $0.showDossier($1) },
+        Route(.delete, "/v1/sessions/{session}", "endSession") { try await $0.dismissSession($1) },
+        Route(.get, "/v1/admin/statistics", "showStatistics") { try await $0.showStatistics($1) },
         Route(.get, "/v1/server", "describeServer") { handler, _ in handler.settings.description },
         Route(.get, "/healthz", "health") { _, _ in .text(200, "ok") },
         Route(.get, "/readyz", "readiness") { handler, _ in await handler.readiness() },
@@ -148,6 +152,7 @@ extension Router {
         Route(.get, "/", "feedPage", for: .people) { $0.pages.page("index.html", for: $1.request) },
         Route(.get, "/live/{stream}", "livePage", for: .people) { try $0.streamPage($1, "live.html") },
         Route(.get, "/watch/{stream}", "watchPage", for: .people) { try $0.streamPage($1, "watch.html") },
+        Route(.get, "/admin", "adminPage", for: .people) { $0.pages.page("admin.html", for: $1.request) },
         Route(.get, "/assets/{file*}", "asset", for: .pages) {
             try $0.pages.asset($1.parameters["file"] ?? "", for: $1.request)
         },

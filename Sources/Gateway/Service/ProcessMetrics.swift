@@ -1,3 +1,4 @@
+import Base
 import Foundation
 import Glibc
 
@@ -5,23 +6,16 @@ import Glibc
 enum ProcessMetrics {
     static func collect() -> [Metric] {
         var metrics: [Metric] = []
-        if let pages = read("/proc/self/statm")?.split(separator: " ").dropFirst().first.flatMap({
-            Double($0)
-        }) {
+        if let residentBytes {
             metrics.append(
-                Metric(
-                    "process_resident_memory_bytes", .gauge, "Resident memory.",
-                    pages * Double(sysconf(CInt(_SC_PAGESIZE)))))
+                Metric("process_resident_memory_bytes", .gauge, "Resident memory.", residentBytes))
         }
         if let files = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count {
             metrics.append(Metric("process_open_fds", .gauge, "Open file descriptors.", Double(files)))
         }
-        var usage = rusage()
-        if getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 {
-            let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
-            let rest = Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
+        if let processorSeconds {
             metrics.append(
-                Metric("process_cpu_seconds_total", .counter, "User and system CPU time.", seconds + rest))
+                Metric("process_cpu_seconds_total", .counter, "User and system CPU time.", processorSeconds))
         }
         if let start {
             metrics.append(
@@ -30,6 +24,27 @@ enum ProcessMetrics {
                     start))
         }
         return metrics
+    }
+
+    /// What costs little to ask for.
+    static var json: JSON {
+        .object([
+            "residentBytes": residentBytes.map { .number($0) } ?? .null,
+            "cpuSeconds": processorSeconds.map { .number($0) } ?? .null,
+            "startedAt": start.map { .string(Timestamp.text($0)) } ?? .null,
+        ])
+    }
+
+    private static var residentBytes: Double? {
+        let pages = read("/proc/self/statm")?.split(separator: " ").dropFirst().first
+        return pages.flatMap { Double($0) }.map { $0 * Double(sysconf(CInt(_SC_PAGESIZE))) }
+    }
+
+    private static var processorSeconds: Double? {
+        var usage = rusage()
+        guard getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0 else { return nil }
+        let seconds = Double(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec)
+        return seconds + Double(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) / 1e6
     }
 
     /// In seconds since 1970; asked for once, as it does not change.

@@ -29,6 +29,15 @@ package protocol SessionService: Sendable {
     func sessionToEnd(_ id: SessionID) async -> (stream: StreamID, purpose: SessionRequest.Purpose)?
     /// - Returns: false if there is no such session, and none has just ended by itself.
     func endSession(_ id: SessionID) async -> Bool
+    /// A part of the list of sessions, for operators.
+    func sessionList(_ filter: SessionFilter) async -> JSON
+    /// All that is known of a session that lives or ended lately, by its id or its label; nil if there is none.
+    func dossier(of name: String) async -> JSON?
+    /// Ends a session for an operator, by its id or its label; false if there is none.
+    func endSession(named name: String) async -> Bool
+    /// What the operators' page draws.
+    /// - Parameters: `published` and `played`: how long requests for sessions took to be answered.
+    func operatorStatistics(published: DurationHistogram, played: DurationHistogram) async -> JSON
     /// A part of the list of streams, in order.
     func streamPage(
         after place: StreamSnapshot.ListOrder?, limit: Int, isOnlyLive: Bool,
@@ -105,6 +114,11 @@ package protocol SessionService: Sendable {
 extension Node: SessionService {
     /// False while the node stops.
     package var isReady: Bool { acceptsSessions }
+
+    package func operatorStatistics(published: DurationHistogram, played: DurationHistogram) async -> JSON {
+        OperatorStatistics.json(
+            statistics(), sessionCounts, streamSnapshots, at: moment, published: published, played: played)
+    }
 
     package func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric] {
         let workers = statistics()

@@ -56,6 +56,9 @@ package enum PageLink {
         case .all: "/#token=\(token.exposed)"
         }
     }
+
+    /// The operators' page.
+    package static func admin(token: Secret<String>) -> String { "/admin#token=\(token.exposed)" }
 }
 
 extension Role {

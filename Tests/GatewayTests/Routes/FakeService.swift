@@ -81,6 +81,14 @@ final class FakeService: SessionService {
         }
     }
 
+    // Operators are tested on a node.
+    func sessionList(_ filter: SessionFilter) async -> JSON { .object(["limit": .integer(filter.limit)]) }
+    func dossier(of name: String) async -> JSON? { nil }
+    func endSession(named name: String) async -> Bool { false }
+    func operatorStatistics(published: DurationHistogram, played: DurationHistogram) async -> JSON {
+        .object([:])
+    }
+
     func streamPage(
         after place: StreamSnapshot.ListOrder?, limit: Int, isOnlyLive: Bool,
         where isWanted: (StreamSnapshot) -> Bool

@@ -150,6 +150,11 @@ import Testing
         Row(
             .post, "/v1/streams/S/sessions", body: "chrome-stage",
             "401 403 403 409/201/409 409/201/409 201/201/409 201/201/409 403/403/409"),
+        // What operators do.
+        Row(.get, "/v1/sessions", "401 403 403 403 403 403 403 200"),
+        Row(.get, "/v1/sessions/00000000", "401 403 403 403 403 403 403 404"),
+        Row(.delete, "/v1/sessions/00000000", "401 403 403 403 403 403 403 404"),
+        Row(.get, "/v1/admin/statistics", "401 403 403 403 403 403 403 200"),
         // There is no picture of these; nor is anything decoded here.
         Row(.get, "/v1/streams/S/preview.webp", "401 403 403 404 404 404 404 404"),
         Row(.get, "/v1/streams/S/preview.jpg", "401 403 403 404 404 404 404 404"),
@@ -194,7 +199,8 @@ import Testing
     ) async throws -> HTTPResponse {
         let scope = actor == .foreign ? "other" : stream
         let token = actor == .anonymous ? nil : try bench.token(actor.name, actor.role, stream: scope)
-        let isMedia = row.target.hasPrefix("/wh") || row.target.hasSuffix("/sessions")
+        let isMedia =
+            row.target.hasPrefix("/wh") || row.method == .post && row.target.hasSuffix("/sessions")
         let body =
             isMedia
             ? try Fixtures.text("Offers/\(row.body).sdp")
@@ -230,7 +236,7 @@ import Testing
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
                 path = path.replacing("/r1", with: "/{recording}").replacing("/7", with: "/{comment}")
-                    .replacing("/8", with: "/{poll}")
+                    .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
             })
         let apart: Set = [

@@ -1,0 +1,78 @@
+import Base
+import HTTP
+import Node
+
+/// What operators see and do; admins only.
+extension GatewayHandler {
+    /// `GET /v1/sessions`.
+    func listSessions(_ call: Call) async throws -> HTTPResponse {
+        try call.access.requireAdmin()
+        return Self.fresh(await service.sessionList(try SessionFilter(call.request)))
+    }
+
+    /// `GET /v1/sessions/{session}`.
+    func showDossier(_ call: Call) async throws -> HTTPResponse {
+        try call.access.requireAdmin()
+        guard let dossier = await service.dossier(of: call.parameters["session"] ?? "") else {
+            throw SessionRefusal.unknownSession
+        }
+        return Self.fresh(dossier)
+    }
+
+    /// `DELETE /v1/sessions/{session}`.
+    func dismissSession(_ call: Call) async throws -> HTTPResponse {
+        try call.access.requireAdmin()
+        guard await service.endSession(named: call.parameters["session"] ?? "") else {
+            throw SessionRefusal.unknownSession
+        }
+        return HTTPResponse(status: 204)
+    }
+
+    /// `GET /v1/admin/statistics`.
+    func showStatistics(_ call: Call) async throws -> HTTPResponse {
+        try call.access.requireAdmin()
+        let answered = answerTimes.copy
+        var json = await service.operatorStatistics(published: answered.published, played: answered.played)
+        json["version"] = .string(settings.version)
+        json["process"] = ProcessMetrics.json
+        return Self.fresh(json)
+    }
+}
+
+extension Access {
+    /// Lets administrators in alone, wherever they are.
+    func requireAdmin() throws(Problem) {
+        guard let token = try token() else { throw Self.unauthorized("This requires an admin's token.") }
+        guard token.role == .admin else { throw Self.forbidden("This requires an admin's token.") }
+    }
+}
+
+extension SessionFilter {
+    static let longestPage = 200
+
+    /// - Throws: what is wrong with the query.
+    init(_ request: HTTPRequest) throws(Problem) {
+        self.init()
+        func text(_ name: String) -> String? { request.query(name).flatMap { $0.isEmpty ? nil : $0 } }
+        stream = text("stream")
+        identity = text("identity")
+        id = text("id")
+        address = text("address")
+        search = text("search")
+        switch request.query("state") {
+        case nil, "live": isEnded = false
+        case "ended": isEnded = true
+        default: throw JSONBody.invalid("state")
+        }
+        if let text = request.query("limit") {
+            guard let number = Int(text), (1...Self.longestPage).contains(number) else {
+                throw JSONBody.invalid("limit")
+            }
+            limit = number
+        }
+        if let text = request.query("cursor") {
+            guard let order = UInt64(text) else { throw JSONBody.invalid("cursor") }
+            before = order
+        }
+    }
+}

@@ -1,0 +1,247 @@
+// @ts-check
+
+/** The panel of one session: how it joined, where its packets get lost, what it is sent and why, and what happened. */
+
+import { callName, copyFrom, h, icon } from "../dom.js";
+import { ask, Refusal } from "./access.js";
+import { age, bits, bytes, clock, count, percent, seconds } from "./format.js";
+import { kindOf } from "./lists.js";
+
+/** @typedef {Record<string, any>} Dossier as `GET /v1/sessions/{id}` says it */
+
+/** In the order in which they come, with what each is measured to. */
+const PHASES = [["answer", "Answer"], ["check", "First check"], ["dtls", "DTLS"], ["media", "First packet"]];
+
+const CAUSES = {
+  delay: "its path’s queue grows when more is sent", loss: "its path loses too much",
+  application: "nothing more was asked for yet", publisher: "there is nothing better", pinned: "the viewer chose so",
+};
+
+export class DossierPanel {
+  #dialog = /** @type {HTMLDialogElement} */ (document.getElementById("dossier"));
+  #body = h("div.body");
+  #title = h("h2#dossier-title", { tabIndex: -1 });
+  #end;
+  /** @type {string | null} */
+  #id = null;
+  /** Whether what is shown will not change any more. */
+  #isOver = false;
+  #shown = "";
+
+  /** @param {(id: string) => Promise<void>} end */
+  constructor(end) {
+    this.#end = h("button.button.small.danger", {
+      type: "button", onclick: () => this.#id && end(this.#id),
+    }, "End session…");
+    const close = h("button.button.round", { type: "button", "aria-label": "Close", onclick: () => this.#dialog.close() },
+      icon("close"));
+    this.#dialog.append(h("header", {}, this.#title, this.#end, close), this.#body);
+    this.#dialog.addEventListener("close", () => (this.#id = null));
+    this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
+  }
+
+  get isOpen() {
+    return this.#id !== null;
+  }
+
+  /** @param {string} id */
+  async open(id) {
+    [this.#id, this.#isOver, this.#shown] = [id, false, ""];
+    this.#title.textContent = id;
+    this.#end.hidden = true;
+    this.#body.replaceChildren(h("p.muted", {}, "Asking…"));
+    if (!this.#dialog.open) this.#dialog.showModal();
+    this.#title.focus();
+    await this.refresh();
+  }
+
+  async refresh() {
+    const id = this.#id;
+    if (!id || this.#isOver) return;
+    try {
+      const dossier = await ask(`/v1/sessions/${encodeURIComponent(id)}`);
+      if (this.#id === id) this.#show(dossier);
+    } catch (error) {
+      if (!(error instanceof Refusal && error.status === 404)) throw error;
+      this.#isOver = true;
+      this.#body.replaceChildren(h("p.empty", {}, "This session ended more than ten minutes ago, or never was."));
+    }
+  }
+
+  /** @param {Dossier} dossier */
+  #show(dossier) {
+    this.#isOver = dossier.state === "ended";
+    this.#end.hidden = this.#isOver;
+    this.#title.replaceChildren(dossier.id, " ", h("small.muted", {}, kindOf(dossier)));
+    const text = JSON.stringify(dossier);
+    // Open details, selections and the place that somebody reads at stay where nothing changed.
+    if (text === this.#shown) return;
+    this.#shown = text;
+    const open = new Set([...this.#body.querySelectorAll("details[open]")].map((details) => details.dataset.name));
+    const place = this.#dialog.scrollTop;
+    this.#body.replaceChildren(
+      summary(dossier), joining(dossier), hops(dossier), ...pictures(dossier), ...lines(dossier), addresses(dossier),
+      events(dossier), description("offer", "Offer", dossier.offer), description("answer", "Answer", dossier.answer));
+    for (const details of this.#body.querySelectorAll("details")) details.open = open.has(details.dataset.name);
+    this.#dialog.scrollTop = place;
+  }
+}
+
+/** @param {[string, string | Node][]} facts */
+function list(facts) {
+  return h("dl.facts", {}, ...facts.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", { dir: "auto" }, value))));
+}
+
+/** @param {Dossier} dossier */
+function summary(dossier) {
+  const { quality, dataChannel } = dossier;
+  const end = Date.parse(dossier.endedAt ?? new Date().toISOString());
+  /** @type {[string, string | Node][]} */
+  const facts = [
+    ["State", dossier.state === "ended" ? `ended: ${dossier.reason}` : dossier.state],
+    ["Stream", dossier.stream ?? "the feed’s"],
+    ["Who", dossier.participant ? callName(dossier.participant, dossier.name) : "without a token"],
+    ["Began", clock(dossier.since)],
+    [dossier.state === "ended" ? "Lasted" : "Lasts", age(end - Date.parse(dossier.since))],
+    ["Media goes to", dossier.mediaAddress ? `${dossier.mediaAddress} ${dossier.protocol.toUpperCase()}` : "–"],
+    ["Worker", String(dossier.worker)],
+  ];
+  if (quality) {
+    facts.push(
+      ["Round trip", seconds(quality.roundTripSeconds)],
+      ["Path takes", bits(quality.estimate)],
+      ["Received", `${count(dossier.received.packets)} packets, ${bytes(dossier.received.bytes)}`],
+      ["Sent", `${count(dossier.sent.packets)} packets, ${bytes(dossier.sent.bytes)}`],
+      ["Data channel", !dataChannel ? "not offered" : dataChannel.control ? "control open" : dataChannel.open ? "open" : "not open"],
+    );
+  }
+  return list(facts);
+}
+
+/** Bars on one line of time. @param {Dossier} dossier */
+function joining({ phases }) {
+  const whole = Math.max(0.001, ...Object.values(phases).map((value) => value ?? 0));
+  let before = 0;
+  const bars = PHASES.map(([key, label]) => {
+    const at = phases[key];
+    const bar = h("span.bar");
+    if (at !== null) {
+      bar.style.insetInlineStart = `${before / whole * 100}%`;
+      bar.style.width = `${Math.max(0, at - before) / whole * 100}%`;
+      before = at;
+    }
+    return h("li", { className: at === null ? "missing" : "" }, h("span.name", {}, label), h("span.track", {}, bar),
+      h("span.value", {}, at === null ? "not yet" : seconds(at)));
+  });
+  return h("section", {}, h("h3", {}, "Joining, from the offer on"), h("ol.phases", {}, ...bars));
+}
+
+/** @param {Dossier} dossier */
+function hops({ loss }) {
+  if (!loss) return h("section", {}, h("h3", {}, "Loss"), h("p.muted", {}, "Its worker did not answer."));
+  const { publisherToServer: up, serverToViewer: down } = loss;
+  const first = up && arrow(up.lost / Math.max(1, up.expected), `${count(up.lost)} of ${count(up.expected)} lost`,
+    up.missing ? `${count(up.missing)} never came` : up.lost ? "all repaired" : "");
+  const second = down && arrow(down.lately ?? down.missing / Math.max(1, down.sent),
+    down.lately === null ? `${count(down.missing)} of ${count(down.sent)} missing` : "of the latest packets",
+    `${count(down.resent)} sent again`);
+  return h("section", {}, h("h3", {}, "Loss by hop"), h("ol.hops", {},
+    ...(first ? [h("li.end", {}, "Publisher"), first] : []), h("li.end", {}, "Server"),
+    ...(second ? [second, h("li.end", {}, "Viewer")] : [])));
+}
+
+/** @param {number} part @param {string} what @param {string} more */
+function arrow(part, what, more) {
+  const look = part >= 0.05 ? "bad" : part >= 0.01 ? "poor" : "good";
+  return h("li.hop", { className: `hop ${look}` }, h("strong", {}, percent(part)), h("small", {}, what), h("small", {}, more));
+}
+
+/** @param {Dossier} dossier */
+function pictures({ quality, stepsUp, stepsDown }) {
+  if (!quality?.pictures.length) return [];
+  const rows = quality.pictures.map((/** @type {any} */ picture) => [
+    picture.mid + (picture.preview ? " (preview)" : ""), layer(picture.wanted),
+    picture.paused ? "sound alone" : layer(picture.served),
+  ]);
+  const why = quality.cause ? `Not more, because ${CAUSES[/** @type {keyof typeof CAUSES} */ (quality.cause)] ?? quality.cause}. ` : "";
+  return [h("section", {}, h("h3", {}, "Pictures"), table(["m-line", "Wanted", "Served"], rows),
+    h("p.muted", {}, `${why}${stepsUp} steps to a better picture, ${stepsDown} to a worse one.`))];
+}
+
+/** @param {any} value */
+function layer(value) {
+  if (!value) return "nothing";
+  const size = value.width ? `${value.width}×${value.height}` : "size unknown";
+  return `${value.rid ? `${value.rid}: ` : ""}${size}, ${bits(value.bitrate)}`;
+}
+
+/** What it publishes and what it gets, m-line by m-line. @param {Dossier} dossier */
+function lines({ publishing = [], receiving = [] }) {
+  const parts = [];
+  if (publishing.length) {
+    parts.push(h("section", {}, h("h3", {}, "Publishes"), incoming(publishing)));
+  }
+  const carried = receiving.filter((/** @type {any} */ line) => line.attached || line.packets);
+  if (carried.length) {
+    const rows = carried.map((/** @type {any} */ line) => [
+      `${line.mid} ${line.kind}`, count(line.packets), bytes(line.bytes),
+      line.report ? percent(line.report.lostShare) : "–", line.report ? seconds(line.report.jitterSeconds) : "–",
+      `${count(line.resent)} of ${count(line.resendsRequested)}`, line.from ? line.from.session : "the server",
+    ]);
+    parts.push(h("section", {}, h("h3", {}, "Gets"),
+      table(["m-line", "Packets", "Bytes", "Lost", "Jitter", "Sent again", "From"], rows)));
+    const sources = carried.map((/** @type {any} */ line) => line.from).filter(Boolean);
+    if (sources.length) parts.push(h("section", {}, h("h3", {}, "Where that comes in"), incoming(sources)));
+  }
+  return parts;
+}
+
+/** @param {any[]} tracks */
+function incoming(tracks) {
+  const rows = tracks.flatMap((track) => track.layers.map((/** @type {any} */ layer) => [
+    `${track.mid} ${track.kind}${layer.rid ? ` ${layer.rid}` : ""}`,
+    layer.active ? bits(layer.bitrate) : "rests", layer.width ? `${layer.width}×${layer.height}` : "–",
+    percent(layer.lost / Math.max(1, layer.expected)), count(layer.missing), seconds(layer.jitterSeconds),
+    track.kind === "video" ? `${layer.keyFrames}, ${layer.keyFrameRequests} asked for` : "–",
+  ]));
+  return table(["m-line", "Bit rate", "Size", "Lost", "Never came", "Jitter", "Key frames"], rows);
+}
+
+/** @param {Dossier} dossier */
+function addresses({ clientAddress, localAddresses, pairs = [], srtp }) {
+  const rows = pairs.map((/** @type {any} */ pair) => [
+    pair.address, pair.protocol.toUpperCase(), pair.selected ? "media goes there" : "",
+    pair.quietSeconds === null ? "not proven" : `heard ${seconds(pair.quietSeconds)} ago`,
+  ]);
+  return h("section", {}, h("h3", {}, "Addresses"),
+    rows.length ? table(["Client", "By", "Use", "Life"], rows) : h("p.muted", {}, "No check came."),
+    h("p.muted", {}, `Asked from ${clientAddress ?? "–"}; ours: ${localAddresses.join(", ") || "–"}; ${srtp ?? "no keys yet"}.`));
+}
+
+/** @param {Dossier} dossier */
+function events({ events, eventsDropped }) {
+  const items = events.toReversed().map((/** @type {any} */ { event, at, seconds: after, ...more }) =>
+    h("li", {}, h("time", { dateTime: at, title: at }, clock(at)), h("span.after", {}, `+${seconds(after)}`),
+      h("strong", {}, event), h("span.more", { dir: "auto" }, said(more))));
+  const dropped = eventsDropped ? h("p.muted", {}, `${eventsDropped} earlier ones were dropped.`) : "";
+  return h("section", {}, h("h3", {}, "What happened, the latest first"), h("ol.events", {}, ...items), dropped);
+}
+
+/** @param {Record<string, any>} members */
+function said(members) {
+  return Object.entries(members).filter(([, value]) => value !== null).map(([name, value]) =>
+    `${name} ${typeof value === "object" ? JSON.stringify(value) : name === "estimate" ? bits(value) : value}`).join(", ");
+}
+
+/** @param {string} name @param {string} label @param {string} text */
+function description(name, label, text) {
+  const copy = h("button.button.small", { type: "button", onclick: () => copyFrom(copy, text) }, "Copy");
+  return h("details", { "data-name": name }, h("summary", {}, label), copy, h("pre", { tabIndex: 0 }, text));
+}
+
+/** @param {string[]} heads @param {string[][]} rows */
+function table(heads, rows) {
+  return h("div.table", {}, h("table", {},
+    h("thead", {}, h("tr", {}, ...heads.map((head) => h("th", { scope: "col" }, head)))),
+    h("tbody", {}, ...rows.map((row) => h("tr", {}, ...row.map((cell) => h("td", {}, cell)))))));
+}

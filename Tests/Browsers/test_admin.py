@@ -1,0 +1,190 @@
+"""The operator's page: what it shows of a live stream, who may see it, and what can be done there."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from drivers import DESKTOP, PHONE, Browser, Page, wait_until
+from media import check_no_complaints, go_live, wait_for_frames, watch
+from server import Server, binary
+from test_links import KEY, Production
+from test_pages import assert_fits
+
+#: The text of a figure above the plots.
+FIGURE = """name => [...document.querySelectorAll('#figures > div')]
+    .find(figure => figure.firstChild.textContent === name).lastChild.textContent"""
+
+
+@pytest.fixture
+def production(logs: Path, tmp_path: Path) -> Iterator[Production]:
+    server = Production(logs / "server-operators.log", "--data", str(tmp_path / "data"))
+    yield server
+    server.stop()
+
+
+def open_desk(browser: Browser, origin: str, viewport=DESKTOP) -> Page:
+    page = browser.open(f"{origin}/admin", viewport)
+    page.wait_for("() => document.body.dataset.state === 'live'", what="the numbers are there")
+    return page
+
+
+def search(page: Page, name: str, text: str, rows: int) -> None:
+    page.evaluate(
+        """(name, text) => {
+            const field = document.getElementById(`${name}-search`);
+            field.value = text;
+            field.dispatchEvent(new Event('input'));
+        }""", name, text)
+    page.wait_for(
+        "(name, rows) => document.getElementById(name).children.length === rows", name, rows,
+        what=f"{rows} {name} fit {text}")
+
+
+def test_shows_a_stream_and_its_sessions(
+    chromium: Browser, firefox: Browser, server: Server, stream: str,
+) -> None:
+    with go_live(chromium, server, stream) as host, watch(chromium, server, stream) as viewer:
+        wait_for_frames(viewer)
+        with open_desk(firefox, server.origin) as page:
+            search(page, "streams", stream, 1)
+            search(page, "streams", "no such stream", 0)
+            search(page, "sessions", stream, 2)
+            # Rates take two looks.
+            page.wait_for(f"() => ({FIGURE})('Out').endsWith('bit/s')", what="what is sent")
+            assert page.evaluate(FIGURE, "Sessions") != "–"
+            kinds = page.evaluate(
+                "() => [...document.querySelectorAll('#sessions tr')].map(row => row.children[1].textContent).sort()")
+            assert kinds == ["on stage", "player"]
+            labels = page.evaluate("() => [...document.querySelectorAll('canvas')].map(plot => plot.ariaLabel)")
+            assert len(labels) == 10 and any(label.startswith("Sessions, now: Publishers") for label in labels)
+
+            page.evaluate(
+                """() => [...document.querySelectorAll('#sessions tr')]
+                    .find(row => row.children[1].textContent === 'player').querySelector('button').click()""")
+            page.wait_for("() => document.querySelectorAll('#dossier .phases .missing').length === 0",
+                          what="all phases of joining")
+            assert page.evaluate("() => document.activeElement.id") == "dossier-title"
+            ends = page.evaluate("() => [...document.querySelectorAll('#dossier .hops .end')].map(e => e.textContent)")
+            assert ends == ["Publisher", "Server", "Viewer"]
+            events = page.evaluate(
+                "() => [...document.querySelectorAll('#dossier .events strong')].map(e => e.textContent)")
+            assert {"answered", "checked", "connected"} <= set(events)
+            assert "a=ice-pwd:<secret>" in page.evaluate(
+                "() => document.querySelector('#dossier [data-name=offer] pre').textContent")
+
+            page.click("#dossier .danger")
+            page.click("[data-name='end-session'] [data-value=yes]")
+            page.wait_for(
+                "() => document.querySelector('#dossier .facts dd').textContent === 'ended: operator'",
+                what="the session has ended")
+            page.press("Escape")
+            page.wait_for("() => !document.getElementById('dossier').open", what="the panel is closed")
+            check_no_complaints(page)
+
+
+def test_makes_rates_of_totals(chromium: Browser, server: Server) -> None:
+    """Totals at seconds 10, 12 and 13, and of a server that began anew."""
+    with open_desk(chromium, server.origin) as page:
+        samples = page.evaluate(
+            """async () => {
+                const { Series, quantile } = await import('/assets/admin/series.js');
+                const histogram = counts => ({
+                    count: counts.at(-1), seconds: 0, buckets: [0.1, 0.2, 0.4].map((bound, i) => [bound, counts[i]]),
+                });
+                const phases = () => Object.fromEntries(
+                    ['answer', 'check', 'dtls', 'media'].map(name => [name, histogram([0, 0, 0])]));
+                const at = (seconds, packets, startedAt = 'a') => ({
+                    seconds, sessions: { total: 1 }, viewers: 3,
+                    received: { packets, bytes: 0, requestedAgain: packets / 10, repaired: 0 },
+                    sent: { packets: 0, bytes: 0, requestedAgain: 0, repaired: 0 },
+                    workers: [{ index: 0, load: 0.5, bytesReceived: packets * 100, bytesSent: 0, drops: 0 }],
+                    process: { residentBytes: 7, cpuSeconds: seconds / 4, startedAt },
+                    latency: histogram([packets / 2, packets, packets]), joins: { viewer: phases() },
+                });
+                const series = new Series();
+                const added = [at(10, 100), at(12, 300), at(12, 300), at(13, 400), at(1, 5, 'b'), at(2, 6, 'b')]
+                    .map(now => series.add(now)?.values ?? null);
+                return [added, quantile(histogram([0, 10, 10]), histogram([0, 0, 0]), 0.5)];
+            }""")
+        added, middle = samples
+        assert [values and values["packetsIn"] for values in added] == [None, 100, None, 100, None, 1]
+        assert (added[1]["bitsIn"], added[1]["lossIn"], added[1]["cpu"]) == (80_000, 0.1, 0.25)
+        assert (added[1]["worker0"], added[1]["latency50"], added[1]["join-dtls"]) == (0.5, 0.1, None)
+        assert middle == pytest.approx(0.15)
+
+
+def test_moves_a_stream_in_the_feed_and_ends_it(chromium: Browser, server: Server, stream: str) -> None:
+    with go_live(chromium, server, stream), open_desk(chromium, server.origin) as page:
+        search(page, "streams", stream, 1)
+        page.click("#streams .deeds .button:first-child")
+        page.click("[data-name=placement] input[type=checkbox]")
+        page.click("[data-name=placement] [data-value=save]")
+        page.wait_for("() => document.getElementById('toast').textContent === 'Saved.'", what="it is saved")
+        page.click("#streams .deeds .button:first-child")
+        page.wait_for("() => document.querySelector('[data-name=placement] input:checked') !== null", what="it is pinned")
+        page.press("Escape")
+        page.click("#streams .deeds .danger")
+        page.click("[data-name='end-stream'] [data-value=yes]")
+        page.wait_for("() => document.getElementById('streams').children.length === 0", what="it is no more")
+        wait_until(lambda: server.json(f"/v1/streams/{stream}")["state"] == "ended", 10, "it has ended")
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_fits(chromium: Browser, server: Server, viewport) -> None:
+    with open_desk(chromium, server.origin, viewport) as page:
+        assert_fits(page)
+        check_no_complaints(page)
+
+
+def test_rests_while_nobody_sees_it(chromium: Browser, server: Server) -> None:
+    with open_desk(chromium, server.origin) as page:
+        page.evaluate(
+            """() => {
+                globalThis.asked = 0;
+                const original = fetch;
+                globalThis.fetch = (...request) => { asked += 1; return original(...request); };
+                Object.defineProperty(document, 'hidden', {get: () => globalThis.isHidden ?? false, configurable: true});
+            }""")
+        page.wait_for("() => asked > 1", what="it asks")
+        page.evaluate("() => { isHidden = true; document.dispatchEvent(new Event('visibilitychange')); asked = 0; }")
+        # The seconds of a clock that it would ask by.
+        looks = page.evaluate(
+            """() => new Promise(resolve => {
+                let ticks = 0;
+                const clock = setInterval(() => { if (++ticks === 3) { clearInterval(clock); resolve(asked); } }, 1000);
+            })""")
+        # A look that was under way may have had a list to ask for.
+        assert looks <= 3
+        page.evaluate("() => { isHidden = false; asked = 0; document.dispatchEvent(new Event('visibilitychange')); }")
+        page.wait_for("() => asked > 1", what="it asks again")
+
+
+def test_asks_for_an_admins_token(chromium: Browser, production: Production) -> None:
+    def token(*arguments: str) -> str:
+        return subprocess.run(
+            [str(binary()), "token", *arguments], env={**os.environ, **KEY}, capture_output=True, text=True,
+            check=True).stdout.strip()
+
+    def enter(text: str) -> None:
+        page.evaluate("text => { document.getElementById('token').value = text; }", text)
+        page.click("#entrance button")
+
+    with chromium.open(f"{production.origin}/admin") as page:
+        page.wait_for("() => document.body.dataset.state === 'locked'", what="it asks for a token")
+        assert_fits(page)
+        enter(token("--role", "host", "--stream", "talk"))
+        page.wait_for("() => document.getElementById('entrance-reason').textContent.includes('admin')",
+                      what="a host's is refused")
+        enter(token("--role", "admin"))
+        page.wait_for("() => document.body.dataset.state === 'live'", what="an admin's is taken")
+    link = token("--role", "admin", "--link", production.origin)
+    with chromium.open(link) as page:
+        page.wait_for("() => document.body.dataset.state === 'live'", what="the link comes in")
+        assert page.evaluate("() => location.hash") == ""
+        page.goto(f"{production.origin}/admin")
+        page.wait_for("() => document.body.dataset.state === 'live'", what="the tab remembers it")
