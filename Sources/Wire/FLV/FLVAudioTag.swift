@@ -1,0 +1,68 @@
+/// The body of an audio message: which codec, what of it, and where that lies.
+/// - Source: Adobe, Video File Format 10.1, annex E.4.2; Enhanced RTMP v2, `ExAudioTagHeader`.
+package struct FLVAudioTag: Equatable, Sendable {
+    /// By the names that people know.
+    package enum Codec: Equatable, Sendable, CustomStringConvertible {
+        case aac
+        case opus
+        /// By its number in the header of 2008.
+        case numbered(UInt8)
+        /// By a FourCC that is not known.
+        case named(UInt32)
+
+        package var description: String {
+            switch self {
+            case .aac: "AAC"
+            case .opus: "Opus"
+            case .numbered(2), .numbered(14): "MP3"
+            case .numbered(7), .numbered(8): "G.711"
+            case .numbered(11): "Speex"
+            case .numbered(let number): "codec \(number)"
+            case .named(let name): "codec \(String(name, radix: 16))"
+            }
+        }
+    }
+
+    /// What the body is.
+    package enum Content: Equatable, Sendable {
+        /// The decoder's configuration, such as an AudioSpecificConfig.
+        case configuration
+        case frame
+        /// Nothing more comes, or something that decoders do not need.
+        case other
+    }
+
+    package let codec: Codec
+    package let content: Content
+    package let body: Range<Int>
+
+    package init(parsing bytes: Span<UInt8>) throws(WireError) {
+        let first = try bytes.uint8(at: 0)
+        switch first >> 4 {
+        case 9:
+            codec = try Codec(fourCC: bytes.uint32(at: 1))
+            content = first & 0x0F == 0 ? .configuration : first & 0x0F == 1 ? .frame : .other
+            body = 5..<bytes.count
+        case 10:
+            codec = .aac
+            let packet = try bytes.uint8(at: 1)
+            content = packet == 0 ? .configuration : packet == 1 ? .frame : .other
+            body = 2..<bytes.count
+        case let number:
+            codec = .numbered(number)
+            content = .frame
+            body = 1..<bytes.count
+        }
+    }
+}
+
+extension FLVAudioTag.Codec {
+    fileprivate init(fourCC: UInt32) {
+        self =
+            switch fourCC {
+            case 0x6D70_3461: .aac
+            case 0x4F70_7573: .opus
+            default: .named(fourCC)
+            }
+    }
+}

@@ -1,0 +1,42 @@
+/// Cuts messages into chunks, each with all that its header can say: what a server says to a publisher is little.
+/// - Source: Adobe, RTMP 1.0 (2012), §5.3.1.
+package struct RTMPChunkWriter: Sendable {
+    /// Of a chunk's payload, in bytes; the other end has to know it.
+    package private(set) var chunkSize = 128
+
+    package init() {}
+
+    /// Writes that chunks are larger from now on.
+    package mutating func setChunkSize(_ size: UInt32, in bytes: inout [UInt8]) {
+        append(RTMPMessage(.setChunkSize, number: size), to: &bytes)
+        chunkSize = max(Int(size), 1)
+    }
+
+    /// - Parameter message: of less than 16 MB.
+    package func append(_ message: RTMPMessage, to bytes: inout [UInt8]) {
+        let isControl = message.kind.rawValue <= RTMPMessage.Kind.peerBandwidth.rawValue
+        let id: UInt8 = isControl ? 2 : message.stream == 0 ? 3 : 5
+        let isExtended = message.timestamp >= 0xFF_FFFF
+        bytes.append(id)
+        append(uint24: isExtended ? 0xFF_FFFF : message.timestamp, to: &bytes)
+        append(uint24: UInt32(truncatingIfNeeded: message.payload.count), to: &bytes)
+        bytes.append(message.kind.rawValue)
+        bytes.append(bigEndian: message.stream.byteSwapped)
+        if isExtended { bytes.append(bigEndian: message.timestamp) }
+        var offset = 0
+        repeat {
+            if offset > 0 {
+                bytes.append(0xC0 | id)
+                if isExtended { bytes.append(bigEndian: message.timestamp) }
+            }
+            let end = min(offset + chunkSize, message.payload.count)
+            bytes += message.payload[offset..<end]
+            offset = end
+        } while offset < message.payload.count
+    }
+
+    private func append(uint24 value: UInt32, to bytes: inout [UInt8]) {
+        bytes.append(UInt8(truncatingIfNeeded: value >> 16))
+        bytes.append(bigEndian: UInt16(truncatingIfNeeded: value))
+    }
+}
