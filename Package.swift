@@ -61,6 +61,8 @@ let package = Package(
         .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto", "SCTP"], swiftSettings: pure),
         .target(name: "Forwarding", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: pure),
 
+        .target(name: "Ingest", dependencies: ["Base", "Wire"], swiftSettings: pure),
+
         .target(name: "Stage", dependencies: ["Base"], swiftSettings: pure),
         .target(name: "StoryFeed", dependencies: ["Base"], swiftSettings: pure),
         .target(name: "Interaction", dependencies: ["Base"], swiftSettings: pure),
@@ -129,8 +131,8 @@ let package = Package(
         .target(
             name: "FuzzEntries",
             dependencies: [
-                "Base", "Wire", "Crypto", "SCTP", "Peer", "Interaction", "Transcoder", "Recordings",
-                "TestSupport",
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Ingest", "Interaction", "Transcoder",
+                "Recordings", "TestSupport",
             ],
             path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),
@@ -178,6 +180,9 @@ let package = Package(
         .testTarget(
             name: "ForwardingTests",
             dependencies: ["Base", "Wire", "Crypto", "Peer", "Forwarding", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
+            name: "IngestTests", dependencies: ["Base", "Wire", "Ingest", "TestSupport"],
             swiftSettings: common),
         .testTarget(
             name: "StageTests", dependencies: ["Base", "Stage", "TestSupport"], swiftSettings: common),

@@ -24,6 +24,7 @@ declare -A below=(
     [Codecs]="Base Wire CCodecs CComposing"
     [Peer]="Base Wire Crypto SCTP"
     [Forwarding]="Base Wire Crypto SCTP Peer"
+    [Ingest]="Base Wire"
     [Stage]="Base"
     [StoryFeed]="Base"
     [Interaction]="Base"
@@ -34,7 +35,7 @@ declare -A below=(
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [HTTP]="Base CWebSockets"
     [Recordings]="Base Wire Forwarding Store Transcoder"
-    [Node]="Base Wire Crypto SCTP Peer Forwarding Stage StoryFeed Interaction Net Store Transcoder Recordings"
+    [Node]="Base Wire Crypto SCTP Peer Forwarding Ingest Stage StoryFeed Interaction Net Store Transcoder Recordings"
     [Gateway]="Base Wire Crypto Stage StoryFeed Interaction Store HTTP Recordings Node"
     [rostrum]="Base Crypto HTTP Recordings Node Gateway Store StoryFeed Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Codecs Peer ClientPeer Net"
@@ -56,7 +57,7 @@ declare -A exceptions=(
     [Sources/Gateway/Routes/GatewayHandler+Sessions.swift]="Net"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.
-pure="Base Wire Peer Forwarding Stage StoryFeed Interaction"
+pure="Base Wire Peer Forwarding Ingest Stage StoryFeed Interaction"
 # What other targets may use of the system; pure ones only Synchronization, for rings between threads.
 system="Foundation FoundationEssentials FoundationNetworking Dispatch Glibc Synchronization"
 

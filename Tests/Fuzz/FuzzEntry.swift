@@ -19,6 +19,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "MP4Box", run: fuzzMP4Box),
         FuzzEntry(name: "Negotiation", run: fuzzNegotiation),
         FuzzEntry(name: "RTCP", run: fuzzRTCP),
+        FuzzEntry(name: "RTMP", run: fuzzRTMP),
         FuzzEntry(name: "RTP", run: fuzzRTP),
         FuzzEntry(name: "RecordingFile", run: fuzzRecordingFile),
         FuzzEntry(name: "SDP", run: fuzzSDP),
