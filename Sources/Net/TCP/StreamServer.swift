@@ -1,0 +1,147 @@
+import Base
+import CLinux
+import Synchronization
+
+/// What is said on one TCP connection, in both directions; used by its server's thread alone.
+package protocol StreamConversation: AnyObject, SendableMetatype {
+    /// What others have to tell it.
+    associatedtype Command: Sendable
+
+    /// Whether it has come so far that its place is its own; until then it may lose it to newer ones.
+    var isEstablished: Bool { get }
+    /// Whether the connection is to be closed, once its output has left.
+    var isOver: Bool { get }
+    /// When `advance` has something to do, to a quarter of a second.
+    var deadline: MonotonicTime? { get }
+    func receive(_ bytes: Span<UInt8>, at now: MonotonicTime)
+    func perform(_ command: Command, at now: MonotonicTime)
+    func advance(to now: MonotonicTime)
+    /// What is to be sent since the last call.
+    func takeOutput() -> [UInt8]
+    /// The connection is gone: the other end closed it, it broke, or there was no place for it any longer.
+    func lose(at now: MonotonicTime)
+}
+
+/// Names a connection of a server; never used twice.
+package struct ConnectionNumber: Hashable, Sendable {
+    package let value: UInt64
+}
+
+/// How many connections a server takes.
+package struct StreamServerLimits: Sendable {
+    /// Of all addresses.
+    package var total = 256
+    /// From one IPv4 address, or from one IPv6 network of 64 bits; see `ConnectionLimits`.
+    package var perAddress = 64
+    /// Of those that are not established; the oldest goes first.
+    package var waiting = 64
+    /// The same from one address.
+    package var waitingPerAddress = 32
+    /// Bytes that may wait for a client that does not read.
+    package var output = 64 << 10
+
+    package init() {}
+}
+
+/// A TCP port, and a thread on which everything is said that comes by it.
+///
+/// For protocols that are a conversation and not datagrams. It never blocks: a slow reader has a bounded queue, and a
+/// slow writer costs one descriptor and what its conversation keeps.
+package final class StreamServer<Conversation: StreamConversation>: Sendable {
+    /// Makes a conversation, on the server's thread.
+    package typealias Maker =
+        @Sendable (ConnectionNumber, TransportAddress, MonotonicTime) -> Conversation
+
+    /// Where it listens; the port is the real one.
+    package let localAddress: TransportAddress
+    private let shared: StreamServerShared<Conversation.Command>
+    private let thread: NativeThread
+
+    /// - Parameter name: of the thread, at most 15 bytes.
+    package init(
+        bind address: TransportAddress, name: String, limits: StreamServerLimits = StreamServerLimits(),
+        make: @escaping Maker
+    ) throws(NetError) {
+        let socket = try ListenSocket(address.over(.tcp))
+        let shared = StreamServerShared<Conversation.Command>(socket: socket, waker: try Waker())
+        let events = try TCPEvents()
+        for (token, descriptor) in [
+            (StreamServerToken.waker, shared.waker.descriptor), (StreamServerToken.socket, socket.descriptor),
+        ] {
+            let result = clinux_poll_set(events.descriptor, descriptor, token, 0, 1)
+            guard result == 0 else { throw .system(operation: "watch a descriptor", code: -result) }
+        }
+        self.shared = shared
+        localAddress = socket.localAddress
+        thread = try NativeThread(name: name, cpu: nil) {
+            var loop = StreamServerLoop<Conversation>(
+                shared: shared, events: events, limits: limits, make: make)
+            loop.run()
+        }
+    }
+
+    deinit {
+        requestStop()
+    }
+
+    /// Tells a conversation something; nothing where its connection is gone.
+    ///
+    /// Whoever tells is bounded by the conversations that asked.
+    package func tell(_ command: Conversation.Command, to connection: ConnectionNumber) {
+        shared.commands.withLock { $0.append((connection, command)) }
+        shared.waker.wake()
+    }
+
+    /// A copy; those of the server's thread go on.
+    package var counters: StreamServerCounters { shared.counters.withLock { $0 } }
+
+    private func requestStop() {
+        shared.isStopped.store(true, ordering: .releasing)
+        shared.waker.wake()
+    }
+
+    /// Closes the port and every connection.
+    package func stop() {
+        requestStop()
+        thread.join()
+    }
+}
+
+/// What a server has done since its start.
+package struct StreamServerCounters: Equatable, Sendable {
+    /// That are there now.
+    package var connections = 0
+    /// Of them, those that are established.
+    package var established = 0
+    /// Taken from the kernel.
+    package var accepted: UInt64 = 0
+    /// Closed at once, because there are too many.
+    package var refused: UInt64 = 0
+    /// Closed before they were established, because newer ones wanted their place.
+    package var displaced: UInt64 = 0
+    /// Received from all.
+    package var bytesIn: UInt64 = 0
+
+    package init() {}
+}
+
+/// What a server's thread and its owner share.
+final class StreamServerShared<Command: Sendable>: Sendable {
+    let socket: ListenSocket
+    let waker: Waker
+    let isStopped = Atomic(false)
+    let counters = Mutex(StreamServerCounters())
+    let commands = Mutex<[(ConnectionNumber, Command)]>([])
+
+    init(socket: ListenSocket, waker: Waker) {
+        self.socket = socket
+        self.waker = waker
+    }
+}
+
+/// What stands for the descriptors that are no connections.
+enum StreamServerToken {
+    static let waker: UInt32 = 1
+    static let socket: UInt32 = 2
+    static let first: UInt32 = 16
+}
