@@ -169,7 +169,8 @@ extension Node {
             log.info(
                 "session.connected",
                 [
-                    "session": record.id.label, "stream": record.stream, "srtp": "\(profile)",
+                    "session": record.id.label, "stream": record.stream,
+                    "srtp": profile.map { "\($0)" } ?? "none",
                     "address": address?.description ?? "",
                 ])
         case .closed(let record, let reason):

@@ -161,8 +161,7 @@ extension WorkerCommand {
         case .close, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence: true
         case .seat(_, _, let stream, _, _): stream == nil
         case .open, .restartICE, .attach, .limit, .prefer, .setProgramme, .sendControl, .openInjection,
-            .inject,
-            .openTap, .limitTap, .demandKeyFrame, .measure, .measureTrack:
+            .inject, .ingest, .openTap, .limitTap, .demandKeyFrame, .measure, .measureTrack:
             false
         }
     }

@@ -41,8 +41,8 @@ package final class PeerConnection {
         case dismissed(TransportAddress)
         /// Checks with this ufrag of ours are no longer answered, after an ICE restart.
         case retired(ufrag: String)
-        /// Media may be encrypted and sent from now on.
-        case connected(SRTPProfile)
+        /// Media may be encrypted and sent from now on; without a profile where there is no peer.
+        case connected(SRTPProfile?)
         case closed(CloseReason)
         case dataChannel(DataChannelEvent)
     }
@@ -88,6 +88,8 @@ package final class PeerConnection {
     /// Nil without an offer of them, and until DTLS is done.
     private var channels: DataChannelEndpoint?
     private let connectDeadline: MonotonicTime
+    /// Whether nobody is there: see `SessionPlan.isIngested`.
+    private let isIngested: Bool
     private var route = HandshakeRoute()
     /// Of a handshake that is made while no address is proven.
     private var keys: SRTPKeyingMaterial?
@@ -108,6 +110,10 @@ package final class PeerConnection {
         channelPlan = plan.dataChannel
         timeline = environment.timeline
         connectDeadline = now + Self.connectTimeout
+        isIngested = plan.isIngested
+        guard isIngested else { return }
+        state = .connected
+        events.append(.connected(nil))
     }
 
     /// Whether nothing is sent or understood any more.
@@ -140,7 +146,7 @@ package final class PeerConnection {
         _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
         using random: inout some RandomNumberGenerator, into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard !isClosed else { return }
+        guard !isClosed, !isIngested else { return }
         do {
             let effects = try ice.receive(
                 datagram, from: source, at: now, authenticator: Self.authenticator, using: &random)
@@ -187,7 +193,7 @@ package final class PeerConnection {
         _ credentials: ICECredentials, remote: ICECredentials, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard !isClosed else { return }
+        guard !isClosed, !isIngested else { return }
         perform(ice.restart(with: credentials, remote: remote), at: now, into: &sink)
     }
 
@@ -267,6 +273,7 @@ package final class PeerConnection {
         switch state {
         case .connecting:
             min(connectDeadline, ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture)
+        case .connected where isIngested: .distantFuture
         case .connected:
             min(
                 ice.deadline ?? .distantFuture, dtls.deadline ?? .distantFuture,
@@ -280,7 +287,7 @@ package final class PeerConnection {
         to now: MonotonicTime, using random: inout some RandomNumberGenerator,
         into sink: inout some DatagramSink & ~Copyable
     ) {
-        guard !isClosed else { return }
+        guard !isClosed, !isIngested else { return }
         if state == .connecting, now >= connectDeadline { return end(because: .timedOut) }
         if let due = dtls.deadline, now >= due { perform(dtls.advance(to: now), at: now, into: &sink) }
         if let due = ice.deadline, now >= due {

@@ -55,11 +55,39 @@ extension Session {
                 at: now)
         else { return }
         noteAccepted(route.track.kind, size: bytes.count, isRepair: isRepair)
-        if monitor != nil { watch(packet, bytes, of: route.track, at: now) }
-        route.track.relay(packet, bytes, of: layer, over: links)
+        pass(packet, bytes, of: layer, route.track, at: now, into: &sink)
+    }
+
+    /// Takes in what came in the clear, from a publisher without a peer connection.
+    func receive(
+        _ packets: InjectedPackets, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        requestWake()
+        for item in packets.items {
+            let bytes = packets.bytes.span.extracting(item.range)
+            counters.received.add(bytes.count)
+            guard let track = sources.indices.contains(item.source) ? sources[item.source].track : nil,
+                let layer = track.layer(rid: nil, at: now),
+                let packet = try? layer.receiveInjected(bytes, captured: item.captured, at: now)
+            else {
+                counters.drops.undecodable &+= 1
+                continue
+            }
+            noteAccepted(track.kind, size: bytes.count, isRepair: false)
+            pass(packet, bytes, of: layer, track, at: now, into: &sink)
+        }
+    }
+
+    /// Hands a packet that was taken in to all who want it.
+    private func pass(
+        _ packet: MediaPacket, _ bytes: Span<UInt8>, of layer: TrackLayer, _ track: Track,
+        at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        if monitor != nil { watch(packet, bytes, of: track, at: now) }
+        track.relay(packet, bytes, of: layer, over: links)
         layer.forward(packet, at: now, into: &sink)
-        route.track.tap(packet, bytes, of: layer, at: now)
-        route.track.retargetIfDue(at: now)
+        track.tap(packet, bytes, of: layer, at: now)
+        track.retargetIfDue(at: now)
     }
 
     private func noteAccepted(_ kind: MediaKind, size: Int, isRepair: Bool) {

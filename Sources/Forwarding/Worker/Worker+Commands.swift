@@ -9,7 +9,8 @@ extension Worker {
         _ command: WorkerCommand, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         switch command {
-        case .open(let opening): open(opening, at: now)
+        case .open(let opening): open(opening, at: now, into: &sink)
+        case .ingest(let id, let packets): ingest(packets, id, at: now, into: &sink)
         case .restartICE(let id, let credentials, let remote):
             guard let session = sessions[id] else { return }
             session.connection.restartICE(credentials, remote: remote, at: now, into: &sink)
@@ -57,7 +58,9 @@ extension Worker {
         }
     }
 
-    private func open(_ opening: SessionOpening, at now: MonotonicTime) {
+    private func open(
+        _ opening: SessionOpening, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
         guard sessions[opening.id] == nil else { return }
         let connection = PeerConnection(
             plan: opening.plan, localCredentials: opening.localCredentials,
@@ -70,7 +73,19 @@ extension Worker {
         for source in session.sources { published[source.track.key.track] = source.track }
         register(session)
         counters.sessionsOpened &+= 1
-        schedule(session, at: now)
+        guard opening.plan.isIngested else { return schedule(session, at: now) }
+        if session.progress.noteCheck(at: now) { tell(.checked(session.id)) }
+        settle(session, at: now, into: &sink)
+    }
+
+    /// Takes in what the publisher of a session sent by another protocol.
+    private func ingest(
+        _ packets: InjectedPackets, _ id: SessionID, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard let session = sessions[id], session.plan.isIngested else { return }
+        session.receive(packets, at: now, into: &sink)
+        noteMedia(of: session, at: now)
     }
 
     func close(

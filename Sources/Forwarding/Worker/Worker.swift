@@ -107,8 +107,7 @@ package final class Worker {
         case .rtp:
             counters.mediaDatagrams &+= 1
             session.receiveMedia(&datagram, from: source, at: now, into: &sink)
-            noteFirstMedia(of: session, at: now)
-            if session.monitor?.hasNotices == true { tellNotices(of: session) }
+            noteMedia(of: session, at: now)
         case .rtcp:
             counters.controlDatagrams &+= 1
             if session.receiveControl(
@@ -164,7 +163,9 @@ package final class Worker {
         settle(session, at: now, into: &sink)
     }
 
-    private func noteFirstMedia(of session: Session, at now: MonotonicTime) {
+    /// Draws the consequences of what a session sent.
+    func noteMedia(of session: Session, at now: MonotonicTime) {
+        if session.monitor?.hasNotices == true { tellNotices(of: session) }
         guard !session.hasMedia, session.counters.received.packets > 0 else { return }
         session.hasMedia = true
         session.progress.noteMedia(at: now)

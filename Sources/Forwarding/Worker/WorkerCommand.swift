@@ -37,6 +37,8 @@ package enum WorkerCommand: Sendable {
     case limitTap(TapID, maximumHeight: Int?)
     /// Whoever holds the tap cannot go on without a key frame.
     case demandKeyFrame(TapID)
+    /// What the publisher of a session without a peer connection sent, by the places of its sources.
+    case ingest(SessionID, InjectedPackets)
     /// Makes tracks for media that the server makes itself.
     case openInjection(InjectionOpening)
     case inject(InjectionID, InjectedPackets)
@@ -96,8 +98,8 @@ package struct SessionOpening: Sendable {
 package enum WorkerEvent: Equatable, Sendable {
     /// The first valid check came: there is somebody who uses the session.
     case checked(SessionID)
-    /// ICE and DTLS are done; media goes to this address now, and may move.
-    case connected(SessionID, SRTPProfile, TransportAddress?)
+    /// ICE and DTLS are done; media goes to this address now, and may move. No profile where there is no peer.
+    case connected(SessionID, SRTPProfile?, TransportAddress?)
     /// The first media packet of a publisher came.
     case mediaStarted(SessionID)
     case closed(SessionID, PeerConnection.CloseReason)

@@ -52,7 +52,7 @@ struct SessionDossier {
         local: [TransportAddress]
     ) -> JSON {
         var json = outline
-        json["srtp"] = .text(record.connection.map { "\($0.profile)" })
+        json["srtp"] = .text(record.connection?.profile.map { "\($0)" })
         json["phases"] = phases(measurements)
         json["offer"] = .string(Self.shown(record.request.offer))
         json["answer"] = .string(Self.shown(record.answer))
@@ -218,7 +218,7 @@ extension SessionEvent {
         case .checked: Self.json("checked")
         case .connected(let address, let profile):
             Self.json(
-                "connected", ["address": .text(address?.description), "srtp": .string("\(profile)")])
+                "connected", ["address": .text(address?.description), "srtp": .text(profile.map { "\($0)" })])
         case .mediaStarted: Self.json("media")
         case .becameSource: Self.json("source")
         case .sourceChanged(let mid, let isActive):

@@ -9,7 +9,8 @@ enum SessionEvent: Equatable, Sendable {
     case answered
     /// The first valid check came.
     case checked
-    case connected(TransportAddress?, SRTPProfile)
+    /// Without a profile where the publisher comes by another protocol than WebRTC.
+    case connected(TransportAddress?, SRTPProfile?)
     /// Its first media came.
     case mediaStarted
     /// It is what viewers of its stream get.

@@ -70,7 +70,7 @@ enum StageNotice {
 
 /// What an operator hears of streams.
 enum LiveReport {
-    case connected(SessionRecord, SRTPProfile, TransportAddress?)
+    case connected(SessionRecord, SRTPProfile?, TransportAddress?)
     case closed(SessionRecord, reason: String)
     case source(SessionRecord)
     case sourceGone(StreamID, reason: String)

@@ -227,7 +227,7 @@ struct LiveStreams {
     }
 
     private mutating func connect(
-        _ id: SessionID, _ profile: SRTPProfile, _ address: TransportAddress?, at now: MonotonicTime
+        _ id: SessionID, _ profile: SRTPProfile?, _ address: TransportAddress?, at now: MonotonicTime
     ) -> [LiveAction] {
         sessions.noteConnection(of: id)
         update(id) { $0.connection = (profile, address) }

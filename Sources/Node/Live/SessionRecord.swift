@@ -30,7 +30,7 @@ struct SessionRecord {
     var created = MonotonicTime.zero
     var answer = ""
     /// Where its client was when it connected, and how its media is encrypted.
-    var connection: (profile: SRTPProfile, address: TransportAddress?)?
+    var connection: (profile: SRTPProfile?, address: TransportAddress?)?
 
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }

@@ -1,3 +1,4 @@
+import Base
 import Wire
 
 /// What one offer and its answer agreed on: all that the media path needs to know of the signalling.
@@ -33,6 +34,9 @@ package struct SessionPlan: Equatable, Sendable {
     package var dataChannel: DataChannelPlan?
     /// The accepted m-lines in the order of the answer's BUNDLE group.
     package var bundledMIDs: [String] = []
+    /// Whether there is no peer connection: what it publishes comes in the clear, from a publisher that speaks another
+    /// protocol and is served elsewhere.
+    package private(set) var isIngested = false
 
     package init(
         remoteCredentials: ICECredentials, fingerprints: [SDPFingerprint], sources: [SourcePlan] = [],
@@ -46,6 +50,15 @@ package struct SessionPlan: Equatable, Sendable {
         self.publishedExtensions = publishedExtensions
         self.congestionFeedback = congestionFeedback
         self.allowsReducedSizeRTCP = allowsReducedSizeRTCP
+    }
+
+    /// That of a publisher without a peer connection.
+    package init(ingesting sources: [SourcePlan]) {
+        // Nobody knows these, and nobody may use them.
+        self.init(
+            remoteCredentials: ICECredentials(ufrag: "none", password: Secret("none")), fingerprints: [],
+            sources: sources)
+        isIngested = true
     }
 }
 
