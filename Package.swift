@@ -40,7 +40,8 @@ let package = Package(
             name: "CCodecs", dependencies: ["CPango"],
             linkerSettings: [
                 .linkedLibrary("vpx"), .linkedLibrary("avcodec"), .linkedLibrary("avutil"),
-                .linkedLibrary("yuv"), .linkedLibrary("webp"), .linkedLibrary("turbojpeg"),
+                .linkedLibrary("swresample"), .linkedLibrary("yuv"), .linkedLibrary("webp"),
+                .linkedLibrary("turbojpeg"),
             ]),
         .systemLibrary(name: "CPango", pkgConfig: "pangocairo"),
         .target(

@@ -23,7 +23,7 @@ mkdir -p "$build"
 swift build "${options[@]}" >"$build/build.log" 2>&1 || { tail -n 40 "$build/build.log"; exit 1; }
 products=$(swift build "${options[@]}" --show-bin-path)
 objects=$(find "$products" -path '*.build/*.o')
-codecs="-lvpx -lavformat -lavcodec -lavutil -lyuv -lwebp -lturbojpeg -lopus -lseccomp $(pkg-config --libs pangocairo)"
+codecs="-lvpx -lavformat -lavcodec -lavutil -lswresample -lyuv -lwebp -lturbojpeg -lopus -lseccomp $(pkg-config --libs pangocairo)"
 # shellcheck disable=SC2086
 swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -lusrsctp -lsqlite3 $codecs -o "$build/fuzz" >>"$build/build.log" 2>&1 || {
     grep -v 'Cannot export local symbol' "$build/build.log" | tail -n 40

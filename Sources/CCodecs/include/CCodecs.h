@@ -41,6 +41,19 @@ int ccodecs_decoder_decode(
     struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, struct ccodecs_frame *frame);
 void ccodecs_decoder_close(struct ccodecs_decoder *decoder);
 
+/// A decoder of AAC (libavcodec's own), and what brings its sound to 48 kHz and two channels.
+struct ccodecs_sound;
+
+/// @param configuration an AudioSpecificConfig.
+/// @return null if that makes no sense.
+struct ccodecs_sound *ccodecs_sound_open(const uint8_t *configuration, size_t count);
+/// Decodes one frame, without a header of its own.
+/// @param samples left and right in turn; good until the next call.
+/// @return how many of each there are, or negative.
+int ccodecs_sound_decode(
+    struct ccodecs_sound *sound, const uint8_t *bytes, size_t count, const float **samples);
+void ccodecs_sound_close(struct ccodecs_sound *sound);
+
 /// Four bytes a pixel out of I420. libyuv's constants must lie where it put them: it loads them as aligned vectors.
 int ccodecs_i420_to_bgra(
     const uint8_t *y, int y_stride, const uint8_t *u, const uint8_t *v, int chroma_stride, uint8_t *bgra,

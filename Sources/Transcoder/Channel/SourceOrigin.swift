@@ -10,6 +10,8 @@ package enum SourceOrigin: Hashable, Sendable {
     ///
     /// By itself, because a recording decodes nothing: it goes on with what previews and compositions are refused.
     case recording(SessionID?, StreamID)
+    /// The sound of a publisher by RTMP.
+    case sound(SessionID)
     /// The picture that the host chose, whichever file that is: another file of the same host is no other source.
     case pausePicture(StreamID)
 }

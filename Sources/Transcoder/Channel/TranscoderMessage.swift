@@ -36,6 +36,7 @@ package enum JobKind: UInt8, Sendable {
     case recording = 4
     case card = 5
     case rendition = 6
+    case sound = 7
 }
 
 /// What an input carries.
@@ -45,11 +46,13 @@ package enum InputCodec: UInt8, Sendable {
     case vp9 = 2
     case h264 = 3
     case av1 = 4
+    /// Of publishers by RTMP, to be made Opus of.
+    case aac = 5
 
     /// Nil for audio.
     package var video: VideoCodec? {
         switch self {
-        case .opus: nil
+        case .opus, .aac: nil
         case .vp8: .vp8
         case .vp9: .vp9
         case .h264: .h264

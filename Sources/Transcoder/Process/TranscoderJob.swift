@@ -51,6 +51,7 @@ enum JobFactory {
         case .pausePicture: PausePictureJob(body, environment)
         case .recording: RecordingJob(body, environment)
         case .rendition: RenditionJob(body, environment)
+        case .sound: SoundJob(body, environment)
         }
     }
 }

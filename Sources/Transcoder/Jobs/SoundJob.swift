@@ -1,0 +1,80 @@
+import Base
+import Codecs
+import Foundation
+
+/// Makes Opus of one publisher's AAC, on a thread of its own.
+final class SoundJob: TranscoderJob {
+    private let inbox = JobInbox<[UInt8]>()
+
+    /// - Parameter body: an AudioSpecificConfig, as are commands.
+    init?(_ body: [UInt8], _ environment: JobEnvironment) {
+        let thread = Thread { [inbox] in
+            Self.run(body, inbox, environment)
+        }
+        thread.name = "sound"
+        thread.start()
+    }
+
+    func command(_ body: [UInt8]) { inbox.put(.command(body)) }
+
+    func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec) {
+        inbox.put(.open(input, source))
+    }
+
+    func take(_ packet: InputPacket, of input: InputID) { inbox.put(.packet(packet, input)) }
+
+    func close(_ input: InputID) { inbox.put(.close(input)) }
+
+    func end() { inbox.put(.end) }
+
+    private static func run(
+        _ configuration: [UInt8], _ inbox: JobInbox<[UInt8]>, _ environment: JobEnvironment
+    ) {
+        var configuration = configuration
+        var converter: SoundConverter?
+        while true {
+            // Nothing is to be done but what comes.
+            for item in inbox.take(within: 1_000_000_000) {
+                switch item {
+                case .command(let body):
+                    configuration = body
+                    converter?.configure(body)
+                case .open(_, let source):
+                    converter = try? SoundConverter(seed: SystemRandomNumberGenerator().seed) { body in
+                        (try? AACDecoder(configuration: body)).map {
+                            RegisteredFrameDecoder($0, of: source, in: environment.register)
+                        }
+                    }
+                    converter?.configure(configuration)
+                case .packet(let packet, _):
+                    let made = converter?.receive(packet) ?? []
+                    environment.outlet.send(made.map { .packet(environment.id, $0) })
+                case .close: converter = nil
+                case .end: return
+                }
+            }
+        }
+    }
+}
+
+/// Says what is decoded while it is: should it kill the process, the server knows what it was.
+private final class RegisteredFrameDecoder: FrameDecoder {
+    private let decoder: AACDecoder
+    private let source: SourceKey
+    private let register: DecodingRegister
+
+    init(_ decoder: AACDecoder, of source: SourceKey, in register: DecodingRegister) {
+        self.decoder = decoder
+        self.source = source
+        self.register = register
+    }
+
+    func decode(_ frame: [UInt8]) throws(CodecError) -> [Float] {
+        let result = register.whileDecoding(source) { () -> Result<[Float], CodecError> in
+            do throws(CodecError) { return .success(try decoder.decode(frame)) } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}
