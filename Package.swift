@@ -92,8 +92,8 @@ let package = Package(
         .target(
             name: "Node",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Net", "Stage", "StoryFeed", "Interaction",
-                "Store", "Transcoder", "Recordings",
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Ingest", "Net", "Stage", "StoryFeed",
+                "Interaction", "Store", "Transcoder", "Recordings",
             ],
             swiftSettings: common),
         .target(

@@ -43,6 +43,7 @@ declare -A below=(
 # What single files may import beyond that, and why.
 declare -A exceptions=(
     # What workers, sockets and the transcoder count, by its names.
+    [Sources/Gateway/Ingest/MetricsOfIngest.swift]="Net"
     [Sources/Gateway/Operators/OperatorStatistics.swift]="Forwarding Net"
     [Sources/Gateway/Service/MetricsOfNode.swift]="Forwarding Net"
     [Sources/Gateway/Service/MetricsOfNode+Delivery.swift]="Forwarding"

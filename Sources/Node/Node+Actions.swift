@@ -174,6 +174,7 @@ extension Node {
                     "address": address?.description ?? "",
                 ])
         case .closed(let record, let reason):
+            endIngest(of: record.id, because: reason)
             guard omissions.admitSessionLine(at: time) else { return }
             log.info(
                 "session.closed",

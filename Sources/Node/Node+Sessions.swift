@@ -25,6 +25,13 @@ extension Node {
         let candidate = SessionCandidate(
             id: id, request: request, plan: plan, worker: worker, credentials: credentials,
             clearance: welcome?.clearance, answer: answer)
+        try await open(candidate, for: welcome)
+        return CreatedSession(id: id, answer: answer, entityTag: credentials.ufrag)
+    }
+
+    /// Lets somebody in, or refuses it, as things are now; its worker learns of it at once.
+    private func open(_ candidate: SessionCandidate, for welcome: Welcome?) async throws(SessionRefusal) {
+        let (id, worker, request) = (candidate.id, candidate.worker, candidate.request)
         let (opening, actions) = try live.admit(candidate, at: now().elapsed)
         guard workers[worker].post(.open(opening)) else {
             // Somebody else may have lost their place for it.
@@ -41,7 +48,30 @@ extension Node {
                 ])
         }
         await perform(actions)
-        return CreatedSession(id: id, answer: answer, entityTag: credentials.ufrag)
+    }
+
+    /// Asks whether somebody may publish by another protocol than WebRTC.
+    /// - Returns: what `openIngest` wants.
+    func admitIngest(_ request: SessionRequest) async throws(SessionRefusal) -> IngestAdmission {
+        var request = request
+        try live.checkPlace(for: request)
+        guard let welcome = try await admit(&request) else { throw .overloaded }
+        return IngestAdmission(request: request, welcome: welcome)
+    }
+
+    /// Makes the session of somebody who publishes by another protocol, now that it is known what they send.
+    /// - Parameter sources: in the order in which packets name them.
+    func openIngest(
+        _ admission: IngestAdmission, sources: [SourcePlan]
+    ) async throws(SessionRefusal) -> (id: SessionID, worker: WorkerHandle) {
+        let worker = live.sessions.leastLoadedWorker
+        let candidate = SessionCandidate(
+            id: freshID(), request: admission.request,
+            plan: SessionPlan(ingesting: sources), worker: worker,
+            credentials: ICECredentials(worker: worker, using: &random),
+            clearance: admission.welcome.clearance)
+        try await open(candidate, for: admission.welcome)
+        return (candidate.id, workers[worker])
     }
 
     /// A name of which no session that lives has the label: by that the log and operators mean one of them.
@@ -64,7 +94,7 @@ extension Node {
     }
 
     /// The stage's word that somebody may come.
-    private struct Welcome {
+    struct Welcome {
         let host: StreamHost
         /// Whether they were there already.
         let wasPresent: Bool

@@ -29,6 +29,9 @@ extension Node {
         return counters
     }
 
+    /// Of connections by RTMP; nil where nobody is taken by it.
+    package nonisolated var ingestCounters: StreamServerCounters? { entrance?.counters }
+
     /// One for each worker, in order.
     package func statistics() -> [WorkerReportCopy] { workers.reports }
 }

@@ -18,6 +18,10 @@ package actor Node {
     /// The time, which nothing in this target asks for in any other way.
     let now: @Sendable () -> Moment
     let workers: WorkerPool
+    /// Nil where nobody is taken by RTMP.
+    nonisolated let entrance: IngestEntrance?
+    /// Who publishes by it.
+    var ingests = IngestRegister()
     nonisolated let desks: NodeDesks
     /// What others leave for it.
     nonisolated let inboxes = NodeInboxes()
@@ -54,6 +58,11 @@ package actor Node {
         live = LiveStreams(
             directory: directory, settings: LiveStreams.Settings(configuration),
             feedTag: UInt32.random(in: 0...UInt32.max))
+        entrance = try configuration.ingest.map { [inboxes] settings in
+            try IngestEntrance(settings, decodesSound: configuration.transcoder != nil) {
+                inboxes.ingest.put($0)
+            }
+        }
         workers = try WorkerPool(configuration, events: inboxes.workers, start: now())
         desks = NodeDesks(configuration, workers: workers, log: log, now: now)
     }
@@ -79,6 +88,9 @@ package actor Node {
     /// Where connections over TCP are taken; nil if they are not.
     package nonisolated var tcpAddress: TransportAddress? { workers.tcpAddress }
 
+    /// Where publishers are taken by RTMP; nil if they are not.
+    package nonisolated var rtmpAddress: TransportAddress? { entrance?.address }
+
     /// Begins to act on what the workers tell.
     package func start() async {
         guard tasks.isEmpty, !isStopping else { return }
@@ -86,6 +98,7 @@ package actor Node {
         tasks.listen(to: inboxes.stages) { [weak self] in await self?.perform($0.effect, in: $0.stream) }
         tasks.listen(to: inboxes.presence) { [weak self] in await self?.take($0) }
         tasks.listen(to: directory.news) { [weak self] in await self?.takeFeedNews() }
+        tasks.drive(by: inboxes.ingest) { [weak self] in await self?.take($0) }
         tasks.drive(by: inboxes.programmes) { [weak self] in await self?.followProgramme(of: $0.stream) }
         tasks.drive(by: inboxes.recorded) { [weak self] in await self?.followRecording(of: $0.stream) }
         await beginPreviews()
@@ -103,6 +116,7 @@ package actor Node {
         guard !isStopping else { return }
         tasks.stopDrivers()
         live.stop()
+        entrance?.stop()
         // While there are packets to complete files with.
         await recordings?.stop()
         tasks.cancelListeners()

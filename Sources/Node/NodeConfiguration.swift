@@ -11,6 +11,8 @@ package struct NodeConfiguration: Sendable {
     package var udp: TransportAddress
     /// Where ICE-TCP is served, by one port for all workers; nil for not at all.
     package var tcp: TransportAddress?
+    /// Where publishers are taken by RTMP, and who; nil for not at all.
+    package var ingest: IngestSettings?
     /// What candidates advertise; empty for the local addresses.
     package var publicAddresses: [IPAddress] = []
     /// Threads with a port each; at least one is made.

@@ -61,6 +61,14 @@ package struct SessionRequest: Sendable {
         self.patience = patience
     }
 
+    /// Somebody who publishes by another protocol than WebRTC, and so has no offer.
+    init(ingesting stream: StreamID, sender: Stage.Sender, received: MonotonicTime, clientAddress: IPAddress)
+    {
+        self.init(
+            purpose: .publish, stream: stream, sender: sender, offer: "", received: received,
+            clientAddress: clientAddress)
+    }
+
     /// Somebody who wants to watch the feed.
     package init(
         feed: FeedWish, offer: String, received: MonotonicTime? = nil, clientAddress: IPAddress? = nil

@@ -31,6 +31,8 @@ struct Configuration: Sendable {
     var udp = TransportAddress(ip: .any, port: 7000)
     /// Nil for off.
     var tcp: TransportAddress?
+    /// Nil for off.
+    var rtmp: TransportAddress?
     var publicAddresses: [IPAddress] = []
     var workers: Int
     var maximumSessions = 20_000
@@ -83,6 +85,7 @@ struct Configuration: Sendable {
         } else {
             tcp = try values.address("tcp") ?? udp
         }
+        if values["rtmp"]?.texts.first != "off" { rtmp = try values.address("rtmp") }
         publicAddresses = try Self.publicAddresses(values)
         if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
         if let limit = try values.number("max-sessions-per-address", 1...1_000_000) {
@@ -293,7 +296,8 @@ extension Configuration {
     /// What was understood, for `--check-config`; without secrets.
     var summary: String {
         var lines = [
-            "http = \(http)", "udp = \(udp)", "tcp = \(tcp?.description ?? "off")", "workers = \(workers)",
+            "http = \(http)", "udp = \(udp)", "tcp = \(tcp?.description ?? "off")",
+            "rtmp = \(rtmp?.description ?? "off")", "workers = \(workers)",
             "max-sessions = \(maximumSessions)",
             "max-sessions-per-address = \(maximumSessionsPerAddress)",
             "max-compositions = \(maximumCompositions)",

@@ -48,6 +48,10 @@ struct Option: Sendable {
             "Where to receive media from clients whose network blocks UDP; one port for all",
             "workers. Default: address and first port of --udp."),
         Option(
+            "rtmp", .text, "ADDRESS:PORT|off",
+            "Where encoders may publish by RTMP, such as 0.0.0.0:1935. Keys and media go unencrypted.",
+            "Default: off."),
+        Option(
             "public-address", .list, "IP[,IP]",
             "Addresses that clients reach this machine by, when it stands",
             "behind a NAT; advertised before its own."),
@@ -165,10 +169,10 @@ enum Help {
         return text
             + """
 
-            Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT tcp=ADDRESS:PORT`, on
-            standard output; its log goes to standard error. SIGTERM and SIGINT end it in good order, with
-            status 0. A start that cannot work ends with status 2 when what it was told makes no sense, and
-            with 1 for other reasons.
+            Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT tcp=ADDRESS:PORT`, with
+            rtmp=ADDRESS:PORT where that is on, on standard output; its log goes to standard error. SIGTERM and
+            SIGINT end it in good order, with status 0. A start that cannot work ends with status 2 when what it
+            was told makes no sense, and with 1 for other reasons.
 
             `rostrum token` has options of its own: rostrum token --help.
 

@@ -29,6 +29,11 @@ struct Server: Sendable {
         do {
             var settings = nodeConfiguration(configuration)
             settings.locator = paths
+            settings.ingest = configuration.rtmp.map { address in
+                IngestSettings(address: address) { key throws(IngestSettings.Refusal) in
+                    try authority.authorize(key, now: Int(Date().timeIntervalSince1970))
+                }
+            }
             node = try Node(configuration: settings, log: log, store: data.store)
         } catch {
             await data.stop()
@@ -45,7 +50,7 @@ struct Server: Sendable {
         let counters = HTTPCounters()
         let handler = GatewayHandler(
             service: node, authority: authority,
-            settings: gatewaySettings(configuration, data, paths), pages: pages,
+            settings: gatewaySettings(configuration, data, paths, node), pages: pages,
             counters: counters, now: { Int(Date().timeIntervalSince1970) })
         let listeners: [HTTPServer]
         do throws(HTTPServerError) {
@@ -83,7 +88,8 @@ struct Server: Sendable {
         }
     }
 
-    /// `ready http=… udp=… tcp=…`, with the ports that were chosen; the first worker's alone where the others count on.
+    /// `ready http=… udp=… tcp=… rtmp=…`, with the ports that were chosen; the first worker's alone where the others
+    /// count on.
     var readyLine: String {
         let addresses = node.addresses
         let first = addresses.first
@@ -92,8 +98,9 @@ struct Server: Sendable {
         }
         let shown = isSequence ? Array(addresses.prefix(1)) : addresses
         let tcp = node.tcpAddress.map { " tcp=\($0)" } ?? ""
+        let rtmp = node.rtmpAddress.map { " rtmp=\($0)" } ?? ""
         let http = listeners.first?.address.description ?? ""
-        return "ready http=\(http) udp=\(shown.map(\.description).joined(separator: ","))\(tcp)"
+        return "ready http=\(http) udp=\(shown.map(\.description).joined(separator: ","))\(tcp)\(rtmp)"
     }
 
     /// Says goodbye to every peer, then lets requests finish.
@@ -144,7 +151,7 @@ struct Server: Sendable {
     }
 
     private static func gatewaySettings(
-        _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths
+        _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths, _ node: Node
     ) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.viewers = configuration.viewers
@@ -152,10 +159,11 @@ struct Server: Sendable {
         settings.version = Rostrum.version
         settings.transcodes = configuration.transcoding == .on
         settings.records = configuration.dataDirectory != nil
+        settings.rtmpPort = node.rtmpAddress?.port
         settings.iceServers = configuration.iceServers
         settings.iceServerSecret = configuration.iceServerSecret
         settings.paths = paths
-        settings.furtherMetrics = { data.metrics + [BuildInfo.metric] }
+        settings.furtherMetrics = { data.metrics + [BuildInfo.metric] + node.ingestMetrics }
         settings.hindrance = { data.hindrance }
         return settings
     }

@@ -51,6 +51,10 @@ import Testing
         let off = try configure(["--dev", "--tcp", "off"])
         #expect(off.tcp == nil)
         #expect(off.summary.contains("tcp = off\n"))
+        // Nobody publishes by RTMP unless that is asked for.
+        #expect(off.rtmp == nil && off.summary.contains("rtmp = off\n"))
+        #expect(try configure(["--dev", "--rtmp", "off"]).rtmp == nil)
+        #expect(try configure(["--dev", "--rtmp", ":1935"]).rtmp?.description == "0.0.0.0:1935")
     }
 
     @Test func `puts the transcoder as far behind as it is told`() throws {

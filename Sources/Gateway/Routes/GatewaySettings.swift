@@ -43,6 +43,8 @@ package struct GatewaySettings: Sendable {
     package var transcodes = true
     /// Whether there is a disk for recordings.
     package var records = true
+    /// Where publishers are taken by RTMP; nil if they are not.
+    package var rtmpPort: UInt16?
     /// Hand out tokens to anyone on this machine.
     package var isDevelopment = false
     /// In the order in which clients are told.
@@ -71,7 +73,8 @@ package struct GatewaySettings: Sendable {
             200,
             .object([
                 "viewers": .string(viewers.rawValue), "transcoder": .bool(transcodes),
-                "recordings": .bool(transcodes && records), "development": .bool(isDevelopment),
+                "recordings": .bool(transcodes && records), "rtmp": .bool(rtmpPort != nil),
+                "development": .bool(isDevelopment),
                 "version": .string(version),
             ]))
         response.headers.set("Cache-Control", "public, max-age=60")

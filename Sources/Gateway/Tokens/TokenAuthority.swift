@@ -77,6 +77,22 @@ package struct TokenAuthority: Sendable {
         }
     }
 
+    /// Checks a stream key of an encoder: one that was made as such, or a token.
+    package func verifyIngestKey(_ text: String, now: Int) throws(TokenRefusal) -> IngestKey {
+        let claims = try claims(of: text)
+        switch claims.use {
+        case nil:
+            return IngestKey(
+                token: try Self.token(claims, now: now, acceptsExpired: false), issued: nil)
+        case IngestKey.use:
+            guard let issued = Self.seconds(claims.iat) else { throw .badClaim("iat") }
+            return IngestKey(
+                token: try Self.token(claims, now: now, acceptsExpired: false), issued: issued)
+        case Invitation.use: throw .invitation
+        default: throw .badClaim("use")
+        }
+    }
+
     /// What a text says whose signature is good.
     private func claims(of text: String) throws(TokenRefusal) -> Claims {
         let token: JSONWebToken
@@ -156,21 +172,38 @@ package struct TokenAuthority: Sendable {
         capabilities: Set<Capability> = [], issuedAt now: Int, expires: Int, renewableUntil: Int? = nil,
         link: Stage.Link? = nil
     ) -> Secret<String>? {
+        mint(
+            Token(
+                keyID: "", subject: subject, name: name, scope: scope, role: role, capabilities: capabilities,
+                expires: expires, renewableUntil: renewableUntil, link: link), use: nil, issuedAt: now,
+            renewableUntil: renewableUntil)
+    }
+
+    /// Signs a stream key with the first key.
+    /// - Returns: nil without any key.
+    package func mint(ingestKeyOf token: Token, issuedAt now: Int) -> Secret<String>? {
+        mint(token, use: IngestKey.use, issuedAt: now, renewableUntil: nil)
+    }
+
+    private func mint(
+        _ token: Token, use: String?, issuedAt now: Int, renewableUntil: Int?
+    ) -> Secret<String>? {
         guard let key = keys.first else { return nil }
         var claims = Claims(iss: key.id)
-        claims.sub = subject.description
-        claims.name = name
+        claims.use = use
+        claims.sub = token.subject.description
+        claims.name = token.name
         claims.stream =
-            switch scope {
+            switch token.scope {
             case .all: "*"
             case .one(let stream): stream.description
             }
-        claims.role = role.rawValue
-        if !capabilities.isEmpty { claims.capabilities = capabilities.map(\.rawValue).sorted() }
+        claims.role = token.role.rawValue
+        if !token.capabilities.isEmpty { claims.capabilities = token.capabilities.map(\.rawValue).sorted() }
         claims.iat = Double(now)
-        claims.exp = Double(expires)
+        claims.exp = Double(token.expires)
         claims.renewableUntil = renewableUntil.map(Double.init)
-        if let link {
+        if let link = token.link {
             claims.invited = Double(link.issued)
             claims.invitedAs = (link.makesSpeakers ? Invitation.Role.speaker : .viewer).rawValue
         }

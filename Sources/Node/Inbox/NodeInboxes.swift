@@ -12,6 +12,7 @@ struct NodeInboxes: Sendable {
     let compositions = Inbox<CompositionNews>(limit: 1_024)
     let pauses = Inbox<PauseNews>(limit: 1_024)
     let renditions = Inbox<RenditionNews>(limit: 1_024)
+    let ingest = Inbox<IngestNews>(limit: 1_024)
     /// For pause pictures and previews.
     let programmes = Inbox<ProgrammeChange>(limit: 8_192)
     /// For recordings, which wait for a disk.
@@ -22,7 +23,7 @@ struct NodeInboxes: Sendable {
         [
             "workers": workers.counters, "stages": stages.counters, "presence": presence.counters,
             "compositions": compositions.counters, "pauses": pauses.counters,
-            "renditions": renditions.counters,
+            "renditions": renditions.counters, "ingest": ingest.counters,
             "programmes": programmes.counters, "recorded": recorded.counters,
         ]
     }

@@ -1,0 +1,58 @@
+import Base
+import HTTP
+import Node
+import Stage
+
+/// What encoders have to be told.
+extension GatewayHandler {
+    /// `GET .../ingest`: where an encoder publishes to, and a new key for whoever asks.
+    func showIngest(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        let token = try call.access.requirePublisher(of: stream)
+        var revocations = StageRecord.LinkRevocations()
+        do throws(StageRefusal) {
+            revocations = try await service.linkRevocations(of: stream)
+        } catch {
+            // Whoever is about to make it may set up their encoder before.
+            guard error == .unknownStream else { throw error }
+        }
+        let origin = call.request.origin
+        var answer: [String: JSON] = [
+            "whip": .object(["server": .string("\(origin ?? "")/whip/\(stream)")]), "rtmp": .null,
+        ]
+        if let port = settings.rtmpPort {
+            let (key, expires) = try call.access.ingestKey(to: stream, of: token, after: revocations)
+            answer["rtmp"] = .object([
+                "server": .string("rtmp://\(Self.host(of: origin))\(port == 1_935 ? "" : ":\(port)")/live"),
+                "key": .string(IngestKey.field(stream, key)),
+                "expiresAt": .string(Timestamp.text(Double(expires))),
+            ])
+        }
+        return Self.fresh(.object(answer), status: 200)
+    }
+
+    /// As the client knows this server.
+    private static func host(of origin: String?) -> String {
+        guard let authority = origin?.split(separator: "/").last else { return "localhost" }
+        if authority.hasPrefix("[") { return authority.prefix { $0 != "]" } + "]" }
+        return String(authority.prefix { $0 != ":" })
+    }
+}
+
+extension Access {
+    /// Signs a stream key for the bearer of a token, which lasts no longer than what may be had for the token.
+    func ingestKey(
+        to stream: StreamID, of token: Token, after revocations: StageRecord.LinkRevocations
+    ) throws(Problem) -> (text: Secret<String>, expires: Int) {
+        let expires = min(now() + IngestKey.lifetime, max(token.renewableUntil, token.expires))
+        let key = Token(
+            keyID: token.keyID, subject: token.subject, name: token.name, scope: .one(stream),
+            role: token.role, capabilities: token.capabilities, expires: expires, link: token.link)
+        // What was issued until a revocation is good for nothing, so this one is issued after it.
+        let issued = max(now(), revocations.speakers.map { Int($0.milliseconds / 1_000) + 1 } ?? 0)
+        guard let text = authority.mint(ingestKeyOf: key, issuedAt: issued) else {
+            throw Problem(503, nil, "This server has no key to sign with.")
+        }
+        return (text, expires)
+    }
+}

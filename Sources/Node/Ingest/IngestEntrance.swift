@@ -1,0 +1,109 @@
+import Base
+import Ingest
+import Net
+import Stage
+
+/// How publishers are taken by RTMP.
+package struct IngestSettings: Sendable {
+    /// What a key opens: which stream, and as whom.
+    package struct Grant: Sendable {
+        package let stream: StreamID
+        package let sender: Stage.Sender
+        /// What the key counts as where a host revokes links; nil for somebody's own token.
+        package let key: Stage.Link?
+
+        package init(stream: StreamID, sender: Stage.Sender, key: Stage.Link? = nil) {
+            self.stream = stream
+            self.sender = sender
+            self.key = key
+        }
+    }
+
+    /// What is wrong with a key, for whoever set up the encoder.
+    package struct Refusal: Error, Equatable {
+        package let text: String
+
+        package init(_ text: String) {
+            self.text = text
+        }
+    }
+
+    /// Where to listen.
+    package let address: TransportAddress
+    /// Reads a stream key.
+    package let authorize: @Sendable (Secret<String>) throws(Refusal) -> Grant
+    package var limits = StreamServerLimits()
+
+    package init(
+        address: TransportAddress,
+        authorize: @escaping @Sendable (Secret<String>) throws(Refusal) -> Grant
+    ) {
+        self.address = address
+        self.authorize = authorize
+    }
+}
+
+/// A node's port for publishers by RTMP.
+///
+/// One thread for all of them: what they say is read there, and media goes from there straight to workers and to the
+/// transcoder. Who may publish, and what becomes of their session, is the node's business: it hears of it by its inbox
+/// and answers by `tell`.
+package final class IngestEntrance: Sendable {
+    private let server: StreamServer<RTMPConversation>
+
+    /// Opens the port.
+    /// - Parameters:
+    ///   - decodesSound: whether there is a transcoder.
+    ///   - report: called by the entrance's thread; must not wait.
+    init(
+        _ settings: IngestSettings, decodesSound: Bool, report: @escaping @Sendable (IngestNews) -> Void
+    ) throws {
+        do throws(NetError) {
+            server = try StreamServer(
+                bind: settings.address, name: "rostrum-rtmp", limits: settings.limits
+            ) { number, remote, now in
+                RTMPConversation(remote: remote, decodesSound: decodesSound, at: now) { event in
+                    report(IngestNews(connection: number, event: event))
+                }
+            }
+        } catch {
+            throw Failure(description: "cannot take publishers by RTMP (--rtmp): \(error)")
+        }
+    }
+
+    private struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+
+    /// Where it listens; the port is the real one.
+    var address: TransportAddress { server.localAddress }
+    package var counters: StreamServerCounters { server.counters }
+
+    func tell(_ command: RTMPConversation.Command, to connection: ConnectionNumber) {
+        server.tell(command, to: connection)
+    }
+
+    func stop() { server.stop() }
+}
+
+/// What the node hears of a publisher.
+enum IngestEvent: Sendable {
+    /// Somebody wants to publish.
+    case asked(key: Secret<String>, from: TransportAddress)
+    /// What comes is known.
+    case begun(IngestFormats)
+    case notice(IngestMedia.Notice)
+    /// Nothing more comes; the last that is told.
+    case ended(IngestEnd, from: TransportAddress)
+}
+
+/// An event of one connection.
+///
+/// Each is told once for each connection, and connections are bounded.
+struct IngestNews: InboxElement {
+    let connection: ConnectionNumber
+    let event: IngestEvent
+
+    var topic: ConnectionNumber? { nil }
+    var isNeeded: Bool { true }
+}

@@ -1,0 +1,90 @@
+import Base
+import Crypto
+import HTTP
+import Node
+import Stage
+import TestSupport
+import Testing
+
+@testable import Gateway
+
+@Suite struct IngestKeys {
+    private static let now = 1_800_000_000
+    private let authority = TokenAuthority(keys: [
+        TokenAuthority.Key(id: "k1", secret: Secret([UInt8](repeating: 7, count: 32)))
+    ])
+
+    private func host(_ role: Role = .host, expires: Int = now + 100) throws -> Token {
+        Token(
+            keyID: "k1", subject: try #require(ParticipantID("ann")), name: "Ann",
+            scope: .one(try #require(StreamID("talk"))), role: role, expires: expires)
+    }
+
+    private func key(_ role: Role = .host) throws -> String {
+        try #require(authority.mint(ingestKeyOf: host(role), issuedAt: Self.now)).exposed
+    }
+
+    private func refusal(_ field: String, now: Int = now) -> String? {
+        do throws(IngestSettings.Refusal) {
+            _ = try authority.authorize(Secret(field), now: now)
+            return nil
+        } catch {
+            return error.text
+        }
+    }
+
+    @Test func `open one stream for whoever they were made for`() throws {
+        let grant = try authority.authorize(Secret("talk?token=\(key())"), now: Self.now)
+        #expect(grant.stream.description == "talk" && grant.sender.id.description == "ann")
+        #expect(grant.sender.name == "Ann" && grant.sender.authority == .host)
+        // It counts as a speaker's link of that moment, which a host may revoke.
+        #expect(grant.key == Stage.Link(makesSpeakers: true, issued: Self.now))
+        #expect(refusal("other?token=\(try key())")?.contains("does not allow") == true)
+        #expect(refusal("talk?a=b&token=\(try key())&c") == nil)
+        #expect(refusal("talk?token=\(try key())", now: Self.now + 1_000)?.contains("expired") == true)
+    }
+
+    @Test func `are good for nothing else`() throws {
+        let key = try key()
+        #expect(throws: TokenRefusal.badClaim("use")) { try authority.verify(key, now: Self.now) }
+        #expect(throws: TokenRefusal.badClaim("use")) { try authority.verifyCredential(key, now: Self.now) }
+    }
+
+    @Test func `may be somebody's own token, if they may publish`() throws {
+        for (role, may) in [(Role.host, true), (.speaker, true), (.admin, true), (.viewer, false)] {
+            let token = try host(role)
+            let text = try #require(
+                authority.mint(
+                    subject: token.subject, name: nil, scope: token.scope, role: role, issuedAt: Self.now,
+                    expires: token.expires)
+            ).exposed
+            #expect((refusal("talk?token=\(text)") == nil) == may)
+        }
+        let invitation = Invitation(
+            stream: try #require(StreamID("talk")), role: .speaker, issued: Self.now, expires: Self.now + 9)
+        let text = try #require(authority.mint(invitation)).exposed
+        #expect(refusal("talk?token=\(text)")?.contains("invitation") == true)
+    }
+
+    @Test(arguments: ["", "?", "?token=x", "talk", "talk?", "talk?key=x", "ta lk?token=x", "talk?token=x.y"])
+    func `are refused with what is wrong`(field: String) {
+        #expect(refusal(field) != nil)
+    }
+
+    @Test func `are given to who asks by the name of the server that they know`() async throws {
+        let bench = try Bench { settings in settings.rtmpPort = 1_936 }
+        let response = await bench.ask(
+            .get, "/v1/streams/talk/ingest", token: try bench.token(.host, stream: "talk"),
+            ["Host": "live.example:8080"])
+        #expect(response.status == 200, "\(response.text)")
+        guard case .object(let answer) = try response.json(JSON.self),
+            case .object(let rtmp)? = answer["rtmp"]
+        else {
+            Issue.record("no address: \(response.text)")
+            return
+        }
+        #expect(rtmp["server"] == .string("rtmp://live.example:1936/live"))
+        #expect(rtmp["key"]?.string?.hasPrefix("talk?token=ey") == true)
+        #expect(answer["whip"] == .object(["server": .string("http://live.example:8080/whip/talk")]))
+    }
+}
