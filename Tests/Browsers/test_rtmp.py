@@ -223,3 +223,25 @@ def test_gstreamer_publishes(chromium: Browser, rtmp_server: RTMPServer, stream:
     finally:
         process.terminate()
         process.wait(timeout=10)
+
+
+def test_the_studio_shows_what_an_encoder_needs(
+    chromium: Browser, rtmp_server: RTMPServer, server: Server, stream: str, log: Path
+) -> None:
+    with chromium.open(f"{rtmp_server.origin}/live/{stream}") as page:
+        page.click("#encoder summary")
+        address, key = page.wait_for(
+            """() => {
+                const fields = ['encoder-server', 'encoder-key'].map((id) => document.getElementById(id));
+                return fields.every(({value}) => value) && fields.map(({value}) => value);
+            }""", what="the panel says where to")
+        assert page.evaluate("() => document.getElementById('encoder-key').type") == "password"
+        with Encoder(f"{address}/{key}", log):
+            wait_until(lambda: stream in rtmp_server.streams(), 15, "the stream is live")
+            page.wait_for("() => rostrum.room.info?.state === 'live'", what="the studio knows it")
+        check_no_complaints(page)
+    # Nothing of it where nobody is taken by RTMP.
+    with chromium.open(f"{server.origin}/live/{stream}") as page:
+        page.wait_for("() => document.getElementById('encoder') !== null", what="the page is there")
+        page.wait_for("async () => (await (await fetch('/v1/server')).json()).rtmp === false", what="it says no")
+        assert page.evaluate("() => document.getElementById('encoder').hidden")

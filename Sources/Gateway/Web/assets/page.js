@@ -14,6 +14,7 @@ import { Room } from "./room.js";
 import { audienceControls } from "./widgets/audience-controls.js";
 import { desk } from "./widgets/desk.js";
 import { devices } from "./widgets/devices.js";
+import { encoder } from "./widgets/encoder.js";
 import { grid } from "./widgets/grid.js";
 import { hand } from "./widgets/hand.js";
 import { invitation } from "./widgets/invitation.js";
@@ -45,8 +46,8 @@ const WIDGETS = {
     messages,
   ],
   studio: [
-    title, grid, voices, warning, problem, lobby, talkDesk, sources, summary, schedule, share, recorder, kept, people, studioNumbers,
-    devices, desk, invitation, messages, recordingNews,
+    title, grid, voices, warning, problem, lobby, talkDesk, sources, summary, schedule, share, encoder, recorder, kept, people,
+    studioNumbers, devices, desk, invitation, messages, recordingNews,
   ],
   // For whoever was sent away, or has a link that is no longer valid: nothing that looks as if it worked.
   outside: [title, desk, messages],

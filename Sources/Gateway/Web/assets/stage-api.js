@@ -221,6 +221,14 @@ export class StageAPI {
     return this.#ask("POST", "/links", { role });
   }
 
+  /**
+   * Where an encoder publishes to, and a new key for it.
+   * @returns {Promise<{ rtmp: { server: string, key: string, expiresAt: string } | null, whip: { server: string } }>}
+   */
+  showIngest() {
+    return this.#ask("GET", "/ingest");
+  }
+
   /** Nobody comes in any more by the links that were made so far; those who are here stay. */
   revokeLinks() {
     return this.#ask("DELETE", "/links");
