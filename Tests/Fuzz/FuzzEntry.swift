@@ -25,6 +25,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "SDP", run: fuzzSDP),
         FuzzEntry(name: "SRTP", run: fuzzSRTP),
         FuzzEntry(name: "STUN", run: fuzzSTUN),
+        FuzzEntry(name: "TOML", run: fuzzTOML),
         FuzzEntry(name: "Transcoder", run: fuzzTranscoder),
         FuzzEntry(name: "Video", run: fuzzVideo),
     ]
