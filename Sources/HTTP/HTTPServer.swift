@@ -7,10 +7,12 @@ package final class HTTPServer: Sendable {
     /// Where it listens, with the port the kernel chose if it was asked to.
     package let address: TransportAddress
     private let link: ServiceLink
+    private let isSecure: Bool
 
-    private init(address: TransportAddress, link: ServiceLink) {
+    private init(address: TransportAddress, link: ServiceLink, isSecure: Bool) {
         self.address = address
         self.link = link
+        self.isSecure = isSecure
     }
 
     /// Returns once the server accepts connections.
@@ -39,7 +41,24 @@ package final class HTTPServer: Sendable {
             thread.start()
         }
         try result.get()
-        return HTTPServer(address: address, link: link)
+        return HTTPServer(address: address, link: link, isSecure: settings.tls != nil)
+    }
+
+    /// Reads the TLS files again, and presents what they hold to those who connect from now on; who is connected stays.
+    ///
+    /// Where one of them is missing or makes no sense, all stays as it was.
+    ///
+    /// - Parameter files: which may be others than those of the start; nothing for a server without TLS.
+    package func renewCertificate(_ files: HTTPServerSettings.TLSFiles?) throws(HTTPServerError) {
+        guard isSecure, let files else { return }
+        link.present(try ServerCertificate(files))
+    }
+
+    /// Returns once the service thread has had a turn.
+    package func turn() async {
+        await withCheckedContinuation { continuation in
+            if !link.post(.turn(continuation)) { continuation.resume() }
+        }
     }
 
     /// Stops accepting, lets what is under way finish for at most `grace`, and returns when all is closed.
@@ -48,7 +67,7 @@ package final class HTTPServer: Sendable {
         await link.finished()
     }
 
-    private static func requireReadable(_ path: String) throws(HTTPServerError) {
+    static func requireReadable(_ path: String) throws(HTTPServerError) {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw unsafe .unreadableFile(path, detail: String(cString: strerror(errno)))

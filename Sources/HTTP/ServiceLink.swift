@@ -8,6 +8,10 @@ final class ServiceLink: Sendable {
         case answer(UInt64, HTTPResponse)
         /// A piece of the file that answers the exchange of that number; empty if it cannot be read.
         case piece(UInt64, [UInt8])
+        /// Present a certificate that its owner has relinquished.
+        case present(certificate: UInt)
+        /// Say that the loop turns.
+        case turn(CheckedContinuation<Void, Never>)
         /// Serve what is under way for at most so long, then stop.
         case stop(grace: Duration)
     }
@@ -25,13 +29,22 @@ final class ServiceLink: Sendable {
     private let state = Mutex(State())
 
     /// Leaves a command; without effect once the loop has ended.
-    func post(_ command: Command) {
+    /// - Returns: whether it has not.
+    @discardableResult
+    func post(_ command: Command) -> Bool {
         state.withLock { state in
-            guard let wakeup = state.wakeup else { return }
+            guard let wakeup = state.wakeup else { return false }
             state.commands.append(command)
             // Under the lock, so that the handle cannot be closed meanwhile.
             if state.commands.count == 1 { unsafe uv_async_send(UnsafeMutablePointer(bitPattern: wakeup)) }
+            return true
         }
+    }
+
+    /// Hands a certificate over; without effect once the loop has ended.
+    func present(_ certificate: consuming ServerCertificate) {
+        let address = certificate.relinquish()
+        if !post(.present(certificate: address)) { _ = ServerCertificate(address: address) }
     }
 
     /// Says that a WebSocket has something to send.
@@ -76,10 +89,18 @@ final class ServiceLink: Sendable {
 
     /// Must be called before the wakeup handle is closed.
     func close() {
-        state.withLock { state in
+        let left = state.withLock { state in
+            defer { state.commands.removeAll() }
             state.wakeup = nil
-            state.commands.removeAll()
             state.sockets.removeAll()
+            return state.commands
+        }
+        for command in left {
+            switch command {
+            case .present(let address): _ = ServerCertificate(address: address)
+            case .turn(let continuation): continuation.resume()
+            case .answer, .piece, .stop: break
+            }
         }
     }
 

@@ -7,15 +7,21 @@ import Glibc
 /// Zero means go on, anything else close the connection. The input is the library's until this returns: what is kept of
 /// it is copied.
 func serviceCallback(
-    _ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _: UnsafeMutableRawPointer?,
+    _ wsi: OpaquePointer?, _ reason: lws_callback_reasons, _ subject: UnsafeMutableRawPointer?,
     _ input: UnsafeMutableRawPointer?, _ length: Int
 ) -> CInt {
     guard let wsi = unsafe wsi, let context = unsafe lws_get_context(wsi),
         let user = unsafe lws_context_user(context)
     else { return 0 }
+    let loop = unsafe Unmanaged<ServiceLoop>.fromOpaque(user).takeUnretainedValue()
+    // While the library is made, before there is a connection.
+    if reason == LWS_CALLBACK_OPENSSL_LOAD_EXTRA_SERVER_VERIFY_CERTS {
+        unsafe loop.certificates.attach(to: subject)
+        return 0
+    }
     let connection = unsafe LibraryConnection(pointer: wsi)
-    return unsafe Unmanaged<ServiceLoop>.fromOpaque(user).takeUnretainedValue()
-        .handle(reason, connection, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
+    return unsafe loop.handle(
+        reason, connection, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
 }
 
 extension ServiceLoop {

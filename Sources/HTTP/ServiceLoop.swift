@@ -43,6 +43,7 @@ import Glibc
     /// When room may be made again, in the loop's milliseconds.
     var nextRoomMaking: UInt64 = 0
     var hasWarnedOfProxy = false
+    let certificates = CertificateSlot()
 
     /// How often time-outs are looked at, in milliseconds.
     private static let sweepInterval: UInt64 = 250
@@ -209,10 +210,18 @@ import Glibc
             switch command {
             case .answer(let id, let response): answer(id, response)
             case .piece(let id, let bytes): continueFile(id, bytes)
+            case .present(let address): present(address)
+            case .turn(let continuation): continuation.resume()
             case .stop(let grace): beginStop(grace)
             }
         }
         serveSockets()
+    }
+
+    private func present(_ address: UInt) {
+        guard let certificate = ServerCertificate(address: address) else { return }
+        certificates.put(certificate)
+        log.info("certificate-renewed")
     }
 
     /// A part of them at a time, so that thousands who are told something do not keep requests waiting.

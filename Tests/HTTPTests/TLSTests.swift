@@ -107,4 +107,84 @@ import Testing
             #expect(next.contains("GET\n/alive\n"))
         }
     }
+
+    /// What the certificate says that a new connection is shown.
+    private static func presented(by server: HTTPServer) async throws -> String {
+        // After the answer the server closes the connection, which ends the program.
+        let output = try await say(
+            "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", to: server, ["-servername", "localhost", "-ign_eof"])
+        return try await run(["openssl", "x509", "-noout", "-subject"], input: output)
+    }
+
+    /// Waits elsewhere, so that the server's tasks have a thread.
+    private static func read(_ pipe: Pipe, until wanted: String) async throws {
+        let file = pipe.fileHandleForReading
+        let text = await withCheckedContinuation { continuation in
+            DispatchQueue(label: "reader").async {
+                var text = ""
+                while !text.contains(wanted) {
+                    let part = file.availableData
+                    if part.isEmpty { break }
+                    text += String(decoding: part, as: UTF8.self)
+                }
+                continuation.resume(returning: text)
+            }
+        }
+        try #require(text.contains(wanted), "it ended with \(text)")
+    }
+
+    @Test(arguments: [["ec", "-pkeyopt", "ec_paramgen_curve:P-256"], ["rsa:2048"]])
+    func `presents a certificate that came later, and drops nobody`(_ key: [String]) async throws {
+        try await Self.withTLSServer { server, files in
+            #expect(try await Self.presented(by: server).contains("CN = localhost"))
+            // A connection of before, in the middle of a request.
+            let (early, held) = (Pipe(), Pipe())
+            let client = Process()
+            client.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+            client.arguments = ["openssl", "s_client", "-ign_eof", "-connect", server.address.description]
+            (client.standardInput, client.standardOutput) = (early, held)
+            client.standardError = FileHandle.nullDevice
+            try client.run()
+            defer { client.terminate() }
+            try await Self.read(held, until: "subject=CN = localhost")
+            try early.fileHandleForWriting.write(
+                contentsOf: Data(
+                    "POST /early HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4\r\n\r\nab".utf8))
+
+            // What does not belong together changes nothing.
+            _ = try await Self.run([
+                "openssl", "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out",
+                files.key,
+            ])
+            #expect(throws: HTTPServerError.self) { try server.renewCertificate(files) }
+            #expect(try await Self.presented(by: server).contains("CN = localhost"))
+
+            _ = try await Self.run(
+                ["openssl", "req", "-x509", "-newkey"] + key + [
+                    "-nodes", "-days", "2", "-subj", "/CN=renewed", "-addext",
+                    "subjectAltName=DNS:renewed.example,IP:192.0.2.1", "-keyout", files.key, "-out",
+                    files.certificate,
+                ])
+            try server.renewCertificate(files)
+            await server.turn()
+            #expect(try await Self.presented(by: server).contains("CN = renewed"))
+
+            try early.fileHandleForWriting.write(contentsOf: Data("cd".utf8))
+            try await Self.read(held, until: "POST\n/early\n\nabcd")
+        }
+    }
+
+    @Test func `tells what a certificate says`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = try await Self.makeFiles(in: folder)
+        let certificate = try ServerCertificate(files)
+        #expect(certificate.names == ["localhost"] && certificate.isSelfIssued && !certificate.lacksChain)
+        let validity = certificate.validity
+        #expect(validity.until - validity.from == 2 * 86_400)
+        let now = Int(Date().timeIntervalSince1970)
+        #expect((validity.from...validity.from + 600).contains(now))
+        try Data("no certificate".utf8).write(to: URL(fileURLWithPath: files.certificate))
+        #expect(throws: HTTPServerError.self) { _ = try ServerCertificate(files).names }
+    }
 }

@@ -54,3 +54,31 @@ void cws_close_socket(struct lws *wsi, uint16_t code, const uint8_t *reason, siz
 
 /// Sends libwebsockets' own complaints to `sink`; none are wanted when it is null.
 void cws_set_log(void (*sink)(int level, const char *line));
+
+/// A certificate with those that it depends on, and its key.
+struct cws_certificate;
+
+/// Reads both out of PEM files.
+///
+/// Returns null when they cannot be read, do not belong together or the key wants a pass phrase, with the reason in
+/// `problem`.
+struct cws_certificate *cws_certificate_read(
+    const char *certificate_path, const char *key_path, char *problem, size_t room);
+void cws_certificate_free(struct cws_certificate *certificate);
+
+/// Seconds since 1970; 0 for what cannot be told.
+int64_t cws_certificate_not_before(const struct cws_certificate *certificate);
+/// The earliest of the whole chain.
+int64_t cws_certificate_not_after(const struct cws_certificate *certificate);
+/// Whether the file holds none of those that it depends on.
+int cws_certificate_is_alone(const struct cws_certificate *certificate);
+/// Whether nobody but itself vouches for it.
+int cws_certificate_is_self_issued(const struct cws_certificate *certificate);
+/// Host names and addresses that it is good for, each with a line feed behind; what finds no room is left out.
+/// Returns the number of bytes.
+size_t cws_certificate_names(const struct cws_certificate *certificate, char *names, size_t room);
+
+/// Has each handshake from now on present what `*certificate` points to at its beginning, while that is not null.
+///
+/// `tls_context` is an `SSL_CTX`; `certificate` must stay as long, and belongs to the thread of the handshakes.
+void cws_present(void *tls_context, struct cws_certificate **certificate);
