@@ -23,7 +23,7 @@ package final class Waker: Sendable {
     }
 
     /// Whether it was woken and has not looked since; true to whoever learns of something that came after the wake-up.
-    var isPending: Bool { pending.load(ordering: .acquiring) }
+    package var isPending: Bool { pending.load(ordering: .acquiring) }
 
     /// Called by the loop before it looks for work, so that no wake-up falls between.
     package func clear() {

@@ -32,7 +32,7 @@ struct StrangersSessions {
     private static let siteFactor = 4
 
     /// Of one address, or of one IPv6 /64.
-    let limit: Int
+    var limit: Int
     private var counts = ClientCounts()
 
     init(limit: Int) {

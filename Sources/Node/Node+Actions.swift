@@ -196,7 +196,7 @@ extension Node {
         case .refused:
             log.warning(
                 "rendition.refused",
-                ["stream": stream, "session": session.label, "limit": configuration.renditionLimit])
+                ["stream": stream, "session": session.label, "limit": limits.renditions])
         case .begun: log.info("rendition.begun", ["stream": stream, "session": session.label])
         case .lost: log.warning("rendition.lost", ["stream": stream, "session": session.label])
         case .ended: log.info("rendition.ended", ["stream": stream, "session": session.label])
@@ -206,7 +206,7 @@ extension Node {
     private func note(_ report: CompositionDesk.Report, of stream: StreamID) {
         switch report {
         case .refused:
-            log.warning("composition.refused", ["stream": stream, "limit": configuration.compositionLimit])
+            log.warning("composition.refused", ["stream": stream, "limit": limits.compositions])
         case .begun(let speakers):
             log.info("composition.begun", ["stream": stream, "speakers": speakers])
         case .level(let status):

@@ -63,4 +63,10 @@ extension Node {
 extension Node {
     /// Whether new sessions are welcome.
     package var acceptsSessions: Bool { !isStopping }
+
+    /// Asks every worker's loop for a turn, which an idle or a busy one makes within a second.
+    package nonisolated func wakeWorkers() { workers.wake() }
+
+    /// Those that have not turned since then: their threads are stuck.
+    package nonisolated var sleepingWorkers: [Int] { workers.asleep }
 }

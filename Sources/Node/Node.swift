@@ -26,6 +26,7 @@ package actor Node {
     /// What others leave for it.
     nonisolated let inboxes = NodeInboxes()
     var omissions = LogOmissions()
+    var limits: NodeLimits
     let offerDesk: OfferDesk
     /// Streams as their sessions make them: what decides, and waits for nothing.
     var live: LiveStreams
@@ -43,6 +44,7 @@ package actor Node {
         now: @escaping @Sendable () -> Moment = { Moment.now() }
     ) throws {
         self.configuration = configuration
+        limits = configuration.limits
         self.now = now
         let directory = StreamDirectory()
         self.directory = directory

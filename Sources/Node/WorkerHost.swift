@@ -136,6 +136,7 @@ struct WorkerHandle: Sendable {
     }
 
     var address: TransportAddress { thread.localAddress }
+    var waker: Waker { thread.waker }
     var statistics: WorkerStatistics { thread.statistics }
 
     /// Queues a command; false if so many wait already that the worker must be stuck.
@@ -176,7 +177,7 @@ extension TransportAddress {
 
 extension NodeConfiguration {
     /// The addresses at which a socket bound to `bound` can be reached, the public ones first.
-    func advertised(for bound: IPAddress) -> [IPAddress] {
+    package func advertised(for bound: IPAddress) -> [IPAddress] {
         (publicAddresses + LocalAddresses.advertised(for: bound, includeLoopback: advertisesLoopback))
             .uniqued()
     }

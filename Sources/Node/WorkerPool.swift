@@ -52,6 +52,14 @@ struct WorkerPool: Sendable {
         for worker in workers { _ = worker.post(command) }
     }
 
+    /// Makes each loop turn once more.
+    func wake() {
+        for worker in workers { worker.waker.wake() }
+    }
+
+    /// Those whose loops have not turned since they were woken.
+    var asleep: [Int] { workers.indices.filter { workers[$0].waker.isPending } }
+
     /// Where each worker receives.
     var addresses: [TransportAddress] { workers.map(\.address) }
 

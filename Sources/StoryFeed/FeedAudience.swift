@@ -45,7 +45,7 @@ package struct FeedAudience: Sendable {
         let number: UInt64
     }
 
-    private let configuration: Configuration
+    private var configuration: Configuration
     /// By number: the later a session began, the higher.
     private var members: [UInt64: Member] = [:]
     private var numbers: [SessionID: UInt64] = [:]
@@ -65,6 +65,9 @@ package struct FeedAudience: Sendable {
     package init(_ configuration: Configuration = Configuration()) {
         self.configuration = configuration
     }
+
+    /// Who is in stays.
+    package mutating func setSessionLimit(_ limit: Int) { configuration.sessionLimit = limit }
 
     /// Of feed sessions and players.
     package var count: Int { members.count }

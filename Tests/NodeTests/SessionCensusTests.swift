@@ -76,6 +76,18 @@ import Wire
         #expect(refusal(of: request(from: "203.0.113.7")) == nil)
     }
 
+    @Test mutating func `takes on more or less from now on, and sends nobody away`() {
+        for number in 0..<20 { add(request(.publish, ann, from: "10.0.\(number).1")) }
+        census.setLimits(SessionCensus.Limits(ofAll: 20, ofStrangersAddress: 1))
+        #expect(census.count == 20 && refusal(of: request(.publish, ann)) == .overloaded)
+        census.setLimits(SessionCensus.Limits(ofAll: 100, ofStrangersAddress: 1))
+        #expect(refusal(of: request(from: "10.1.0.1")) == nil)
+        add(request(from: "10.1.0.1"))
+        #expect(refusal(of: request(from: "10.1.0.1")) == .tooManySessions)
+        census.setLimits(SessionCensus.Limits(ofAll: 100, ofStrangersAddress: 2))
+        #expect(refusal(of: request(from: "10.1.0.1")) == nil)
+    }
+
     @Test mutating func `knows of no session that has ended`() {
         let id = add(request())
         _ = census.remove(id)

@@ -75,7 +75,7 @@ struct CompositionDesk {
     static let unwatchedTime = Duration.seconds(10)
 
     /// Of compositions at the same time.
-    private let limit: Int
+    var limit: Int
     private var places: [StreamID: Place] = [:]
     private var lost: UInt64 = 0
 

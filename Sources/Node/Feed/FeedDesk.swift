@@ -33,6 +33,9 @@ struct FeedDesk {
         audience = FeedAudience(configuration)
     }
 
+    /// Who is in stays.
+    mutating func setSessionLimit(_ limit: Int) { audience.setSessionLimit(limit) }
+
     // MARK: Looking
 
     /// A part of the list.

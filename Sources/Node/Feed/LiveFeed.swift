@@ -50,6 +50,9 @@ struct LiveFeed {
         followers = FeedFollowers(directory: directory)
     }
 
+    /// Who is in stays.
+    mutating func setSessionLimit(_ limit: Int) { desk.setSessionLimit(limit) }
+
     /// Who a session's viewer is; those without a token are somebody else with each session.
     static func viewer(of id: SessionID, _ participant: ParticipantID?) -> FeedViewer {
         participant.map { .named($0) } ?? .anonymous(id)

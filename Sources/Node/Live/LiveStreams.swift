@@ -65,6 +65,14 @@ struct LiveStreams {
     /// Nil for a stream that nobody has a session in.
     subscript(_ stream: StreamID) -> LiveStream? { streams[stream] }
 
+    /// For what begins from now on.
+    mutating func setLimits(_ limits: NodeLimits) {
+        sessions.setLimits(
+            SessionCensus.Limits(ofAll: limits.sessions, ofStrangersAddress: limits.sessionsOfAddress))
+        feed.setSessionLimit(limits.sessions)
+        productions.setLimits(compositions: limits.compositions, renditions: limits.renditions)
+    }
+
     /// Takes in nobody any more, and begins nothing.
     mutating func stop() { isStopping = true }
 

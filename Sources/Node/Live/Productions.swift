@@ -34,6 +34,12 @@ struct Productions {
         renditions = RenditionDesk(limit: renditionLimit)
     }
 
+    /// For what begins from now on.
+    mutating func setLimits(compositions: Int, renditions: Int) {
+        self.compositions.limit = compositions
+        self.renditions.limit = renditions
+    }
+
     // MARK: Compositions
 
     /// How compositions do that go on now, how many wait for room, how many for somebody who watches, and how many were

@@ -10,7 +10,7 @@ struct SessionCensus {
         let ofStrangersAddress: Int
     }
 
-    private let limits: Limits
+    private var limits: Limits
     private var records: [SessionID: SessionRecord] = [:]
     /// How many sessions each worker has.
     private var loads: [Int]
@@ -25,6 +25,12 @@ struct SessionCensus {
         self.limits = limits
         loads = Array(repeating: 0, count: workers)
         strangers = StrangersSessions(limit: limits.ofStrangersAddress)
+    }
+
+    /// Who is in stays.
+    mutating func setLimits(_ limits: Limits) {
+        self.limits = limits
+        strangers.limit = limits.ofStrangersAddress
     }
 
     var count: Int { records.count }

@@ -80,7 +80,7 @@ struct RenditionDesk {
     static let lifeThatCounts = Duration.seconds(20)
 
     /// Of tracks at the same time.
-    private let limit: Int
+    var limit: Int
     /// One for each published track, at most.
     private var places: [TrackKey: Place] = [:]
     private var last: UInt64 = 0
