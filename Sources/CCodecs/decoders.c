@@ -161,3 +161,7 @@ void ccodecs_decoder_close(struct ccodecs_decoder *decoder) {
     avcodec_free_context(&decoder->av);
     free(decoder);
 }
+
+const char *ccodecs_vpx_version(void) { return vpx_codec_version_str(); }
+
+unsigned int ccodecs_avcodec_version(void) { return avcodec_version(); }

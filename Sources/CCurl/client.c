@@ -138,3 +138,5 @@ int ccurl_wait(ccurl_client *client, int milliseconds, struct ccurl_answer *answ
 void ccurl_wake(ccurl_client *client) {
     curl_multi_wakeup(client->multi);
 }
+
+const char *ccurl_version(void) { return curl_version_info(CURLVERSION_NOW)->version; }

@@ -72,3 +72,10 @@ void ccodecs_webp_free(uint8_t *bytes);
 /// @return null for what is none, or wider or higher than `maximum_side`; to be given to `ccodecs_still_free`.
 uint8_t *ccodecs_still_decode(const uint8_t *bytes, size_t count, int maximum_side, int *width, int *height);
 void ccodecs_still_free(uint8_t *pixels);
+
+// What it runs on
+
+/// Such as v1.12.0; lasts.
+const char *ccodecs_vpx_version(void);
+/// A byte for each part.
+unsigned int ccodecs_avcodec_version(void);

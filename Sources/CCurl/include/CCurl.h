@@ -35,3 +35,5 @@ int ccurl_post(
 int ccurl_wait(ccurl_client *client, int milliseconds, struct ccurl_answer *answers, int capacity);
 /// From any thread.
 void ccurl_wake(ccurl_client *client);
+/// Of libcurl, such as 7.88.1; lasts.
+const char *ccurl_version(void);
