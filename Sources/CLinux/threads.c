@@ -14,6 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
+#include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -225,4 +226,13 @@ int clinux_interfaces(struct clinux_interface *interfaces, int count) {
     }
     freeifaddrs(list);
     return found;
+}
+
+int clinux_clock_is_synchronised(void) {
+    // Changes nothing: no modes are set.
+    struct timex state = {0};
+    int result = adjtimex(&state);
+    if (result < 0)
+        return -errno;
+    return result != TIME_ERROR && !(state.status & STA_UNSYNC);
 }

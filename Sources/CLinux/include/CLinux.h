@@ -141,3 +141,6 @@ struct clinux_interface {
 /// Fills `interfaces` with the addresses of this machine.
 /// @return how many there are, at most `count`.
 int clinux_interfaces(struct clinux_interface *interfaces, int count);
+
+/// Whether the system's time follows a clock that is right (STA_UNSYNC of adjtimex(2) is not set).
+int clinux_clock_is_synchronised(void);
