@@ -108,8 +108,9 @@ let package = Package(
         .executableTarget(
             name: "rostrum",
             dependencies: [
-                "Base", "Crypto", "HTTP", "Recordings", "Node", "Gateway", "Store", "StoryFeed", "Webhooks",
-                "Transcoder",
+                "Base", "Crypto", "Codecs", "Net", "HTTP", "Recordings", "Node", "Gateway", "Store",
+                "StoryFeed",
+                "Webhooks", "Transcoder",
             ],
             swiftSettings: common),
         .executableTarget(

@@ -37,7 +37,7 @@ declare -A below=(
     [Recordings]="Base Wire Forwarding Store Transcoder"
     [Node]="Base Wire Crypto SCTP Peer Forwarding Ingest Stage StoryFeed Interaction Net Store Transcoder Recordings"
     [Gateway]="Base Wire Crypto Stage StoryFeed Interaction Store HTTP Recordings Node"
-    [rostrum]="Base Crypto HTTP Recordings Node Gateway Store StoryFeed Webhooks Transcoder"
+    [rostrum]="Base Crypto Codecs Net HTTP Recordings Node Gateway Store StoryFeed Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Codecs Peer ClientPeer Net"
 )
 # What single files may import beyond that, and why.

@@ -45,6 +45,8 @@ struct Configuration: Sendable {
     var dataDirectory: String?
     var webhooks: Webhooks?
     var key: SigningKey
+    /// Where the key was read from, if from a file of its own.
+    var secretFile: String?
     var viewers: GatewaySettings.Viewers
     var feedWeights = FeedWeights()
     var tls: HTTPServerSettings.TLSFiles?
@@ -71,6 +73,7 @@ struct Configuration: Sendable {
         viewers = try values.choice("viewers") ?? (isDevelopment ? .everyone : .token)
         workers = try values.number("workers", 1...256) ?? min(max(processors, 1), 256)
         key = try Self.signingKey(values)
+        secretFile = values["secret-file"]?.texts.first
         if let address = try values.address("http") { http = address }
         admin = try values.address("admin")
         trustedProxies = try Self.trustedProxies(values)
@@ -248,7 +251,7 @@ struct Configuration: Sendable {
 }
 
 extension OptionValues {
-    fileprivate func toggle(_ name: String) throws(ConfigurationError) -> Bool? {
+    func toggle(_ name: String) throws(ConfigurationError) -> Bool? {
         guard let value = self[name], let text = value.texts.first else { return nil }
         switch text.lowercased() {
         case "true", "yes", "on", "1": return true
@@ -289,40 +292,5 @@ extension OptionValues {
                 "\(value.origin): \(text) is no ADDRESS:PORT; give it as 127.0.0.1:8080 or [::1]:8080")
         }
         return address
-    }
-}
-
-extension Configuration {
-    /// What was understood, for `--check-config`; without secrets.
-    var summary: String {
-        var lines = [
-            "http = \(http)", "udp = \(udp)", "tcp = \(tcp?.description ?? "off")",
-            "rtmp = \(rtmp?.description ?? "off")", "workers = \(workers)",
-            "max-sessions = \(maximumSessions)",
-            "max-sessions-per-address = \(maximumSessionsPerAddress)",
-            "max-compositions = \(maximumCompositions)",
-            "max-renditions = \(maximumRenditions)",
-            "data = \(dataDirectory ?? "(none: a restart begins with nothing)")", "key-id = \(key.id)",
-            "viewers = \(viewers.rawValue)",
-            "feed-viewers-weight = \(feedWeights.perDoublingOfViewers)",
-            "feed-age-weight = \(feedWeights.perHour)", "feed-boost-weight = \(feedWeights.perBoost)",
-            "srtp-engine = \(srtpEngine.rawValue)", "transcoder = \(transcoding.rawValue)",
-            "transcoder-confinement = \(confinement.rawValue)",
-            "transcoder-nice = \(niceness ?? TranscoderSettings().niceness)",
-            "dev = \(isDevelopment)",
-            "log-level = \(logLevel.rawValue)", "log-format = \(logFormat.rawValue)",
-        ]
-        if let admin { lines.append("admin = \(admin)") }
-        if !trustedProxies.networks.isEmpty {
-            lines.append(
-                "trusted-proxy = " + trustedProxies.networks.map(\.description).joined(separator: ","))
-        }
-        if !publicAddresses.isEmpty {
-            lines.append("public-address = " + publicAddresses.map(\.description).joined(separator: ","))
-        }
-        if let tls { lines += ["tls-certificate = \(tls.certificate)", "tls-key = \(tls.key)"] }
-        for url in webhooks?.urls ?? [] { lines.append("webhook = \(WebhookURL.shown(url))") }
-        for server in iceServers { lines.append("ice-server = \(server.url)") }
-        return lines.joined(separator: "\n") + "\n"
     }
 }

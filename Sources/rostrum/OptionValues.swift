@@ -1,3 +1,5 @@
+import Base
+
 /// What is wrong with what the program was told, in words that say how to mend it.
 struct ConfigurationError: Error, Equatable, CustomStringConvertible {
     let description: String
@@ -11,8 +13,10 @@ struct ConfigurationError: Error, Equatable, CustomStringConvertible {
 struct OptionValues: Sendable, Equatable {
     struct Value: Sendable, Equatable {
         var texts: [String]
-        /// For messages: `--http`, `ROSTRUM_HTTP`, `line 3 of rostrum.conf`.
+        /// For messages: `--http`, `ROSTRUM_HTTP`, `http in line 3 of rostrum.toml`.
         let origin: String
+        /// The same without the name: `--http`, `ROSTRUM_HTTP`, `line 3 of rostrum.toml`.
+        let place: String
     }
 
     private(set) var values: [String: Value] = [:]
@@ -20,12 +24,14 @@ struct OptionValues: Sendable, Equatable {
     subscript(_ name: String) -> Value? { values[name] }
 
     /// - Throws: when an option that takes one value is given twice.
-    private mutating func add(_ option: Option, _ text: String, origin: String) throws(ConfigurationError) {
+    private mutating func add(
+        _ option: Option, _ text: String, origin: String, place: String? = nil
+    ) throws(ConfigurationError) {
         guard !text.isEmpty || option.kind == .list else {
             throw ConfigurationError("\(origin) is empty; give it a value or leave it out")
         }
         guard let present = values[option.name] else {
-            values[option.name] = Value(texts: [text], origin: origin)
+            values[option.name] = Value(texts: [text], origin: origin, place: place ?? origin)
             return
         }
         guard option.kind == .list else {
@@ -63,7 +69,9 @@ struct OptionValues: Sendable, Equatable {
             let parts = argument.dropFirst(2).split(
                 separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             guard let name = parts.first, let option = options.first(where: { $0.name == name }) else {
-                throw ConfigurationError("there is no option \(argument); rostrum --help lists them all")
+                throw ConfigurationError(
+                    "there is no option \(argument)"
+                        + Option.advice(instead: parts.first ?? "", of: options))
             }
             if parts.count == 2 {
                 try result.add(option, String(parts[1]), origin: "--\(name)")
@@ -93,42 +101,61 @@ struct OptionValues: Sendable, Equatable {
         return result
     }
 
-    /// Lines `name = value`; empty lines and what follows a # are left out.
+    /// A file as `ConfigurationFile` reads it.
+    /// - Parameter file: its name, for messages.
     static func parse(file text: String, name file: String) throws(ConfigurationError) -> OptionValues {
+        let table: TOMLTable
+        do throws(TOMLTable.Failure) {
+            table = try TOMLTable(parsing: text)
+        } catch {
+            throw ConfigurationError("line \(error.line) of \(file): \(error.reason)")
+        }
         var result = OptionValues()
-        for (index, line) in text.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
-            let origin = "line \(index + 1) of \(file)"
-            let content = withoutComment(line).trimmingBlanks
-            guard !content.isEmpty else { continue }
-            let parts = content.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            guard parts.count == 2 else {
-                throw ConfigurationError("\(origin) is not of the form name = value")
-            }
-            let name = parts[0].trimmingBlanks
-            guard let option = Option.named(name), name != "config" else {
+        for entry in table.entries {
+            let place = "line \(entry.line) of \(file)"
+            guard let option = Option.named(entry.key), option.name != "config" else {
                 throw ConfigurationError(
-                    "\(origin): there is no option \(name); rostrum --help lists them all")
+                    "\(place): there is no option \(entry.key)" + Option.advice(instead: entry.key))
             }
-            var value = parts[1].trimmingBlanks
-            if value.count >= 2, value.hasPrefix("\""), value.hasSuffix("\"") {
-                value = String(value.dropFirst().dropLast())
+            let texts = try texts(of: entry, for: option, at: place)
+            for text in texts {
+                try result.add(option, text, origin: "\(option.name) in \(place)", place: place)
             }
-            try result.add(option, value, origin: "\(name) in \(origin)")
         }
         return result
     }
 
-    /// A # begins a comment at the start of a line and after a blank, but not within quotes.
-    private static func withoutComment(_ line: Substring) -> Substring {
-        var isQuoted = false
-        var previous: Character = " "
-        for index in line.indices {
-            let character = line[index]
-            if character == "\"" { isQuoted.toggle() }
-            if character == "#", !isQuoted, previous == " " || previous == "\t" { return line[..<index] }
-            previous = character
+    private static func texts(
+        of entry: TOMLTable.Entry, for option: Option, at place: String
+    ) throws(ConfigurationError) -> [String] {
+        switch (option.kind, entry.value) {
+        case (.toggle, .boolean(let isOn)): return [isOn ? "true" : "false"]
+        case (.text, .string(let text)), (.list, .string(let text)): return [text]
+        case (.text, .integer(let number)): return [String(number)]
+        case (.list, .strings(let texts)): return texts
+        case (.toggle, _):
+            throw ConfigurationError("\(place): \(option.name) must be true or false, without quotes")
+        case (.text, _):
+            throw ConfigurationError(
+                "\(place): \(option.name) must be one string in quotes or a number: \(option.placeholder)")
+        case (.list, _):
+            throw ConfigurationError(
+                "\(place): \(option.name) must be a string in quotes, or a list of them: [\"\(option.placeholder)\"]"
+            )
         }
-        return line
+    }
+
+    // MARK: Secrets
+
+    /// With the secret out of the file that `secret-file` names, unless there is one already.
+    func withSecretFile() throws(ConfigurationError) -> OptionValues {
+        guard self["secret"] == nil, let named = self["secret-file"],
+            let secret = try SecretFile.read(named), let option = Option.named("secret")
+        else { return self }
+        var result = self
+        let path = named.texts.first ?? ""
+        try result.add(option, secret.exposed, origin: "the secret in \(path)", place: path)
+        return result
     }
 }
 

@@ -88,6 +88,9 @@ struct Option: Sendable {
             "The key itself, at least 32 bytes. Better in ROSTRUM_SECRET or in the",
             "file: other users can see flags."),
         Option(
+            "secret-file", .text, "FILE",
+            "A file whose first line is the key, unless --secret gives it."),
+        Option(
             "viewers", .text, "public|token",
             "Whether viewers need a token. Default token; public with --dev."),
         Option(
@@ -132,7 +135,10 @@ struct Option: Sendable {
             "trusted nor tells that it forwards passes for somebody on this machine."),
         Option("log-level", .text, "LEVEL", "debug, info, warning or error. Default info."),
         Option("log-format", .text, "text|json", "How log lines look. Default text."),
-        Option("config", .text, "FILE", "Read more options from a file of lines `name = value`."),
+        Option(
+            "config", .text, "FILE",
+            "Read more options from a TOML file. Default: /etc/rostrum/rostrum.toml if there is one,",
+            "but not with --dev."),
     ]
 
     static func named(_ name: some StringProtocol) -> Option? {
@@ -144,6 +150,8 @@ enum Help {
     static let usage = """
         usage: rostrum serve [OPTION...]      run the server
                rostrum serve --check-config   say what would be run, without running it
+               rostrum config show [OPTION...]
+                                              print each option's value, and where it comes from
                rostrum token --role ROLE --stream NAME [OPTION...]
                                               sign a token, or make a link that holds one
                rostrum --help                 explain all options
@@ -161,8 +169,9 @@ enum Help {
             A start for others:      rostrum serve … with ROSTRUM_KEY_ID and ROSTRUM_SECRET, and with the same two
                                      rostrum token --role host --stream talk --link https://example.org
 
-            Each option is a flag, an environment variable, and a line in the file that --config names. Flags win
-            over the environment, and that over the file. In the file, # begins a comment.
+            Each option is a flag, an environment variable, and a line `name = value` in the TOML file that --config
+            names: text in quotes, numbers and true or false without, lists as ["one", "two"]. Flags win over the
+            environment, and that over the file.
 
             """
         for option in Option.all { text += option.explanation + "        Environment: \(option.variable)\n" }

@@ -23,6 +23,9 @@ import Transcoder
         case "token":
             arguments.removeFirst()
             exit(token(arguments))
+        case "config":
+            arguments.removeFirst()
+            exit(config(arguments))
         case "transcoder":
             // Started by `serve` and by nobody else.
             exit(TranscoderProcess.run(Array(arguments.dropFirst())))
@@ -101,22 +104,40 @@ import Transcoder
         }
     }
 
+    /// - Returns: the exit status.
+    private static func config(_ arguments: [String]) -> CInt {
+        var arguments = arguments
+        do throws(ConfigurationError) {
+            guard arguments.first == "show" || ["--help", "-h"].contains(arguments.first) else {
+                throw ConfigurationError("say what to do with the configuration: rostrum config show")
+            }
+            if arguments.first == "show" { arguments.removeFirst() }
+            let (flags, requests) = try OptionValues.parse(arguments: arguments)
+            if requests.contains("--help") {
+                print(Help.full, terminator: "")
+                return 0
+            }
+            print(try ConfigCommand(try values(flags), processors: processors).text, terminator: "")
+            return 0
+        } catch {
+            complain(error.description)
+            return 2
+        }
+    }
+
     private static func configuration(_ flags: OptionValues) throws(ConfigurationError) -> Configuration {
-        try Configuration(
-            try values(flags), processors: ProcessInfo.processInfo.activeProcessorCount)
+        try Configuration(try values(flags), processors: processors)
     }
 
     /// Flags over the environment, and that over the file.
     private static func values(_ flags: OptionValues) throws(ConfigurationError) -> OptionValues {
         let environment = try OptionValues.parse(environment: ProcessInfo.processInfo.environment)
         let values = environment.overridden(by: flags)
-        guard let path = values["config"]?.texts.first else { return values }
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw ConfigurationError(
-                "cannot read the file \(path) that \(values["config"]?.origin ?? "") names")
-        }
-        return try OptionValues.parse(file: text, name: path).overridden(by: values)
+        guard let file = try ConfigurationFile.read(for: values) else { return try values.withSecretFile() }
+        return try file.values.overridden(by: values).withSecretFile()
     }
+
+    private static var processors: Int { ProcessInfo.processInfo.activeProcessorCount }
 
     /// Looks at what can be looked at without starting.
     private static func check(_ configuration: Configuration) -> CInt {

@@ -37,7 +37,7 @@ struct TokenCommand: Sendable {
     ]
 
     /// Which of the server's options it takes as flags too.
-    private static let keyOptions = ["key-id", "secret", "config", "dev"]
+    private static let keyOptions = ["key-id", "secret", "secret-file", "config", "dev"]
 
     /// All that stand in `rostrum token --…`.
     static let flags = options + Option.all.filter { keyOptions.contains($0.name) }

@@ -1,0 +1,78 @@
+import Base
+import Crypto
+import Gateway
+import HTTP
+import StoryFeed
+import Transcoder
+import Webhooks
+
+extension Configuration {
+    /// An option, and what it comes to.
+    struct Setting: Equatable, Sendable {
+        let name: String
+        /// Nil where there is none; `<secret>` for a secret.
+        let value: TOMLTable.Value?
+
+        var isSecret: Bool { value == .string(Secret("").description) }
+    }
+
+    /// All options but `config`, in the order of the help.
+    var settings: [Setting] {
+        Option.all.filter { $0.name != "config" }.map { Setting(name: $0.name, value: value(of: $0.name)) }
+    }
+
+    /// What was understood, for `--check-config`: a file that can be read again, without secrets.
+    var summary: String {
+        settings.filter { !$0.isSecret }.compactMap { setting in
+            setting.value.map { "\(setting.name) = \($0.text)\n" }
+        }.joined()
+    }
+
+    private func value(of name: String) -> TOMLTable.Value? {
+        let concealed = TOMLTable.Value.string(Secret("").description)
+        switch name {
+        case "secret": return key.secret == nil ? nil : concealed
+        case "webhook-secret": return webhooks == nil ? nil : concealed
+        case "ice-server-secret": return iceServerSecret == nil ? nil : concealed
+        case "workers": return .integer(workers)
+        case "max-sessions": return .integer(maximumSessions)
+        case "max-sessions-per-address": return .integer(maximumSessionsPerAddress)
+        case "max-compositions": return .integer(maximumCompositions)
+        case "max-renditions": return .integer(maximumRenditions)
+        case "feed-viewers-weight": return .integer(feedWeights.perDoublingOfViewers)
+        case "feed-age-weight": return .integer(feedWeights.perHour)
+        case "feed-boost-weight": return .integer(feedWeights.perBoost)
+        case "transcoder-nice": return .integer(niceness ?? TranscoderSettings().niceness)
+        case "dev": return .boolean(isDevelopment)
+        case "trusted-proxy": return Self.list(trustedProxies.networks.map(\.description))
+        case "public-address": return Self.list(publicAddresses.map(\.description))
+        case "webhook": return Self.list((webhooks?.urls ?? []).map(WebhookURL.shown))
+        case "ice-server": return Self.list(iceServers.map(\.url))
+        default: return text(of: name).map { .string($0) }
+        }
+    }
+
+    private func text(of name: String) -> String? {
+        switch name {
+        case "http": http.description
+        case "admin": admin?.description
+        case "udp": udp.description
+        case "tcp": tcp?.description ?? "off"
+        case "rtmp": rtmp?.description ?? "off"
+        case "data": dataDirectory
+        case "key-id": key.id
+        case "secret-file": secretFile
+        case "viewers": viewers.rawValue
+        case "tls-certificate": tls?.certificate
+        case "tls-key": tls?.key
+        case "srtp-engine": srtpEngine.rawValue
+        case "transcoder": transcoding.rawValue
+        case "transcoder-confinement": confinement.rawValue
+        case "log-level": logLevel.rawValue
+        case "log-format": logFormat.rawValue
+        default: nil
+        }
+    }
+
+    private static func list(_ texts: [String]) -> TOMLTable.Value? { texts.isEmpty ? nil : .strings(texts) }
+}

@@ -1,0 +1,143 @@
+import Base
+import Foundation
+import TestSupport
+import Testing
+
+@testable import rostrum
+
+@Suite struct `The file of the configuration` {
+    private static let secret = "0123456789abcdef0123456789abcdef"
+
+    /// Gives a directory with files of these names and contents.
+    private func withFiles(_ files: [String: String], _ body: (String) throws -> Void) throws {
+        let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: directory) }
+        for (name, text) in files {
+            try Data(text.utf8).write(to: directory.appendingPathComponent(name))
+        }
+        try body(directory.path)
+    }
+
+    private func values(
+        _ flags: [String] = [], environment: [String: String] = [:], usualPath: String = "/nonexistent/file"
+    ) throws(ConfigurationError) -> OptionValues {
+        let given = try OptionValues.parse(environment: environment)
+            .overridden(by: try OptionValues.parse(arguments: flags).values)
+        let file = try ConfigurationFile.read(for: given, usualPath: usualPath)
+        return try (file?.values ?? OptionValues()).overridden(by: given).withSecretFile()
+    }
+
+    private func complaint(_ flags: [String] = [], usualPath: String = "/nonexistent/file") -> String {
+        do throws(ConfigurationError) {
+            _ = try values(flags, usualPath: usualPath)
+            return ""
+        } catch {
+            return error.description
+        }
+    }
+
+    @Test func `is the usual one if there is one, or that which is named`() throws {
+        try withFiles(["usual": "workers = 3\nviewers = 'public'", "other": "workers = 5"]) { folder in
+            let usual = try values(usualPath: folder + "/usual")
+            #expect(
+                usual["workers"]?.texts == ["3"] && usual["viewers"]?.place == "line 2 of \(folder)/usual")
+            let other = try values(["--config", folder + "/other"], usualPath: folder + "/usual")
+            #expect(other["workers"]?.texts == ["5"] && other["viewers"] == nil)
+            let named = try values(environment: ["ROSTRUM_CONFIG": folder + "/other"])
+            #expect(named["workers"]?.texts == ["5"])
+        }
+        #expect(try values() == OptionValues())
+        #expect(try values(["--config", "/dev/null"])["workers"] == nil)
+    }
+
+    @Test func `is not the installed server's when something is tried out`() throws {
+        try withFiles(["usual": "workers = 3"]) { folder in
+            let alone = try values(["--dev"], usualPath: folder + "/usual")
+            #expect(alone["workers"] == nil)
+            let named = try values(["--dev", "--config", folder + "/usual"])
+            #expect(named["workers"]?.texts == ["3"])
+        }
+    }
+
+    @Test func `is refused where it cannot be read`() throws {
+        #expect(
+            complaint(["--config", "/nonexistent/file"]).contains(
+                "/nonexistent/file that --config names: No such"))
+        #expect(complaint(usualPath: "/").contains("cannot read /: "))
+        try withFiles(["binary": "\u{0}", "long": String(repeating: "#", count: 1 << 20 + 1)]) { folder in
+            #expect(complaint(["--config", folder + "/binary"]).contains("line 1 of \(folder)/binary"))
+            #expect(complaint(["--config", folder + "/long"]).contains("more than 1048576 bytes"))
+            try Data([0xFF]).write(to: URL(fileURLWithPath: folder + "/latin"))
+            #expect(complaint(["--config", folder + "/latin"]).contains("not written in UTF-8"))
+        }
+    }
+
+    @Test(arguments: [
+        ("htpp = ':80'", "there is no option htpp; did you mean http?"),
+        ("tls_key = 'a'", "there is no option tls_key; did you mean tls-key?"),
+        ("colour = 'red'", "rostrum --help lists them all"),
+        ("dev = 'true'", "must be true or false, without quotes"),
+        ("http = true", "one string in quotes or a number"), ("http = ['a']", "one string in quotes"),
+        ("trusted-proxy = 1", "or a list of them"), ("workers = 0", "must be a number from 1 to 256"),
+        ("workers = 1\nworkers = 2", "line 2 of"), ("[server]", "no sections"),
+    ])
+    func `says what is wrong in it`(_ text: String, _ hint: String) throws {
+        try withFiles(["file": text + "\n"]) { folder in
+            do throws(ConfigurationError) {
+                let values = try values([
+                    "--config", folder + "/file", "--key-id", "k", "--secret", Self.secret,
+                ])
+                _ = try Configuration(values, processors: 1)
+                Issue.record("\(text) was taken")
+            } catch {
+                #expect(error.description.contains(hint), "\(error)")
+                #expect(error.description.contains("of \(folder)/file"))
+            }
+        }
+    }
+
+    @Test func `may name a file with the secret, which a secret given otherwise replaces`() throws {
+        try withFiles(["secret": "\(Self.secret)  \nmore\n"]) { folder in
+            try Data("key-id = 'main'\nsecret-file = '\(folder)/secret'".utf8)
+                .write(to: URL(fileURLWithPath: folder + "/file"))
+            let flags = ["--config", folder + "/file"]
+            let configuration = try Configuration(try values(flags), processors: 1)
+            #expect(configuration.key.secret?.exposed == Self.secret)
+            let other = String(Self.secret.reversed())
+            let replaced = try values(flags, environment: ["ROSTRUM_SECRET": other])
+            #expect(try Configuration(replaced, processors: 1).key.secret?.exposed == other)
+        }
+    }
+
+    @Test func `is shown with the place of each value and without secrets`() throws {
+        try withFiles(["secret": Self.secret]) { folder in
+            try Data(
+                """
+                key-id = "main"
+                secret-file = "\(folder)/secret"
+                trusted-proxy = ["127.0.0.1", "10.0.0.0/8"]
+                """.utf8
+            ).write(to: URL(fileURLWithPath: folder + "/file"))
+            let values = try values(
+                ["--config", folder + "/file", "--workers", "2"], environment: ["ROSTRUM_VIEWERS": "public"])
+            let text = try ConfigCommand(values, processors: 1).text
+            let lines = text.split(separator: "\n").map { line in
+                line.split(separator: " ").joined(separator: " ")
+            }
+            #expect(lines.contains("http = \"127.0.0.1:8080\" # default"))
+            #expect(lines.contains("# admin: not set"))
+            #expect(lines.contains("workers = 2 # --workers"))
+            #expect(lines.contains("viewers = \"public\" # ROSTRUM_VIEWERS"))
+            #expect(lines.contains("key-id = \"main\" # line 1 of \(folder)/file"))
+            #expect(lines.contains("secret = \"<secret>\" # \(folder)/secret"))
+            #expect(
+                lines.contains(
+                    "trusted-proxy = [\"127.0.0.1/32\", \"10.0.0.0/8\"] # line 3 of \(folder)/file"))
+            #expect(!text.contains(Self.secret))
+            #expect(lines.count == Option.all.count - 1)
+            // It is such a file itself.
+            _ = try OptionValues.parse(file: text, name: "again")
+        }
+    }
+}
