@@ -1,6 +1,11 @@
+import Codecs
+import Crypto
 import Foundation
 import Gateway
 import Glibc
+import HTTP
+import Store
+import Webhooks
 
 /// Which version of the program runs.
 enum BuildInfo {
@@ -10,6 +15,16 @@ enum BuildInfo {
         let program = Bundle.main.bundleURL.appendingPathComponent("rostrum").path
         return commit(beside: program) ?? "unknown"
     }()
+
+    /// For `--version`: the program, and the libraries that it finds on this machine.
+    static var text: String {
+        let libraries =
+            CodecLibraries.versions + CryptoLibraries.versions + HTTPLibraries.versions
+            + StoreLibraries.versions
+            + WebhookLibraries.versions
+        let list = libraries.sorted { $0.name < $1.name }.map { "\($0.name) \($0.version)" }
+        return "rostrum \(Rostrum.version) (\(commit))\nwith \(list.joined(separator: ", "))\n"
+    }
 
     static var metric: Metric {
         Metric(

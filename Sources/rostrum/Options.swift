@@ -152,6 +152,8 @@ enum Help {
                rostrum serve --check-config   say what would be run, without running it
                rostrum config show [OPTION...]
                                               print each option's value, and where it comes from
+               rostrum doctor [--json] [OPTION...]
+                                              look at all that a server needs here, and say what to do
                rostrum token --role ROLE --stream NAME [OPTION...]
                                               sign a token, or make a link that holds one
                rostrum --help                 explain all options
@@ -183,12 +185,32 @@ enum Help {
             SIGINT end it in good order, with status 0. A start that cannot work ends with status 2 when what it
             was told makes no sense, and with 1 for other reasons.
 
-            `rostrum token` has options of its own: rostrum token --help.
+            SIGHUP has it read its configuration again: who connects from then on gets the certificate that lies in its
+            file now, and the four --max-… limits hold for what begins from then on. All else waits for a restart.
+
+            `rostrum token` and `rostrum doctor` have options of their own: rostrum token --help.
 
             `rostrum transcoder` is the process that decodes and encodes pictures and sound. The server starts it
             when it has something to do, and again when it dies; nobody else can use it.
 
             """
+    }
+
+    static var doctor: String {
+        """
+        usage: rostrum doctor [--json] [OPTION...]
+
+        Looks at the configuration, the secret, the certificate, ports, addresses, the clock, socket buffers, the limit
+        on open files, the disk, codecs and the transcoder's confinement, with the options of rostrum serve, and
+        prints a line for each: ok, warn or fail, what was found, and what to do. It changes nothing and may run
+        beside the server, best as the server's user: sudo -u rostrum rostrum doctor.
+
+          --json
+                Print one JSON object instead: {"ok":…,"checks":[{"subject":…,"verdict":…,"text":…,"remedy":…}]}.
+
+        Status 0 says that nothing has failed, 1 that something has.
+
+        """
     }
 
     static var token: String {

@@ -26,13 +26,16 @@ import Transcoder
         case "config":
             arguments.removeFirst()
             exit(config(arguments))
+        case "doctor":
+            arguments.removeFirst()
+            exit(await doctor(arguments))
         case "transcoder":
             // Started by `serve` and by nobody else.
             exit(TranscoderProcess.run(Array(arguments.dropFirst())))
         case "--help", "-h", "help":
             print(Help.full, terminator: "")
         case "--version", "version":
-            print("rostrum \(version) (\(BuildInfo.commit))")
+            print(BuildInfo.text, terminator: "")
         case let other:
             complain(other.map { "there is no command \($0)" } ?? "say what to do")
             FileHandle.standardError.write(Data((Help.usage + "\n").utf8))
@@ -43,14 +46,16 @@ import Transcoder
     /// - Returns: the exit status.
     private static func serve(_ arguments: [String]) async -> CInt {
         let configuration: Configuration
+        let flags: OptionValues
         do throws(ConfigurationError) {
-            let (flags, requests) = try OptionValues.parse(arguments: arguments)
+            let requests: Set<String>
+            (flags, requests) = try OptionValues.parse(arguments: arguments)
             if requests.contains("--help") {
                 print(Help.full, terminator: "")
                 return 0
             }
             if requests.contains("--version") {
-                print("rostrum \(version) (\(BuildInfo.commit))")
+                print(BuildInfo.text, terminator: "")
                 return 0
             }
             configuration = try Self.configuration(flags)
@@ -67,12 +72,27 @@ import Transcoder
             log.warning("memory-not-hidden", ["reason": reason])
         }
         let signals = Signals()
+        let manager = ServiceManager(environment: ProcessInfo.processInfo.environment)
         do {
             let server = try await Server.start(configuration, log: log)
             // Not print: it keeps lines back when nobody looks at a terminal.
             FileHandle.standardOutput.write(Data((server.readyLine + "\n").utf8))
-            for await _ in signals.requests { break }
+            manager.notify(.ready(server.readyLine))
+            // Three signs in each timeout.
+            let watchdog = Watchdog(
+                every: manager.watchdogTimeout.map { $0 / 3 }, of: server, telling: manager, log: log)
+            let reloading = Reloading(configuration, log: log) { () throws(ConfigurationError) in
+                try Self.configuration(flags)
+            }
+            for await request in signals.requests {
+                guard request == .reload else { break }
+                manager.notify(.reloading)
+                await reloading.reload(server)
+                manager.notify(.ready(server.readyLine))
+            }
+            manager.notify(.stopping)
             log.info("stopping")
+            watchdog.stop()
             await server.stop()
             log.info("stopped")
             return 0
@@ -123,6 +143,32 @@ import Transcoder
             complain(error.description)
             return 2
         }
+    }
+
+    /// - Returns: the exit status.
+    private static func doctor(_ arguments: [String]) async -> CInt {
+        let flags: OptionValues
+        do throws(ConfigurationError) {
+            let requests: Set<String>
+            (flags, requests) = try OptionValues.parse(arguments: arguments, options: Doctor.options)
+            if requests.contains("--help") {
+                print(Help.doctor, terminator: "")
+                return 0
+            }
+        } catch {
+            complain(error.description)
+            return 2
+        }
+        let doctor: Doctor
+        do throws(ConfigurationError) {
+            doctor = Doctor(try values(flags), complaint: nil, processors: processors)
+        } catch {
+            doctor = Doctor(nil, complaint: error.description, processors: processors)
+        }
+        let findings = await doctor.examine()
+        let isJSON = flags["json"]?.texts.first == "true"
+        print(isJSON ? findings.json.text : findings.map(\.line).joined(separator: "\n"))
+        return findings.hasFailed ? 1 : 0
     }
 
     private static func configuration(_ flags: OptionValues) throws(ConfigurationError) -> Configuration {

@@ -103,6 +103,30 @@ struct Server: Sendable {
         return "ready http=\(http) udp=\(shown.map(\.description).joined(separator: ","))\(tcp)\(rtmp)"
     }
 
+    // MARK: While it runs
+
+    /// Takes over what can change: TLS files for those who connect from now on, and limits.
+    /// - Returns: why the files stay what they were; nil if they could be read.
+    func reload(_ configuration: Configuration) async -> String? {
+        await node.setLimits(Self.nodeConfiguration(configuration).limits)
+        do throws(HTTPServerError) {
+            try listeners.first?.renewCertificate(configuration.tls)
+            return nil
+        } catch {
+            return error.description
+        }
+    }
+
+    /// Returns when control and HTTP have answered; workers are asked only.
+    func askForSigns() async {
+        node.wakeWorkers()
+        _ = await node.acceptsSessions
+        for listener in listeners { await listener.turn() }
+    }
+
+    /// What has not answered since it was asked.
+    var silentParts: [String] { node.sleepingWorkers.map { "worker-\($0)" } }
+
     /// Says goodbye to every peer, then lets requests finish.
     func stop() async {
         await node.stop()
@@ -120,7 +144,7 @@ struct Server: Sendable {
         return TokenAuthority.Key(id: key.id, secret: Secret(Array(secret.exposed.utf8)))
     }
 
-    private static func nodeConfiguration(_ configuration: Configuration) -> NodeConfiguration {
+    static func nodeConfiguration(_ configuration: Configuration) -> NodeConfiguration {
         var result = NodeConfiguration(udp: configuration.udp)
         result.tcp = configuration.tcp
         result.publicAddresses = configuration.publicAddresses

@@ -2,26 +2,42 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// The signals that ask the program to end.
+/// What the program is asked by signals.
 final class Signals {
-    /// One element for the first signal; a second signal ends the program at once.
-    let requests: AsyncStream<CInt>
+    enum Request: Sendable {
+        /// SIGTERM and SIGINT.
+        case end
+        /// SIGHUP: to read anew what can change while it runs; an end if it comes of a terminal that has been closed.
+        case reload
+    }
+
+    /// The last one counts: an end replaces a reload that nobody has begun.
+    ///
+    /// A second signal that asks for the end ends the program at once.
+    let requests: AsyncStream<Request>
     /// Kept, because a source that is let go is silent.
     private var sources: [any DispatchSourceSignal] = []
 
     init() {
         let (requests, continuation) = AsyncStream.makeStream(
-            of: CInt.self, bufferingPolicy: .bufferingOldest(1))
+            of: Request.self, bufferingPolicy: .bufferingNewest(1))
         self.requests = requests
         let queue = DispatchQueue(label: "signals")
-        let count = Counter()
-        for number in [SIGTERM, SIGINT] {
+        let ends = Counter()
+        let hadTerminal = isatty(STDIN_FILENO) == 1
+        for number in [SIGTERM, SIGINT, SIGHUP] {
             // The default would end the program before the source hears of it.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
             source.setEventHandler {
-                if count.next() > 1 { _exit(128 + number) }
-                continuation.yield(number)
+                // Nobody could end it any more by typing ^C.
+                let hasLostTerminal = hadTerminal && isatty(STDIN_FILENO) == 0
+                guard number != SIGHUP || hasLostTerminal else {
+                    if ends.value == 0 { continuation.yield(.reload) }
+                    return
+                }
+                if ends.next() > 1 { _exit(128 + number) }
+                continuation.yield(.end)
             }
             source.resume()
             sources.append(source)
@@ -29,8 +45,9 @@ final class Signals {
     }
 
     private final class Counter: Sendable {
-        private let value = Atomic<Int>(0)
+        private let count = Atomic<Int>(0)
 
-        func next() -> Int { value.wrappingAdd(1, ordering: .relaxed).newValue }
+        var value: Int { count.load(ordering: .relaxed) }
+        func next() -> Int { count.wrappingAdd(1, ordering: .relaxed).newValue }
     }
 }

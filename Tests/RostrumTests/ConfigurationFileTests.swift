@@ -141,3 +141,20 @@ import Testing
         }
     }
 }
+
+@Suite struct `A reload` {
+    private func configuration(_ flags: String...) throws -> Configuration {
+        try Configuration(try OptionValues.parse(arguments: ["--dev"] + flags).values, processors: 1)
+    }
+
+    @Test func `knows what has changed`() throws {
+        let first = try configuration("--secret", "a", "--max-sessions", "5")
+        #expect(Reloading.settings(of: first, unlike: first).isEmpty)
+        let second = try configuration("--secret", "b", "--max-sessions", "6", "--viewers", "token")
+        #expect(Reloading.settings(of: second, unlike: first) == ["max-sessions", "viewers", "secret"])
+    }
+
+    @Test func `changes only what there is`() {
+        #expect(Reloading.changeable.allSatisfy { Option.named($0) != nil })
+    }
+}

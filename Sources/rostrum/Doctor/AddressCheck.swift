@@ -1,0 +1,36 @@
+import Base
+import Node
+
+/// Whether clients elsewhere can reach what they are told.
+enum AddressCheck {
+    private static let subject = "addresses"
+
+    static func examine(_ configuration: Configuration) -> Finding {
+        judge(Server.nodeConfiguration(configuration).advertised(for: configuration.udp.ip))
+    }
+
+    /// - Parameter addresses: in candidates.
+    static func judge(_ addresses: [IPAddress]) -> Finding {
+        let text = "clients are told \(addresses.prefix(6).map(\.description).joined(separator: ", "))"
+        if addresses.allSatisfy(\.isLoopback) {
+            return .warn(
+                subject, text,
+                remedy: "nobody else gets media; give --udp 0.0.0.0:7000 and perhaps --public-address")
+        }
+        if addresses.allSatisfy({ $0.isLoopback || $0.isPrivate }) {
+            return .warn(
+                subject, text + ", which the Internet does not reach",
+                remedy: "behind a NAT that forwards the ports give its address: --public-address 203.0.113.7")
+        }
+        return .ok(subject, text)
+    }
+}
+
+extension IPAddress {
+    /// Of networks that the Internet does not route to: RFC 1918, RFC 6598, RFC 3927, RFC 4193 and RFC 4291 §2.5.6.
+    var isPrivate: Bool {
+        guard let ipv4 else { return high >> 57 == 0xFC >> 1 || high >> 54 == 0x3FA }
+        return ipv4 >> 24 == 10 || ipv4 >> 20 == 0xAC1 || ipv4 >> 16 == 0xC0A8 || ipv4 >> 22 == 0x6440 >> 6
+            || ipv4 >> 16 == 0xA9FE
+    }
+}

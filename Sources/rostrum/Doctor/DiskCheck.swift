@@ -1,0 +1,93 @@
+import Base
+import Foundation
+
+/// Whether there is a place for the data, and how fast it is.
+enum DiskCheck {
+    private static let subject = "disk"
+    /// Bytes: recordings stop before the disk is full.
+    private static let littleSpace: Int64 = 2 << 30
+    private static let noSpace: Int64 = 64 << 20
+    /// Of a write until it is durable, for which everybody waits whose command changes a stream.
+    private static let slow = Duration.milliseconds(50)
+    private static let trials = 5
+
+    static func examine(_ directory: String?, isInUse: Bool) -> [Finding] {
+        guard let directory else {
+            return [.ok(subject, "nothing is kept: a restart begins with nothing")]
+        }
+        guard let place = existing(directory) else {
+            return [.fail(subject, "there is no place for \(directory)", remedy: "name another by --data")]
+        }
+        guard access(place, W_OK | X_OK) == 0 else {
+            let reason = String(cString: strerror(errno))
+            return [
+                .fail(
+                    subject, "\(place) is not to be written by user \(geteuid()): \(reason)",
+                    remedy: "make it the server's user's own, or name another by --data")
+            ]
+        }
+        var space = statvfs()
+        guard statvfs(place, &space) == 0 else {
+            return [
+                .fail(
+                    subject, "\(place): \(String(cString: strerror(errno)))", remedy: "mend the file system")
+            ]
+        }
+        let free = Int64(clamping: UInt64(space.f_bavail) &* UInt64(space.f_frsize))
+        // A directory that is not there yet is not made for a trial.
+        return [judge(place, free: free, durableAfter: place == directory ? writeTime(in: place) : .zero)]
+    }
+
+    /// The directory, or the nearest one above it that is there.
+    private static func existing(_ path: String) -> String? {
+        var isDirectory: ObjCBool = false
+        var candidate = path
+        while !FileManager.default.fileExists(atPath: candidate, isDirectory: &isDirectory) {
+            let parent = (candidate as NSString).deletingLastPathComponent
+            guard parent != candidate else { return nil }
+            candidate = parent.isEmpty ? "." : parent
+        }
+        return isDirectory.boolValue ? candidate : nil
+    }
+
+    /// - Parameter durableAfter: the median; nil if nothing could be written.
+    static func judge(_ place: String, free: Int64, durableAfter time: Duration?) -> Finding {
+        guard let time else {
+            return .fail(
+                subject, "nothing can be written in \(place)",
+                remedy: "see whether the disk is full or the file system read-only")
+        }
+        let milliseconds = Double(time.components.attoseconds / 1_000_000_000_000) / 1_000
+        let speed = time == .zero ? "" : ", \(milliseconds) ms until a write is durable"
+        let text = "\(place) has \(free >> 20) MB free\(speed)"
+        if free < noSpace { return .fail(subject, text, remedy: "delete recordings, or get a larger disk") }
+        if free < littleSpace {
+            return .warn(
+                subject, text, remedy: "an hour of recording takes 1 GB; delete some, or get a larger disk")
+        }
+        if time > slow {
+            return .warn(subject, text, remedy: "each command waits for that; move --data to a local disk")
+        }
+        return .ok(subject, text)
+    }
+
+    private static func writeTime(in directory: String) -> Duration? {
+        let path = directory + "/.rostrum-doctor-\(getpid())"
+        let descriptor = open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { return nil }
+        defer {
+            close(descriptor)
+            unlink(path)
+        }
+        let block = [UInt8](repeating: 0x5A, count: 4_096)
+        var times: [Duration] = []
+        for _ in 0..<trials {
+            let start = ContinuousClock.now
+            guard write(descriptor, block, block.count) == block.count, fdatasync(descriptor) == 0 else {
+                return nil
+            }
+            times.append(ContinuousClock.now - start)
+        }
+        return times.sorted()[trials / 2]
+    }
+}

@@ -1,0 +1,214 @@
+"""What whoever runs the server sees of it: its file, its signals, what it tells systemd, and what it says of itself."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import os
+import re
+import signal
+import socket
+import ssl
+import subprocess
+import termios
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from drivers.patience import patient
+from drivers.process import Process
+from server import Server, binary, free_port
+from websockets.sync.client import connect
+
+
+class NotifySocket:
+    """Hears what the server tells systemd."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.socket.bind(name.replace("@", "\0", 1))
+        self.socket.settimeout(patient(30))
+
+    def wait_for(self, wanted: str) -> str:
+        while not (text := self.socket.recv(4096).decode()).startswith(wanted):
+            assert text == "WATCHDOG=1", f"{text} instead of {wanted}"
+        return text
+
+
+@contextmanager
+def stopped_thread(thread: int) -> Iterator[None]:
+    """Lets one thread of another process stand still; ptrace(2) needs no more than that it is a child of this one."""
+    attach, detach, wait_for_all = 16, 17, 0x40000000
+    library = ctypes.CDLL(None, use_errno=True)
+    library.ptrace.argtypes = [ctypes.c_long, ctypes.c_long, ctypes.c_void_p, ctypes.c_void_p]
+    assert library.ptrace(attach, thread, None, None) == 0, os.strerror(ctypes.get_errno())
+    os.waitpid(thread, wait_for_all)
+    try:
+        yield
+    finally:
+        assert library.ptrace(detach, thread, None, None) == 0, os.strerror(ctypes.get_errno())
+
+
+def make_certificate(folder: Path, name: str, kind: str = "ec") -> None:
+    options = ["-pkeyopt", "ec_paramgen_curve:P-256"] if kind == "ec" else []
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", kind, *options, "-nodes", "-days", "30", "-subj", f"/CN={name}",
+         "-addext", f"subjectAltName=DNS:{name}", "-keyout", folder / "key.pem", "-out", folder / "chain.pem"],
+        check=True, capture_output=True)
+
+
+def presented_name(port: int) -> str:
+    """Of the certificate that a new connection is shown."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    with socket.create_connection(("127.0.0.1", port)) as plain, context.wrap_socket(plain) as secure:
+        certificate = secure.getpeercert(binary_form=True)
+    assert certificate
+    text = subprocess.run(
+        ["openssl", "x509", "-inform", "DER", "-noout", "-subject"], input=certificate, check=True,
+        capture_output=True).stdout.decode()
+    return text.strip().rpartition("CN = ")[2]
+
+
+@pytest.mark.parametrize("socket_kind", ["path", "abstract"])
+def test_reload_drops_nobody(tmp_path: Path, logs: Path, socket_kind: str) -> None:
+    make_certificate(tmp_path, "first.example")
+    port = free_port(width=3)
+    file = tmp_path / "rostrum.toml"
+
+    def configure(*lines: str) -> None:
+        file.write_text("\n".join([
+            "dev = true", "workers = 1", f'http = "127.0.0.1:{port}"', f'udp = "127.0.0.1:{port + 1}"',
+            f'tls-certificate = "{tmp_path}/chain.pem"', f'tls-key = "{tmp_path}/key.pem"', *lines, ""]))
+
+    configure("max-sessions = 7")
+    name = str(tmp_path / "notify") if socket_kind == "path" else f"@rostrum-{os.getpid()}-{port}"
+    manager = NotifySocket(name)
+    log = logs / f"reload-{socket_kind}.log"
+    process = Process(
+        [str(binary()), "serve", "--config", str(file)], log, r"^ready http=", 15,
+        {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "600000"})
+
+    def wait_for_line(pattern: str) -> re.Match[str]:
+        return process._await(re.compile(pattern), 30)
+
+    try:
+        assert f"ready http=127.0.0.1:{port}" in manager.wait_for("READY=1\nSTATUS=")
+        # It tells again and again that it lives.
+        for _ in range(3):
+            manager.wait_for("WATCHDOG=1")
+        assert presented_name(port) == "first.example"
+        context = ssl.create_default_context(cafile=str(tmp_path / "chain.pem"))
+        with connect(f"wss://127.0.0.1:{port}/v1/feed/sync", ssl=context, server_hostname="first.example") as feed:
+            feed.recv(timeout=patient(10))
+
+            # Of another kind of key, and a limit; and what waits for a restart.
+            make_certificate(tmp_path, "second.example", "rsa:2048")
+            configure("max-sessions = 5", 'viewers = "token"')
+            os.kill(process.pid, signal.SIGHUP)
+            manager.wait_for("RELOADING=1\nMONOTONIC_USEC=")
+            manager.wait_for("READY=1")
+            assert wait_for_line(r"limits sessions=(\d+)")[1] == "5"
+            assert wait_for_line(r"reloaded for-these-start-it-again=(\S+)")[1] == "viewers"
+            assert presented_name(port) == "second.example"
+            assert feed.ping().wait(patient(10)), "the socket of before is closed"
+
+            # What makes no sense changes nothing.
+            (tmp_path / "key.pem").write_text("no key")
+            configure("max-sessions = 4")
+            os.kill(process.pid, signal.SIGHUP)
+            wait_for_line(r"certificate-kept reason=")
+            assert presented_name(port) == "second.example"
+            configure("max-session = 4")
+            os.kill(process.pid, signal.SIGHUP)
+            assert "did you mean max-sessions?" in wait_for_line(r"reload-refused reason=(.*)")[1]
+            assert feed.ping().wait(patient(10)), "the socket of before is closed"
+    finally:
+        status = process.stop()
+    assert status == 0
+    while (text := manager.socket.recv(4096).decode()) != "STOPPING=1":
+        assert text == "WATCHDOG=1" or text.startswith(("READY=1", "RELOADING=1")), text
+
+
+def test_watchdog_hears_nothing_of_a_server_that_stands_still(tmp_path: Path, logs: Path) -> None:
+    name = str(tmp_path / "notify")
+    manager = NotifySocket(name)
+    port = free_port(width=3)
+    process = Process(
+        [str(binary()), "serve", "--dev", "--workers", "1", "--http", f"127.0.0.1:{port}", "--udp",
+         f"127.0.0.1:{port + 1}"],
+        logs / "watchdog.log", r"^ready http=", 15, {"NOTIFY_SOCKET": name, "WATCHDOG_USEC": "600000"})
+    try:
+        manager.wait_for("READY=1")
+        manager.wait_for("WATCHDOG=1")
+        # One thread alone: of the worker, which the others do not need to answer.
+        thread = next(
+            int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()
+            if (task / "comm").read_text().strip() == "rostrum-w0")
+        with stopped_thread(thread):
+            assert process._await(re.compile(r"stuck parts=(\S+)"), 30)[1] == "worker-0"
+            manager.socket.settimeout(0.01)
+            with pytest.raises((TimeoutError, BlockingIOError)):
+                while True:
+                    manager.socket.recv(4096)
+            manager.socket.settimeout(patient(30))
+        manager.wait_for("WATCHDOG=1")
+    finally:
+        assert process.stop() == 0
+
+
+def test_ends_with_its_terminal() -> None:
+    """Where it was typed, nobody could end it any more."""
+    port = free_port(width=3)
+    terminal, own = os.openpty()
+    process = subprocess.Popen(
+        [binary(), "serve", "--dev", "--workers", "1", "--http", f"127.0.0.1:{port}", "--udp", f"127.0.0.1:{port + 1}"],
+        stdin=own, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True, text=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+    try:
+        os.close(own)
+        assert process.stdout and process.stdout.readline().startswith("ready ")
+        os.close(terminal)
+        assert process.wait(timeout=patient(10)) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def test_version_names_libraries() -> None:
+    text = subprocess.run([str(binary()), "--version"], check=True, capture_output=True, text=True).stdout
+    assert re.match(r"rostrum \d+\.\d+\.\d+ \(\S+\)\n", text)
+    for library in ("libavcodec", "libcurl", "libopus", "libsrtp2", "libuv", "libvpx", "libwebp", "libwebsockets",
+                    "openssl", "sqlite"):
+        assert re.search(rf"\b{library} \d+\.\d+", text), text
+
+
+def test_doctor_looks_at_everything(tmp_path: Path) -> None:
+    make_certificate(tmp_path, "first.example")
+    port = free_port(width=3)
+
+    def doctor(*options: str) -> tuple[int, dict[str, str]]:
+        result = subprocess.run(
+            [str(binary()), "doctor", "--key-id", "main", "--workers", "1", "--http", f"127.0.0.1:{port}", "--udp",
+             f"0.0.0.0:{port + 1}", "--data", str(tmp_path), "--config", "/dev/null", *options],
+            capture_output=True, text=True, check=False,
+            env={**os.environ, "ROSTRUM_SECRET": "0123456789abcdef0123456789abcdef"})
+        lines = [line.split(maxsplit=2) for line in result.stdout.splitlines()]
+        return result.returncode, {subject: f"{verdict} {text}" for verdict, subject, text in lines}
+
+    status, found = doctor(
+        "--tls-certificate", str(tmp_path / "chain.pem"), "--tls-key", str(tmp_path / "key.pem"))
+    assert status == 0, found
+    assert set(found) == {
+        "config", "secret", "certificate", "http", "udp", "ice-tcp", "addresses", "clock", "socket-buffers",
+        "open-files", "disk", "codecs", "transcoder",
+    }
+    assert found["certificate"].startswith("warn for first.example")
+    assert found["transcoder"].startswith("ok ")
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
+        taken.bind(("0.0.0.0", port + 1))
+        status, found = doctor()
+    assert status == 1 and found["udp"].startswith("fail ")
+    assert f"sport = :{port + 1}" in found["udp"]
