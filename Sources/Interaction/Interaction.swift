@@ -11,7 +11,7 @@ package struct Interaction: Sendable {
     package static let silenceLimit = 1_000
     /// In seconds: at most thirty days.
     package static let silenceRange = 1...2_592_000
-    /// In bytes, of a client's name for its comment.
+    /// In bytes, of a client's name for its comment, or a shop's for its gift.
     package static let keyLength = 64
     /// Of one kind in one message; more are not looked at.
     private static let tapLimit = 1_000
@@ -24,8 +24,14 @@ package struct Interaction: Sendable {
         package let role: StreamComment.Role
         /// Whether they have a host's rights over others.
         package let isModerator: Bool
+        /// Whether they may say that somebody gave something.
+        package let isShop: Bool
 
-        package init(id: ParticipantID, name: String?, role: StreamComment.Role, isModerator: Bool) {
+        package init(
+            id: ParticipantID, name: String?, role: StreamComment.Role, isModerator: Bool,
+            isShop: Bool = false
+        ) {
+            self.isShop = isShop
             self.id = id
             self.name = name
             self.role = role
@@ -51,6 +57,8 @@ package struct Interaction: Sendable {
         /// In the poll of that number; once.
         case vote(Int, options: [Int])
         case closePoll(Int)
+        /// Under a key that is not in the ledger, as far as that was read.
+        case give(Gift.Draft)
     }
 
     /// What a command brings about.
@@ -69,6 +77,8 @@ package struct Interaction: Sendable {
         /// Taps that count; beyond what a person can do they do not.
         case counted(Int)
         case poll(Poll)
+        /// As it was taken, now or before.
+        case gift(Gift)
     }
 
     /// Ahead of what is durable while a commit is under way.
@@ -98,6 +108,8 @@ package struct Interaction: Sendable {
     package mutating func apply(_ command: Command, from person: Person, at now: Moment) throws(Refusal)
         -> Outcome
     {
+        // Of shops, who sell as fast as people give.
+        if case .give(let draft) = command, person.isShop { return try give(draft, at: now.wall) }
         try budgets.use(person.id, at: now.elapsed) { budget throws(Refusal) in
             if let wait = budget.requests.wait(for: PersonBudgets.requests, at: now.elapsed) {
                 throw .tooFast(wait: wait)
@@ -122,6 +134,7 @@ package struct Interaction: Sendable {
             guard !poll.isOpen || poll.vote(of: person.id) != chosen else { return outcome }
             if let refusal = poll.refusal(of: chosen, by: person.id, at: now.wall) { throw refusal }
             outcome.changes = [.voted(person.id, chosen)]
+        case .give: throw .notShop
         default: outcome.changes = try decideModeration(command, person, now)
         }
         for change in outcome.changes { follow(change) }
@@ -130,6 +143,16 @@ package struct Interaction: Sendable {
         default: break
         }
         return outcome
+    }
+
+    private mutating func give(_ draft: Gift.Draft, at now: WallTime) throws(Refusal) -> Outcome {
+        if let known = record.gifts.gift(draft.key) {
+            guard known.isSame(as: draft) else { throw .giftKeyReused }
+            return Outcome(reply: .gift(known))
+        }
+        let gift = try record.gifts.decide(draft, from: record.settings.gifts, at: now)
+        follow(.gave(gift))
+        return Outcome(changes: [.gave(gift)], reply: .gift(gift))
     }
 
     private mutating func follow(_ change: InteractionChange) {
@@ -142,9 +165,7 @@ package struct Interaction: Sendable {
     private mutating func decideComment(
         _ key: String, _ written: String, _ person: Person, _ now: Moment
     ) throws(Refusal) -> (comment: StreamComment, isNew: Bool) {
-        guard (1...Self.keyLength).contains(key.utf8.count),
-            key.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
-        else { throw .invalid("id") }
+        guard Self.isKey(key) else { throw .invalid("id") }
         if let known = record.comment(of: person.id, key: key) { return (known, false) }
         let settings = record.settings
         guard settings.takesComments else { throw .commentsOff }
@@ -170,6 +191,11 @@ package struct Interaction: Sendable {
             number: record.lastNumber + 1, key: key, author: person.id, name: person.name, role: person.role,
             text: text, at: now.wall)
         return (comment, true)
+    }
+
+    /// Whether it can be a client's name for something.
+    static func isKey(_ key: String) -> Bool {
+        (1...keyLength).contains(key.utf8.count) && key.utf8.allSatisfy { (0x21...0x7E).contains($0) }
     }
 
     private mutating func count(_ taps: [String: Int], _ person: Person, _ now: Moment) throws(Refusal) -> Int
@@ -213,6 +239,10 @@ package struct Interaction: Sendable {
         case .edit(let edit):
             let settings = edit.applied(to: record.settings)
             try settings.validate()
+            // Sums of two currencies would mean nothing.
+            if let used = record.gifts.currency, let gifts = settings.gifts, gifts.currency != used {
+                throw .otherCurrency(used)
+            }
             return settings == record.settings ? [] : [.edited(settings)]
         case .openPoll(let draft):
             guard record.poll?.isOpen != true else { throw .pollOpen }
@@ -220,7 +250,7 @@ package struct Interaction: Sendable {
         case .closePoll(let number):
             guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
             return poll.isOpen ? [.pollClosed(now.wall)] : []
-        case .comment, .react, .delete, .vote:
+        case .comment, .react, .delete, .vote, .give:
             assertionFailure("only moderation is decided here")
             return []
         }

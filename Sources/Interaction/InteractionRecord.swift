@@ -17,6 +17,7 @@ package enum InteractionChange: Equatable, Sendable, Codable {
     case pollOpened(Poll)
     case voted(ParticipantID, [Int])
     case pollClosed(WallTime)
+    case gave(Gift)
 }
 
 /// What is remembered of a stream's audience.
@@ -37,6 +38,9 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
 
     /// The latest, open or not; nil before the first.
     package internal(set) var poll: Poll?
+    /// Nil before the first gift.
+    private var given: GiftTotals?
+    package var gifts: GiftTotals { given ?? GiftTotals() }
 
     package init() {}
 
@@ -64,6 +68,12 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         case .pollOpened(let new): poll = new
         case .voted(let id, let chosen): poll?.count(chosen, of: id)
         case .pollClosed(let time): poll?.close(at: time)
+        case .gave(let gift):
+            // Not two copies, or every gift would copy the others.
+            var totals = gifts
+            given = nil
+            totals.apply(gift)
+            given = totals
         }
     }
 

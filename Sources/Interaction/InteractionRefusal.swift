@@ -26,16 +26,27 @@ extension Interaction {
         case pollClosed
         case alreadyVoted
         case pollFull
+        /// Only who sells gifts can say that one was given.
+        case notShop
+        case unknownGift
+        /// A stream has one, which is named.
+        case otherCurrency(String)
+        /// The key came before, with another gift.
+        case giftKeyReused
         /// The field that is out of its range.
         case invalid(String)
 
         /// What the API makes its status of.
         package var kind: RefusalKind {
             switch self {
-            case .silenced, .notModerator: .forbidden
+            case .silenced, .notModerator, .notShop: .forbidden
             case .unknownComment, .notSilenced, .unknownPoll: .missing
-            case .notOpen, .commentsOff, .moderatorSpeaks, .pollOpen, .pollClosed, .alreadyVoted: .conflict
-            case .unknownReaction, .emptyComment, .longComment, .forbiddenWord, .invalid: .invalid
+            case .notOpen, .commentsOff, .moderatorSpeaks, .pollOpen, .pollClosed, .alreadyVoted,
+                .giftKeyReused:
+                .conflict
+            case .unknownGift, .otherCurrency, .unknownReaction, .emptyComment, .longComment, .forbiddenWord,
+                .invalid:
+                .invalid
             case .slowMode, .tooFast, .tooManySilenced, .pollFull: .limit
             }
         }
@@ -62,6 +73,10 @@ extension Interaction {
             case .pollClosed: "poll-closed"
             case .alreadyVoted: "already-voted"
             case .pollFull: "poll-full"
+            case .notShop: "not-shop"
+            case .unknownGift: "unknown-gift"
+            case .otherCurrency: "other-currency"
+            case .giftKeyReused: "gift-key-reused"
             case .invalid: "invalid-field"
             }
         }
@@ -89,6 +104,10 @@ extension Interaction {
             case .pollClosed: "This poll is over."
             case .alreadyVoted: "You have answered this poll already."
             case .pollFull: "\(Poll.voterLimit) have answered this poll; it takes no more."
+            case .notShop: "This takes a shop's token, with the capability give-gifts, or an admin's."
+            case .unknownGift: "This gift is not in the stream's catalogue."
+            case .otherCurrency(let currency): "Gifts of this stream are counted in \(currency)."
+            case .giftKeyReused: "This key came before, with another gift."
             case .invalid(let field): "\(field) is missing, of another type, or out of its range."
             }
         }

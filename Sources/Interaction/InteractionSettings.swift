@@ -9,6 +9,8 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
     package var slowModeSeconds = 0
     /// Comments that hold one of these words or phrases are refused; not for viewers' eyes.
     package var words: [String] = []
+    /// What can be given; nil for nothing.
+    package var gifts: GiftCatalogue?
 
     package init() {}
 
@@ -25,14 +27,16 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
     /// - Throws: `.invalid`, naming the first field that is out of its range.
     func validate() throws(Interaction.Refusal) {
         guard reactions.count <= Self.reactionLimit, Set(reactions).count == reactions.count,
-            reactions.allSatisfy(Self.isReactionName)
+            reactions.allSatisfy({ Self.isName($0, length: Self.reactionNameLength) })
         else { throw .invalid("reactions") }
         guard Self.slowModeRange.contains(slowModeSeconds) else { throw .invalid("slowMode") }
         guard words.count <= Self.wordLimit, words.allSatisfy(Self.isWord) else { throw .invalid("words") }
+        try gifts?.validate()
     }
 
-    private static func isReactionName(_ name: String) -> Bool {
-        (1...reactionNameLength).contains(name.utf8.count)
+    /// Whether it is 1 to `length` of a-z 0-9 -.
+    static func isName(_ name: String, length: Int) -> Bool {
+        (1...length).contains(name.utf8.count)
             && name.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
     }
 
@@ -50,6 +54,8 @@ package struct InteractionEdit: Equatable, Sendable {
     package var slowModeSeconds: Int?
     /// Replaced as a whole.
     package var words: [String]?
+    /// Replaced as a whole; without kinds, nothing can be given.
+    package var gifts: GiftCatalogue?
 
     package init() {}
 
@@ -59,6 +65,7 @@ package struct InteractionEdit: Equatable, Sendable {
         if let reactions { settings.reactions = reactions }
         if let slowModeSeconds { settings.slowModeSeconds = slowModeSeconds }
         if let words { settings.words = words }
+        if let gifts { settings.gifts = gifts.kinds.isEmpty ? nil : gifts }
         return settings
     }
 }

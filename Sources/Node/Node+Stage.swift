@@ -234,6 +234,13 @@ extension Node {
         try await madeHost(of: stream).poll(number, as: sender)
     }
 
+    /// A part of what was given in a stream, in order.
+    package func gifts(
+        of stream: StreamID, after number: Int, limit: Int, as sender: Stage.Sender
+    ) async throws(StageRefusal) -> JSON {
+        try await madeHost(of: stream).gifts(after: number, limit: limit, as: sender)
+    }
+
     /// What a stream's audience may do; hosts see all of it.
     package func interactionSettings(
         of stream: StreamID, as sender: Stage.Sender?

@@ -136,11 +136,17 @@ package struct Stage: Equatable, Sendable {
         package let mayJoinBackstage: Bool
         /// By which the sender came; nil for those whose token was made for them.
         package let link: Link?
+        /// The capability `give-gifts`: who sells them says that they were given.
+        package let mayGiveGifts: Bool
+        /// The capability `moderate`: of what the audience does, not of the stage.
+        package let mayModerate: Bool
 
         package init(
             id: ParticipantID, name: String? = nil, authority: Authority, mayJoinBackstage: Bool = false,
-            link: Link? = nil
+            link: Link? = nil, mayGiveGifts: Bool = false, mayModerate: Bool = false
         ) {
+            self.mayGiveGifts = mayGiveGifts
+            self.mayModerate = mayModerate
             self.id = id
             self.name = name
             self.authority = authority

@@ -22,6 +22,12 @@ package protocol StreamStore: Sendable {
     /// What was answered to a request with this key, unless that has expired.
     func answer(to key: IdempotencyKey, at now: Int64) async throws(StoreError) -> IdempotentAnswer?
 
+    /// What a stream's ledger holds under a key.
+    func ledgerEntry(_ key: String, of stream: StreamID) async throws(StoreError) -> [UInt8]?
+
+    /// What a stream's ledger holds, in order: those after `number`, of which 0 is before the first.
+    func ledger(of stream: StreamID, after number: Int, limit: Int) async throws(StoreError) -> [[UInt8]]
+
     /// Forgets streams that ended before `time` with all their records, and answers that have expired by `now`.
     /// Streams with webhooks still to be delivered go too; their webhooks stay.
     /// - Returns: how many streams were forgotten.
@@ -103,6 +109,10 @@ package struct StreamCommit: Sendable, Equatable {
     package var answer: (key: IdempotencyKey, value: IdempotentAnswer)?
     /// Webhooks to deliver, in order.
     package var events: [OutboxEvent]
+    /// What is added to the stream's ledger.
+    package var ledger: [LedgerEntry] = []
+    /// Whether what its ledger holds goes first: another programme begins under the same name.
+    package var clearsLedger = false
 
     package init(stream: StreamID, basis: UInt64, records: [[UInt8]] = []) {
         self.stream = stream
@@ -118,7 +128,23 @@ package struct StreamCommit: Sendable, Equatable {
         left.stream == right.stream && left.basis == right.basis && left.records == right.records
             && left.snapshot == right.snapshot && left.listing == right.listing
             && left.answer?.key == right.answer?.key && left.answer?.value == right.answer?.value
-            && left.events == right.events
+            && left.events == right.events && left.ledger == right.ledger
+            && left.clearsLedger == right.clearsLedger
+    }
+}
+
+/// What stays as long as its stream, beside the state that each start reads: found by its key, or read in order.
+package struct LedgerEntry: Sendable, Equatable {
+    /// From 1 on; no two of a stream's ledger have the same.
+    package let number: Int
+    /// Chosen by a client; no two of a stream's ledger have the same.
+    package let key: String
+    package let bytes: [UInt8]
+
+    package init(number: Int, key: String, bytes: [UInt8]) {
+        self.number = number
+        self.key = key
+        self.bytes = bytes
     }
 }
 

@@ -28,7 +28,9 @@ struct TokenCommand: Sendable {
         Option("name", .text, "NAME", "What others see. Default: none; pages ask for one."),
         Option("ttl", .text, "1d|12h|30m|SECONDS", "For how long it is good. Default 1d; at most 366d."),
         Option(
-            "capability", .list, "join-backstage", "Lets its bearer in before the doors open."),
+            "capability", .list, "join-backstage|give-gifts",
+            "join-backstage lets its bearer in before the doors open; give-gifts is a shop's,",
+            "which says what was given."),
         Option(
             "link", .text, "https://HOST",
             "Print the link of the page that it opens. A speaker's or viewer's link is",
@@ -67,7 +69,7 @@ struct TokenCommand: Sendable {
         var capabilities: Set<Capability> = []
         for text in values["capability"]?.texts ?? [] {
             guard let capability = Capability(rawValue: text) else {
-                throw ConfigurationError("--capability must be join-backstage, not \(text)")
+                throw ConfigurationError("--capability must be one of \(Capability.list), not \(text)")
             }
             capabilities.insert(capability)
         }

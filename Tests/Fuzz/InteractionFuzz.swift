@@ -11,7 +11,7 @@ func fuzzInteraction(_ input: Span<UInt8>) {
     guard let id = ParticipantID("bob"), let host = ParticipantID("ann") else { return }
     let people = [
         Interaction.Person(id: id, name: "Bob", role: .viewer, isModerator: false),
-        Interaction.Person(id: host, name: nil, role: .host, isModerator: true),
+        Interaction.Person(id: host, name: nil, role: .host, isModerator: true, isShop: true),
     ]
     var machine = Interaction()
     // What a restart would read: the same changes, in order.
@@ -26,7 +26,7 @@ func fuzzInteraction(_ input: Span<UInt8>) {
         elapsed = elapsed + .milliseconds(first * 10)
         let now = Moment(elapsed: elapsed, wall: WallTime(milliseconds: elapsed.nanoseconds / 1_000_000))
         let command: Interaction.Command =
-            switch first / 2 % 11 {
+            switch first / 2 % 12 {
             case 0: .comment(key: String(text.prefix(3)), text: text)
             case 1: .delete(number)
             case 2: .pin(number)
@@ -40,6 +40,11 @@ func fuzzInteraction(_ input: Span<UInt8>) {
                     machine.record.poll?.number ?? number, options: text.utf8.prefix(8).map { Int($0) - 0x30 }
                 )
             case 9: .closePoll(number)
+            case 10:
+                .give(
+                    Gift.Draft(
+                        key: String(text.prefix(2)), giver: id, name: text, kind: String(text.prefix(1)),
+                        count: number, price: number, currency: "X"))
             default: .edit(edit(text, number))
             }
         var changes = machine.closePoll(at: now.wall)
@@ -53,7 +58,7 @@ func fuzzInteraction(_ input: Span<UInt8>) {
             record.settings.reactions.count <= InteractionSettings.reactionLimit,
             record.lastNumber == record.comments.last?.number ?? 0,
             record.pinned.map({ record.comment($0.number) != nil }) ?? true,
-            record.poll.map(isSound) ?? true
+            record.poll.map(isSound) ?? true, isSound(record.gifts)
         else { fatalError("a record that cannot be: \(record)") }
     }
 }
@@ -76,11 +81,20 @@ private func isSound(_ poll: Poll) -> Bool {
         && (poll.isMultiple ? chosen >= poll.voters : chosen == poll.voters)
 }
 
+/// One person gives, and nothing is forgotten yet.
+private func isSound(_ gifts: GiftTotals) -> Bool {
+    gifts.lastNumber == gifts.recent.count && Set(gifts.recent.map(\.key)).count == gifts.recent.count
+        && gifts.value == gifts.recent.reduce(0) { $0 + $1.count * $1.price }
+        && gifts.top(9).allSatisfy { $0.value == gifts.value }
+}
+
 private func edit(_ text: String, _ number: Int) -> InteractionEdit {
     var edit = InteractionEdit()
     edit.words = text.split(separator: ",").map(String.init)
     edit.reactions = text.split(separator: "-").map(String.init)
     edit.slowModeSeconds = number
+    let kind = GiftCatalogue.Kind(id: String(text.prefix(1)), name: text, picture: text, price: number)
+    if text.utf8.count % 2 == 0 { edit.gifts = GiftCatalogue(currency: "X", kinds: [kind]) }
     return edit
 }
 

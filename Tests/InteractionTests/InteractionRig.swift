@@ -13,12 +13,38 @@ struct InteractionRig {
 
     static let ann = person("ann", .host, isModerator: true)
     static let bob = person("bob")
+    static let shop = person("shop", isShop: true)
 
     static func person(
-        _ name: String, _ role: StreamComment.Role = .viewer, isModerator: Bool = false
+        _ name: String, _ role: StreamComment.Role = .viewer, isModerator: Bool = false, isShop: Bool = false
     ) -> Interaction.Person {
         guard let id = ParticipantID(name) else { preconditionFailure("\(name) is no identity") }
-        return Interaction.Person(id: id, name: name.uppercased(), role: role, isModerator: isModerator)
+        return Interaction.Person(
+            id: id, name: name.uppercased(), role: role, isModerator: isModerator, isShop: isShop)
+    }
+
+    static let catalogue = GiftCatalogue(
+        currency: "EUR",
+        kinds: [
+            GiftCatalogue.Kind(id: "rose", name: "Rose", picture: "🌹", price: 100),
+            GiftCatalogue.Kind(id: "car", name: "Fast car", picture: "/pictures/car.png", price: 5_000),
+        ])
+
+    static func gift(
+        _ key: String, from giver: String = "bob", _ kind: String = "rose", count: Int = 1, price: Int = 100
+    ) -> Gift.Draft {
+        Gift.Draft(
+            key: key, giver: person(giver).id, name: giver.uppercased(), kind: kind, count: count,
+            price: price,
+            currency: "EUR")
+    }
+
+    @discardableResult
+    mutating func give(_ draft: Gift.Draft) throws(Interaction.Refusal) -> Gift {
+        guard case .gift(let gift) = try apply(.give(draft), from: Self.shop).reply else {
+            throw .unknownGift
+        }
+        return gift
     }
 
     @discardableResult

@@ -72,6 +72,12 @@ final class SlowStore: StreamStore {
     func answer(to key: IdempotencyKey, at now: Int64) async throws(StoreError) -> IdempotentAnswer? {
         try await store.answer(to: key, at: now)
     }
+    func ledgerEntry(_ key: String, of stream: StreamID) async throws(StoreError) -> [UInt8]? {
+        try await store.ledgerEntry(key, of: stream)
+    }
+    func ledger(of stream: StreamID, after number: Int, limit: Int) async throws(StoreError) -> [[UInt8]] {
+        try await store.ledger(of: stream, after: number, limit: limit)
+    }
     func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int {
         try await store.purge(endedBefore: time, now: now)
     }

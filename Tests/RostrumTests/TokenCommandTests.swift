@@ -98,7 +98,8 @@ import Testing
             complaint("--role", "host", "--stream", "*", "--link", "https://a").contains(
                 "leads to one stream"))
         #expect(
-            complaint("--role", "admin", "--capability", "fly").contains("must be join-backstage, not fly"))
+            complaint("--role", "admin", "--capability", "fly").contains(
+                "must be one of join-backstage, give-gifts, not fly"))
         for bad in [
             "", "0", "d", "1w", "-1h", "367d", "9223372036854775807d", "99999999999999999999", "1.5h",
         ] {

@@ -36,20 +36,28 @@ import Testing
         for index in 0..<StoreTrial.streams {
             var plan = try #require(CommitPlan(seed: seed, index: index))
             let told = told[plan.stream.description, default: 0]
-            guard let found = try await store.load(.one(plan.stream)).first else {
+            guard let stored = try await store.load(.one(plan.stream)).first else {
                 #expect(told == 0)
                 continue
             }
             let count = try #require(
-                try await StoreTrial.length(of: plan, found: found), "\(plan.stream) is half there")
+                try await StoreTrial.length(of: plan, found: stored), "\(plan.stream) is half there")
             #expect(count >= told)
+            var ledger: [LedgerEntry] = []
             for number in 0..<(count + 20) {
                 let commit = plan.next()
-                if number < count { events -= commit.events.count }
+                if number < count {
+                    events -= commit.events.count
+                    ledger += commit.ledger
+                } else if let entry = commit.ledger.first {
+                    #expect(try await store.ledgerEntry(entry.key, of: plan.stream) == nil)
+                }
                 guard let (key, value) = commit.answer else { continue }
                 let answer = try await store.answer(to: key, at: 0)
                 #expect(answer == (number < count ? value : nil))
             }
+            let found = try await store.ledger(of: plan.stream, after: 0, limit: .max)
+            #expect(found == ledger.map(\.bytes), "the ledger is not what was committed")
         }
         #expect(events == 0, "webhooks came or went without their commits")
         await store.close()

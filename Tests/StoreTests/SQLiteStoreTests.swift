@@ -37,7 +37,7 @@ import Testing
             let log = Log(level: .info) { entry in lines.withLock { $0.append(entry.text) } }
             let store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: log)
             await store.close()
-            #expect(lines.withLock { $0 } == ["info store store.open directory=\(store.directory) schema=2"])
+            #expect(lines.withLock { $0 } == ["info store store.open directory=\(store.directory) schema=3"])
         }
     }
 

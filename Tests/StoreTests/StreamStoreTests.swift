@@ -76,6 +76,43 @@ import Testing
     }
 
     @Test(arguments: StoreUnderTest.allCases)
+    func `keeps a ledger beside the state, until its stream goes`(_ kind: StoreUnderTest) async throws {
+        try await kind.run { store in
+            let entries = (1...5).map { LedgerEntry(number: $0, key: "k\($0)", bytes: [UInt8($0)]) }
+            var first = creation("a")
+            first.ledger = Array(entries.prefix(2))
+            try await store.commit(first)
+            try await store.commit(creation("b"))
+            var second = StreamCommit(stream: stream("a"), basis: 1, records: [[2]])
+            second.snapshot = [9]
+            second.ledger = Array(entries.dropFirst(2))
+            try await store.commit(second)
+            #expect(try await store.ledger(of: stream("a"), after: 0, limit: 9) == [[1], [2], [3], [4], [5]])
+            #expect(try await store.ledger(of: stream("a"), after: 2, limit: 2) == [[3], [4]])
+            #expect(try await store.ledger(of: stream("b"), after: 0, limit: 9) == [])
+            #expect(try await store.ledgerEntry("k4", of: stream("a")) == [4])
+            #expect(try await store.ledgerEntry("k4", of: stream("b")) == nil)
+            #expect(try await store.ledgerEntry("k6", of: stream("a")) == nil)
+            // What is refused leaves nothing in it.
+            var late = StreamCommit(stream: stream("a"), basis: 1, records: [[3]])
+            late.ledger = [LedgerEntry(number: 6, key: "k6", bytes: [6])]
+            await #expect(throws: StoreError.conflict(current: 2)) { try await store.commit(late) }
+            #expect(try await store.ledgerEntry("k6", of: stream("a")) == nil)
+            // Another programme under the same name.
+            var anew = StreamCommit(stream: stream("a"), basis: 2, records: [[4]])
+            anew.clearsLedger = true
+            anew.ledger = [LedgerEntry(number: 1, key: "k1", bytes: [7])]
+            anew.listing = listing("a", state: "ended", endedAt: 5)
+            try await store.commit(anew)
+            #expect(try await store.ledger(of: stream("a"), after: 0, limit: 9) == [[7]])
+            #expect(try await store.purge(endedBefore: 6, now: 0) == 1)
+            #expect(try await store.ledger(of: stream("a"), after: 0, limit: 9) == [])
+            try await store.commit(creation("a"))
+            #expect(try await store.ledger(of: stream("a"), after: 0, limit: 9) == [])
+        }
+    }
+
+    @Test(arguments: StoreUnderTest.allCases)
     func `keeps the order of what is submitted without waiting`(_ kind: StoreUnderTest) async throws {
         try await kind.run { store in
             let told = Mutex<[UInt64]>([])

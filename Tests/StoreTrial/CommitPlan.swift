@@ -7,6 +7,7 @@ package struct CommitPlan: Sendable {
     private var random: SplitMix64
     private var version: UInt64 = 0
     private var number = 0
+    private var entries = 0
     private var listing: StreamListing
 
     /// - Parameter index: names the stream.
@@ -43,6 +44,10 @@ package struct CommitPlan: Sendable {
                 IdempotencyKey(scope: "\(stream)", key: "\(number)"),
                 IdempotentAnswer(request: bytes(upTo: 32), answer: bytes(upTo: 300), expiresAt: .max)
             )
+        }
+        for _ in 0..<random.next() % 3 {
+            entries += 1
+            commit.ledger.append(LedgerEntry(number: entries, key: "key-\(entries)", bytes: bytes(upTo: 300)))
         }
         version = commit.version
         number += 1

@@ -6,13 +6,13 @@ import Stage
 
 /// What the audience says and taps, and what the host makes of it.
 extension GatewayHandler {
-    /// Of one answer: how many comments unless somebody asks for fewer, and at most.
-    private static let usualPage = 50
-    private static let longestPage = 200
+    /// Of one answer: how many comments or gifts unless somebody asks for fewer, and at most.
+    static let usualPage = 50
+    static let longestPage = 200
 
     /// Has the stream decide about what somebody wants.
     @discardableResult
-    private func interact(
+    func interact(
         _ call: Call, _ command: Interaction.Command
     ) async throws -> Interaction.Reply {
         let (stream, _, sender) = try call.sender()
@@ -59,7 +59,7 @@ extension GatewayHandler {
     }
 
     /// Nil where the query does not have it.
-    private func number(_ name: String, of call: Call) throws(Interaction.Refusal) -> Int? {
+    func number(_ name: String, of call: Call) throws(Interaction.Refusal) -> Int? {
         guard let text = call.request.query(name) else { return nil }
         guard let number = Int(text), number >= 0 else { throw .invalid(name) }
         return number
@@ -195,6 +195,7 @@ extension GatewayHandler {
         edit.reactions = try body.strings("reactions")
         edit.slowModeSeconds = try body.integer("slowMode")
         edit.words = try body.strings("words")
+        edit.gifts = try body.giftCatalogue("gifts")
         _ = try await service.perform(.edit(edit), in: stream, from: sender)
         return Self.fresh(try await service.interactionSettings(of: stream, as: sender))
     }
@@ -203,6 +204,18 @@ extension GatewayHandler {
 extension Interaction.Refusal: ProblemConvertible {
     /// What a field may be, for those who gave another value.
     private static let allowed: [String: String] = [
+        "key": "1 to \(Interaction.keyLength) printable characters of ASCII, without blanks",
+        "giver": "the identity of who gave it", "name": "1 to \(Gift.nameLength) characters that can be seen",
+        "gift": "the id of a gift of the stream's catalogue",
+        "count": "a whole number from \(Gift.countRange.lowerBound) to \(Gift.countRange.upperBound)",
+        "price":
+            "an object of a currency, and an amount in its smallest unit: a whole number from 0 to "
+            + "\(GiftCatalogue.priceRange.upperBound)",
+        "gifts":
+            "an object of a currency, 1 to 8 of A-Z, and up to \(GiftCatalogue.limit) kinds, each with an id of 1 to "
+            + "\(GiftCatalogue.idLength) of a-z 0-9 -, a name of up to \(GiftCatalogue.nameLength) characters, a picture, "
+            + "which is an emoji, an https address or a path, and a price, a whole number from 0 to "
+            + "\(GiftCatalogue.priceRange.upperBound)",
         "id": "1 to \(Interaction.keyLength) printable characters of ASCII, without blanks",
         "text": "the comment's text",
         "question": "1 to \(Poll.questionLength) characters",
@@ -211,7 +224,7 @@ extension Interaction.Refusal: ProblemConvertible {
             + "\(Poll.optionLength) characters, of a vote different numbers of options, from 0 on, and only one unless "
             + "the poll takes several",
         "results": "live or closed",
-        "before": "the number of a comment", "after": "the number of a comment",
+        "before": "the number of a comment", "after": "the number of a comment or gift",
         "limit": "a whole number from 1 to 200",
         "seconds":
             "a whole number from \(Interaction.silenceRange.lowerBound) to \(Interaction.silenceRange.upperBound)",

@@ -129,7 +129,7 @@ package struct WebPages: Sendable {
 
     /// Scripts, styles and connections of our own origin, and nothing else.
     private static let policy =
-        "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+        "default-src 'none'; script-src 'self'; worker-src 'self'; style-src 'self'; img-src 'self' https: data: blob:; "
         + "media-src 'self' blob:; font-src 'self'; connect-src 'self'; manifest-src 'self'; base-uri 'none'; "
         + "form-action 'none'; frame-ancestors 'none'"
 

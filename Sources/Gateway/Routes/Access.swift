@@ -140,6 +140,7 @@ extension Token {
             }
         return Stage.Sender(
             id: subject, name: name, authority: authority,
-            mayJoinBackstage: capabilities.contains(.joinBackstage), link: link)
+            mayJoinBackstage: capabilities.contains(.joinBackstage), link: link,
+            mayGiveGifts: capabilities.contains(.giveGifts))
     }
 }

@@ -50,7 +50,7 @@ extension GatewayHandler {
         }
         let capabilities = (wanted.capabilities ?? []).map { Capability(rawValue: $0) }
         guard capabilities.allSatisfy({ $0 != nil }) else {
-            throw Self.invalid("capabilities", "capabilities may hold join-backstage.")
+            throw Self.invalid("capabilities", "capabilities may hold \(Capability.list).")
         }
         let lifetime = wanted.ttl ?? Double(Self.usualLifetime)
         guard lifetime.isFinite, (1...Double(Self.longestLifetime)).contains(lifetime) else {

@@ -80,6 +80,8 @@ extension Router {
         Route(.get, "/v1/streams/{stream}/polls/{poll}", "showPoll") { try await $0.showPoll($1) },
         Route(.put, "/v1/streams/{stream}/polls/{poll}/vote", "vote") { try await $0.vote($1) },
         Route(.post, "/v1/streams/{stream}/polls/{poll}/close", "closePoll") { try await $0.closePoll($1) },
+        Route(.put, "/v1/streams/{stream}/gifts/{key}", "giveGift") { try await $0.giveGift($1) },
+        Route(.get, "/v1/streams/{stream}/gifts", "listGifts") { try await $0.listGifts($1) },
         Route(.get, "/v1/streams/{stream}/interaction", "showInteraction") {
             try await $0.showInteraction($1)
         },

@@ -69,6 +69,10 @@ package protocol SessionService: Sendable {
         -> JSON
     /// A stream's latest poll, and what somebody chose in it.
     func poll(_ number: Int, of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
+    /// A part of what was given in a stream, in order, for those who may see it.
+    func gifts(
+        of stream: StreamID, after number: Int, limit: Int, as sender: Stage.Sender
+    ) async throws(StageRefusal) -> JSON
     /// What a stream's audience may do.
     func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     /// Begins to tell somebody of a stream.

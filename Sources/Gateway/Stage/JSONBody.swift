@@ -124,6 +124,23 @@ struct JSONBody {
         return counts
     }
 
+    /// An object; nil when it is missing or `null`.
+    func object(_ name: String) throws(Problem) -> JSONBody? {
+        guard let value = members[name] else { return nil }
+        guard case .object(let fields) = value else { throw Self.invalid(name) }
+        return JSONBody(fields)
+    }
+
+    /// A list of objects; nil when it is missing or `null`.
+    func objects(_ name: String) throws(Problem) -> [JSONBody]? {
+        guard let value = members[name] else { return nil }
+        guard case .array(let values) = value else { throw Self.invalid(name) }
+        return try values.map { value throws(Problem) in
+            guard case .object(let fields) = value else { throw Self.invalid(name) }
+            return JSONBody(fields)
+        }
+    }
+
     private func value<Value: RawRepresentable>(_ name: String) throws(Problem) -> Value?
     where Value.RawValue == String {
         guard let text = try string(name) else { return nil }
@@ -151,9 +168,8 @@ struct JSONBody {
         edit.recording = try value("recording")
         if cleared.contains("composition") {
             edit.composition = .clear
-        } else if let value = members["composition"] {
-            guard case .object(let fields) = value else { throw Self.invalid("composition") }
-            edit.composition = .set(try JSONBody(fields).composition())
+        } else if let composition = try object("composition") {
+            edit.composition = .set(try composition.composition())
         }
         if let value = members["layers"] {
             guard case .array(let values) = value else { throw Self.invalid("layers") }

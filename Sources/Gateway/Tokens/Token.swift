@@ -14,6 +14,11 @@ package enum Role: String, Sendable, CaseIterable {
 package enum Capability: String, Sendable, CaseIterable {
     /// Come in before the doors open.
     case joinBackstage = "join-backstage"
+    /// Say what was given: for the token of a shop.
+    case giveGifts = "give-gifts"
+
+    /// All of them, for messages about a wrong one.
+    package static let list = allCases.map(\.rawValue).joined(separator: ", ")
 }
 
 /// What a token says, once its signature was found good.

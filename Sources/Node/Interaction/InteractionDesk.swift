@@ -20,6 +20,7 @@ struct InteractionDesk {
     /// Durable, and not told yet, beside comments and reactions.
     private var news: [String: JSON] = [:]
     private var deleted: [Int] = []
+    private var gifts = GiftNews()
     /// Votes are told so often at most.
     private static let voteInterval = Duration.milliseconds(500)
     private var hasNewVotes = false
@@ -75,6 +76,7 @@ struct InteractionDesk {
             case .edited: news["settings"] = Self.json(record.settings)
             case .pollOpened, .pollClosed: news["poll"] = record.poll?.json
             case .voted: hasNewVotes = true
+            case .gave(let gift): gifts.append(gift)
             case .pinned, .unpinned, .silenced, .unsilenced, .counted: break
             }
         }
@@ -95,8 +97,8 @@ struct InteractionDesk {
 
     // MARK: Telling
 
-    /// What followers are told now; nil for nothing.
-    mutating func takeNews(for followers: Int, at now: MonotonicTime) -> String? {
+    /// What followers are told now: in one message, but for a great many gifts.
+    mutating func takeNews(for followers: Int, at now: MonotonicTime) -> [String] {
         delivery.interval = min(
             max(Self.intervalPerFollower * followers, Self.shortestInterval), Self.longestInterval)
         var message = news
@@ -118,16 +120,21 @@ struct InteractionDesk {
             message["reactions"] = Self.json(counts)
             overview = nil
         }
-        guard !message.isEmpty else { return nil }
-        message["type"] = .string("interaction")
-        return JSON.object(message).text
+        var messages = gifts.take(committed.gifts, at: now)
+        if messages.isEmpty {
+            if !message.isEmpty { messages = [message] }
+        } else {
+            messages[0].merge(message) { gifts, _ in gifts }
+        }
+        return messages.map { JSON.object($0.merging(["type": .string("interaction")]) { $1 }).text }
     }
 
     /// When there is something to tell or to write; nil if never.
     func deadline(at now: Moment) -> MonotonicTime? {
         let votes = hasNewVotes ? votesToldAt.map { $0 + Self.voteInterval } ?? .zero : nil
         let end = machine.pollDeadline.map { max(now.elapsed(at: $0), pollRetry ?? .zero) }
-        return [delivery.deadline, machine.counter.deadline, votes, end].compactMap(\.self).min()
+        return [delivery.deadline, machine.counter.deadline, gifts.deadline, votes, end].compactMap(\.self)
+            .min()
     }
 
     /// What those who come are told, as JSON; written once for all who come before something changes.
@@ -137,6 +144,7 @@ struct InteractionDesk {
             "comments": .array(recent.map(\.json)), "pinned": Self.json(pinned: committed.pinned),
             "reactions": Self.json(machine.counter.counts(at: now)),
             "settings": Self.json(committed.settings), "poll": committed.poll?.json ?? .null,
+            "gifts": committed.gifts.json,
         ]).text
         overview = text
         return text
@@ -167,7 +175,7 @@ struct InteractionDesk {
         [
             "comments": .bool(settings.takesComments),
             "reactions": .array(settings.reactions.map { .string($0) }),
-            "slowMode": .integer(settings.slowModeSeconds),
+            "slowMode": .integer(settings.slowModeSeconds), "gifts": settings.gifts?.json ?? .null,
         ]
     }
 

@@ -9,6 +9,9 @@ extension StreamHost {
     package func perform(
         _ command: Interaction.Command, from sender: Stage.Sender
     ) async throws(StageRefusal) -> Interaction.Reply {
+        if case .give(let draft) = command, let known = try await ledgerGift(draft, from: sender) {
+            return .gift(known)
+        }
         let reply = try interact(command, from: sender)
         if case .counted = reply { return reply }
         try await settled()
@@ -27,6 +30,11 @@ extension StreamHost {
             guard !isOver else { throw .rejected(.ended) }
             // Else those who wait outside would read what is said backstage.
             guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
+        case .give(let draft):
+            // Who repeats it may come late.
+            guard interaction.machine.record.gifts.gift(draft.key) == nil else { break }
+            guard !isOver else { throw .rejected(.ended) }
+            guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
         case .delete: break
         case .silence(let id, _) where id == stage.record.host:
             throw .interaction(stage.isModerator(sender) ? .moderatorSpeaks : .notModerator)
@@ -35,7 +43,7 @@ extension StreamHost {
         }
         let person = Interaction.Person(
             id: sender.id, name: sender.name, role: Self.role(stage.standing(of: sender)),
-            isModerator: stage.isModerator(sender))
+            isModerator: stage.isModerator(sender), isShop: sender.isShop)
         let outcome: Interaction.Outcome
         do throws(Interaction.Refusal) {
             outcome = try interaction.apply(command, from: person, at: environment.now())
@@ -83,8 +91,7 @@ extension StreamHost {
 
     /// Tells followers what the audience did.
     func tellInteraction() {
-        let text = interaction.takeNews(for: sync.count, at: environment.now().elapsed)
-        if let text { sync.tell(text) }
+        for text in interaction.takeNews(for: sync.count, at: environment.now().elapsed) { sync.tell(text) }
     }
 
     /// Does what the audience's time brings.

@@ -1,4 +1,5 @@
 import Base
+import Interaction
 import Stage
 import Store
 import Synchronization
@@ -15,6 +16,16 @@ struct CommitBatch {
     var answer: (key: IdempotencyKey, value: IdempotentAnswer)?
 
     var hasEvents: Bool { !events.isEmpty || !recordings.isEmpty }
+
+    /// For the ledger.
+    var gifts: [Gift] {
+        changes.compactMap { if case .interaction(.gave(let gift)) = $0 { gift } else { nil } }
+    }
+
+    /// Whether the stream begins with it, be it under a name that another had.
+    var isCreation: Bool {
+        changes.contains { if case .stage(.created) = $0 { true } else { false } }
+    }
 
     /// How much it has gathered.
     var weight: Int { changes.count + effects.count + events.count }

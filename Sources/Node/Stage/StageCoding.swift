@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import Interaction
 import Stage
 import Store
 
@@ -18,6 +19,14 @@ enum StageCoding {
         let base = try stored.snapshot.map { try decoder.decode(StreamRecord.self, from: Data($0)) }
         let changes = try stored.records.map { try decoder.decode(StreamChange.self, from: Data($0)) }
         return StreamRecord.replaying(changes, onto: base)
+    }
+
+    static func ledgerEntry(of gift: Gift) throws -> LedgerEntry {
+        LedgerEntry(number: gift.number, key: gift.key, bytes: try bytes(gift))
+    }
+
+    static func gift(of bytes: [UInt8]) throws -> Gift {
+        try JSONDecoder().decode(Gift.self, from: Data(bytes))
     }
 
     static func listing(of record: StageRecord) -> StreamListing {

@@ -368,6 +368,8 @@ package actor StreamHost {
         var commit = StreamCommit(stream: id, basis: revision)
         do {
             commit.records = try batch.changes.map { try StageCoding.bytes($0) }
+            commit.ledger = try batch.gifts.map(StageCoding.ledgerEntry)
+            commit.clearsLedger = batch.isCreation
             if recordsSinceSnapshot + commit.records.count >= Self.snapshotInterval {
                 commit.snapshot = try StageCoding.bytes(next)
             }

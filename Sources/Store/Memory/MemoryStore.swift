@@ -58,6 +58,16 @@ package final class MemoryStore: StreamStore {
         }
     }
 
+    package func ledgerEntry(_ key: String, of stream: StreamID) async throws(StoreError) -> [UInt8]? {
+        try whileOpen { $0.streams.ledgerEntry(key, of: stream) }
+    }
+
+    package func ledger(
+        of stream: StreamID, after number: Int, limit: Int
+    ) async throws(StoreError) -> [[UInt8]] {
+        try whileOpen { $0.streams.ledger(of: stream, after: number, limit: limit) }
+    }
+
     package func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int {
         try whileOpen { $0.streams.purge(endedBefore: time, now: now) }
     }

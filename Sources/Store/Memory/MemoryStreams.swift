@@ -1,8 +1,9 @@
 import Base
 
-/// The streams and answers of a `MemoryStore`.
+/// The streams, ledgers and answers of a `MemoryStore`.
 struct MemoryStreams: Sendable {
     private var streams: [StreamID: StoredStream] = [:]
+    private var ledgers: [StreamID: [LedgerEntry]] = [:]
     var answers: [IdempotencyKey: IdempotentAnswer] = [:]
 
     mutating func apply(_ commit: StreamCommit) throws(StoreError) {
@@ -21,7 +22,18 @@ struct MemoryStreams: Sendable {
             stream.records = []
         }
         streams[commit.stream] = stream
+        if commit.clearsLedger { ledgers[commit.stream] = nil }
+        if !commit.ledger.isEmpty { ledgers[commit.stream, default: []] += commit.ledger }
         if let answer = commit.answer { answers[answer.key] = answer.value }
+    }
+
+    func ledgerEntry(_ key: String, of stream: StreamID) -> [UInt8]? {
+        ledgers[stream]?.last { $0.key == key }?.bytes
+    }
+
+    func ledger(of stream: StreamID, after number: Int, limit: Int) -> [[UInt8]] {
+        let entries = ledgers[stream, default: []].lazy.filter { $0.number > number }
+        return entries.prefix(max(limit, 0)).map(\.bytes)
     }
 
     func stored(_ choice: StreamChoice) -> [StoredStream] {
@@ -47,7 +59,10 @@ struct MemoryStreams: Sendable {
 
     mutating func purge(endedBefore time: Int64, now: Int64) -> Int {
         let old = streams.values.filter { ($0.listing.endedAt ?? .max) < time }
-        for stream in old { streams[stream.listing.stream] = nil }
+        for stream in old {
+            streams[stream.listing.stream] = nil
+            ledgers[stream.listing.stream] = nil
+        }
         answers = answers.filter { $0.value.expiresAt > now }
         return old.count
     }

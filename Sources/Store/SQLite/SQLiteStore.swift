@@ -78,6 +78,7 @@ package final class SQLiteStore: StreamStore {
                     completion(.failure(refusal))
                 }
             }
+            try tables.ledger.apply(commit)
             try tables.outbox.append(commit.events, of: commit.stream)
             return {
                 figures.change { $0.commits += 1 }
@@ -111,11 +112,25 @@ package final class SQLiteStore: StreamStore {
         try await perform { tables throws(DatabaseError) in try tables.streams.answer(to: key, at: now) }
     }
 
+    package func ledgerEntry(_ key: String, of stream: StreamID) async throws(StoreError) -> [UInt8]? {
+        try await perform { tables throws(DatabaseError) in try tables.ledger.entry(key, of: stream) }
+    }
+
+    package func ledger(
+        of stream: StreamID, after number: Int, limit: Int
+    ) async throws(StoreError) -> [[UInt8]] {
+        try await perform { tables throws(DatabaseError) in
+            try tables.ledger.entries(of: stream, after: number, limit: limit)
+        }
+    }
+
     package func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int {
         var total = 0
         while true {
             let count = try await perform(isWrite: true) { tables throws(DatabaseError) in
                 try tables.streams.purgeAnswers(at: now)
+                // First: it finds them by the streams.
+                try tables.ledger.purge(endedBefore: time, limit: Self.purgeLimit)
                 return try tables.streams.purge(endedBefore: time, limit: Self.purgeLimit)
             }
             total += count
@@ -200,5 +215,6 @@ extension StreamCommit {
     /// Bytes it brings, roughly.
     fileprivate var weight: Int {
         records.reduce(0) { $0 + $1.count } + (snapshot?.count ?? 0) + events.reduce(0) { $0 + $1.body.count }
+            + ledger.reduce(0) { $0 + $1.bytes.count }
     }
 }

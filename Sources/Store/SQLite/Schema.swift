@@ -6,7 +6,7 @@ enum Schema {
     /// "RSTR", so that a file of somebody else's is not taken for ours.
     static let application: Int64 = 0x5253_5452
 
-    static let steps = [streams, outbox]
+    static let steps = [streams, outbox, ledger]
 
     static var version: Int { steps.count }
 
@@ -68,6 +68,18 @@ enum Schema {
             PRIMARY KEY (receiver, stream)
         ) WITHOUT ROWID;
         CREATE INDEX lanes_by_due ON lanes (receiver, due_at);
+        """
+
+    /// Keys are looked for with each new entry.
+    private static let ledger = """
+        CREATE TABLE ledger (
+            stream INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            key TEXT NOT NULL,
+            bytes BLOB NOT NULL,
+            PRIMARY KEY (stream, number)
+        ) WITHOUT ROWID;
+        CREATE UNIQUE INDEX ledger_by_key ON ledger (stream, key);
         """
 
     /// Brings the tables up to this version, each step at once or not at all.

@@ -5,6 +5,7 @@ struct Tables: ~Copyable {
     /// Before the statements: SQLite closes it when the last of them is finalized.
     let database: Database
     var streams: StreamTables
+    var ledger: LedgerTable
     var outbox: OutboxTables
 
     /// Opens the file, and brings it to this program's version.
@@ -22,6 +23,7 @@ struct Tables: ~Copyable {
             throw .database(error)
         }
         streams = StreamTables(database)
+        ledger = LedgerTable(database)
         self.outbox = outbox
         self.database = database
     }

@@ -139,6 +139,10 @@ final class FakeService: SessionService {
         throw .unknownStream
     }
 
+    func gifts(
+        of stream: StreamID, after number: Int, limit: Int, as sender: Stage.Sender
+    ) async throws(StageRefusal) -> JSON { throw .unknownStream }
+
     func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     {
         throw .unknownStream

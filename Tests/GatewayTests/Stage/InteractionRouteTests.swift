@@ -113,6 +113,50 @@ import Testing
                 await bench.ask(.post, "\(path)/comments", body: #"{"id":"c1","text":"x"}"#).status == 401)
         }
     }
+
+    @Test func `take gifts of a shop, once for each key`() async throws {
+        try await run { bench, path in
+            let host = try bench.token("ann", .host)
+            let catalogue =
+                #"{"gifts":{"currency":"EUR","kinds":[{"id":"rose","name":"Rose","picture":"🌹","price":100}]}}"#
+            let settings = await bench.do(.patch, "\(path)/interaction", token: host, body: catalogue)
+            #expect(settings["gifts"]?["currency"] == .string("EUR"))
+            let shop = try bench.token("shop", .viewer, capabilities: [.giveGifts])
+            let body =
+                #"{"giver":"bob","name":"Bob","gift":"rose","count":3,"price":{"amount":100,"currency":"EUR"}}"#
+            let gift = await bench.do(.put, "\(path)/gifts/k1", token: shop, body: body)
+            #expect(gift["number"] == .number(1) && gift["combo"] == .number(3))
+            #expect(gift["key"] == .string("k1") && gift["price"]?["amount"] == .number(100))
+            #expect(await bench.do(.put, "\(path)/gifts/k1", token: shop, body: body) == gift)
+            let other = body.replacing("3", with: "4")
+            refused(
+                await bench.ask(.put, "\(path)/gifts/k1", token: shop, body: other), 409, "gift-key-reused")
+            let page = await bench.do(.get, "\(path)/gifts?after=0", token: host)
+            #expect(page["gifts"] == .array([gift]) && page["totals"]?["value"] == .number(300))
+            let elsewhere = try bench.token("shop", .viewer, stream: "other", capabilities: [.giveGifts])
+            refused(
+                await bench.ask(.put, "\(path)/gifts/k2", token: elsewhere, body: body), 403, "other-stream")
+            refused(await bench.ask(.put, "\(path)/gifts/k2", token: host, body: body), 403, "not-shop")
+            for wrong in [
+                body.replacing("3", with: "-1"), body.replacing("3", with: "1e300"),
+                body.replacing("3", with: "0.5"), body.replacing("3", with: "10001"),
+                body.replacing("100", with: "-100"), body.replacing("100", with: "1e18"),
+                #"{"giver":"bob","gift":"rose","count":1}"#, #"{"giver":"","gift":"rose"}"#,
+                #"{"giver":"bob","gift":"rose","price":7}"#,
+            ] {
+                refused(
+                    await bench.ask(.put, "\(path)/gifts/k2", token: shop, body: wrong), 422, "invalid-field")
+            }
+            for wrong in [#"{"gifts":7}"#, #"{"gifts":{"currency":"EUR","kinds":[7]}}"#, #"{"gifts":{}}"#] {
+                refused(
+                    await bench.ask(.patch, "\(path)/interaction", token: host, body: wrong), 422,
+                    "invalid-field")
+            }
+            for wrong in ["after=x", "after=-1", "limit=0", "limit=201"] {
+                refused(await bench.ask(.get, "\(path)/gifts?\(wrong)", token: host), 422, "invalid-field")
+            }
+        }
+    }
 }
 
 @Suite struct SyncMessages {

@@ -139,6 +139,12 @@ import Testing
         Row(
             .post, "/v1/streams/S/polls/8/close",
             "401 403 403 403/403/409 403/403/409 403/403/409 404/404/409 404/404/409"),
+        // Not even a host sells gifts.
+        Row(
+            .put, "/v1/streams/S/gifts/k1",
+            body: #"{"giver":"bob","gift":"rose","price":{"amount":1,"currency":"EUR"}}"#,
+            "401 403 403 403 403 403 403 409/422/409"),
+        Row(.get, "/v1/streams/S/gifts", "401 403 403 403 403 403 200 200"),
         Row(.get, "/v1/streams/S/interaction", "401 403 403 200 200 200 200 200"),
         Row(.patch, "/v1/streams/S/interaction", body: #"{"slowMode":5}"#, hostOnly),
         Row(.post, "/v1/streams/S/tokens", "401 403 403 200 200 200 200 200"),
@@ -237,7 +243,7 @@ import Testing
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
                 path = path.replacing("/r1", with: "/{recording}").replacing("/7", with: "/{comment}")
-                    .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}")
+                    .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}").replacing("/k1", with: "/{key}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
             })
         let apart: Set = [

@@ -30,11 +30,13 @@ const MOST_WAITING = 40;
  * @property {boolean} comments
  * @property {string[]} reactions
  * @property {number} slowMode in seconds
+ * @property {import("./gifts.js").GiftCatalogue | null} gifts
  */
 
 /**
  * Fires `change`; `comment` (detail: the comment) for each one that is new, `more` (detail: how many) for those that the
- * server left out, and `taps` (detail: kind, count) when others tapped.
+ * server left out, `taps` (detail: kind, count) when others tapped, and `gift` (detail: the gift) for each that was
+ * given while this page was there, once and in order.
  */
 export class Audience extends EventTarget {
   /** The oldest first. @type {StreamComment[]} */
@@ -45,6 +47,9 @@ export class Audience extends EventTarget {
   reactions = {};
   /** Null until the server has told. @type {AudienceSettings | null} */
   settings = null;
+
+  /** Of all that was given; null until the server has told. @type {import("./gifts.js").GiftTotals | null} */
+  gifts = null;
 
   /** The one to show: open, or closed while this page was there. @type {import("./poll.js").Poll | null} */
   poll = null;
@@ -180,6 +185,7 @@ export class Audience extends EventTarget {
         this.pinned = message.interaction.pinned;
         this.reactions = message.interaction.reactions;
         this.settings = message.interaction.settings;
+        this.#give(message.interaction.gifts.recent, message.interaction.gifts.totals);
         if (message.interaction.poll?.closedAt === null) this.#showPoll(message.interaction.poll);
         else if (message.interaction.poll?.number !== this.poll?.number) this.poll = null;
         else this.poll = message.interaction.poll;
@@ -192,6 +198,7 @@ export class Audience extends EventTarget {
         if (message.deleted) this.#remove(message.deleted);
         if (message.more) this.dispatchEvent(new CustomEvent("more", { detail: message.more }));
         if (message.reactions) this.#count(message.reactions);
+        if (message.gifts) this.#give(message.gifts, message.giftTotals);
         break;
       // Taps that were too many are no matter.
       default: return;
@@ -206,6 +213,20 @@ export class Audience extends EventTarget {
     if (fresh.length === 0) return;
     this.comments = [...this.comments, ...fresh].sort((one, other) => one.number - other.number).slice(-MOST_COMMENTS);
     if (isNews) for (const detail of fresh) this.dispatchEvent(new CustomEvent("comment", { detail }));
+  }
+
+  /**
+   * @param {import("./gifts.js").Gift[]} gifts
+   * @param {import("./gifts.js").GiftTotals} totals
+   */
+  #give(gifts, totals) {
+    // What was given before this page came is only counted; and where another programme began, numbers did as well.
+    const isBegun = this.gifts !== null && totals.last >= this.gifts.last;
+    const fresh = isBegun ? gifts.filter(({ number }) => number > (this.gifts?.last ?? 0)) : [];
+    // The totals may be ahead of the gifts that they come with.
+    const last = isBegun ? Math.max(this.gifts?.last ?? 0, gifts.at(-1)?.number ?? 0) : totals.last;
+    this.gifts = { ...totals, last };
+    for (const detail of fresh) this.dispatchEvent(new CustomEvent("gift", { detail }));
   }
 
   /** @param {number[]} numbers */

@@ -6,6 +6,7 @@
  */
 
 import { Audience } from "../audience.js";
+import { makeGifts } from "../gifts.js";
 import { useName } from "../naming.js";
 import { askName, ownName } from "../person.js";
 import { StageAPI } from "../stage-api.js";
@@ -73,7 +74,8 @@ export class StoryTalk {
     };
     const part = { audience, identify, say: this.say };
     const [comments, reactions] = [makeComments(part), makeReactions(part)];
-    this.layer.append(comments.root, reactions.root);
+    const gifts = makeGifts(part);
+    this.layer.append(gifts.root, comments.root, reactions.root);
     // The story's title stands above what is said.
     const watch = new ResizeObserver(() => {
       document.body.style.setProperty("--talk-height", `${comments.root.offsetHeight}px`);
@@ -81,6 +83,7 @@ export class StoryTalk {
     watch.observe(comments.root);
     this.#leave = () => {
       watch.disconnect();
+      gifts.stop();
       comments.stop();
       reactions.stop();
       audience.close();

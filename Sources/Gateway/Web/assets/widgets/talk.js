@@ -1,5 +1,6 @@
 // @ts-check
 
+import { makeGifts } from "../gifts.js";
 import { makeAsking, makeComments, makeReactions } from "../talk.js";
 
 /** @param {import("../room.js").Room} room @returns {import("../talk.js").Part} */
@@ -9,15 +10,17 @@ function partOf(room) {
   };
 }
 
-/** Comments over the picture, and reactions beside them. */
+/** Comments and gifts over the picture, and reactions beside them. */
 export const talk = {
   name: "talk",
   layer: /** @type {const} */ ("movable"),
   /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
   mount(room, layer) {
     const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
-    layer.append(comments.root, reactions.root);
+    const gifts = makeGifts(partOf(room));
+    layer.append(gifts.root, comments.root, reactions.root);
     return () => {
+      gifts.stop();
       comments.stop();
       reactions.stop();
     };
@@ -32,14 +35,16 @@ export const talkDesk = {
   mount(room, layer) {
     const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
     const asking = makeAsking(partOf(room));
+    const gifts = makeGifts(partOf(room), { totals: true });
     const heading = document.createElement("h2");
     heading.textContent = "Audience";
-    comments.root.prepend(heading, asking.root);
+    comments.root.prepend(heading, asking.root, gifts.root);
     comments.root.classList.add("card");
     comments.root.append(reactions.root);
     layer.append(comments.root);
     return () => {
       asking.stop();
+      gifts.stop();
       comments.stop();
       reactions.stop();
     };

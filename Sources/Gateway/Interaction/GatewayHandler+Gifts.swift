@@ -1,0 +1,60 @@
+import Base
+import HTTP
+import Interaction
+import Node
+import Stage
+
+/// What shops say was given, and what there is to give.
+extension GatewayHandler {
+    /// `PUT .../gifts/{key}`: once, however often it is repeated.
+    func giveGift(_ call: Call) async throws -> HTTPResponse {
+        let key = call.parameters["key"] ?? ""
+        let draft = try call.body().gift(key: key)
+        guard case .gift(let gift) = try await interact(call, .give(draft)) else {
+            throw StageRefusal.overloaded
+        }
+        return Self.fresh(gift.ledgerJSON)
+    }
+
+    /// `GET .../gifts`: the ledger, in order.
+    func listGifts(_ call: Call) async throws -> HTTPResponse {
+        let (stream, _, sender) = try call.sender()
+        let after = try number("after", of: call) ?? 0
+        let limit = try number("limit", of: call) ?? Self.usualPage
+        guard (1...Self.longestPage).contains(limit) else { throw Interaction.Refusal.invalid("limit") }
+        return Self.fresh(try await service.gifts(of: stream, after: after, limit: limit, as: sender))
+    }
+}
+
+extension JSONBody {
+    /// What a shop says was given.
+    fileprivate func gift(key: String) throws -> Gift.Draft {
+        guard let giver = try string("giver").flatMap({ ParticipantID($0) }) else {
+            throw Interaction.Refusal.invalid("giver")
+        }
+        guard let kind = try string("gift") else { throw Interaction.Refusal.invalid("gift") }
+        guard let price = try object("price"), let amount = try price.integer("amount"),
+            let currency = try price.string("currency")
+        else { throw Interaction.Refusal.invalid("price") }
+        return Gift.Draft(
+            key: key, giver: giver, name: try string("name"), kind: kind, count: try integer("count") ?? 1,
+            price: amount, currency: currency)
+    }
+
+    /// What can be given; nil when it is missing or `null`.
+    func giftCatalogue(_ name: String) throws -> GiftCatalogue? {
+        guard let catalogue = try object(name) else { return nil }
+        guard let currency = try catalogue.string("currency"), let kinds = try catalogue.objects("kinds")
+        else {
+            throw Interaction.Refusal.invalid(name)
+        }
+        return GiftCatalogue(
+            currency: currency,
+            kinds: try kinds.map { kind in
+                guard let id = try kind.string("id"), let label = try kind.string("name"),
+                    let picture = try kind.string("picture"), let price = try kind.integer("price")
+                else { throw Interaction.Refusal.invalid(name) }
+                return GiftCatalogue.Kind(id: id, name: label, picture: picture, price: price)
+            })
+    }
+}

@@ -1,0 +1,162 @@
+// @ts-check
+
+/**
+ * Gifts over the picture: one after the other, with a count that goes up while somebody goes on giving. What is shown
+ * takes no press and no swipe.
+ */
+
+import { callName, follow, h, setText } from "./dom.js";
+
+/** A gift stays so long, in milliseconds, and so long again after each of its combo. */
+const SHOW_MS = 2600;
+const COMBO_MS = 1400;
+/** Those behind it wait no longer than this, however long a combo is, in milliseconds. */
+const LONGEST_MS = 8000;
+/** That wait to be shown; beyond, the one that is worth least is only counted. */
+const MOST_WAITING = 20;
+/** For a gift whose own picture is not there. */
+const PARCEL = "🎁";
+
+/**
+ * @typedef {object} Gift
+ * @property {number} number
+ * @property {string} giver
+ * @property {string | null} name
+ * @property {string} gift a kind of the catalogue
+ * @property {number} count
+ * @property {number} combo how many in a row, these included
+ * @property {{ amount: number, currency: string }} price of one
+ *
+ * @typedef {{ id: string, name: string, picture: string, price: number }} GiftKind
+ * @typedef {{ currency: string, kinds: GiftKind[] }} GiftCatalogue
+ * @typedef {{ gifts: number, value: number, currency: string | null, last: number }} GiftTotals
+ */
+
+/** @param {Gift} one @param {Gift} other */
+const isSameCombo = (one, other) => one.giver === other.giver && one.gift === other.gift && other.combo > other.count;
+
+/** The order in which gifts are shown; knows no element and no clock. */
+export class GiftQueue {
+  /** @type {Gift | null} */
+  current = null;
+  /** @type {Gift[]} */
+  waiting = [];
+
+  /** Whether what is shown now is to change. @param {Gift} gift */
+  add(gift) {
+    if (this.current && isSameCombo(this.current, gift)) {
+      this.current = gift;
+      return true;
+    }
+    const place = this.waiting.findIndex((other) => isSameCombo(other, gift));
+    if (place >= 0) this.waiting[place] = gift;
+    else this.waiting.push(gift);
+    if (this.waiting.length > MOST_WAITING) {
+      const worth = this.waiting.map(({ combo, price }) => combo * price.amount);
+      this.waiting.splice(worth.indexOf(Math.min(...worth)), 1);
+    }
+    return this.current === null && this.next() !== null;
+  }
+
+  /** Goes on to the next; null where there is none. */
+  next() {
+    return this.current = this.waiting.shift() ?? null;
+  }
+}
+
+/** What was given, as it comes. @param {import("./talk.js").Part} part @param {{ totals?: boolean }} [options] */
+export function makeGifts({ audience }, { totals = false } = {}) {
+  const queue = new GiftQueue();
+  const sum = h("p.gift-sum.small", { hidden: true });
+  const stage = h("div.gift-stage", { role: "status", "aria-label": "Gifts" });
+  const root = h("div.gifts", {}, ...totals ? [sum] : [], stage);
+  /** @type {any} */
+  let banner = null;
+  /** @type {number | undefined} */
+  let timer;
+  let shownAt = 0;
+
+  function end() {
+    timer = undefined;
+    queue.next();
+    show();
+  }
+
+  function show() {
+    banner?.remove();
+    banner = null;
+    const { current } = queue;
+    if (!current) return;
+    const kind = kindOf(current.gift);
+    banner = h("p.gift", {}, pictureOf(kind), h("span", {}, h("b", { dir: "auto" }, callName(current.giver, current.name)),
+      h("small", { dir: "auto" }, `sent ${kind?.name ?? current.gift}`)), h("strong"));
+    stage.append(banner);
+    shownAt = Date.now();
+    count(SHOW_MS);
+  }
+
+  /** @param {number} stay in milliseconds */
+  function count(stay) {
+    const { current } = queue;
+    if (!current || !banner) return;
+    banner.dataset.number = String(current.number);
+    const number = banner.querySelector("strong");
+    setText(number, current.combo > 1 ? `×${current.combo}` : "");
+    // Begins the animation anew.
+    number.classList.remove("up");
+    void number.offsetWidth;
+    number.classList.add("up");
+    clearTimeout(timer);
+    timer = setTimeout(end, queue.waiting.length > 0 ? Math.min(stay, shownAt + LONGEST_MS - Date.now()) : stay);
+  }
+
+  /** @param {string} id */
+  const kindOf = (id) => audience.settings?.gifts?.kinds.find((kind) => kind.id === id);
+
+  const take = (/** @type {Event} */ event) => {
+    const { current } = queue;
+    if (!queue.add(/** @type {CustomEvent} */ (event).detail)) return;
+    if (current) count(COMBO_MS);
+    else show();
+  };
+  audience.addEventListener("gift", take);
+  const unfollow = follow(audience, () => {
+    const { gifts } = audience;
+    sum.hidden = !gifts?.gifts;
+    if (gifts?.gifts) {
+      setText(sum, `${gifts.gifts === 1 ? "1 gift" : `${gifts.gifts} gifts`}, ${formatPrice(gifts.value, gifts.currency ?? "")}`);
+    }
+  });
+  return {
+    root,
+    stop() {
+      clearTimeout(timer);
+      audience.removeEventListener("gift", take);
+      unfollow();
+      root.remove();
+    },
+  };
+}
+
+/** @param {GiftKind | undefined} kind */
+function pictureOf(kind) {
+  const frame = h("i", { "aria-hidden": "true" });
+  if (!kind || !/^(https:\/\/|\/)/.test(kind.picture)) frame.append(kind?.picture ?? PARCEL);
+  else {
+    frame.append(h("img", {
+      alt: "", referrerPolicy: "no-referrer", onerror: () => frame.replaceChildren(PARCEL), src: kind.picture,
+    }));
+  }
+  return frame;
+}
+
+/**
+ * A sum as people write it; of an app's own currency, the number and its name.
+ * @param {number} amount in the currency's smallest unit
+ * @param {string} currency
+ */
+export function formatPrice(amount, currency) {
+  if (!/^[A-Z]{3}$/.test(currency)) return `${amount} ${currency}`;
+  const format = new Intl.NumberFormat(undefined, { style: "currency", currency });
+  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+}

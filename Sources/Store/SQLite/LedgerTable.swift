@@ -1,0 +1,54 @@
+import Base
+import CSQLite
+
+/// Streams' ledgers, in SQLite.
+struct LedgerTable: ~Copyable {
+    private var insert: Statement
+    private var clear: Statement
+    private var find: Statement
+    private var select: Statement
+    private var deleteEnded: Statement
+
+    init(_ database: borrowing Database) {
+        let stream = "(SELECT key FROM streams WHERE id = ?1)"
+        insert = Statement(
+            "INSERT INTO ledger (stream, number, key, bytes) VALUES (\(stream), ?2, ?3, ?4)", in: database)
+        clear = Statement("DELETE FROM ledger WHERE stream = \(stream)", in: database)
+        find = Statement("SELECT bytes FROM ledger WHERE stream = \(stream) AND key = ?2", in: database)
+        select = Statement(
+            "SELECT bytes FROM ledger WHERE stream = \(stream) AND number > ?2 ORDER BY number LIMIT ?3",
+            in: database)
+        deleteEnded = Statement(
+            """
+            DELETE FROM ledger WHERE stream IN
+            (SELECT key FROM streams WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)
+            """, in: database)
+    }
+
+    /// After the stream itself was written.
+    mutating func apply(_ commit: StreamCommit) throws(DatabaseError) {
+        let stream = DatabaseValue.text(commit.stream.description)
+        if commit.clearsLedger { try clear.run(stream) }
+        for entry in commit.ledger {
+            try insert.run(stream, .integer(Int64(entry.number)), .text(entry.key), .blob(entry.bytes))
+        }
+    }
+
+    mutating func entry(_ key: String, of stream: StreamID) throws(DatabaseError) -> [UInt8]? {
+        try find.rows(.text(stream.description), .text(key)) { row throws(DatabaseError) in row.blob(0) }
+            .first
+    }
+
+    mutating func entries(
+        of stream: StreamID, after number: Int, limit: Int
+    ) throws(DatabaseError) -> [[UInt8]] {
+        try select.rows(.text(stream.description), .integer(Int64(number)), .integer(Int64(limit))) {
+            row throws(DatabaseError) in row.blob(0)
+        }
+    }
+
+    /// Forgets the ledgers of the streams that `StreamTables.purge` forgets next.
+    mutating func purge(endedBefore time: Int64, limit: Int) throws(DatabaseError) {
+        try deleteEnded.run(.integer(time), .integer(Int64(limit)))
+    }
+}
