@@ -241,6 +241,11 @@ extension Node {
         try await madeHost(of: stream).gifts(after: number, limit: limit, as: sender)
     }
 
+    /// Those who gave most in a stream.
+    package func givers(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON {
+        try await madeHost(of: stream).givers(as: sender)
+    }
+
     /// What a stream's audience may do; hosts see all of it.
     package func interactionSettings(
         of stream: StreamID, as sender: Stage.Sender?

@@ -149,6 +149,49 @@ import Testing
         #expect(refused == 600 - GiftTotals.recentLimit)
     }
 
+    @Test func `rank those who gave most, twice a second at most and only when it changes`() async throws {
+        try await goLive()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        func ranks() -> [[String]] {
+            let messages = follower.state.withLock { $0.messages.compactMap { $0["ranks"]?["givers"] } }
+            return messages.map { ranks in
+                guard case .array(let givers) = ranks else { return [] }
+                return givers.map { giver in
+                    guard case .string(let id) = giver["participant"],
+                        case .number(let value) = giver["value"]
+                    else {
+                        return ""
+                    }
+                    return "\(id) \(Int(value))"
+                }
+            }
+        }
+        func gift(_ key: String, _ giver: String, _ price: Int) throws -> Gift.Draft {
+            Gift.Draft(
+                key: key, giver: try #require(ParticipantID(giver)), name: nil, kind: "rose", count: 1,
+                price: price,
+                currency: "EUR")
+        }
+        for number in 0..<12 { try await give(try gift("a\(number)", "g\(number)", 100 + number)) }
+        await rig.wait(.milliseconds(499))
+        #expect(ranks() == [["g0 100"]])
+        await rig.wait(.milliseconds(1))
+        #expect(ranks().count == 2 && ranks().last?.first == "g11 111" && ranks().last?.count == 10)
+        // Who is not among the first ten changes nothing that they are told of.
+        try await give(try gift("b", "late", 1))
+        await rig.wait(.seconds(1))
+        #expect(ranks().count == 2)
+        try await give(try gift("c", "g3", 50))
+        await rig.wait(.seconds(1))
+        #expect(ranks().count == 3 && ranks().last?.first == "g3 153")
+        guard case .array(let all) = try await restarted().givers(as: nil)["ranks"] else { return }
+        #expect(all.count == 13 && all.last?["participant"] == .string("late"))
+        let late = TestFollower()
+        _ = try await restarted().follow(as: nil, since: nil, late)
+        #expect(late.known["interaction"]?["ranks"]?["givers"] == .array(Array(all.prefix(10))))
+    }
+
     @Test func `are shops' to give, and hosts' and shops' to read`() async throws {
         try await goLive()
         for stranger in [ann, HostRig.bob, HostRig.sender("sam", .speaker)] {

@@ -24,6 +24,16 @@ extension GatewayHandler {
         guard (1...Self.longestPage).contains(limit) else { throw Interaction.Refusal.invalid("limit") }
         return Self.fresh(try await service.gifts(of: stream, after: after, limit: limit, as: sender))
     }
+
+    /// `GET .../ranks/{rank}`: those who gave most; there is no other rank yet.
+    func showRank(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        let token = try call.access.requireViewer(of: stream)
+        guard call.parameters["rank"] == "givers" else {
+            throw Problem(404, "unknown-rank", "There is no such rank; there is givers.")
+        }
+        return Self.fresh(try await service.givers(of: stream, as: token?.sender(in: stream)))
+    }
 }
 
 extension JSONBody {

@@ -82,6 +82,7 @@ extension Router {
         Route(.post, "/v1/streams/{stream}/polls/{poll}/close", "closePoll") { try await $0.closePoll($1) },
         Route(.put, "/v1/streams/{stream}/gifts/{key}", "giveGift") { try await $0.giveGift($1) },
         Route(.get, "/v1/streams/{stream}/gifts", "listGifts") { try await $0.listGifts($1) },
+        Route(.get, "/v1/streams/{stream}/ranks/{rank}", "showRank") { try await $0.showRank($1) },
         Route(.get, "/v1/streams/{stream}/interaction", "showInteraction") {
             try await $0.showInteraction($1)
         },

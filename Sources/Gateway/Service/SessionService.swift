@@ -73,6 +73,8 @@ package protocol SessionService: Sendable {
     func gifts(
         of stream: StreamID, after number: Int, limit: Int, as sender: Stage.Sender
     ) async throws(StageRefusal) -> JSON
+    /// Those who gave most in a stream.
+    func givers(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     /// What a stream's audience may do.
     func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     /// Begins to tell somebody of a stream.

@@ -21,6 +21,7 @@ struct InteractionDesk {
     private var news: [String: JSON] = [:]
     private var deleted: [Int] = []
     private var gifts = GiftNews()
+    private var ranks: RankNews
     /// Votes are told so often at most.
     private static let voteInterval = Duration.milliseconds(500)
     private var hasNewVotes = false
@@ -35,6 +36,7 @@ struct InteractionDesk {
         machine = Interaction(restoring: record)
         committed = record
         delivery = CommentDelivery(at: now)
+        ranks = RankNews(record.gifts)
     }
 
     // MARK: Deciding
@@ -76,7 +78,9 @@ struct InteractionDesk {
             case .edited: news["settings"] = Self.json(record.settings)
             case .pollOpened, .pollClosed: news["poll"] = record.poll?.json
             case .voted: hasNewVotes = true
-            case .gave(let gift): gifts.append(gift)
+            case .gave(let gift):
+                gifts.append(gift)
+                ranks.note()
             case .pinned, .unpinned, .silenced, .unsilenced, .counted: break
             }
         }
@@ -120,6 +124,7 @@ struct InteractionDesk {
             message["reactions"] = Self.json(counts)
             overview = nil
         }
+        message["ranks"] = ranks.take(committed.gifts, at: now)
         var messages = gifts.take(committed.gifts, at: now)
         if messages.isEmpty {
             if !message.isEmpty { messages = [message] }
@@ -133,8 +138,8 @@ struct InteractionDesk {
     func deadline(at now: Moment) -> MonotonicTime? {
         let votes = hasNewVotes ? votesToldAt.map { $0 + Self.voteInterval } ?? .zero : nil
         let end = machine.pollDeadline.map { max(now.elapsed(at: $0), pollRetry ?? .zero) }
-        return [delivery.deadline, machine.counter.deadline, gifts.deadline, votes, end].compactMap(\.self)
-            .min()
+        return [delivery.deadline, machine.counter.deadline, gifts.deadline, ranks.deadline, votes, end]
+            .compactMap(\.self).min()
     }
 
     /// What those who come are told, as JSON; written once for all who come before something changes.
@@ -144,7 +149,7 @@ struct InteractionDesk {
             "comments": .array(recent.map(\.json)), "pinned": Self.json(pinned: committed.pinned),
             "reactions": Self.json(machine.counter.counts(at: now)),
             "settings": Self.json(committed.settings), "poll": committed.poll?.json ?? .null,
-            "gifts": committed.gifts.json,
+            "gifts": committed.gifts.json, "ranks": committed.gifts.ranksJSON,
         ]).text
         overview = text
         return text

@@ -59,6 +59,16 @@ extension StreamHost {
             "totals": interaction.committed.gifts.totalsJSON,
         ])
     }
+
+    /// Those who gave most, the first first.
+    package func givers(as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
+        guard committed != nil else { throw .unknownStream }
+        if let rejection = refusal(to: sender) { throw .rejected(rejection) }
+        let gifts = interaction.committed.gifts
+        return .object([
+            "ranks": .array(gifts.top(RankNews.longest).map(\.json)), "currency": .text(gifts.currency),
+        ])
+    }
 }
 
 extension Stage.Sender {

@@ -143,6 +143,10 @@ final class FakeService: SessionService {
         of stream: StreamID, after number: Int, limit: Int, as sender: Stage.Sender
     ) async throws(StageRefusal) -> JSON { throw .unknownStream }
 
+    func givers(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON {
+        throw .unknownStream
+    }
+
     func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     {
         throw .unknownStream

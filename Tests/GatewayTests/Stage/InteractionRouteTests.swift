@@ -133,6 +133,15 @@ import Testing
                 await bench.ask(.put, "\(path)/gifts/k1", token: shop, body: other), 409, "gift-key-reused")
             let page = await bench.do(.get, "\(path)/gifts?after=0", token: host)
             #expect(page["gifts"] == .array([gift]) && page["totals"]?["value"] == .number(300))
+            let ranks = await bench.do(.get, "\(path)/ranks/givers", token: host)
+            #expect(
+                ranks["ranks"]
+                    == .array([
+                        .object([
+                            "participant": .string("bob"), "name": .string("Bob"), "value": .number(300),
+                        ])
+                    ]))
+            refused(await bench.ask(.get, "\(path)/ranks/fans", token: host), 404, "unknown-rank")
             let elsewhere = try bench.token("shop", .viewer, stream: "other", capabilities: [.giveGifts])
             refused(
                 await bench.ask(.put, "\(path)/gifts/k2", token: elsewhere, body: body), 403, "other-stream")

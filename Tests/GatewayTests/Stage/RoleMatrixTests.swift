@@ -145,6 +145,7 @@ import Testing
             body: #"{"giver":"bob","gift":"rose","price":{"amount":1,"currency":"EUR"}}"#,
             "401 403 403 403 403 403 403 409/422/409"),
         Row(.get, "/v1/streams/S/gifts", "401 403 403 403 403 403 200 200"),
+        Row(.get, "/v1/streams/S/ranks/givers", "401 403 403 200 200 200 200 200"),
         Row(.get, "/v1/streams/S/interaction", "401 403 403 200 200 200 200 200"),
         Row(.patch, "/v1/streams/S/interaction", body: #"{"slowMode":5}"#, hostOnly),
         Row(.post, "/v1/streams/S/tokens", "401 403 403 200 200 200 200 200"),
@@ -243,7 +244,7 @@ import Testing
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
                 path = path.replacing("/r1", with: "/{recording}").replacing("/7", with: "/{comment}")
-                    .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}").replacing("/k1", with: "/{key}")
+                    .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}").replacing("/k1", with: "/{key}").replacing("/k1", with: "/{key}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
             })
         let apart: Set = [

@@ -26,6 +26,8 @@ const MOST_WAITING = 40;
  *
  * @typedef {{ total: number, rate: number }} Count
  *
+ * @typedef {{ participant: string, name: string | null, value: number }} Rank
+ *
  * @typedef {object} AudienceSettings
  * @property {boolean} comments
  * @property {string[]} reactions
@@ -50,6 +52,9 @@ export class Audience extends EventTarget {
 
   /** Of all that was given; null until the server has told. @type {import("./gifts.js").GiftTotals | null} */
   gifts = null;
+
+  /** Those who gave most, the first first. @type {Rank[]} */
+  ranks = [];
 
   /** The one to show: open, or closed while this page was there. @type {import("./poll.js").Poll | null} */
   poll = null;
@@ -98,6 +103,11 @@ export class Audience extends EventTarget {
   /** Whether we may take away what others wrote. */
   get isModerator() {
     return this.sync.you?.isModerator ?? false;
+  }
+
+  /** From 1 on, of the three who gave most; 0 for all others. @param {string} participant */
+  rankOf(participant) {
+    return this.ranks.slice(0, 3).findIndex((rank) => rank.participant === participant) + 1;
   }
 
   /** @param {StreamComment} comment */
@@ -185,6 +195,7 @@ export class Audience extends EventTarget {
         this.pinned = message.interaction.pinned;
         this.reactions = message.interaction.reactions;
         this.settings = message.interaction.settings;
+        this.ranks = message.interaction.ranks.givers;
         this.#give(message.interaction.gifts.recent, message.interaction.gifts.totals);
         if (message.interaction.poll?.closedAt === null) this.#showPoll(message.interaction.poll);
         else if (message.interaction.poll?.number !== this.poll?.number) this.poll = null;
@@ -198,6 +209,7 @@ export class Audience extends EventTarget {
         if (message.deleted) this.#remove(message.deleted);
         if (message.more) this.dispatchEvent(new CustomEvent("more", { detail: message.more }));
         if (message.reactions) this.#count(message.reactions);
+        if (message.ranks) this.ranks = message.ranks.givers;
         if (message.gifts) this.#give(message.gifts, message.giftTotals);
         break;
       // Taps that were too many are no matter.

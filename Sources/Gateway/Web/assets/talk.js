@@ -7,6 +7,7 @@
 
 import { ask } from "./dialog.js";
 import { callName, follow, h, icon, isolate, reconcile, setText } from "./dom.js";
+import { makeMedal } from "./gifts.js";
 import { makePoll, openPoll } from "./poll.js";
 import { SignallingError } from "./session.js";
 
@@ -82,13 +83,15 @@ export function makeComments(part) {
   /** @param {string} _key */
   const makeLine = (_key) => {
     const name = h("b", { dir: "auto" });
+    const medal = makeMedal();
     const badge = h("span.badge.quiet");
     const text = h("span", { dir: "auto" });
     const act = h("button.act", { type: "button", "aria-label": "What to do with this comment", title: "More" }, icon("more"));
-    const line = h("li", {}, h("p", {}, name, badge, " ", text), act);
+    const line = h("li", {}, h("p", {}, medal, name, badge, " ", text), act);
     /** @param {import("./audience.js").StreamComment} comment */
     line.update = (comment) => {
       setText(name, callName(comment.author, comment.name));
+      medal.update(audience.rankOf(comment.author));
       setText(text, comment.text);
       badge.hidden = comment.role === "viewer";
       setText(badge, comment.role === "host" ? "Host" : "On stage");
