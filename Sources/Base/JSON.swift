@@ -89,6 +89,21 @@ package enum JSON: Sendable, Equatable {
     }
 }
 
+extension JSON: Encodable {
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        switch self {
+        case .null: try container.encodeNil()
+        case .bool(let value): try container.encode(value)
+        // The other ones are no JSON.
+        case .number(let value): value.isFinite ? try container.encode(value) : try container.encodeNil()
+        case .string(let value): try container.encode(value)
+        case .array(let values): try container.encode(values)
+        case .object(let members): try container.encode(members)
+        }
+    }
+}
+
 extension JSON: Decodable {
     /// For requests; members that come twice count once.
     package init(from decoder: any Decoder) throws {

@@ -126,15 +126,8 @@ package struct GiftCatalogue: Equatable, Sendable, Codable {
         text.count <= length && (try? CommentText(text))?.text == text
     }
 
-    /// An address has no character that could end it where it is written down.
     private static func isPicture(_ text: String) -> Bool {
-        let isAddress = text.hasPrefix("https://") || text.hasPrefix("/") && !text.hasPrefix("//")
-        guard isAddress else {
-            return text.utf8.allSatisfy { $0 >= 0x80 } && isClean(text, length: emojiLength)
-        }
-        return text.utf8.count <= pictureLength
-            && text.utf8.allSatisfy {
-                (0x21...0x7E).contains($0) && !#""'<>\^`{|}"#.utf8.contains($0)
-            }
+        let isEmoji = text.utf8.allSatisfy { $0 >= 0x80 } && isClean(text, length: emojiLength)
+        return isEmoji || PictureAddress.isSound(text, length: pictureLength)
     }
 }

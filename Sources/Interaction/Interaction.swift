@@ -57,6 +57,8 @@ package struct Interaction: Sendable {
         /// In the poll of that number; once.
         case vote(Int, options: [Int])
         case closePoll(Int)
+        case showCard(StreamCard)
+        case removeCard
         /// Under a key that is not in the ledger, as far as that was read.
         case give(Gift.Draft)
     }
@@ -250,6 +252,10 @@ package struct Interaction: Sendable {
         case .closePoll(let number):
             guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
             return poll.isOpen ? [.pollClosed(now.wall)] : []
+        case .showCard(let card):
+            let cleaned = try card.cleaned()
+            return record.card == cleaned ? [] : [.cardShown(cleaned)]
+        case .removeCard: return record.card == nil ? [] : [.cardRemoved]
         case .comment, .react, .delete, .vote, .give:
             assertionFailure("only moderation is decided here")
             return []

@@ -18,6 +18,9 @@ package enum InteractionChange: Equatable, Sendable, Codable {
     case voted(ParticipantID, [Int])
     case pollClosed(WallTime)
     case gave(Gift)
+    /// In place of the one before.
+    case cardShown(StreamCard)
+    case cardRemoved
 }
 
 /// What is remembered of a stream's audience.
@@ -38,6 +41,7 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
 
     /// The latest, open or not; nil before the first.
     package internal(set) var poll: Poll?
+    package internal(set) var card: StreamCard?
     /// Nil before the first gift.
     private var given: GiftTotals?
     package var gifts: GiftTotals { given ?? GiftTotals() }
@@ -68,6 +72,8 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         case .pollOpened(let new): poll = new
         case .voted(let id, let chosen): poll?.count(chosen, of: id)
         case .pollClosed(let time): poll?.close(at: time)
+        case .cardShown(let new): card = new
+        case .cardRemoved: card = nil
         case .gave(let gift):
             // Not two copies, or every gift would copy the others.
             var totals = gifts

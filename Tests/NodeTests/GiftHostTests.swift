@@ -192,6 +192,24 @@ import Testing
         #expect(late.known["interaction"]?["ranks"]?["givers"] == .array(Array(all.prefix(10))))
     }
 
+    @Test func `stand beside a card, which is told, and is there after a restart`() async throws {
+        try await goLive()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        follower.forget()
+        let data = JSON.object(["id": .number(7), "tags": .array([.string("new"), .null, .bool(true)])])
+        let card = StreamCard(title: " Tea  pot ", link: "https://shop.example/tea", picture: nil, data: data)
+        _ = try await rig.host.perform(.showCard(card), from: ann)
+        let told = follower.state.withLock { $0.messages.last?["card"] }
+        #expect(told?["title"] == .string("Tea pot") && told?["data"] == data)
+        let late = TestFollower()
+        _ = try await restarted().follow(as: nil, since: nil, late)
+        let known = late.known["interaction"]?["card"]
+        #expect(known?["link"] == .string("https://shop.example/tea") && known?["data"] == data)
+        _ = try await rig.host.perform(.removeCard, from: ann)
+        #expect(follower.state.withLock { $0.messages.last?["card"] } == .null)
+    }
+
     @Test func `are shops' to give, and hosts' and shops' to read`() async throws {
         try await goLive()
         for stranger in [ann, HostRig.bob, HostRig.sender("sam", .speaker)] {

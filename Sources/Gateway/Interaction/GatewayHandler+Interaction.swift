@@ -176,6 +176,25 @@ extension GatewayHandler {
         return Self.fresh(poll.json, status: status)
     }
 
+    // MARK: A card
+
+    /// `PUT .../card`.
+    func showCard(_ call: Call) async throws -> HTTPResponse {
+        let body = try call.body()
+        guard let title = try body.string("title") else { throw Interaction.Refusal.invalid("title") }
+        guard let link = try body.string("link") else { throw Interaction.Refusal.invalid("link") }
+        let card = StreamCard(
+            title: title, link: link, picture: try body.string("picture"), data: body.any("data"))
+        try await interact(call, .showCard(card))
+        return HTTPResponse(status: 204)
+    }
+
+    /// `DELETE .../card`.
+    func removeCard(_ call: Call) async throws -> HTTPResponse {
+        try await interact(call, .removeCard)
+        return HTTPResponse(status: 204)
+    }
+
     // MARK: Settings
 
     /// `GET .../interaction`: what the audience may do; for hosts also what others do not see.
@@ -204,6 +223,10 @@ extension GatewayHandler {
 extension Interaction.Refusal: ProblemConvertible {
     /// What a field may be, for those who gave another value.
     private static let allowed: [String: String] = [
+        "title": "1 to \(StreamCard.titleLength) characters that can be seen",
+        "link": "an https address of up to \(StreamCard.addressLength) characters",
+        "picture": "an https address or a path, of up to \(StreamCard.addressLength) characters",
+        "data": "JSON of up to \(StreamCard.dataLength) bytes",
         "key": "1 to \(Interaction.keyLength) printable characters of ASCII, without blanks",
         "giver": "the identity of who gave it", "name": "1 to \(Gift.nameLength) characters that can be seen",
         "gift": "the id of a gift of the stream's catalogue",

@@ -83,6 +83,8 @@ extension Router {
         Route(.put, "/v1/streams/{stream}/gifts/{key}", "giveGift") { try await $0.giveGift($1) },
         Route(.get, "/v1/streams/{stream}/gifts", "listGifts") { try await $0.listGifts($1) },
         Route(.get, "/v1/streams/{stream}/ranks/{rank}", "showRank") { try await $0.showRank($1) },
+        Route(.put, "/v1/streams/{stream}/card", "showCard") { try await $0.showCard($1) },
+        Route(.delete, "/v1/streams/{stream}/card", "removeCard") { try await $0.removeCard($1) },
         Route(.get, "/v1/streams/{stream}/interaction", "showInteraction") {
             try await $0.showInteraction($1)
         },

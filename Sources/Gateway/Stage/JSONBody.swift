@@ -124,6 +124,9 @@ struct JSONBody {
         return counts
     }
 
+    /// Whatever it is; nil when it is missing or `null`.
+    func any(_ name: String) -> JSON? { members[name] }
+
     /// An object; nil when it is missing or `null`.
     func object(_ name: String) throws(Problem) -> JSONBody? {
         guard let value = members[name] else { return nil }

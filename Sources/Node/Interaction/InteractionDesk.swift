@@ -78,6 +78,7 @@ struct InteractionDesk {
             case .edited: news["settings"] = Self.json(record.settings)
             case .pollOpened, .pollClosed: news["poll"] = record.poll?.json
             case .voted: hasNewVotes = true
+            case .cardShown, .cardRemoved: news["card"] = record.card?.json ?? .null
             case .gave(let gift):
                 gifts.append(gift)
                 ranks.note()
@@ -149,7 +150,8 @@ struct InteractionDesk {
             "comments": .array(recent.map(\.json)), "pinned": Self.json(pinned: committed.pinned),
             "reactions": Self.json(machine.counter.counts(at: now)),
             "settings": Self.json(committed.settings), "poll": committed.poll?.json ?? .null,
-            "gifts": committed.gifts.json, "ranks": committed.gifts.ranksJSON,
+            "card": committed.card?.json ?? .null, "gifts": committed.gifts.json,
+            "ranks": committed.gifts.ranksJSON,
         ]).text
         overview = text
         return text
@@ -209,6 +211,15 @@ extension StreamComment {
         .object([
             "number": .integer(number), "id": .string(key), "author": .string(author.description),
             "name": .text(name), "role": .string(role.rawValue), "text": .string(text), "at": .time(at),
+        ])
+    }
+}
+
+extension StreamCard {
+    /// As followers and clients see it.
+    package var json: JSON {
+        .object([
+            "title": .string(title), "link": .string(link), "picture": .text(picture), "data": data ?? .null,
         ])
     }
 }

@@ -38,7 +38,7 @@ extension StreamHost {
         case .delete: break
         case .silence(let id, _) where id == stage.record.host:
             throw .interaction(stage.isModerator(sender) ? .moderatorSpeaks : .notModerator)
-        case .pin, .unpin, .silence, .unsilence, .edit, .closePoll:
+        case .pin, .unpin, .silence, .unsilence, .edit, .closePoll, .showCard, .removeCard:
             guard !isOver else { throw .rejected(.ended) }
         }
         let person = Interaction.Person(

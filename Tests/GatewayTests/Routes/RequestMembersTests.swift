@@ -11,7 +11,8 @@ import Testing
     private static let reading: Set = [
         "playTrickle", "joinTrickle", "feedTrickle", "makeToken", "createStream", "editStream", "placeStream",
         "peek", "focus", "release", "ban", "writeComment", "silence", "react", "openPoll", "vote",
-        "editInteraction", "invite", "describeSpeaker", "requestMute", "renewToken", "makeLink",
+        "editInteraction", "giveGift", "showCard", "invite", "describeSpeaker", "requestMute", "renewToken",
+        "makeLink",
     ]
 
     private func problem(_ response: HTTPResponse) throws -> JSON {

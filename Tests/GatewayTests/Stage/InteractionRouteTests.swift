@@ -166,6 +166,31 @@ import Testing
             }
         }
     }
+
+    @Test func `take a card of the host, and refuse one that pages cannot show`() async throws {
+        try await run { bench, path in
+            let host = try bench.token("ann", .host)
+            let card =
+                #"{"title":"Tea \u202E pot","link":"https://shop.example/t?a=1","data":{"id":[7,null]}}"#
+            #expect(await bench.ask(.put, "\(path)/card", token: host, body: card).status == 204)
+            let large = String(repeating: "x", count: 2_047)
+            for (wrong, field) in [
+                (#"{"link":"https://a.example"}"#, "title"), (#"{"title":"x"}"#, "link"),
+                (#"{"title":"","link":"https://a.example"}"#, "title"),
+                (#"{"title":"x","link":"http://a.example"}"#, "link"),
+                (#"{"title":"x","link":"https://"}"#, "link"),
+                (#"{"title":"x","link":"javascript:alert(1)"}"#, "link"),
+                (#"{"title":"x","link":"https://a.example/\"onclick="}"#, "link"),
+                (#"{"title":"x","link":"https://a.example","picture":"data:text/html,x"}"#, "picture"),
+                (#"{"title":"x","link":"https://a.example","data":"\#(large)"}"#, "data"),
+            ] {
+                let response = await bench.ask(.put, "\(path)/card", token: host, body: wrong)
+                refused(response, 422, "invalid-field")
+                #expect(response.text.contains("\"field\":\"\(field)\""))
+            }
+            #expect(await bench.ask(.delete, "\(path)/card", token: host).status == 204)
+        }
+    }
 }
 
 @Suite struct SyncMessages {

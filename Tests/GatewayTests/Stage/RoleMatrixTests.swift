@@ -146,6 +146,12 @@ import Testing
             "401 403 403 403 403 403 403 409/422/409"),
         Row(.get, "/v1/streams/S/gifts", "401 403 403 403 403 403 200 200"),
         Row(.get, "/v1/streams/S/ranks/givers", "401 403 403 200 200 200 200 200"),
+        Row(
+            .put, "/v1/streams/S/card", body: #"{"title":"x","link":"https://a.example"}"#,
+            "401 403 403 403/403/409 403/403/409 403/403/409 204/204/409 204/204/409"),
+        Row(
+            .delete, "/v1/streams/S/card",
+            "401 403 403 403/403/409 403/403/409 403/403/409 204/204/409 204/204/409"),
         Row(.get, "/v1/streams/S/interaction", "401 403 403 200 200 200 200 200"),
         Row(.patch, "/v1/streams/S/interaction", body: #"{"slowMode":5}"#, hostOnly),
         Row(.post, "/v1/streams/S/tokens", "401 403 403 200 200 200 200 200"),

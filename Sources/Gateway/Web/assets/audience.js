@@ -50,6 +50,8 @@ export class Audience extends EventTarget {
   /** Null until the server has told. @type {AudienceSettings | null} */
   settings = null;
 
+  /** What the host points to. @type {import("./card.js").Card | null} */
+  card = null;
   /** Of all that was given; null until the server has told. @type {import("./gifts.js").GiftTotals | null} */
   gifts = null;
 
@@ -195,6 +197,7 @@ export class Audience extends EventTarget {
         this.pinned = message.interaction.pinned;
         this.reactions = message.interaction.reactions;
         this.settings = message.interaction.settings;
+        this.card = message.interaction.card;
         this.ranks = message.interaction.ranks.givers;
         this.#give(message.interaction.gifts.recent, message.interaction.gifts.totals);
         if (message.interaction.poll?.closedAt === null) this.#showPoll(message.interaction.poll);
@@ -203,6 +206,7 @@ export class Audience extends EventTarget {
         break;
       case "interaction":
         if (message.settings) this.settings = message.settings;
+        if ("card" in message) this.card = message.card;
         if ("pinned" in message) this.pinned = message.pinned;
         if (message.poll) this.#showPoll(message.poll);
         if (message.comments) this.#add(message.comments);

@@ -155,6 +155,15 @@ export class StageAPI {
     return this.#ask("POST", `/polls/${poll}/close`);
   }
 
+  /** @param {import("./card.js").Card} card */
+  showCard(card) {
+    return this.#ask("PUT", "/card", card);
+  }
+
+  removeCard() {
+    return this.#ask("DELETE", "/card");
+  }
+
   /** Takes no comments of somebody for a while. @param {string} participant @param {number} seconds */
   silence(participant, seconds) {
     return this.#ask("PUT", named("/silences", participant), { seconds });

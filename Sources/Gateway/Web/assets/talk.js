@@ -5,6 +5,7 @@
  * of others only ever becomes text.
  */
 
+import { makeCard } from "./card.js";
 import { ask } from "./dialog.js";
 import { callName, follow, h, icon, isolate, reconcile, setText } from "./dom.js";
 import { makeMedal } from "./gifts.js";
@@ -40,7 +41,7 @@ const SIGNS = { laugh: "😂", wow: "😮", clap: "👏", fire: "🔥", sad: "�
 /** Comments and the line to write in. @param {Part} part */
 export function makeComments(part) {
   const { audience, identify, say } = part;
-  const poll = makePoll(part);
+  const [poll, card] = [makePoll(part), makeCard(part)];
   const list = h("ul.comments", { role: "log", "aria-label": "Comments" });
   const pinned = h("p.pinned-comment", { hidden: true, dir: "auto" });
   const more = h("p.more-comments", { hidden: true, role: "status" });
@@ -50,7 +51,7 @@ export function makeComments(part) {
   const button = h("button.button.round", { type: "submit", "aria-label": "Send", title: "Send" }, icon("send"));
   const notice = h("p.comment-problem", { role: "status", hidden: true });
   const form = h("form.composer", {}, field, button);
-  const root = h("section.talk", { "aria-label": "Comments" }, poll.root, pinned, list, more, notice, form);
+  const root = h("section.talk", { "aria-label": "Comments" }, poll.root, card.root, pinned, list, more, notice, form);
 
   form.addEventListener("submit", async (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
@@ -155,7 +156,7 @@ export function makeComments(part) {
 
   const unfollow = follow(audience, () => {
     const { settings } = audience;
-    root.hidden = !audience.isOpen || !settings?.comments && audience.poll === null;
+    root.hidden = !audience.isOpen || !settings?.comments && audience.poll === null && audience.card === null;
     list.hidden = form.hidden = !settings?.comments;
     field.placeholder = settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
     // Who reads what was before is not taken away from it.
@@ -178,6 +179,7 @@ export function makeComments(part) {
       unfollow();
       unfollowSync();
       poll.stop();
+      card.stop();
       root.remove();
     },
   };

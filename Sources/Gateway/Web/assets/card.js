@@ -1,0 +1,89 @@
+// @ts-check
+
+/** What the host points to, over the picture; its link opens beside the page. And the host's way to set it. */
+
+import { ask } from "./dialog.js";
+import { follow, h, setText } from "./dom.js";
+import { SignallingError } from "./session.js";
+
+/**
+ * @typedef {object} Card
+ * @property {string} title
+ * @property {string} link
+ * @property {string | null} [picture]
+ * @property {unknown} [data] the app's own
+ */
+
+/** @param {import("./talk.js").Part} part */
+export function makeCard({ audience }) {
+  const title = h("b", { dir: "auto" });
+  const site = h("small", { dir: "ltr" });
+  const picture = h("img", { alt: "", referrerPolicy: "no-referrer", onerror: () => (picture.hidden = true) });
+  const root = h("a.stream-card", { target: "_blank", rel: "noopener noreferrer", hidden: true }, picture, h("span", {}, title, site));
+  /** @type {Card | null} */
+  let shown = null;
+  const unfollow = follow(audience, () => {
+    const { card } = audience;
+    root.hidden = !card || !audience.isOpen;
+    if (!card || card === shown) return;
+    shown = card;
+    root.href = card.link;
+    setText(title, card.title);
+    setText(site, URL.canParse(card.link) ? new URL(card.link).host : card.link);
+    picture.hidden = !card.picture;
+    if (card.picture) picture.src = card.picture;
+  });
+  return {
+    root,
+    stop() {
+      unfollow();
+      root.remove();
+    },
+  };
+}
+
+/** A host's way to show a card, and to take it away. @param {import("./talk.js").Part} part */
+export function makeShowing(part) {
+  const { audience } = part;
+  const button = h("button.button.small#show-card", { type: "button", onclick: () => editCard(part) }, "Card…");
+  const unfollow = follow(audience, () => {
+    button.hidden = !audience.isOpen || !audience.isModerator;
+  });
+  return {
+    root: button,
+    stop() {
+      unfollow();
+      button.remove();
+    },
+  };
+}
+
+/** @param {import("./talk.js").Part} part */
+async function editCard({ audience, say }) {
+  const { card } = audience;
+  const title = h("input", { type: "text", name: "title", dir: "auto", maxLength: 100, value: card?.title ?? "" });
+  const link = h("input", { type: "url", name: "link", maxLength: 500, placeholder: "https://", value: card?.link ?? "" });
+  const picture = h("input", { type: "text", inputMode: "url", name: "picture", maxLength: 500, placeholder: "https://", value: card?.picture ?? "" });
+  const answer = await ask({
+    name: "card", title: "Show a card", text: "Everybody sees it, and can open its link.",
+    body: [h("div.fields", {},
+      h("label", {}, "Title", title), h("label", {}, "Link", link), h("label", {}, "Picture, if there is one", picture))],
+    choices: [
+      { value: "show", label: "Show", look: "primary" },
+      ...card ? [{ value: "remove", label: "Take it away", look: /** @type {const} */ ("danger") }] : [],
+      { value: "no", label: "Cancel" },
+    ],
+  });
+  try {
+    if (answer === "remove") await audience.api.removeCard();
+    if (answer === "show") {
+      await audience.api.showCard({
+        title: title.value, link: link.value.trim(), picture: picture.value.trim() || null,
+        // What an app has put beside it stays with its link.
+        data: card?.link === link.value.trim() ? card.data : null,
+      });
+    }
+  } catch (error) {
+    say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+  }
+}
