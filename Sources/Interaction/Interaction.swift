@@ -24,13 +24,17 @@ package struct Interaction: Sendable {
         package let role: StreamComment.Role
         /// Whether they have a host's rights over others.
         package let isModerator: Bool
+        /// Whether they may take away what others wrote, silence them and pin.
+        package let mayModerate: Bool
         /// Whether they may say that somebody gave something.
         package let isShop: Bool
 
         package init(
             id: ParticipantID, name: String?, role: StreamComment.Role, isModerator: Bool,
+            mayModerate: Bool = false,
             isShop: Bool = false
         ) {
+            self.mayModerate = mayModerate || isModerator
             self.isShop = isShop
             self.id = id
             self.name = name
@@ -47,8 +51,8 @@ package struct Interaction: Sendable {
         case delete(Int)
         case pin(Int)
         case unpin
-        /// For so many seconds.
-        case silence(ParticipantID, seconds: Int)
+        /// For so many seconds; as a shadow, they can write, and only they see it.
+        case silence(ParticipantID, seconds: Int, isShadow: Bool = false)
         case unsilence(ParticipantID)
         /// Taps by kind, since the last time.
         case react([String: Int])
@@ -127,7 +131,8 @@ package struct Interaction: Sendable {
         case .react(let taps): outcome.reply = .counted(try count(taps, person, now))
         case .delete(let number):
             guard let comment = record.comment(number) else { throw .unknownComment }
-            guard person.isModerator || comment.author == person.id else { throw .notModerator }
+            let isTheirs = person.isModerator || person.mayModerate && comment.role != .host
+            guard isTheirs || comment.author == person.id else { throw .notModerator }
             outcome.changes = [.deleted(number)]
         case .vote(let number, let chosen):
             guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
@@ -138,6 +143,9 @@ package struct Interaction: Sendable {
             outcome.changes = [.voted(person.id, chosen)]
         case .give: throw .notShop
         default: outcome.changes = try decideModeration(command, person, now)
+        }
+        if let entry = auditEntry(of: command, outcome.changes, by: person, at: now.wall) {
+            outcome.changes.append(.audited(entry))
         }
         for change in outcome.changes { follow(change) }
         switch command {
@@ -191,7 +199,8 @@ package struct Interaction: Sendable {
         }
         let comment = StreamComment(
             number: record.lastNumber + 1, key: key, author: person.id, name: person.name, role: person.role,
-            text: text, at: now.wall)
+            text: text, at: now.wall,
+            isHidden: !person.isModerator && record.shadowed[person.id].map { $0 > now.wall } ?? false)
         return (comment, true)
     }
 
@@ -213,53 +222,6 @@ package struct Interaction: Sendable {
         }
         for (kind, taps) in counted where taps > 0 { counter.add(taps, of: kind) }
         return counted.reduce(0) { $0 + $1.1 }
-    }
-
-    private func decideModeration(
-        _ command: Command, _ person: Person, _ now: Moment
-    ) throws(Refusal) -> [InteractionChange] {
-        guard person.isModerator else { throw .notModerator }
-        switch command {
-        case .pin(let number):
-            guard record.comment(number) != nil else { throw .unknownComment }
-            return record.pinned?.number == number ? [] : [.pinned(number)]
-        case .unpin: return record.pinned == nil ? [] : [.unpinned]
-        case .silence(let id, let seconds):
-            guard Self.silenceRange.contains(seconds) else { throw .invalid("seconds") }
-            guard id != person.id else { throw .moderatorSpeaks }
-            let over = record.silenced.filter { $0.value <= now.wall }.map(\.key)
-            guard record.silenced[id] != nil || record.silenced.count - over.count < Self.silenceLimit else {
-                throw .tooManySilenced
-            }
-            let forgotten = over.filter { $0 != id }.sorted { $0.description < $1.description }
-            return forgotten.map { .unsilenced($0) } + [
-                .silenced(id, until: now.wall.advanced(bySeconds: seconds))
-            ]
-        case .unsilence(let id):
-            guard record.silenced[id] != nil else { throw .notSilenced }
-            return [.unsilenced(id)]
-        case .edit(let edit):
-            let settings = edit.applied(to: record.settings)
-            try settings.validate()
-            // Sums of two currencies would mean nothing.
-            if let used = record.gifts.currency, let gifts = settings.gifts, gifts.currency != used {
-                throw .otherCurrency(used)
-            }
-            return settings == record.settings ? [] : [.edited(settings)]
-        case .openPoll(let draft):
-            guard record.poll?.isOpen != true else { throw .pollOpen }
-            return [.pollOpened(try Poll(draft, number: (record.poll?.number ?? 0) + 1, at: now.wall))]
-        case .closePoll(let number):
-            guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
-            return poll.isOpen ? [.pollClosed(now.wall)] : []
-        case .showCard(let card):
-            let cleaned = try card.cleaned()
-            return record.card == cleaned ? [] : [.cardShown(cleaned)]
-        case .removeCard: return record.card == nil ? [] : [.cardRemoved]
-        case .comment, .react, .delete, .vote, .give:
-            assertionFailure("only moderation is decided here")
-            return []
-        }
     }
 
     /// Rounded up.

@@ -10,7 +10,10 @@ package enum InteractionChange: Equatable, Sendable, Codable {
     case unpinned
     /// Again, it ends at the new time.
     case silenced(ParticipantID, until: WallTime)
+    /// The same, but they do not know.
+    case shadowed(ParticipantID, until: WallTime)
     case unsilenced(ParticipantID)
+    case audited(AuditEntry)
     /// All reactions so far, by kind.
     case counted([String: Int])
     /// In place of the one before.
@@ -36,6 +39,13 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
     package internal(set) var pinned: StreamComment?
     /// Until when; at most `Interaction.silenceLimit`.
     package internal(set) var silenced: [ParticipantID: WallTime] = [:]
+    /// Nil for nobody, as it was when there were no shadows.
+    private var shadows: [ParticipantID: WallTime]?
+    /// Who writes for themselves alone, until when; with the silenced at most `Interaction.silenceLimit`.
+    package var shadowed: [ParticipantID: WallTime] { shadows ?? [:] }
+    private var audited: [AuditEntry]?
+    /// The latest `AuditEntry.limit`, the oldest first.
+    package var audit: ArraySlice<AuditEntry> { (audited ?? []).suffix(AuditEntry.limit) }
     /// By kind, as of when they were last written down; only kinds that the settings name.
     package internal(set) var totals: [String: Int] = [:]
 
@@ -66,8 +76,20 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
             if pinned?.number == number { pinned = nil }
         case .pinned(let number): pinned = comment(number)
         case .unpinned: pinned = nil
-        case .silenced(let id, let time): silenced[id] = time
-        case .unsilenced(let id): silenced[id] = nil
+        case .silenced(let id, let time):
+            silenced[id] = time
+            shadows?[id] = nil
+        case .shadowed(let id, let time):
+            silenced[id] = nil
+            shadows = shadowed.merging([id: time]) { $1 }
+        case .unsilenced(let id):
+            silenced[id] = nil
+            shadows?[id] = nil
+        case .audited(let entry):
+            audited = (audited ?? []) + [entry]
+            if let count = audited?.count, count >= AuditEntry.limit + AuditEntry.limit / 4 {
+                audited?.removeFirst(count - AuditEntry.limit)
+            }
         case .counted(let totals): self.totals = totals
         case .pollOpened(let new): poll = new
         case .voted(let id, let chosen): poll?.count(chosen, of: id)
@@ -105,12 +127,16 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
     /// - Parameters:
     ///   - before: only those with a lower number; nil for no bound.
     ///   - after: only those with a higher number: the first of them are given instead of the last.
+    ///   - reader: who also sees what only they may see; nil for nobody.
     /// - Returns: at most `limit`, and whether there are more on that side.
-    package func page(before: Int? = nil, after: Int? = nil, limit: Int) -> (
-        comments: [StreamComment], isMore: Bool
-    ) {
+    package func page(before: Int? = nil, after: Int? = nil, limit: Int, for reader: ParticipantID? = nil)
+        -> (
+            comments: [StreamComment], isMore: Bool
+        )
+    {
         let chosen = comments.lazy.filter {
-            !$0.isDeleted && $0.number < before ?? .max && $0.number > after ?? .min
+            !$0.isDeleted && (!$0.isHidden || $0.author == reader) && $0.number < before ?? .max
+                && $0.number > after ?? .min
         }
         if after != nil {
             let page = Array(chosen.prefix(limit + 1))

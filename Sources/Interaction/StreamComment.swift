@@ -18,10 +18,15 @@ package struct StreamComment: Equatable, Sendable, Codable {
     /// Cleaned; empty for a comment that was deleted, of which only the key is remembered.
     package internal(set) var text: String
     package let at: WallTime
+    /// Nil for no, as it was when there were no shadows.
+    private let hidden: Bool?
 
     package init(
-        number: Int, key: String, author: ParticipantID, name: String?, role: Role, text: String, at: WallTime
+        number: Int, key: String, author: ParticipantID, name: String?, role: Role, text: String,
+        at: WallTime,
+        isHidden: Bool = false
     ) {
+        hidden = isHidden ? true : nil
         self.number = number
         self.key = key
         self.author = author
@@ -30,6 +35,9 @@ package struct StreamComment: Equatable, Sendable, Codable {
         self.text = text
         self.at = at
     }
+
+    /// Whether only its author may see it.
+    package var isHidden: Bool { hidden ?? false }
 
     package var isDeleted: Bool { text.isEmpty }
 }

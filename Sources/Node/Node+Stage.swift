@@ -222,9 +222,14 @@ extension Node {
     /// A part of a stream's comments, in order.
     /// - Parameters: `before` and `after`: numbers of comments between which they lie; nil for no bound.
     package func comments(
-        of stream: StreamID, before: Int?, after: Int?, limit: Int
+        of stream: StreamID, before: Int?, after: Int?, limit: Int, as sender: Stage.Sender?
     ) async throws(StageRefusal) -> JSON {
-        try await madeHost(of: stream).comments(before: before, after: after, limit: limit)
+        try await madeHost(of: stream).comments(before: before, after: after, limit: limit, as: sender)
+    }
+
+    /// Who took what away or showed it in a stream.
+    package func audit(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
+        try await madeHost(of: stream).audit(as: sender)
     }
 
     /// A stream's latest poll, and what somebody chose in it.

@@ -28,9 +28,9 @@ struct TokenCommand: Sendable {
         Option("name", .text, "NAME", "What others see. Default: none; pages ask for one."),
         Option("ttl", .text, "1d|12h|30m|SECONDS", "For how long it is good. Default 1d; at most 366d."),
         Option(
-            "capability", .list, "join-backstage|give-gifts",
+            "capability", .list, "join-backstage|give-gifts|moderate",
             "join-backstage lets its bearer in before the doors open; give-gifts is a shop's,",
-            "which says what was given."),
+            "which says what was given; moderate lets its bearer take comments away."),
         Option(
             "link", .text, "https://HOST",
             "Print the link of the page that it opens. A speaker's or viewer's link is",

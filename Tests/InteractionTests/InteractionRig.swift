@@ -13,14 +13,17 @@ struct InteractionRig {
 
     static let ann = person("ann", .host, isModerator: true)
     static let bob = person("bob")
+    static let mod = person("mod", mayModerate: true)
     static let shop = person("shop", isShop: true)
 
     static func person(
-        _ name: String, _ role: StreamComment.Role = .viewer, isModerator: Bool = false, isShop: Bool = false
+        _ name: String, _ role: StreamComment.Role = .viewer, isModerator: Bool = false,
+        mayModerate: Bool = false, isShop: Bool = false
     ) -> Interaction.Person {
         guard let id = ParticipantID(name) else { preconditionFailure("\(name) is no identity") }
         return Interaction.Person(
-            id: id, name: name.uppercased(), role: role, isModerator: isModerator, isShop: isShop)
+            id: id, name: name.uppercased(), role: role, isModerator: isModerator, mayModerate: mayModerate,
+            isShop: isShop)
     }
 
     static let catalogue = GiftCatalogue(

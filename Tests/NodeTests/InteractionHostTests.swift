@@ -155,6 +155,29 @@ import Testing
         #expect(texts(try await rig.host.comments(before: nil, after: nil, limit: 9)) == ["one", "three"])
     }
 
+    @Test func `tell what a shadow writes to its author alone, wherever they follow`() async throws {
+        try await goLive()
+        _ = try await rig.host.perform(.silence(bob.id, seconds: 60, isShadow: true), from: ann)
+        let (own, other) = (TestFollower(), TestFollower())
+        _ = try await rig.host.follow(as: bob, since: nil, own)
+        _ = try await rig.host.follow(as: ann, since: nil, other)
+        for follower in [own, other] { follower.forget() }
+        try await write("psst")
+        await rig.wait(.milliseconds(100))
+        #expect(own.state.withLock { $0.messages.flatMap { texts(.object($0)) } } == ["psst"])
+        #expect(other.state.withLock { $0.messages.flatMap { texts(.object($0)) } } == [])
+        let late = TestFollower()
+        _ = try await rig.host.follow(as: bob, since: nil, late)
+        #expect(late.state.withLock { $0.messages.flatMap { texts(.object($0)) } } == ["psst"])
+        #expect(texts(late.known["interaction"]) == [])
+        #expect(texts(try await rig.host.comments(before: nil, after: nil, limit: 9, as: bob)) == ["psst"])
+        #expect(texts(try await rig.host.comments(before: nil, after: nil, limit: 9, as: ann)) == [])
+        let settings = try await rig.host.interactionSettings(as: ann)
+        #expect(settings["silenced"]?["bob"]?["shadow"] == .bool(true))
+        guard case .array(let entries) = try await restarted().audit(as: ann)["entries"] else { return }
+        #expect(entries.map { $0["action"] } == [.string("shadowed")])
+    }
+
     @Test func `refuse those who may not be there, and while nobody is let in`() async throws {
         try await rig.create()
         await #expect(throws: StageRefusal.interaction(.notOpen)) { try await write("early", as: ann) }

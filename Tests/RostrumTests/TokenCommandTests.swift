@@ -99,7 +99,7 @@ import Testing
                 "leads to one stream"))
         #expect(
             complaint("--role", "admin", "--capability", "fly").contains(
-                "must be one of join-backstage, give-gifts, not fly"))
+                "must be one of join-backstage, give-gifts, moderate, not fly"))
         for bad in [
             "", "0", "d", "1w", "-1h", "367d", "9223372036854775807d", "99999999999999999999", "1.5h",
         ] {

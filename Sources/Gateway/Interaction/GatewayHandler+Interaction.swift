@@ -49,13 +49,14 @@ extension GatewayHandler {
     func listComments(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
-        if let sender = token?.sender(in: stream) { _ = try await service.look(at: stream, as: sender) }
+        let sender = token?.sender(in: stream)
+        if let sender { _ = try await service.look(at: stream, as: sender) }
         let before = try number("before", of: call)
         let after = try number("after", of: call)
         let limit = try number("limit", of: call) ?? Self.usualPage
         guard (1...Self.longestPage).contains(limit) else { throw Interaction.Refusal.invalid("limit") }
         return Self.fresh(
-            try await service.comments(of: stream, before: before, after: after, limit: limit))
+            try await service.comments(of: stream, before: before, after: after, limit: limit, as: sender))
     }
 
     /// Nil where the query does not have it.
@@ -94,10 +95,10 @@ extension GatewayHandler {
     /// `PUT .../silences/{participant}`.
     func silence(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
-        guard let seconds = try call.body().integer("seconds") else {
-            throw Interaction.Refusal.invalid("seconds")
-        }
-        try await interact(call, .silence(target, seconds: seconds))
+        let body = try call.body()
+        guard let seconds = try body.integer("seconds") else { throw Interaction.Refusal.invalid("seconds") }
+        let isShadow = try body.bool("shadow") ?? false
+        try await interact(call, .silence(target, seconds: seconds, isShadow: isShadow))
         return HTTPResponse(status: 204)
     }
 
@@ -105,6 +106,12 @@ extension GatewayHandler {
     func unsilence(_ call: Call) async throws -> HTTPResponse {
         try await interact(call, .unsilence(try call.participant))
         return HTTPResponse(status: 204)
+    }
+
+    /// `GET .../audit`.
+    func showAudit(_ call: Call) async throws -> HTTPResponse {
+        let (stream, _, sender) = try call.sender()
+        return Self.fresh(try await service.audit(of: stream, as: sender))
     }
 
     // MARK: Reactions

@@ -141,6 +141,6 @@ extension Token {
         return Stage.Sender(
             id: subject, name: name, authority: authority,
             mayJoinBackstage: capabilities.contains(.joinBackstage), link: link,
-            mayGiveGifts: capabilities.contains(.giveGifts))
+            mayGiveGifts: capabilities.contains(.giveGifts), mayModerate: capabilities.contains(.moderate))
     }
 }

@@ -85,6 +85,7 @@ extension Router {
         Route(.get, "/v1/streams/{stream}/ranks/{rank}", "showRank") { try await $0.showRank($1) },
         Route(.put, "/v1/streams/{stream}/card", "showCard") { try await $0.showCard($1) },
         Route(.delete, "/v1/streams/{stream}/card", "removeCard") { try await $0.removeCard($1) },
+        Route(.get, "/v1/streams/{stream}/audit", "showAudit") { try await $0.showAudit($1) },
         Route(.get, "/v1/streams/{stream}/interaction", "showInteraction") {
             try await $0.showInteraction($1)
         },

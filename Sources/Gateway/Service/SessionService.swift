@@ -65,8 +65,11 @@ package protocol SessionService: Sendable {
         _ command: Interaction.Command, in stream: StreamID, from sender: Stage.Sender
     ) async throws(StageRefusal) -> Interaction.Reply
     /// A part of a stream's comments, in order.
-    func comments(of stream: StreamID, before: Int?, after: Int?, limit: Int) async throws(StageRefusal)
-        -> JSON
+    func comments(
+        of stream: StreamID, before: Int?, after: Int?, limit: Int, as sender: Stage.Sender?
+    ) async throws(StageRefusal) -> JSON
+    /// Who took what away or showed it in a stream, for those who may see it.
+    func audit(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON
     /// A stream's latest poll, and what somebody chose in it.
     func poll(_ number: Int, of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     /// A part of what was given in a stream, in order, for those who may see it.

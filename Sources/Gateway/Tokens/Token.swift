@@ -16,6 +16,8 @@ package enum Capability: String, Sendable, CaseIterable {
     case joinBackstage = "join-backstage"
     /// Say what was given: for the token of a shop.
     case giveGifts = "give-gifts"
+    /// Take comments away, silence people and pin.
+    case moderate
 
     /// All of them, for messages about a wrong one.
     package static let list = allCases.map(\.rawValue).joined(separator: ", ")

@@ -20,6 +20,8 @@ struct InteractionDesk {
     /// Durable, and not told yet, beside comments and reactions.
     private var news: [String: JSON] = [:]
     private var deleted: [Int] = []
+    /// Comments that only their authors are told of.
+    private var hidden: [StreamComment] = []
     private var gifts = GiftNews()
     private var ranks: RankNews
     /// Votes are told so often at most.
@@ -71,6 +73,7 @@ struct InteractionDesk {
         overview = nil
         for change in changes {
             switch change {
+            case .commented(let comment) where comment.isHidden: hidden.append(comment)
             case .commented(let comment): delivery.append(comment, isOfHost: comment.role == .host)
             case .deleted(let number):
                 delivery.remove(number)
@@ -82,7 +85,7 @@ struct InteractionDesk {
             case .gave(let gift):
                 gifts.append(gift)
                 ranks.note()
-            case .pinned, .unpinned, .silenced, .unsilenced, .counted: break
+            case .pinned, .unpinned, .silenced, .shadowed, .unsilenced, .counted, .audited: break
             }
         }
         let isPinChange = changes.contains {
@@ -133,6 +136,22 @@ struct InteractionDesk {
             messages[0].merge(message) { gifts, _ in gifts }
         }
         return messages.map { JSON.object($0.merging(["type": .string("interaction")]) { $1 }).text }
+    }
+
+    /// What only some are told now.
+    mutating func takeHidden() -> [(ParticipantID, String)] {
+        defer { hidden = [] }
+        return hidden.map { ($0.author, Self.message([$0])) }
+    }
+
+    /// Of the latest comments, those that only their author sees; nil for none.
+    func hiddenComments(of id: ParticipantID) -> String? {
+        let comments = committed.page(limit: Self.recentLimit, for: id).comments.filter(\.isHidden)
+        return comments.isEmpty ? nil : Self.message(comments)
+    }
+
+    private static func message(_ comments: [StreamComment]) -> String {
+        JSON.object(["type": .string("interaction"), "comments": .array(comments.map(\.json))]).text
     }
 
     /// When there is something to tell or to write; nil if never.
@@ -191,16 +210,21 @@ struct InteractionDesk {
         var members = Self.members(of: committed.settings)
         if isModerator {
             members["words"] = .array(committed.settings.words.map { .string($0) })
-            let silenced = committed.silenced.filter { $0.value > now }
-                .map { ($0.key.description, JSON.object(["until": .time($0.value)])) }
-            members["silenced"] = .object(Dictionary(uniqueKeysWithValues: silenced))
+            var silenced: [String: JSON] = [:]
+            for (id, until) in committed.silenced where until > now {
+                silenced[id.description] = .object(["until": .time(until), "shadow": .bool(false)])
+            }
+            for (id, until) in committed.shadowed where until > now {
+                silenced[id.description] = .object(["until": .time(until), "shadow": .bool(true)])
+            }
+            members["silenced"] = .object(silenced)
         }
         return .object(members)
     }
 
     /// Comments in order; see `InteractionRecord.page`.
-    func page(before: Int?, after: Int?, limit: Int) -> JSON {
-        let (comments, isMore) = committed.page(before: before, after: after, limit: limit)
+    func page(before: Int?, after: Int?, limit: Int, for reader: ParticipantID?) -> JSON {
+        let (comments, isMore) = committed.page(before: before, after: after, limit: limit, for: reader)
         return .object(["comments": .array(comments.map(\.json)), "more": .bool(isMore)])
     }
 }
@@ -211,6 +235,17 @@ extension StreamComment {
         .object([
             "number": .integer(number), "id": .string(key), "author": .string(author.description),
             "name": .text(name), "role": .string(role.rawValue), "text": .string(text), "at": .time(at),
+        ])
+    }
+}
+
+extension AuditEntry {
+    /// As hosts see it.
+    package var json: JSON {
+        .object([
+            "action": .string(action.rawValue), "by": .string(by.description), "name": .text(name),
+            "at": .time(at), "participant": .text(participant?.description),
+            "comment": comment.map { .integer($0) } ?? .null, "text": .text(text), "until": .time(until),
         ])
     }
 }

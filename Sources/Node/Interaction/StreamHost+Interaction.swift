@@ -36,14 +36,15 @@ extension StreamHost {
             guard !isOver else { throw .rejected(.ended) }
             guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
         case .delete: break
-        case .silence(let id, _) where id == stage.record.host:
-            throw .interaction(stage.isModerator(sender) ? .moderatorSpeaks : .notModerator)
+        case .silence(let id, _, _) where id == stage.record.host:
+            throw .interaction(
+                stage.isModerator(sender) || sender.mayModerate ? .moderatorSpeaks : .notModerator)
         case .pin, .unpin, .silence, .unsilence, .edit, .closePoll, .showCard, .removeCard:
             guard !isOver else { throw .rejected(.ended) }
         }
         let person = Interaction.Person(
             id: sender.id, name: sender.name, role: Self.role(stage.standing(of: sender)),
-            isModerator: stage.isModerator(sender), isShop: sender.isShop)
+            isModerator: stage.isModerator(sender), mayModerate: sender.mayModerate, isShop: sender.isShop)
         let outcome: Interaction.Outcome
         do throws(Interaction.Refusal) {
             outcome = try interaction.apply(command, from: person, at: environment.now())
@@ -63,9 +64,11 @@ extension StreamHost {
     }
 
     /// Comments for those who did not hear them.
-    package func comments(before: Int?, after: Int?, limit: Int) throws(StageRefusal) -> JSON {
+    package func comments(
+        before: Int?, after: Int?, limit: Int, as sender: Stage.Sender? = nil
+    ) throws(StageRefusal) -> JSON {
         guard committed != nil else { throw .unknownStream }
-        return interaction.page(before: before, after: after, limit: limit)
+        return interaction.page(before: before, after: after, limit: limit, for: sender?.id)
     }
 
     /// The latest poll, and what somebody chose in it.
@@ -81,16 +84,25 @@ extension StreamHost {
         return json
     }
 
+    /// Who took what away or showed it, the latest last; for hosts.
+    package func audit(as sender: Stage.Sender) throws(StageRefusal) -> JSON {
+        _ = try look(as: sender)
+        guard let committed, committed.isModerator(sender) else { throw .rejected(.notHost) }
+        return .object(["entries": .array(interaction.committed.audit.map(\.json))])
+    }
+
     /// What the audience may do; hosts see all of it.
     package func interactionSettings(as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
         guard let committed else { throw .unknownStream }
         if let rejection = refusal(to: sender) { throw .rejected(rejection) }
         return interaction.settings(
-            forModerator: sender.map(committed.isModerator) ?? false, at: environment.now().wall)
+            forModerator: sender.map { committed.isModerator($0) || $0.mayModerate } ?? false,
+            at: environment.now().wall)
     }
 
     /// Tells followers what the audience did.
     func tellInteraction() {
+        for (id, text) in interaction.takeHidden() { sync.tell(text, to: id) }
         for text in interaction.takeNews(for: sync.count, at: environment.now().elapsed) { sync.tell(text) }
     }
 

@@ -83,6 +83,7 @@ extension StreamHost {
         sync.interaction = interaction.describe(at: environment.now().elapsed)
         let number = sync.add(
             end, for: sender, since: since, until: expiry.map(environment.now().elapsed(at:)), you: you)
+        if let sender, let text = interaction.hiddenComments(of: sender.id) { sync.tell(text, to: sender.id) }
         connect(sender, by: .socket(number))
         scheduleTick()
         return number

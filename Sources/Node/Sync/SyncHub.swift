@@ -194,6 +194,13 @@ struct SyncHub {
     /// in their next snapshot.
     mutating func tell(_ text: String) { broadcast(text) }
 
+    /// Tells one participant, wherever they follow.
+    mutating func tell(_ text: String, to id: ParticipantID) {
+        for number in followersOf[id] ?? [] where followers[number]?.isBehind == false {
+            send(text, to: number)
+        }
+    }
+
     private mutating func broadcast(_ text: String) {
         var slow: [UInt64] = []
         for (number, follower) in followers where !follower.isBehind {

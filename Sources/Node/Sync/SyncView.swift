@@ -136,6 +136,8 @@ package struct SyncYou: Equatable, Sendable {
     package let standing: Stage.Standing
     /// Whether they have a host's rights over others.
     package let isModerator: Bool
+    /// Whether they may take away what others wrote, silence them and pin.
+    package let mayModerate: Bool
     package let isHandRaised: Bool
     /// Whether the host waits for an answer.
     package let isInvited: Bool
@@ -149,6 +151,7 @@ package struct SyncYou: Equatable, Sendable {
         id = sender.id
         standing = record?.standing(of: sender) ?? .viewer
         isModerator = record?.isModerator(sender) ?? false
+        mayModerate = isModerator || sender.mayModerate
         isHandRaised = record?.hands[sender.id] != nil
         isInvited = record?.invitations[sender.id] != nil
         isAdmitted =
@@ -162,7 +165,8 @@ package struct SyncYou: Equatable, Sendable {
     package var json: JSON {
         .object([
             "id": .string(id.description), "name": .text(name), "role": .string(standing.rawValue),
-            "isModerator": .bool(isModerator), "handRaised": .bool(isHandRaised),
+            "isModerator": .bool(isModerator), "mayModerate": .bool(mayModerate),
+            "handRaised": .bool(isHandRaised),
             "invited": .bool(isInvited), "admitted": .bool(isAdmitted),
             "audioMuted": .bool(member?.isAudioMuted ?? false),
             "videoMuted": .bool(member?.isVideoMuted ?? false), "paused": .bool(member?.isPaused ?? false),

@@ -128,9 +128,11 @@ final class FakeService: SessionService {
         _ command: Interaction.Command, in stream: StreamID, from sender: Stage.Sender
     ) async throws(StageRefusal) -> Interaction.Reply { throw .unknownStream }
 
-    func comments(of stream: StreamID, before: Int?, after: Int?, limit: Int) async throws(StageRefusal)
-        -> JSON
-    {
+    func comments(
+        of stream: StreamID, before: Int?, after: Int?, limit: Int, as sender: Stage.Sender?
+    ) async throws(StageRefusal) -> JSON { throw .unknownStream }
+
+    func audit(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
         throw .unknownStream
     }
 

@@ -191,6 +191,43 @@ import Testing
             #expect(await bench.ask(.delete, "\(path)/card", token: host).status == 204)
         }
     }
+
+    @Test func `let moderators do what their token says, in their own stream`() async throws {
+        try await run { bench, path in
+            let mod = try bench.token("mod", .viewer, stream: "s1", capabilities: [.moderate])
+            let bob = try bench.token("bob", .viewer)
+            await bench.do(.post, "\(path)/comments", token: bob, body: #"{"id":"c1","text":"one"}"#)
+            #expect(await bench.ask(.put, "\(path)/comments/1/pin", token: mod).status == 204)
+            #expect(await bench.ask(.delete, "\(path)/pin", token: mod).status == 204)
+            let shadow = #"{"seconds":60,"shadow":true}"#
+            #expect(await bench.ask(.put, "\(path)/silences/bob", token: mod, body: shadow).status == 204)
+            await bench.do(.post, "\(path)/comments", token: bob, body: #"{"id":"c2","text":"two"}"#)
+            #expect(await bench.ask(.delete, "\(path)/comments/1", token: mod).status == 204)
+            let settings = await bench.do(.get, "\(path)/interaction", token: mod)
+            #expect(settings["silenced"]?["bob"]?["shadow"] == .bool(true))
+            for (token, count) in [(bob, 1), (mod, 0)] {
+                let page = await bench.do(.get, "\(path)/comments", token: token)
+                guard case .array(let comments) = page["comments"] else {
+                    throw Interaction.Refusal.unknownComment
+                }
+                #expect(comments.count == count)
+            }
+            #expect(await bench.ask(.delete, "\(path)/silences/bob", token: mod).status == 204)
+            refused(
+                await bench.ask(.put, "\(path)/silences/ann", token: mod, body: shadow), 409, "host-speaks")
+            refused(
+                await bench.ask(.patch, "\(path)/interaction", token: mod, body: #"{"slowMode":9}"#), 403,
+                "not-host")
+            refused(await bench.ask(.get, "\(path)/audit", token: mod), 403, "not-host")
+            let audit = await bench.do(.get, "\(path)/audit", token: try bench.token("ann", .host))
+            guard case .array(let entries) = audit["entries"] else {
+                throw Interaction.Refusal.unknownComment
+            }
+            #expect(entries.count == 5 && entries.allSatisfy { $0["by"] == .string("mod") })
+            let foreign = try bench.token("mod", .viewer, stream: "other", capabilities: [.moderate])
+            refused(await bench.ask(.delete, "\(path)/comments/1", token: foreign), 403, "other-stream")
+        }
+    }
 }
 
 @Suite struct SyncMessages {

@@ -152,6 +152,7 @@ import Testing
         Row(
             .delete, "/v1/streams/S/card",
             "401 403 403 403/403/409 403/403/409 403/403/409 204/204/409 204/204/409"),
+        Row(.get, "/v1/streams/S/audit", "401 403 403 403 403 403 200 200"),
         Row(.get, "/v1/streams/S/interaction", "401 403 403 200 200 200 200 200"),
         Row(.patch, "/v1/streams/S/interaction", body: #"{"slowMode":5}"#, hostOnly),
         Row(.post, "/v1/streams/S/tokens", "401 403 403 200 200 200 200 200"),

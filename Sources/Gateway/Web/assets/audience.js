@@ -102,7 +102,12 @@ export class Audience extends EventTarget {
       && (stream?.state === "live" || stream?.state === "backstage" && stream.doorsOpen === true);
   }
 
-  /** Whether we may take away what others wrote. */
+  /** Whether we may take away what others wrote, silence them and pin. */
+  get mayModerate() {
+    return this.sync.you?.mayModerate ?? false;
+  }
+
+  /** Whether we have a host's rights. */
   get isModerator() {
     return this.sync.you?.isModerator ?? false;
   }

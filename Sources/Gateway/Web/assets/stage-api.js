@@ -164,9 +164,14 @@ export class StageAPI {
     return this.#ask("DELETE", "/card");
   }
 
-  /** Takes no comments of somebody for a while. @param {string} participant @param {number} seconds */
-  silence(participant, seconds) {
-    return this.#ask("PUT", named("/silences", participant), { seconds });
+  /**
+   * Takes no comments of somebody for a while, or as a shadow shows them to nobody else.
+   * @param {string} participant
+   * @param {number} seconds
+   * @param {boolean} [shadow]
+   */
+  silence(participant, seconds, shadow = false) {
+    return this.#ask("PUT", named("/silences", participant), { seconds, shadow });
   }
 
   /**

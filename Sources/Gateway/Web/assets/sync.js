@@ -63,6 +63,7 @@ const CLOSED_EXPIRED = 4401;
  * @property {string | null} name
  * @property {"host" | "speaker" | "viewer"} role
  * @property {boolean} isModerator
+ * @property {boolean} mayModerate comments and who writes them
  * @property {boolean} handRaised
  * @property {boolean} invited
  * @property {boolean} admitted

@@ -25,6 +25,9 @@ const SILENCES = [
   { value: "60", label: "For a minute" }, { value: "600", label: "For ten minutes" }, { value: "86400", label: "For a day" },
 ];
 
+/** For how long only its author sees what somebody writes, in seconds. */
+const SHADOW_SECONDS = 86_400;
+
 /** What the server takes, in characters. */
 const LONGEST = 300;
 
@@ -96,7 +99,7 @@ export function makeComments(part) {
       setText(text, comment.text);
       badge.hidden = comment.role === "viewer";
       setText(badge, comment.role === "host" ? "Host" : "On stage");
-      act.hidden = !audience.isModerator && !audience.isOwn(comment);
+      act.hidden = !audience.isOwn(comment) && !(audience.mayModerate && (audience.isModerator || comment.role !== "host"));
       act.onclick = () => actOn(comment);
     };
     return line;
@@ -105,14 +108,14 @@ export function makeComments(part) {
   /** @param {import("./audience.js").StreamComment} comment */
   async function actOn(comment) {
     const name = isolate(callName(comment.author, comment.name));
-    const isTheirs = audience.isModerator && !audience.isOwn(comment) && comment.role !== "host";
+    const isTheirs = audience.mayModerate && !audience.isOwn(comment) && comment.role !== "host";
     const isPinned = audience.pinned?.number === comment.number;
     const { api } = audience;
     const answer = await ask({
       name: "comment", title: name, text: comment.text,
       choices: [
         { value: "delete", label: "Delete it", look: "danger" },
-        ...audience.isModerator ? [{ value: "pin", label: isPinned ? "Unpin it" : "Pin it" }] : [],
+        ...audience.mayModerate ? [{ value: "pin", label: isPinned ? "Unpin it" : "Pin it" }] : [],
         ...isTheirs ? [{ value: "silence", label: "Silence…" }] : [],
         { value: "no", label: "Cancel" },
       ],
@@ -128,9 +131,14 @@ export function makeComments(part) {
   async function silence(author, name) {
     const seconds = await ask({
       name: "silence", title: `Silence ${name}?`, text: "They go on watching, and cannot write.",
-      choices: [...SILENCES, { value: "no", label: "Cancel" }],
+      choices: [...SILENCES, { value: "shadow", label: "For a day, without their knowing" }, { value: "no", label: "Cancel" }],
     });
     if (!seconds || seconds === "no") return;
+    if (seconds === "shadow") {
+      await audience.api.silence(author, SHADOW_SECONDS, true);
+      say(`Nobody but ${name} sees what they write.`);
+      return;
+    }
     await audience.api.silence(author, Number(seconds));
     say(`${name} cannot write for now.`);
   }
