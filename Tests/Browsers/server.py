@@ -136,11 +136,14 @@ class Server:
         assert status == 200, (status, body)
         return json.loads(body)
 
-    def token(self, stream: str, role: str = "host", name: str = "Ann", ttl: int = 3600) -> str:
+    def token(
+        self, stream: str, role: str = "host", name: str = "Ann", ttl: int = 3600, capabilities: tuple[str, ...] = ()
+    ) -> str:
         status, _, body = self.request(
             "POST", "/v1/tokens",
             json.dumps(
-                {"sub": name.lower(), "name": name, "role": role, "stream": stream, "ttl": ttl}).encode(),
+                {"sub": name.lower(), "name": name, "role": role, "stream": stream, "ttl": ttl,
+                 "capabilities": capabilities}).encode(),
             {"Content-Type": "application/json"})
         assert status == 201, (status, body)
         return json.loads(body)["token"]

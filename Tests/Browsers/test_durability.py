@@ -194,6 +194,95 @@ def test_kill(logs: Path, tmp_path: Path, seed: int) -> None:
             assert sum(client.answered for client in clients) > 0
 
 
+class Shop:
+    """Gives one gift after another, some of them again, and keeps what was answered."""
+
+    def __init__(self, server: Server, stream: str, name: str, seed: int) -> None:
+        self.server = server
+        self.stream = stream
+        self.name = name
+        self.random = random.Random(seed)
+        self.token = server.token(stream, "viewer", "Shop", capabilities=("give-gifts",))
+        self.answered: dict[str, dict[str, Any]] = {}
+        self.asked: list[str] = []
+
+    def ask(self, method: str, path: str, body: Any = None) -> Any:
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.http_port, timeout=patient(10))
+        headers = {"Authorization": f"Bearer {self.token}", "Content-Type": "application/json"}
+        try:
+            connection.request(method, f"/v1/streams/{self.stream}{path}", None if body is None else json.dumps(body), headers)
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        assert answer.status == 200, (answer.status, text)
+        return json.loads(text)
+
+    def give(self, key: str) -> None:
+        count = 1 + len(key) % 3
+        body = {"giver": self.name, "gift": "rose", "count": count, "price": {"amount": 100, "currency": "EUR"}}
+        gift = self.ask("PUT", f"/gifts/{key}", body)
+        assert gift["key"] == key and gift["count"] == count
+        assert self.answered.setdefault(key, gift) == gift, "the same gift is answered the same"
+
+    def run(self) -> None:
+        """Until the server is gone."""
+        with contextlib.suppress(OSError, http.client.HTTPException):
+            while True:
+                if self.answered and self.random.random() < 0.2:
+                    self.give(self.random.choice(list(self.answered)))
+                    continue
+                self.asked.append(f"{self.name}-{len(self.asked)}")
+                self.give(self.asked[-1])
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_gifts_are_given_once_whenever_the_server_dies(logs: Path, tmp_path: Path, seed: int) -> None:
+    chance = random.Random(seed)
+    with durable_server(logs, f"gifts-{seed}", tmp_path / "data") as server:
+        client = Client(server, f"gifts{seed}", seed)
+        client.create()
+        client.ask("host", "POST", f"{client.path}/live")
+        kinds = [{"id": "rose", "name": "Rose", "picture": "🌹", "price": 100}]
+        status, _ = client.ask(
+            "host", "PATCH", f"{client.path}/interaction", {"gifts": {"currency": "EUR", "kinds": kinds}})
+        assert status == 200
+        shops = [Shop(server, client.name, f"giver{number}", seed * 10 + number) for number in range(3)]
+        for _ in range(3):
+            threads = [threading.Thread(target=shop.run) for shop in shops]
+            before = sum(len(shop.answered) for shop in shops)
+            for thread in threads:
+                thread.start()
+            wanted = before + chance.randrange(20, 300)
+            deadline = time.monotonic() + 4
+            while sum(len(shop.answered) for shop in shops) < wanted and time.monotonic() < deadline:
+                time.sleep(chance.random() / 100)
+            os.kill(server.pid, signal.SIGKILL)
+            for thread in threads:
+                thread.join(patient(20))
+                assert not thread.is_alive()
+            server.stop()
+            server.start()
+            for shop in shops:
+                # What was not answered is asked again; what was answered is known, with the number that it had.
+                for key in shop.asked:
+                    shop.give(key)
+            ledger: list[dict[str, Any]] = []
+            page = {"more": True}
+            while page["more"]:
+                page = shops[0].ask("GET", f"/gifts?limit=200&after={len(ledger)}")
+                ledger += page["gifts"]
+            assert [gift["number"] for gift in ledger] == list(range(1, len(ledger) + 1))
+            given = {gift["key"]: gift for gift in ledger}
+            assert given == {key: gift for shop in shops for key, gift in shop.answered.items()}
+            assert len(given) == len(ledger) > 0, "each once"
+            count = sum(gift["count"] for gift in ledger)
+            assert page["totals"] == {
+                "gifts": count, "value": 100 * count, "currency": "EUR", "last": len(ledger)}
+            ranks = shops[0].ask("GET", "/ranks/givers")["ranks"]
+            assert sum(rank["value"] for rank in ranks) == 100 * count
+
+
 def refused_and_back(client: Client, fill: Any, relieve: Any) -> None:
     """Commands are refused with 503 while nothing can be written, and taken afterwards; nothing is lost."""
     for _ in range(5):

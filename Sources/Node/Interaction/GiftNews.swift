@@ -2,6 +2,8 @@ import Base
 import Interaction
 
 /// Which gifts followers have not heard of yet: they are told of all of them, in order, a few times a second.
+///
+/// No more wait than became durable since the last message.
 struct GiftNews {
     /// Between two messages.
     private static let interval = Duration.milliseconds(100)

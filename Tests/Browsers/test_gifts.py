@@ -1,0 +1,177 @@
+"""Gifts, who gave most, and the card: in the players, in the feed and in the studio."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drivers import DESKTOP, PHONE, Browser
+from feed import open_feed, wait_for_story
+from media import check_no_complaints, go_live
+from server import Server
+from test_comments import FORGET_NAME, open_watch, wait_for_comment, write
+from test_pages import assert_fits
+
+KINDS = [
+    {"id": "rose", "name": "Rose", "picture": "🌹", "price": 100},
+    {"id": "car", "name": "Fast car", "picture": "/assets/icon.svg", "price": 50_000},
+]
+
+#: Notes every gift that is told and every one that is shown.
+LISTEN = """() => {
+    globalThis.told = [];
+    globalThis.shown = [];
+    const audience = globalThis.rostrum.room?.audience ?? rostrum.talk.audience;
+    audience.addEventListener('gift', ({detail}) => told.push(detail.number));
+    new MutationObserver(() => {
+        const number = Number(document.querySelector('.gift')?.dataset.number);
+        if (number && shown.at(-1) !== number) shown.push(number);
+    }).observe(document.body, {childList: true, subtree: true, attributeFilter: ['data-number']});
+}"""
+
+#: Whether exactly these were told, and the last of them is shown.
+IS_TOLD = """numbers => told.join() === numbers.join() && shown.at(-1) === numbers.at(-1)
+    && new Set(shown).size === shown.length"""
+
+
+@pytest.fixture(params=["chromium", "firefox"])
+def browser(request: pytest.FixtureRequest) -> Browser:
+    return request.getfixturevalue(request.param)
+
+
+def ask(server: Server, token: str, method: str, path: str, body: Any = None) -> Any:
+    status, _, answer = server.request(
+        method, path, None if body is None else json.dumps(body).encode(),
+        {"Authorization": f"Bearer {token}", "Content-Type": "application/json"})
+    assert status in (200, 204), answer
+    return json.loads(answer) if answer else None
+
+
+class Shop:
+    """Sells a stream's gifts."""
+
+    def __init__(self, server: Server, stream: str) -> None:
+        self.server = server
+        self.path = f"/v1/streams/{stream}"
+        self.token = server.token(stream, "viewer", "Shop", capabilities=("give-gifts",))
+        ask(server, server.token(stream, "admin", "Root"), "PATCH", f"{self.path}/interaction",
+            {"gifts": {"currency": "EUR", "kinds": KINDS}})
+
+    def give(self, key: str, giver: str, kind: str = "rose", count: int = 1, name: str = "Vera") -> dict[str, Any]:
+        price = next(each["price"] for each in KINDS if each["id"] == kind)
+        return ask(self.server, self.token, "PUT", f"{self.path}/gifts/{key}", {
+            "giver": giver, "name": name, "gift": kind, "count": count, "price": {"amount": price, "currency": "EUR"}})
+
+
+def test_a_gift_is_shown_once_on_every_page(
+    chromium: Browser, browser: Browser, server: Server, stream: str, logs: Path
+) -> None:
+    host = go_live(chromium, server, stream)
+    shop = Shop(server, stream)
+    viewer = open_watch(browser, server, stream, PHONE)
+    write(viewer, "Hello!", "Vera")
+    wait_for_comment(host, "Hello!")
+    giver = viewer.evaluate("() => rostrum.room.you.id")
+    for page in (host, viewer):
+        page.evaluate(LISTEN)
+    first = shop.give("order-1", giver, count=3)
+    assert shop.give("order-1", giver, count=3) == first
+    second = shop.give("order-2", giver)
+    for page in (host, viewer):
+        page.wait_for(IS_TOLD, [1, 2], what="both are shown, each once")
+        assert "Vera" in page.text(".gift b") and "Rose" in page.text(".gift small")
+        assert page.text(".gift strong") == (f"×{second['combo']}" if second["combo"] > 1 else "")
+        page.wait_for("() => document.querySelector('.comments .medal')?.dataset.rank === '1'", what="a medal")
+        page.wait_for("() => document.querySelector('.top-givers b')?.textContent === 'Vera'", what="who gave most")
+    viewer.screenshot(logs / f"gift-{browser.name}-phone.png")
+    host.screenshot(logs / f"gift-{browser.name}-host.png")
+    assert "4 gifts" in host.text(".gift-sum")
+    # What is shown stands in nobody's way.
+    assert viewer.evaluate(
+        """() => {
+            const box = document.querySelector('.gift').getBoundingClientRect();
+            const hit = document.elementFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+            return hit.closest('.gifts') === null;
+        }""")
+    assert_fits(viewer)
+    # Whoever was away for a moment hears of what was missed, and of nothing twice.
+    viewer.evaluate("() => rostrum.sync.close()")
+    shop.give("order-3", "cid", "car", name="Cid")
+    host.wait_for("() => told.length === 3", what="the host is told")
+    viewer.evaluate("() => rostrum.sync.reconnect()")
+    for page in (host, viewer):
+        page.wait_for(IS_TOLD, [1, 2, 3], what="the third is shown")
+        page.wait_for("() => document.querySelector('.top-givers b')?.textContent === 'Cid'", what="another gave most")
+    late = open_watch(browser, server, stream)
+    late.wait_for("() => rostrum.room.audience.gifts?.gifts === 5", what="who comes later knows the sum")
+    assert late.evaluate("() => document.querySelector('.gift') === null")
+    check_no_complaints(host, viewer, late)
+
+
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_the_feed_shows_gifts_and_the_card(
+    chromium: Browser, own_server: Server, stream: str, viewport: Any, logs: Path
+) -> None:
+    host = go_live(chromium, own_server, stream)
+    shop = Shop(own_server, stream)
+    write(host, "Look at this teapot", "Ann")
+    host.click("#show-card")
+    host.evaluate(
+        """() => {
+            const field = name => document.querySelector(`dialog[data-name=card] [name=${name}]`);
+            field('title').value = 'Teapot <b>No. 5</b>';
+            field('link').value = 'https://shop.example/teapot';
+            field('picture').value = '/assets/icon.svg';
+        }""")
+    host.click("dialog[data-name=card] [data-value=show]")
+    page = open_feed(chromium, own_server, viewport, before_load=FORGET_NAME)
+    wait_for_story(page, stream)
+    page.wait_for("() => document.querySelector('.stream-card')?.checkVisibility()", what="the card is shown")
+    assert page.text(".stream-card b") == "Teapot <b>No. 5</b>" and page.text(".stream-card small") == "shop.example"
+    assert page.evaluate(
+        "() => { const {href, target, rel} = document.querySelector('.stream-card'); return [href, target, rel]; }"
+    ) == ["https://shop.example/teapot", "_blank", "noopener noreferrer"]
+    page.evaluate(LISTEN)
+    for number in range(1, 4):
+        shop.give(f"order-{number}", f"g{number}", "car" if number == 2 else "rose", name=f"Giver {number}")
+    page.wait_for("() => told.length === 3 && document.querySelector('.gift') !== null", what="gifts are told and shown")
+    page.screenshot(logs / f"feed-gift-{viewport.width}.png")
+    page.wait_for(IS_TOLD, [1, 2, 3], what="one is shown after the other", seconds=20)
+    assert page.evaluate("() => shown.join()") == "1,2,3"
+    assert_fits(page)
+    watching = open_watch(chromium, own_server, stream, viewport)
+    watching.wait_for("() => document.querySelector('.stream-card')?.checkVisibility()", what="the card is shown there")
+    shop.give("order-4", "g1", count=7, name="Giver 1")
+    watching.wait_for("() => document.querySelector('.gift') !== null", what="the gift is shown there")
+    watching.screenshot(logs / f"watch-gift-{viewport.width}.png")
+    host.click("#show-card")
+    host.click("dialog[data-name=card] [data-value=remove]")
+    for each in (host, page, watching):
+        each.wait_for("() => !document.querySelector('.stream-card')?.checkVisibility()", what="the card is gone")
+    check_no_complaints(page, watching)
+
+
+def test_a_moderator_shadows_somebody(chromium: Browser, server: Server, stream: str) -> None:
+    host = go_live(chromium, server, stream)
+    writer = open_watch(chromium, server, stream)
+    reader = open_watch(chromium, server, stream)
+    write(writer, "Buy my book", "Sly")
+    wait_for_comment(reader, "Buy my book")
+    moderator = server.token(stream, "viewer", "Mo", capabilities=("moderate",))
+    path = f"/v1/streams/{stream}"
+    who = writer.evaluate("() => rostrum.room.you.id")
+    ask(server, moderator, "PUT", f"{path}/silences/{who}", {"seconds": 600, "shadow": True})
+    ask(server, moderator, "DELETE", f"{path}/comments/1")
+    write(writer, "Buy two", "Sly")
+    wait_for_comment(writer, "Buy two")
+    write(host, "Next question?", "Ann")
+    wait_for_comment(reader, "Next question?")
+    texts = "() => [...document.querySelectorAll('.comments li p > span:last-child')].map(each => each.textContent).join()"
+    assert reader.evaluate(texts) == "Next question?" == host.evaluate(texts)
+    # Nor does it look different after a reload.
+    writer.evaluate("() => location.reload()")
+    wait_for_comment(writer, "Buy two")
+    check_no_complaints(host, reader)
