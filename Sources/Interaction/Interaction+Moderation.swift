@@ -14,6 +14,8 @@ extension Interaction {
         case .silence(let id, let seconds, let isShadow):
             return try silence(id, seconds, isShadow, by: person, at: now.wall)
         case .unsilence(let id):
+            // Whom the host has silenced does not take that back, whatever their token says.
+            guard person.isModerator || id != person.id else { throw .notModerator }
             guard record.silenced[id] != nil || record.shadowed[id] != nil else { throw .notSilenced }
             return [.unsilenced(id)]
         case .edit(let edit):

@@ -31,6 +31,7 @@ import Testing
         // A host silences moderators too.
         try rig.apply(.silence(mod.id, seconds: 60), from: ann)
         #expect(throws: Interaction.Refusal.silenced(wait: 60)) { try rig.write("x", from: mod) }
+        #expect(throws: Interaction.Refusal.notModerator) { try rig.apply(.unsilence(mod.id), from: mod) }
     }
 
     @Test mutating func `remembers who did what to whom`() throws {

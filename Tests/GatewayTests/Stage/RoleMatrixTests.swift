@@ -251,7 +251,8 @@ import Testing
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
                 path = path.replacing("/r1", with: "/{recording}").replacing("/7", with: "/{comment}")
-                    .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}").replacing("/k1", with: "/{key}").replacing("/k1", with: "/{key}")
+                    .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}")
+                    .replacing("/k1", with: "/{key}").replacing("/givers", with: "/{rank}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
             })
         let apart: Set = [
