@@ -82,6 +82,12 @@ enum HelpText {
                     "sfu-bench join-storm --viewers 3000 --playing 100 --handshakes-only",
                 ]
             case .churn: ["sfu-bench churn --viewers 100 --join-rate 20 --duration 5m"]
+            case .network:
+                [
+                    "sfu-bench network --profile all --html network.html",
+                    "sfu-bench network --profile lte,train --reports-only",
+                    "sfu-bench network http://127.0.0.1:8889 --whip '/{stream}/whip' --whep '/{stream}/whep'",
+                ]
             case .sync:
                 [
                     "sfu-bench sync --clients 1000",

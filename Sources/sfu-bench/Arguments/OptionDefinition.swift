@@ -38,12 +38,15 @@ struct OptionDefinition: Sendable {
     /// Those that end with a report.
     static let measuring = all.subtracting([.demo])
     static let media = measuring.subtracting([.sync])
+    /// With an audience of any size.
+    static let crowds = playing.subtracting([.network])
 }
 
 extension OptionDefinition {
     /// Every option there is, in the order of `--help`.
     static let table =
-        targetOptions + mediaOptions + audienceOptions + swipingOptions + followingOptions + timingOptions
+        targetOptions + mediaOptions + audienceOptions + networkOptions + swipingOptions + followingOptions
+        + timingOptions
         + machineOptions + reportOptions
 
     private static let targetOptions = [
@@ -53,7 +56,7 @@ extension OptionDefinition {
             options.target.stream = text
         },
         OptionDefinition(
-            "--streams", "N", .target, for: media,
+            "--streams", "N", .target, for: media.subtracting([.network]),
             "use N streams, NAME-1 to NAME-N (default 1, feed 8); feed also takes names of live ones: a,b,c"
         ) { options, text throws(UsageError) in
             if options.command == .feed, text.contains(",") {
@@ -102,7 +105,7 @@ extension OptionDefinition {
     private static let mediaOptions = [
         OptionDefinition(
             "--bitrate", "BITS", .media, for: publishing,
-            "video, in bits a second like 1500k; 0 for none (default 1500k)"
+            "video, in bits a second like 1500k; 0 for none (default 1500k, network 2M)"
         ) { options, text throws(UsageError) in
             options.media.bitrate = try OptionValue.bitrate(text, "--bitrate", 20_000...50_000_000)
         },
@@ -112,7 +115,7 @@ extension OptionDefinition {
         },
         OptionDefinition(
             "--layers", "N", .media, for: publishing,
-            "simulcast: layers of synthetic video, each half as large as the one before (default 1)"
+            "simulcast: layers of synthetic video, each half as large as the one before (default 1, network 3)"
         ) { options, text throws(UsageError) in
             options.media.layers = try OptionValue.count(text, "--layers", 1...MediaOptions.rids.count)
         },
@@ -144,13 +147,13 @@ extension OptionDefinition {
 
     private static let audienceOptions = [
         OptionDefinition(
-            "--viewers", "N", .audience, for: playing,
+            "--viewers", "N", .audience, for: crowds,
             "viewers of each stream (default: play 1, load and churn 100, join-storm 300); feed: of all (20)"
         ) { options, text throws(UsageError) in
             options.audience.viewers = try OptionValue.count(text, "--viewers", 0...20_000)
         },
         OptionDefinition(
-            "--join-rate", "N", .audience, for: playing.subtracting([.joinStorm]),
+            "--join-rate", "N", .audience, for: crowds.subtracting([.joinStorm]),
             "joins a second (default 100)"
         ) { options, text throws(UsageError) in
             options.audience.joinRate = try OptionValue.number(text, "--join-rate", 0.1...5_000)
@@ -167,22 +170,22 @@ extension OptionDefinition {
                 + "without media: the server's CPU for a handshake, and how many it does in a second"
         ) { options, _ in options.audience.handshakesOnly = true },
         OptionDefinition(
-            "--decrypt-every", "K", .audience, for: playing,
+            "--decrypt-every", "K", .audience, for: crowds,
             "decrypt one packet in K, which gives latencies (default 20); feed: all of one viewer in K (1)"
         ) { options, text throws(UsageError) in
             options.audience.decryptEvery = try OptionValue.count(text, "--decrypt-every", 1...10_000)
         },
         OptionDefinition(
-            "--nack", nil, .audience, for: playing.subtracting([.feed]), "ask for lost packets"
+            "--nack", nil, .audience, for: crowds.subtracting([.feed]), "ask for lost packets"
         ) { options, _ in
             options.audience.asksForRepair = true
         },
         OptionDefinition(
-            "--transport-cc", nil, .audience, for: playing.subtracting([.feed]),
+            "--transport-cc", nil, .audience, for: crowds.subtracting([.feed]),
             "tell of each packet when it came, as browsers do: a server then sends what the path takes"
         ) { options, _ in options.audience.tellsOfPackets = true },
         OptionDefinition(
-            "--gro", nil, .audience, for: playing,
+            "--gro", nil, .audience, for: crowds,
             "take coalesced datagrams (UDP_GRO): cheaper for both ends than any real network"
         ) { options, _ in options.audience.coalesces = true },
         OptionDefinition(
@@ -209,7 +212,8 @@ extension OptionDefinition {
     private static let timingOptions = [
         OptionDefinition(
             "--duration", "TIME", .timing, for: media.union([.demo]),
-            "how long to measure, like 10s or 5m (default 10s); demo: how long to go on (default a day)"
+            "how long to measure, like 10s or 5m (default 10s, network: each profile as long as it is); "
+                + "demo: how long to go on (default a day)"
         ) { options, text throws(UsageError) in
             options.timing.duration = try OptionValue.seconds(text, "--duration", 1...86_400)
         },

@@ -3,7 +3,7 @@ import Wire
 
 /// What `sfu-bench` is asked to do.
 enum Command: String, CaseIterable, Sendable {
-    case publish, play, load, churn, feed, sync, demo
+    case publish, play, load, churn, feed, sync, network, demo
     case joinStorm = "join-storm"
 
     var summary: String {
@@ -15,6 +15,7 @@ enum Command: String, CaseIterable, Sendable {
         case .churn: "let viewers come and go at a steady rate"
         case .feed: "let viewers swipe through a story feed of many streams"
         case .demo: "keep a few streams with a lively audience on a server with --dev, for a first look"
+        case .network: "watch over one impaired network after another, in user space, and tell what is seen"
         case .sync: "follow one of Rostrum's streams with many WebSockets, and time what is commanded"
         }
     }
@@ -23,7 +24,9 @@ enum Command: String, CaseIterable, Sendable {
     var plays: Bool { ![.publish, .sync, .demo].contains(self) }
 
     /// The order of `--help`.
-    static let listed: [Command] = [.publish, .play, .load, .joinStorm, .churn, .feed, .sync, .demo]
+    static let listed: [Command] = [
+        .publish, .play, .load, .joinStorm, .churn, .feed, .network, .sync, .demo,
+    ]
 }
 
 /// All that the command line says of one run.
@@ -37,18 +40,24 @@ struct Options: Equatable, Sendable {
     var machine = MachineOptions()
     var report = ReportOptions()
     var following = FollowingOptions()
+    var network = NetworkOptions()
 
     init(_ command: Command) {
         self.command = command
         audience.viewers =
             switch command {
             case .publish, .sync, .demo: 0
-            case .play: 1
+            case .play, .network: 1
             case .load, .churn: 100
             case .joinStorm: 300
             case .feed: 20
             }
         if command == .demo { timing.duration = 86_400 }
+        if command == .network {
+            media.layers = MediaOptions.rids.count
+            media.bitrate = 2_000_000
+            timing.duration = 86_400
+        }
         guard command == .feed else { return }
         target.streams = 8
         audience.decryptEvery = 1

@@ -31,6 +31,8 @@ class Client {
     /// When the datagram that is being received reached the socket, however late this thread read it.
     final private(set) var arrival = MonotonicTime.zero
     private final var milestones: [Notice] = []
+    /// Holds back what comes; nil for nearly all.
+    final var link: ImpairedLink?
 
     /// - Parameter ssrc: nil for one of its own.
     init(
@@ -63,6 +65,8 @@ class Client {
     func work(at now: MonotonicTime) {}
     /// What it tells of the streams that it sends and receives.
     func report(at now: MonotonicTime) -> (sent: [SenderReport], received: [ReportBlock]) { ([], []) }
+    /// A link let something through, and it was read so many nanoseconds later.
+    func delivered(late: Int64) {}
     /// Whether media that came may bring something to do.
     var hurriesAfterMedia: Bool { false }
 
@@ -89,6 +93,17 @@ class Client {
 
     /// - Returns: whether the deadline may have moved.
     final func receive(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, arrival: MonotonicTime,
+        at now: MonotonicTime
+    ) -> Bool {
+        guard link == nil else {
+            link?.append((0..<datagram.count).map { datagram[$0] }, from: source, at: arrival)
+            return true
+        }
+        return take(&datagram, from: source, arrival: arrival, at: now)
+    }
+
+    private final func take(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, arrival: MonotonicTime,
         at now: MonotonicTime
     ) -> Bool {
@@ -154,12 +169,18 @@ class Client {
     /// When `advance` wants to be called.
     final var deadline: MonotonicTime {
         guard !connection.isClosed else { return .distantFuture }
-        let earliest = connection.deadline ?? .distantFuture
+        let earliest = min(connection.deadline ?? .distantFuture, link?.next ?? .distantFuture)
         guard connection.isConnected else { return earliest }
         return min(earliest, reports.deadline, nextWork)
     }
 
     final func advance(to now: MonotonicTime) {
+        while let delivery = link?.take(at: now) {
+            delivered(late: now.nanoseconds(since: delivery.time))
+            var bytes = delivery.bytes
+            var span = bytes.mutableSpan
+            _ = take(&span, from: delivery.source, arrival: delivery.time, at: now)
+        }
         if let due = connection.deadline, now >= due {
             connection.advance(to: now, using: &random, into: &sink)
             takeConnectionEvents(at: now)

@@ -39,12 +39,13 @@ struct ClientHost: ClientHandler {
 
     private struct Entry {
         let client: Client
-        let isPublisher: Bool
+        /// Whether its timers must be finer than those of a sweep.
+        let isPrecise: Bool
         /// When its `advance` wants to be called.
         var deadline: MonotonicTime
     }
 
-    /// Timers of viewers are no finer than this; those of publishers are.
+    /// Timers of viewers are no finer than this; those of publishers, and of viewers behind a link, are.
     private static let sweepInterval: Int64 = 5_000_000
     static let snapshotInterval: Int64 = 100_000_000
     /// A viewer without packets for longer is stalled.
@@ -62,11 +63,12 @@ struct ClientHost: ClientHandler {
     private var random: SplitMix64
     private var entries: [Int: Entry] = [:]
     private var publishers: Set<Int> = []
+    private var precise: Set<Int> = []
     private var line = HandshakeLine<ClientSetup>()
     /// When deadlines are looked at again.
     private var nextSweep: MonotonicTime
     private var nextSnapshot: MonotonicTime
-    private var nextPublisher = MonotonicTime.distantFuture
+    private var nextPrecise = MonotonicTime.distantFuture
     /// Datagrams lost at sockets that are closed by now.
     private var lostBefore: UInt64 = 0
     private var notices: [Notice] = []
@@ -108,7 +110,7 @@ struct ClientHost: ClientHandler {
         let surroundings = ClientSurroundings(
             dtls: dtls, sink: sink, box: setup.isEarlier ? earlierBox : box, clock: clock)
         let seed = random.next()
-        var isPublisher = false
+        var isPrecise = false
         let client: Client
         switch setup.purpose {
         case .view(let settings): client = Viewer(setup, settings, surroundings, seed: seed, at: now)
@@ -118,17 +120,22 @@ struct ClientHost: ClientHandler {
         case .swipe(let settings): client = FeedViewer(setup, settings, surroundings, seed: seed, at: now)
         case .publish(let settings):
             client = Publisher(setup, settings, surroundings, seed: seed, at: now)
-            isPublisher = true
+            isPrecise = true
             publishers.insert(setup.id)
+        case .watch(let settings):
+            client = NetworkViewer(setup, settings, surroundings, seed: seed, at: now)
+            isPrecise = true
         }
-        let entry = Entry(client: client, isPublisher: isPublisher, deadline: now)
+        let entry = Entry(client: client, isPrecise: isPrecise, deadline: now)
         entries[setup.id] = entry
+        if isPrecise { precise.insert(setup.id) }
         advance(setup.id, entry, to: now)
     }
 
     private mutating func remove(_ id: Int) {
         guard let entry = entries.removeValue(forKey: id) else { return }
         publishers.remove(id)
+        precise.remove(id)
         entry.client.leave()
         lostBefore &+= sockets.remove(token: id)
     }
@@ -149,17 +156,17 @@ struct ClientHost: ClientHandler {
     private mutating func setDeadline(_ id: Int, _ entry: Entry) {
         let deadline = entry.client.deadline
         entries[id]?.deadline = deadline
-        if entry.isPublisher { nextPublisher = min(nextPublisher, deadline) }
+        if entry.isPrecise { nextPrecise = min(nextPrecise, deadline) }
     }
 
     // MARK: Time
 
-    var deadline: MonotonicTime? { min(nextSweep, nextSnapshot, nextPublisher) }
+    var deadline: MonotonicTime? { min(nextSweep, nextSnapshot, nextPrecise) }
 
     mutating func advance(to now: MonotonicTime) {
-        if nextPublisher <= now {
-            nextPublisher = .distantFuture
-            for id in publishers { advanceIfDue(id, to: now) }
+        if nextPrecise <= now {
+            nextPrecise = .distantFuture
+            for id in precise { advanceIfDue(id, to: now) }
         }
         if nextSweep <= now {
             nextSweep = now.advanced(byNanoseconds: Self.sweepInterval)
@@ -178,7 +185,7 @@ struct ClientHost: ClientHandler {
         if entry.deadline <= now {
             advance(id, entry, to: now)
         } else {
-            nextPublisher = min(nextPublisher, entry.deadline)
+            nextPrecise = min(nextPrecise, entry.deadline)
         }
     }
 

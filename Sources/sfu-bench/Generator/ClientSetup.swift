@@ -9,6 +9,7 @@ struct ClientSetup: Identifiable, Sendable {
         case view(ViewerSettings)
         case publish(PublisherSettings)
         case swipe(FeedSettings)
+        case watch(NetworkSettings)
         /// To leave at once, when it is its turn.
         case connect
     }

@@ -164,7 +164,7 @@ enum HTMLReport {
         return plots
     }
 
-    private static let style = """
+    static let style = """
         :root{color-scheme:light dark;--ink:#1b1e23;--soft:#667;--grid:#8884;--back:#fff;--card:#f3f4f7}
         @media(prefers-color-scheme:dark){:root{--ink:#e8e9ec;--soft:#9aa;--back:#15171b;--card:#22252b}}
         body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--back);max-width:760px;\

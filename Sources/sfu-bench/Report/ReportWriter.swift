@@ -14,7 +14,7 @@ enum ReportWriter {
         if let path = options.html { try save(Data(HTMLReport.page(report).utf8), path) }
     }
 
-    private static func save(_ data: Data, _ path: String) throws {
+    static func save(_ data: Data, _ path: String) throws {
         do {
             try data.write(to: URL(fileURLWithPath: path))
         } catch {

@@ -71,7 +71,7 @@ final class Bench: Interruptible {
                 options.audience.handshakesOnly ? try await handshakeStorm() : try await joinStorm()
             case .churn: try await churn()
             case .feed: try await feed()
-            case .sync, .demo:
+            case .sync, .demo, .network:
                 throw RunFailure(description: "\(options.command.rawValue) is a run of its own")
             }
         progress.clear()
@@ -82,7 +82,7 @@ final class Bench: Interruptible {
         generator.stop()
     }
 
-    private func tick() async {
+    func tick() async {
         var count = 0
         while !Task.isCancelled {
             log.take(generator.shared.takeNotices())

@@ -78,6 +78,22 @@ final class Entrance: Sendable {
             ticket, [.playAudio, .playVideo], path: options.target.whep, isViewer: true, isEarlier: isEarlier)
     }
 
+    /// Watches over an impaired network.
+    func watch(
+        _ ticket: Ticket, over profile: NetworkProfile, into recorder: NetworkRecorder
+    ) async -> Participant? {
+        let joining = await negotiate(
+            ticket, [.playAudio, .playVideo], path: options.target.whep, isViewer: true, isEarlier: false,
+            purpose: .watch(NetworkSettings(profile: profile, recorder: recorder)))
+        if let joining { generator.add(joining.setup) }
+        return joining?.participant
+    }
+
+    /// Asks for something of the server's.
+    func get(_ url: URL, token: String?) async throws(SignallingError) -> String {
+        try await client.get(url, token: token)
+    }
+
     /// Enters the story feed, at the ticket's stream.
     func swipe(_ ticket: Ticket) async -> Participant? {
         let (path, preload) = (options.target.feed, options.audience.swiping.preload.rawValue)
@@ -103,7 +119,8 @@ final class Entrance: Sendable {
     }
 
     private func negotiate(
-        _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool
+        _ ticket: Ticket, _ requests: [ClientOffer.Request], path: String, isViewer: Bool, isEarlier: Bool,
+        purpose chosen: ClientSetup.Purpose? = nil
     ) async -> (participant: Participant, setup: ClientSetup)? {
         log.begin(ticket.id, isViewer: isViewer, at: MonotonicClock.now())
         do {
@@ -115,13 +132,15 @@ final class Entrance: Sendable {
                 requests, credentials: ICECredentials(using: &random), fingerprint: generator.fingerprint,
                 candidates: offeredAddresses.filter { $0.ipv4 != nil }.prefix(Self.offeredCandidates).map {
                     TransportAddress(ip: $0, port: socket.localAddress.port)
-                }, using: &random)
+                }, feedback: isViewer ? options.network.feedback.offered : .transportWide, using: &random)
             let answer = try await client.post(
                 offer: offer.description.text, to: endpoint, token: ticket.token)
             log.answered(ticket.id, requested: answer.requested, at: answer.answered)
             let plan = try plan(of: answer.sdp, to: offer)
             let purpose: ClientSetup.Purpose =
-                if !isViewer {
+                if let chosen {
+                    chosen
+                } else if !isViewer {
                     .publish(publisherSettings(of: ticket.stream))
                 } else if options.command == .feed {
                     .swipe(feedSettings(of: ticket.id))

@@ -82,8 +82,10 @@ final class SignallingClient: Sendable {
         return body
     }
 
-    func get(_ url: URL) async throws(SignallingError) -> String {
-        let (body, response) = try await send(URLRequest(url: url))
+    func get(_ url: URL, token: String? = nil) async throws(SignallingError) -> String {
+        var request = URLRequest(url: url)
+        authorize(&request, token)
+        let (body, response) = try await send(request)
         guard response.statusCode == 200 else { throw Self.refusal(response, body) }
         return String(decoding: body, as: UTF8.self)
     }
