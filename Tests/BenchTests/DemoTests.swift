@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct `The demo's audience` {
     private static func acts(seed: UInt64, count: Int = 400) -> [DemoCrowd.Act] {
-        var crowd = DemoCrowd(people: 6, remarks: ["one", "two", "three"], answers: 2, seed: seed)
+        var crowd = DemoCrowd(people: 6, remarks: ["one", "two", "three"], answers: 2, gifts: 3, seed: seed)
         return (0..<count).map { _ in crowd.next().act }
     }
 
@@ -31,6 +31,8 @@ import Testing
                 #expect(voters?.insert(person).inserted == true)
                 #expect((0..<6).contains(person) && (0..<2).contains(answer))
             case .comment(let person, _), .hearts(let person, _): #expect((0..<6).contains(person))
+            case .gift(let person, let gift, let count):
+                #expect((0..<6).contains(person) && (0..<3).contains(gift) && (1...3).contains(count))
             }
         }
         #expect(polls > 5)

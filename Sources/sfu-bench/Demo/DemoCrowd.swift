@@ -4,6 +4,8 @@ struct DemoCrowd {
         /// The person's place among those who watch.
         case comment(person: Int, text: String)
         case hearts(person: Int, count: Int)
+        /// The gift's place in the shop.
+        case gift(person: Int, gift: Int, count: Int)
         /// The host asks.
         case openPoll
         case vote(person: Int, answer: Int)
@@ -13,6 +15,7 @@ struct DemoCrowd {
     private let people: Int
     private let remarks: [String]
     private let answers: Int
+    private let gifts: Int
     private var random: SplitMix64
     /// What was said last comes again only after everything else.
     private var unsaid: [String] = []
@@ -29,10 +32,12 @@ struct DemoCrowd {
     /// - Parameters:
     ///   - people: how many watch.
     ///   - answers: to the show's question.
-    init(people: Int, remarks: [String], answers: Int, seed: UInt64) {
+    ///   - gifts: in the shop, the dearest last.
+    init(people: Int, remarks: [String], answers: Int, gifts: Int, seed: UInt64) {
         self.people = max(people, 1)
         self.remarks = remarks
         self.answers = max(answers, 1)
+        self.gifts = gifts
         random = SplitMix64(seed: seed)
     }
 
@@ -55,6 +60,12 @@ struct DemoCrowd {
             return .vote(person: person, answer: Int.random(in: 0..<answers, using: &random))
         }
         let person = Int.random(in: 0..<people, using: &random)
+        if gifts > 0, Int.random(in: 0..<12, using: &random) == 0 {
+            // The dearer, the rarer.
+            let gift = min(
+                Int.random(in: 0..<gifts, using: &random), Int.random(in: 0..<gifts, using: &random))
+            return .gift(person: person, gift: gift, count: Int.random(in: 1...3, using: &random))
+        }
         guard Int.random(in: 0..<5, using: &random) < 2, !remarks.isEmpty else {
             return .hearts(person: person, count: Int.random(in: 1...8, using: &random))
         }

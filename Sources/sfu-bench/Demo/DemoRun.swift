@@ -77,6 +77,8 @@ final class DemoRun: Interruptible {
     private struct Cast: Sendable {
         let show: DemoShow
         let hostToken: String
+        /// Of the shop that sells gifts.
+        let shopToken: String?
         /// Of the people who watch, in their order.
         let tokens: [String]
         let publisher: Participant
@@ -91,6 +93,8 @@ final class DemoRun: Interruptible {
         try await connect(publisher, show)
         // Made by its first publisher, it may be made again by the next demo; a title it gets afterwards.
         try await ask("PATCH", show, "", ["title": show.title], hostToken)
+        try await ask("PATCH", show, "/interaction", ["gifts": Self.catalogue], hostToken)
+        let shop = try await ticket("Shop", .admin, of: show)
         var (tokens, viewers) = ([String](), [Participant]())
         for person in DemoShow.people {
             let viewer = try await ticket(person, .viewer, of: show)
@@ -98,7 +102,8 @@ final class DemoRun: Interruptible {
             if let participant = await entrance.view(viewer) { viewers.append(participant) }
         }
         return Cast(
-            show: show, hostToken: hostToken, tokens: tokens, publisher: publisher, viewers: viewers)
+            show: show, hostToken: hostToken, shopToken: shop.token, tokens: tokens, publisher: publisher,
+            viewers: viewers)
     }
 
     /// Of each show people of its own: one identity watches two streams at most.
@@ -106,7 +111,7 @@ final class DemoRun: Interruptible {
         _ name: String, _ role: TokenSource.Role, of show: DemoShow
     ) async throws -> Entrance.Ticket {
         try await entrance.ticket(
-            role, stream: show.stream, identity: "demo-\(show.stream)-\(name.lowercased())", name: name)
+            role, stream: show.stream, identity: Self.identity(name, show), name: name)
     }
 
     private func connect(_ participant: Participant, _ show: DemoShow) async throws {
@@ -130,6 +135,7 @@ final class DemoRun: Interruptible {
     private func play(_ cast: Cast, seed: UInt64, until end: MonotonicTime) async {
         var crowd = DemoCrowd(
             people: cast.tokens.count, remarks: cast.show.remarks, answers: cast.show.answers.count,
+            gifts: DemoShow.gifts.count,
             seed: seed)
         var poll: Int?
         while true {
@@ -169,6 +175,8 @@ final class DemoRun: Interruptible {
             try await ask("POST", show, "/comments", ["id": UUID().uuidString, "text": text], token(person))
         case .hearts(let person, let count):
             try await ask("POST", show, "/reactions", ["reactions": ["heart": count]], token(person))
+        case .gift(let person, let number, let count):
+            try await give(number, count, person, in: cast)
         case .openPoll:
             let answer = try await ask(
                 "POST", show, "/polls", ["question": show.question, "options": show.answers], cast.hostToken)
@@ -181,6 +189,30 @@ final class DemoRun: Interruptible {
             try await ask("POST", show, "/polls/\(poll)/close", [:], cast.hostToken)
         }
         return nil
+    }
+
+    /// As a shop does that has been paid.
+    private func give(_ number: Int, _ count: Int, _ person: Int, in cast: Cast) async throws {
+        guard DemoShow.gifts.indices.contains(number), DemoShow.people.indices.contains(person) else {
+            return
+        }
+        let (gift, name) = (DemoShow.gifts[number], DemoShow.people[person])
+        let body: [String: Any] = [
+            "giver": Self.identity(name, cast.show), "name": name, "gift": gift.id, "count": count,
+            "price": ["amount": gift.price, "currency": DemoShow.currency],
+        ]
+        try await ask("PUT", cast.show, "/gifts/\(UUID().uuidString)", body, cast.shopToken)
+    }
+
+    private static var catalogue: [String: Any] {
+        let kinds = DemoShow.gifts.map { gift in
+            ["id": gift.id, "name": gift.name, "picture": gift.picture, "price": gift.price] as [String: Any]
+        }
+        return ["currency": DemoShow.currency, "kinds": kinds]
+    }
+
+    private static func identity(_ name: String, _ show: DemoShow) -> String {
+        "demo-\(show.stream)-\(name.lowercased())"
     }
 
     @discardableResult

@@ -43,6 +43,23 @@ struct DemoShow: Sendable {
             question: "Tea or coffee for the rest of the night?", answers: ["Tea", "Coffee", "Both"]),
     ]
 
+    /// What can be given, in every stream of the demo.
+    static let gifts = [
+        DemoGift(id: "rose", name: "Rose", picture: "🌹", price: 100),
+        DemoGift(id: "cake", name: "Cake", picture: "🎂", price: 500),
+        DemoGift(id: "star", name: "Star", picture: "⭐", price: 2_000),
+    ]
+    static let currency = "EUR"
+
     /// Who watches, in every stream of the demo.
     static let people = ["Mia", "Jonas", "Aiko", "Tariq", "Lena", "Sam"]
+}
+
+/// A gift of the demo's shop, which sells for nothing.
+struct DemoGift: Sendable {
+    let id: String
+    let name: String
+    let picture: String
+    /// In cents.
+    let price: Int
 }
