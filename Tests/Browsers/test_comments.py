@@ -151,7 +151,7 @@ def test_hearts_agree_everywhere(
     total = "total => document.querySelector('.reaction').dataset.total === String(total)"
     for page in (host, *pages):
         page.wait_for(total, 12, what="every tap is counted")
-    assert len({page.evaluate("() => rostrum.room.you.id") for page in pages}) == 2, "without a question for the name"
+    assert len({page.wait_for("() => rostrum.room.you?.id") for page in pages}) == 2, "without a question for the name"
     # Of a thousand taps at once those count that a person can do, and few of them rise.
     pages[0].evaluate("() => { for (let tap = 0; tap < 1000; tap++) document.querySelector('.reaction').click(); }")
     pages[1].wait_for("() => Number(document.querySelector('.reaction').dataset.total) > 12", what="some count")

@@ -74,7 +74,7 @@ def test_a_gift_is_shown_once_on_every_page(
     viewer = open_watch(browser, server, stream, PHONE)
     write(viewer, "Hello!", "Vera")
     wait_for_comment(host, "Hello!")
-    giver = viewer.evaluate("() => rostrum.room.you.id")
+    giver = viewer.wait_for("() => rostrum.room.you?.id", what="the page follows as who it is now")
     for page in (host, viewer):
         page.evaluate(LISTEN)
     first = shop.give("order-1", giver, count=3)
@@ -162,7 +162,7 @@ def test_a_moderator_shadows_somebody(chromium: Browser, server: Server, stream:
     wait_for_comment(reader, "Buy my book")
     moderator = server.token(stream, "viewer", "Mo", capabilities=("moderate",))
     path = f"/v1/streams/{stream}"
-    who = writer.evaluate("() => rostrum.room.you.id")
+    who = writer.wait_for("() => rostrum.room.you?.id", what="the page follows as who it is now")
     ask(server, moderator, "PUT", f"{path}/silences/{who}", {"seconds": 600, "shadow": True})
     ask(server, moderator, "DELETE", f"{path}/comments/1")
     write(writer, "Buy two", "Sly")
