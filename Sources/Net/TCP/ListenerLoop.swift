@@ -118,9 +118,10 @@ struct ListenerLoop: ~Copyable {
         count(\.accepted)
     }
 
+    /// Whoever sees that it is closed finds it counted.
     private func refuse(_ descriptor: Int32) {
-        clinux_close(descriptor)
         count(\.refused)
+        clinux_close(descriptor)
     }
 
     private mutating func freeToken() -> UInt32 {
@@ -185,9 +186,10 @@ struct ListenerLoop: ~Copyable {
     }
 
     private mutating func forget(_ token: UInt32, _ reason: WritableKeyPath<ListenerCounters, UInt64>) {
-        guard let entry = waiting.removeValue(forKey: token) else { return }
+        guard let entry = waiting[token] else { return }
         strangers.giveBack(entry.connection.remote.ip)
         count(reason)
+        waiting[token] = nil
     }
 
     private func count(_ counter: WritableKeyPath<ListenerCounters, UInt64>) {

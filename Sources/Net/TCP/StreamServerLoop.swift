@@ -87,8 +87,9 @@ struct StreamServerLoop<Conversation: StreamConversation>: ~Copyable {
     private mutating func admit(_ descriptor: Int32, _ remote: TransportAddress, at now: MonotonicTime) {
         displace(for: remote.ip, at: now)
         guard quota.take(remote.ip) else {
-            clinux_close(descriptor)
-            return count { $0.refused &+= 1 }
+            // Counted first: who sees that it was closed finds it counted.
+            count { $0.refused &+= 1 }
+            return clinux_close(descriptor)
         }
         let accepted = AcceptedConnection(descriptor: descriptor, remote: remote, quotas: [quota])
         let token = freeToken()
@@ -115,8 +116,8 @@ struct StreamServerLoop<Conversation: StreamConversation>: ~Copyable {
         guard let oldest = crowd.min(by: { $0.value.number.value < $1.value.number.value })?.key else {
             return
         }
-        forget(oldest, at: now)
         count { $0.displaced &+= 1 }
+        forget(oldest, at: now)
     }
 
     private mutating func freeToken() -> UInt32 {
