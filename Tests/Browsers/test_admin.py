@@ -66,8 +66,9 @@ def test_shows_a_stream_and_its_sessions(
             page.evaluate(
                 """() => [...document.querySelectorAll('#sessions tr')]
                     .find(row => row.children[1].textContent === 'player').querySelector('button').click()""")
-            page.wait_for("() => document.querySelectorAll('#dossier .phases .missing').length === 0",
-                          what="all phases of joining")
+            page.wait_for(
+                "() => document.querySelector('#dossier .phases') && !document.querySelector('#dossier .phases .missing')",
+                what="all phases of joining")
             assert page.evaluate("() => document.activeElement.id") == "dossier-title"
             ends = page.evaluate("() => [...document.querySelectorAll('#dossier .hops .end')].map(e => e.textContent)")
             assert ends == ["Publisher", "Server", "Viewer"]

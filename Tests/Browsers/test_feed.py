@@ -22,6 +22,14 @@ UNPLAYABLE = {"chromium": set(), "firefox": {"h264"}}
 #: Between the two that Firefox cannot play there are three that it can.
 IN_ORDER = [STORIES[number] for number in (0, 1, 2, 4, 3, 6, 5, 7)]
 
+#: Keeps what is said for a few seconds only.
+HEAR_TOASTS = """() => {
+    globalThis.toasts = [];
+    const toast = document.getElementById('toast');
+    new MutationObserver(() => toasts.push(toast.textContent)).observe(
+        toast, {subtree: true, childList: true, characterData: true});
+}"""
+
 
 @pytest.fixture(scope="module")
 def studio(logs: Path) -> Iterator[Studio]:
@@ -409,11 +417,12 @@ def test_the_viewer_is_taken_on_when_a_story_ends(browser: Browser, logs: Path, 
         page, order = begin(browser, studio)
         wait_for_story(page, order[0])
         wait_for_preload(page, order[1])
+        page.evaluate(HEAR_TOASTS)
         studio.end(order[0])
         wait_for_story(page, order[1], seconds=8)
         assert_shows(page, studio.stories[order[1]])
         assert place(page)["stories"] == order[1:]
-        assert "has ended" in page.evaluate("() => document.getElementById('toast').textContent")
+        assert any("has ended" in text for text in page.evaluate("() => toasts"))
         # From the end of the list back.
         page.press("ArrowRight")
         wait_for_story(page, order[2])
