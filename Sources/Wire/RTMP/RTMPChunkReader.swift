@@ -153,8 +153,8 @@ package struct RTMPChunkReader: Sendable {
         guard kept <= messageLimit + messageLimit / 2 else { throw .invalid(.rtmpMessageLength) }
         // Taken out, so that it is not copied.
         guard var payload = streams[id]?.payload.take() else { return }
-        payload.reserveCapacity(payload.count + range.count)
-        for index in range { payload.append(bytes[index]) }
+        // Grows by doubling: chunks may be of one byte.
+        payload += try bytes.bytes(range)
         streams[id]?.payload = payload
     }
 
