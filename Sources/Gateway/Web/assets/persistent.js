@@ -33,19 +33,21 @@ export class Persistent extends EventTarget {
   /** @type {AbortController | null} */
   #attempt = null;
   #connectedAt = 0;
+  #online = () => this.retryNow();
+  #visible = () => document.visibilityState === "visible" && this.retryNow();
 
   /** @param {(signal: AbortSignal) => Promise<MediaSession>} open */
   constructor(open) {
     super();
     this.#open = open;
-    addEventListener("online", () => this.retryNow());
-    document.addEventListener("visibilitychange", () => document.visibilityState === "visible" && this.retryNow());
   }
 
   /** @type {(signal: AbortSignal) => Promise<MediaSession>} */
   #open;
 
   start() {
+    addEventListener("online", this.#online);
+    document.addEventListener("visibilitychange", this.#visible);
     this.#pause = FIRST_PAUSE_MS;
     this.#connect();
   }
@@ -61,6 +63,9 @@ export class Persistent extends EventTarget {
   }
 
   close() {
+    // Nothing of the page holds on to what is closed: a player that was taken out of it is gone.
+    removeEventListener("online", this.#online);
+    document.removeEventListener("visibilitychange", this.#visible);
     clearTimeout(this.#timer);
     this.#attempt?.abort();
     this.session?.close();

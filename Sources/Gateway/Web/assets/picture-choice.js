@@ -46,7 +46,15 @@ const CHOICES = [
 
 /** Fires `change`. */
 export class PictureChoice extends EventTarget {
-  #choice = CHOICES.find(({ name }) => name === sessionStorage.getItem(CHOICE)) ?? CHOICES[0];
+  #choice = CHOICES[0];
+
+  /** @param {Storage | null} [memory] where it is kept; null for nowhere */
+  constructor(memory = sessionStorage) {
+    super();
+    this.memory = memory;
+    const kept = memory?.getItem(CHOICE);
+    this.#choice = CHOICES.find(({ name }) => name === kept) ?? CHOICES[0];
+  }
 
   get name() {
     return this.#choice.name;
@@ -62,7 +70,7 @@ export class PictureChoice extends EventTarget {
     const choice = CHOICES.find((each) => each.name === name);
     if (!choice || choice === this.#choice) return;
     this.#choice = choice;
-    sessionStorage.setItem(CHOICE, name);
+    this.memory?.setItem(CHOICE, name);
     this.dispatchEvent(new Event("change"));
   }
 }
@@ -83,20 +91,34 @@ export function pictureRadios(choice) {
 }
 
 /**
- * What to say of a connection that does not take what is wanted; null while all is well.
- * @param {Quality | null} quality
+ * What a weak connection costs: the high picture that was asked for, any picture, or a larger one.
+ * @typedef {"high" | "picture" | "size"} Weakness
  */
-export function wordsForWeakLink(quality) {
+
+/** @type {Record<Weakness, string>} */
+const WORDS = {
+  high: "Your connection is too slow for the high picture: choose Auto.",
+  picture: "Your connection is slow: sound only for the moment.",
+  size: "Your connection is slow: a smaller picture.",
+};
+
+/**
+ * What a connection costs that does not take what is wanted; null while all is well.
+ * @param {Quality | null} quality
+ * @returns {Weakness | null}
+ */
+export function weaknessOf(quality) {
   if (!quality || quality.cause !== "delay" && quality.cause !== "loss") return null;
-  const { preferences } = quality;
   const pictures = quality.pictures.filter(({ preview }) => !preview);
-  if (pictures.some(({ paused }) => paused)) {
-    return preferences.pin === "high"
-      ? "Your connection is too slow for the high picture: choose Auto."
-      : "Your connection is slow: sound only for the moment.";
-  }
+  if (pictures.some(({ paused }) => paused)) return quality.preferences.pin === "high" ? "high" : "picture";
   const isSmaller = pictures.some(({ wanted, served }) => served !== null && (wanted?.height ?? 0) > (served.height ?? 0));
-  return isSmaller ? "Your connection is slow: a smaller picture." : null;
+  return isSmaller ? "size" : null;
+}
+
+/** @param {Quality | null} quality */
+export function wordsForWeakLink(quality) {
+  const weakness = weaknessOf(quality);
+  return weakness && WORDS[weakness];
 }
 
 /** A sign that the connection is weak; what is said of it is its name. */

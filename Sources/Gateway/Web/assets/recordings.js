@@ -2,9 +2,12 @@
 
 /** What was recorded of a stream that has ended. */
 
-import { knownToken } from "./tokens.js";
-
 /**
+ * @typedef {object} Recorded the stream it is of, as somebody sees it
+ * @property {{ state: string } | null} info
+ * @property {{ recordings: () => Promise<{ recordings: Recording[] }> }} api
+ * @property {(path: string) => string} addressOf where somebody finds a file
+ *
  * @typedef {object} Recording one file
  * @property {string} id
  * @property {number} part
@@ -30,15 +33,15 @@ export class Recordings extends EventTarget {
   /** @type {number | undefined} */
   #timer;
 
-  /** @param {Pick<import("./room.js").Room, "stream" | "tokenRole" | "info" | "api">} room */
-  constructor(room) {
+  /** @param {Recorded} stream */
+  constructor(stream) {
     super();
-    this.room = room;
+    this.stream = stream;
   }
 
   /** Asks once a stream has ended, and again until every file is complete; forgets them when it goes on. */
   update() {
-    const isOver = this.room.info?.state === "ended";
+    const isOver = this.stream.info?.state === "ended";
     if (isOver === this.#isOpen) return;
     this.#isOpen = isOver;
     this.#tries = 0;
@@ -49,7 +52,7 @@ export class Recordings extends EventTarget {
 
   async ask() {
     clearTimeout(this.#timer);
-    const all = (await this.room.api.recordings().catch(() => null))?.recordings;
+    const all = (await this.stream.api.recordings().catch(() => null))?.recordings;
     if (!this.#isOpen) return;
     if (all) this.#show(all.filter(({ url, state, duration }) => url && state === "ended" && duration > 0));
     const isComplete = all?.every(({ state }) => state === "ended");
@@ -62,10 +65,9 @@ export class Recordings extends EventTarget {
     clearTimeout(this.#timer);
   }
 
-  /** Where a file is; players cannot set headers. @param {Recording} recording */
+  /** @param {Recording} recording */
   address({ url }) {
-    const token = knownToken(this.room.stream, this.room.tokenRole);
-    return token ? `${url}?access_token=${encodeURIComponent(token)}` : url ?? "";
+    return url === null ? "" : this.stream.addressOf(url);
   }
 
   /** @param {Recording[]} list */

@@ -16,7 +16,7 @@ import { aboutServer } from "./server.js";
 import { SignallingError } from "./session.js";
 import { StageAPI } from "./stage-api.js";
 import { StreamSync } from "./sync.js";
-import { deathOfLink, ensureToken, expiryOf, knownClaims, replaceToken, usualToken } from "./tokens.js";
+import { deathOfLink, ensureToken, expiryOf, knownClaims, knownToken, replaceToken, usualToken, withToken } from "./tokens.js";
 import { Viewing } from "./viewing.js";
 
 /**
@@ -113,6 +113,34 @@ export class Room extends EventTarget {
     return token;
   }
 
+  get hasToken() {
+    return knownToken(this.stream, this.tokenRole) !== null;
+  }
+
+  /**
+   * Does something as whoever we are.
+   * @template T
+   * @param {(token: string | null) => Promise<T>} action
+   */
+  withToken(action) {
+    return withToken(this.stream, this.tokenRole, action);
+  }
+
+  /** Where the programme is played from, and in which codec alone, if in one. */
+  get endpoint() {
+    return `/whep/${encodeURIComponent(this.stream)}`;
+  }
+
+  get codec() {
+    return this.query.get("codec");
+  }
+
+  /** Where a file is; players cannot set headers. @param {string} path */
+  addressOf(path) {
+    const token = knownToken(this.stream, this.tokenRole);
+    return token ? `${path}?access_token=${encodeURIComponent(token)}` : path;
+  }
+
   /** Sync ends with the token it was opened with. */
   #renewInTime() {
     const left = expiryOf(this.stream, this.tokenRole) - Date.now();
@@ -164,23 +192,11 @@ export class Room extends EventTarget {
     return this.info?.state === "live" || this.info?.state === "backstage";
   }
 
-  /** Whether the doors are closed to us. */
-  get isShut() {
-    return this.info?.state === "backstage" && !this.info.doorsOpen && !this.you?.admitted;
-  }
-
   /** Who may do what a host does; before the stream is made, who may make it. */
   get isHost() {
     if (this.isOpen && this.you) return this.you.isModerator;
     const role = this.ownClaims?.role;
     return role === "host" || role === "admin" || role === undefined && this.intent === "studio";
-  }
-
-  /** The host was there, and for the moment is not; nor is anybody else whom viewers would see instead. */
-  get isHostAway() {
-    const speakers = Object.values(this.sync.known?.speakers ?? {});
-    const isAway = speakers.some(({ role, present }) => role === "host" && !present);
-    return isAway && (this.info?.programme === "host" || !speakers.some(({ present }) => present));
   }
 
   /** Whether what viewers get is being recorded. */
@@ -190,8 +206,7 @@ export class Room extends EventTarget {
 
   /** Nothing can come: nobody sends, or who does says that they are away. */
   get isProgrammeSilent() {
-    const { programme } = this.sync.known ?? {};
-    return programme?.paused === true || programme?.ready === false;
+    return this.sync.isProgrammeSilent;
   }
 
   /** @returns {View} */
@@ -235,12 +250,17 @@ export class Room extends EventTarget {
 
   /** The host decided that we do not follow the stream any more. */
   get isKeptOut() {
-    return this.sync.refusal === "removed" || this.sync.refusal === "banned";
+    return this.sync.isKeptOut;
   }
 
   /** The host has revoked the link that we came by. */
   get isLinkRevoked() {
     return this.sync.refusal === "revoked" || deathOfLink() === "revoked" || this.#isLinkRefused;
+  }
+
+  /** Nobody is let in by our link any more. */
+  get isLinkDead() {
+    return deathOfLink() !== null || this.isLinkRevoked;
   }
 
   /** The server would not have us on stage, or among its viewers, by it. */

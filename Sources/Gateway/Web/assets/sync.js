@@ -35,6 +35,7 @@ const CLOSED_EXPIRED = 4401;
  * @property {string[]} [layers]
  * @property {unknown[]} [tracks]
  * @property {boolean} [isRecording]
+ * @property {{ url: string, blurHash: string } | null} [preview] only where the stream itself was asked
  * @property {"manual" | "automatic"} [recording]
  *
  * @typedef {object} Member somebody on stage
@@ -127,22 +128,53 @@ export class StreamSync extends EventTarget {
    * @param {() => Promise<string | null>} token asked for before each connection
    * @param {(refused: string) => Promise<string | null>} [another] asked for when the server refused a token; null if
    * there is none
+   * @param {{ origin?: string, begins?: boolean }} [options] the server's origin, by default the page's; and whether it
+   * begins at once, which makes who watches a viewer
    */
-  constructor(id, token, another = async () => null) {
+  constructor(id, token, another = async () => null, { origin = location.origin, begins = true } = {}) {
     super();
     this.id = id;
     this.token = token;
     this.another = another;
+    this.origin = origin;
     this.#socket.addEventListener("open", () => this.#sayClaimed());
     this.#socket.addEventListener("message", (event) => this.#receive(/** @type {CustomEvent} */ (event).detail));
     this.#socket.addEventListener("resume", () => this.dispatchEvent(new Event("resume")));
     this.#socket.addEventListener("lost", (event) => this.#lost(/** @type {CustomEvent} */ (event).detail));
+    if (begins) this.start();
+  }
+
+  /** Goes on where it was closed. */
+  start() {
     this.#socket.start();
   }
 
   /** @returns {StreamInfo | null} */
   get stream() {
     return this.known?.stream ?? null;
+  }
+
+  /** Whether the doors are closed to us. */
+  get isShut() {
+    return this.stream?.state === "backstage" && !this.stream.doorsOpen && !this.you?.admitted;
+  }
+
+  /** The host was there, and for the moment is not; nor is anybody else whom viewers would see instead. */
+  get isHostAway() {
+    const speakers = Object.values(this.known?.speakers ?? {});
+    const isAway = speakers.some(({ role, present }) => role === "host" && !present);
+    return isAway && (this.stream?.programme === "host" || !speakers.some(({ present }) => present));
+  }
+
+  /** Nothing can come: nobody sends, or who does says that they are away. */
+  get isProgrammeSilent() {
+    const { programme } = this.known ?? {};
+    return programme?.paused === true || programme?.ready === false;
+  }
+
+  /** The host decided that we do not follow the stream any more. */
+  get isKeptOut() {
+    return this.refusal === "removed" || this.refusal === "banned";
   }
 
   /** Whether the server itself tells what is known; without the socket some of it is a guess. */
@@ -182,7 +214,7 @@ export class StreamSync extends EventTarget {
   }
 
   #address() {
-    const address = new URL(`/v1/streams/${encodeURIComponent(this.id)}/sync`, location.href);
+    const address = new URL(`/v1/streams/${encodeURIComponent(this.id)}/sync`, this.origin);
     if (this.#version) address.searchParams.set("since", String(this.#version));
     return address;
   }
@@ -215,7 +247,7 @@ export class StreamSync extends EventTarget {
    * @param {string} token
    */
   async #doubt(token) {
-    const response = await fetch(`/v1/streams/${encodeURIComponent(this.id)}/participants`, {
+    const response = await fetch(`${this.origin}/v1/streams/${encodeURIComponent(this.id)}/participants`, {
       headers: { Authorization: `Bearer ${token}` },
     }).catch(() => null);
     if (response?.status !== 401) return;
@@ -262,12 +294,17 @@ export class StreamSync extends EventTarget {
 
   /** The stream itself tells the most needful without a socket. */
   async #ask() {
-    const stream = await askForStream(this.id, { token: this.#shown }).catch((error) => {
+    const stream = await askForStream(this.id, { token: this.#shown, origin: this.origin }).catch((error) => {
       // Whoever needs a token and has none is not let in for asking again.
       if (error instanceof SignallingError && error.status === 401 && !this.#shown) this.close();
       return undefined;
     });
-    if (stream === undefined || this.isOpen) return;
+    if (stream !== undefined) this.learn(stream);
+  }
+
+  /** Learns what the stream itself told; what comes by the socket is newer. @param {StreamInfo | null} stream */
+  learn(stream) {
+    if (this.isOpen) return;
     const state = stream ?? (this.stream?.state === "live" ? { state: "ended" } : null);
     if (!state) return;
     this.known = mergePatch(this.known ?? NOTHING, { stream: state });
@@ -277,12 +314,12 @@ export class StreamSync extends EventTarget {
 
 /**
  * @param {string} id
- * @param {{ token?: string | null, signal?: AbortSignal }} [options]
+ * @param {{ token?: string | null, signal?: AbortSignal, origin?: string }} [options] `origin` of the server
  * @returns {Promise<StreamInfo | null>} null if there is none of that name
  */
-export async function askForStream(id, { token, signal } = {}) {
+export async function askForStream(id, { token, signal, origin = "" } = {}) {
   const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
-  const response = await fetch(`/v1/streams/${encodeURIComponent(id)}`, { headers, signal });
+  const response = await fetch(`${origin}/v1/streams/${encodeURIComponent(id)}`, { headers, signal });
   if (response.status === 404) return null;
   if (!response.ok) throw await SignallingError.from(response);
   return response.json();

@@ -188,7 +188,7 @@ async function fetchToken(stream, role) {
   const ownPath = `/v1/streams/${encodeURIComponent(one)}/tokens`;
   const name = ownName() || undefined;
   if (isInvited()) {
-    const response = await exchange(ownPath, { name });
+    const response = await exchange(ownPath, { name }, givenToken());
     death = await deathBy(response);
     return take(stream, role, response);
   }
@@ -204,12 +204,13 @@ async function fetchToken(stream, role) {
 
 /**
  * Shows the invitation, and waits where many behind our address open theirs at the same time.
- * @param {string} path
+ * @param {string} address
  * @param {object} body
+ * @param {string | null} invitation
  */
-async function exchange(path, body) {
+export async function exchange(address, body, invitation) {
   for (let tries = 1; ; tries++) {
-    const response = await post(path, body, givenToken());
+    const response = await post(address, body, invitation);
     if (response.status !== 429 || tries === MOST_TRIES) return response;
     const seconds = Number(response.headers.get("Retry-After")) || 1;
     await new Promise((resolve) => setTimeout(resolve, seconds * 1000 * (1 + Math.random())));
@@ -224,12 +225,12 @@ async function deathBy(response) {
 }
 
 /**
- * @param {string} path
+ * @param {string} address
  * @param {object} body
  * @param {string | null} [token]
  */
-function post(path, body, token = null) {
-  return fetch(path, {
+export function post(address, body, token = null) {
+  return fetch(address, {
     method: "POST",
     headers: { "Content-Type": "application/json", ...(token && { Authorization: `Bearer ${token}` }) },
     body: JSON.stringify(body),

@@ -6,7 +6,6 @@ import { PictureChoice, wordsForWeakLink } from "./picture-choice.js";
 import { Persistent } from "./persistent.js";
 import { SignallingError } from "./session.js";
 import { StatsReader } from "./stats.js";
-import { deathOfLink, knownToken, withToken } from "./tokens.js";
 import { play } from "./whep.js";
 
 /** A session for a stream that has not begun is asked to wait this long, in seconds. */
@@ -36,6 +35,16 @@ const LINGER_MS = 20_000;
  */
 
 /**
+ * @typedef {object} Watched what is played, and as whom
+ * @property {import("./sync.js").StreamSync} sync
+ * @property {string} endpoint that plays it (WHEP)
+ * @property {string | null} codec the only one to be taken, if there is one
+ * @property {boolean} hasToken
+ * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken
+ * @property {boolean} isLinkDead nobody is let in any more by what we came with
+ */
+
+/**
  * Why nothing is seen although it should be: the server does not answer, or takes nobody in; nothing gets through to
  * it but requests; connected, nothing comes, or too little for a picture.
  * @typedef {"server" | "busy" | "blocked" | "nothing" | "weak"} Trouble
@@ -48,8 +57,6 @@ export class Viewing extends EventTarget {
   /** The browser wants a tap before anything plays. */
   isBlocked = false;
   hasPlayed = false;
-  /** What we want of the pictures. */
-  choice = new PictureChoice();
   /** What the server said last of what it sends. @type {import("./picture-choice.js").Quality | null} */
   quality = null;
   /** @type {StatsReader | null} */
@@ -89,17 +96,20 @@ export class Viewing extends EventTarget {
   /** @type {number | undefined} */
   #timer;
 
-  /** @param {import("./room.js").Room} room */
-  constructor(room) {
+  /** @param {Watched} watched @param {PictureChoice} [choice] what we want of the pictures */
+  constructor(watched, choice = new PictureChoice()) {
     super();
-    this.room = room;
+    const { sync } = watched;
+    this.watched = watched;
+    this.sync = sync;
+    this.choice = choice;
     this.connection = new Persistent((signal) => this.#open(signal));
     this.connection.addEventListener("statechange", () => this.#stateChanged());
     this.choice.addEventListener("change", () => this.#tellChoice());
-    room.sync.addEventListener("change", () => this.#streamChanged());
-    room.sync.addEventListener("refused", () => this.connection.close());
+    sync.addEventListener("change", () => this.#streamChanged());
+    sync.addEventListener("refused", () => this.connection.close());
     // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
-    room.sync.addEventListener("resume", async () => {
+    sync.addEventListener("resume", async () => {
       const { session } = this.connection;
       if (!session) return this.connection.retryNow();
       if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
@@ -111,7 +121,7 @@ export class Viewing extends EventTarget {
     this.video = video;
     this.hasPlayed = false;
     this.#timer = setInterval(() => this.#examine(), 1000);
-    if (this.#told !== "ended" && !this.room.isShut) this.connection.start();
+    if (this.#told !== "ended" && !this.sync.isShut) this.connection.start();
   }
 
   detach() {
@@ -125,21 +135,21 @@ export class Viewing extends EventTarget {
 
   /** @returns {ViewingState} */
   get state() {
-    const { connection, room } = this;
-    if (room.sync.refusal) return room.isKeptOut ? "removed" : "expired";
-    if (deathOfLink() || room.isLinkRevoked) return "expired";
+    const { connection, sync } = this;
+    if (sync.refusal) return sync.isKeptOut ? "removed" : "expired";
+    if (this.watched.isLinkDead) return "expired";
     if (connection.state === "failed") return this.#isLinkRefused ? "expired" : "failed";
     if (this.#told === "ended") return "ended";
     const isLate = this.#told === "waiting" || this.#told === "backstage";
     if (connection.state === "connected") {
-      if (this.#told === "live" && (room.isProgrammeSilent || room.isHostAway)) return "paused";
+      if (this.#told === "live" && (sync.isProgrammeSilent || sync.isHostAway)) return "paused";
       // Nothing else is heard from a server without sync: media that flows is live.
       if (this.#mediaAt && !isLate) return "live";
       if (this.#told === "live") return this.hasPlayed ? "reconnecting" : "connecting";
       return this.#told === "backstage" ? "backstage" : "waiting";
     }
     if (this.#told === "backstage") return "backstage";
-    if (this.#told === "live" && room.isHostAway) return "paused";
+    if (this.#told === "live" && sync.isHostAway) return "paused";
     const { error } = connection;
     if (error instanceof SignallingError && [404, 409].includes(error.status)) return "waiting";
     if (this.hasPlayed) return "reconnecting";
@@ -148,7 +158,7 @@ export class Viewing extends EventTarget {
 
   /** @returns {Trouble | null} */
   get trouble() {
-    const { connection, room, state } = this;
+    const { connection, sync, state } = this;
     if (state !== "connecting" && state !== "reconnecting") return null;
     const { error } = connection;
     const now = performance.now();
@@ -161,24 +171,23 @@ export class Viewing extends EventTarget {
       if (error.status === 429 || error.status >= 500) return "busy";
     }
     const isSlow = this.#answeredAt > 0 && now - this.#answeredAt > SLOW_MS;
-    return isSlow || this.#fruitless > 0 && room.sync.isOpen && !this.#hasConnected ? "blocked" : null;
+    return isSlow || this.#fruitless > 0 && sync.isOpen && !this.#hasConnected ? "blocked" : null;
   }
 
   /** The server does not take the token that we came with. */
   get #isLinkRefused() {
     const { error } = this.connection;
-    return error instanceof SignallingError && error.status === 401
-      && knownToken(this.room.stream, this.room.tokenRole) !== null;
+    return error instanceof SignallingError && error.status === 401 && this.watched.hasToken;
   }
 
   /** @param {AbortSignal} signal */
   async #open(signal) {
     const media = this.#media = new MediaStream();
     this.#bytes = this.#frames = this.#videoPackets = this.#lostSince = this.#mediaAt = this.#answeredAt = 0;
-    const session = await withToken(this.room.stream, this.room.tokenRole, (token) => play({
-      endpoint: `/whep/${encodeURIComponent(this.room.stream)}?wait=${WAIT_SECONDS}`,
+    const session = await this.watched.withToken((token) => play({
+      endpoint: `${this.watched.endpoint}?wait=${WAIT_SECONDS}`,
       token,
-      codec: this.room.query.get("codec"),
+      codec: this.watched.codec,
       signal,
       onTrack: (track) => {
         media.addTrack(track);
@@ -256,7 +265,7 @@ export class Viewing extends EventTarget {
       this.#mediaAt = this.#quietSince = now;
       this.#fruitless = this.#lostSince = 0;
       this.dispatchEvent(new Event("picture"));
-    } else if (this.#told === "live" && !this.room.isProgrammeSilent && now - this.#quietSince > this.#patience) {
+    } else if (this.#told === "live" && !this.sync.isProgrammeSilent && now - this.#quietSince > this.#patience) {
       this.#mediaAt = 0;
       // The server sends what the link takes, and holds pictures back where it takes sound alone; a new session would
       // begin with a burst.
@@ -316,7 +325,7 @@ export class Viewing extends EventTarget {
   }
 
   #streamChanged() {
-    const state = this.room.sync.stream?.state;
+    const state = this.sync.stream?.state;
     if (state !== "ended") clearTimeout(this.#lingering);
     if (!this.video) {
       this.#told = state;
@@ -325,9 +334,9 @@ export class Viewing extends EventTarget {
         this.#mediaAt = 0;
         this.#lingering = setTimeout(() => this.connection.close(), LINGER_MS);
       }
-    } else if (this.room.isShut) {
+    } else if (this.sync.isShut) {
       this.connection.close();
-    } else if (this.connection.state === "closed" && !this.room.sync.refusal) {
+    } else if (this.connection.state === "closed" && !this.sync.refusal) {
       this.connection.start();
     } else if (state !== this.#told) {
       if (state === "live" && this.#told !== "live") this.#quietSince = performance.now();

@@ -68,9 +68,8 @@ export class MissingCard {
   /** @param {Missing} missing */
   #lookForRecordings(missing) {
     const api = new StageAPI(missing.id, "viewer");
-    const recordings = this.#recordings = new Recordings({
-      stream: missing.id, tokenRole: "viewer", info: { state: "ended" }, api,
-    });
+    // They are only counted: the stream's page plays them.
+    const recordings = this.#recordings = new Recordings({ info: { state: "ended" }, api, addressOf: (path) => path });
     recordings.addEventListener("change", () => this.#offer(missing, recordings.list.length > 0));
     recordings.update();
   }
