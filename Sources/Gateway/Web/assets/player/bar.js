@@ -1,0 +1,147 @@
+// @ts-check
+
+/** The row of controls below the picture, and the line of time above it while a recording plays. */
+
+import { formatDuration, h, setText } from "../dom.js";
+import { weaknessOf } from "../picture-choice.js";
+import { draw, icon } from "./icons.js";
+import { QualityMenu } from "./menu.js";
+import { fill } from "./strings.js";
+
+/** Below this a speaker is drawn with one wave. */
+const QUIET = 0.5;
+/** @type {Record<import("../picture-choice.js").Weakness, keyof import("./strings.js").Strings>} */
+const WEAK = { high: "weakHigh", picture: "weakPicture", size: "weakSize" };
+
+/**
+ * @typedef {object} Actions
+ * @property {() => void} toggle plays or pauses
+ * @property {() => void} toggleSound
+ * @property {(volume: number) => void} setVolume
+ * @property {() => void} toggleFull
+ * @property {() => void} togglePip
+ * @property {(name: import("./menu.js").Quality) => void} choose
+ */
+
+export class Bar {
+  #play = button("play", "play-button");
+  #sound = button("sound", "mute-button");
+  #volume = h("input.volume", { type: "range", min: 0, max: 1, step: 0.05, part: "volume" });
+  #live = h("span.live", { part: "live" });
+  #viewerCount = h("span");
+  #viewers = h("span.viewers", { part: "viewers" }, icon("people"), this.#viewerCount);
+  #time = h("span.time", { part: "time" });
+  #weak = h("span.weak", { role: "status", part: "weak" }, icon("weak"), h("span.unseen"));
+  #pip = button("pip", "pip-button");
+  #full = button("full", "full-screen-button");
+  #position = h("input.position", { type: "range", min: 0, max: 0, step: 0.1, part: "position" });
+  #row;
+  #isDragged = false;
+
+  /** @param {Actions} actions */
+  constructor(actions) {
+    this.menu = new QualityMenu(actions.choose);
+    this.#row = h("div.row", {},
+      this.#play, h("span.sound", {}, this.#sound, this.#volume), this.#live, this.#viewers, this.#time, h("span.space"),
+      this.#weak, this.menu.button, this.#pip, this.#full);
+    this.element = h("div.bar", { part: "bar" }, this.#position, this.#row);
+    this.#play.addEventListener("click", actions.toggle);
+    this.#sound.addEventListener("click", actions.toggleSound);
+    this.#volume.addEventListener("input", () => actions.setVolume(Number(this.#volume.value)));
+    this.#pip.addEventListener("click", actions.togglePip);
+    this.#full.addEventListener("click", actions.toggleFull);
+    this.#position.addEventListener("input", () => (this.#isDragged = true));
+  }
+
+  /** @param {(seconds: number) => void} seek */
+  onSeek(seek) {
+    this.#position.addEventListener("change", () => {
+      this.#isDragged = false;
+      seek(Number(this.#position.value));
+    });
+  }
+
+  /**
+   * @param {import("./playback.js").Playback} playback
+   * @param {import("./strings.js").Strings} strings
+   * @param {{ isFull: boolean, isPip: boolean, mayPip: boolean }} windows
+   */
+  update(playback, strings, { isFull, isPip, mayPip }) {
+    const { recording, reception, state, stream, video } = playback;
+    name(this.#play, playback.isPaused ? strings.play : strings.pause, playback.isPaused ? "play" : "pause", "k");
+    this.#updateSound(video, strings);
+    const isLive = !recording && (state === "live" || state === "away" || stream.info?.state === "live");
+    this.#live.hidden = !isLive;
+    setText(this.#live, strings.live);
+    const count = stream.sync.known?.counts.viewers ?? 0;
+    this.#viewers.hidden = !isLive || count === 0;
+    setText(this.#viewerCount, String(count));
+    this.#viewers.title = count === 1 ? strings.oneViewer : fill(strings.viewers, { count });
+    this.#updateTime(playback, strings);
+    const weakness = state === "live" ? weaknessOf(reception.quality) : null;
+    this.#weak.hidden = weakness === null;
+    this.#weak.title = weakness ? strings[WEAK[weakness]] : "";
+    setText(this.#weak.lastElementChild, this.#weak.title);
+    this.menu.button.hidden = recording !== null || !["live", "away", "reconnecting", "connecting"].includes(state);
+    if (this.menu.button.hidden) this.menu.close(false);
+    this.menu.update(reception.choice.name, strings, reception.choice.name === "sound" ? 0 : video.videoHeight);
+    name(this.#pip, strings.pictureInPicture, "pip");
+    this.#pip.hidden = !mayPip;
+    this.#pip.setAttribute("aria-pressed", String(isPip));
+    name(this.#full, isFull ? strings.leaveFullScreen : strings.fullScreen, isFull ? "small" : "full", "f");
+  }
+
+  /** @param {HTMLVideoElement} video @param {import("./strings.js").Strings} strings */
+  #updateSound({ muted, volume }, strings) {
+    const isSilent = muted || volume === 0;
+    name(this.#sound, isSilent ? strings.unmute : strings.mute, isSilent ? "muted" : volume < QUIET ? "quiet" : "sound", "m");
+    const shown = muted ? 0 : volume;
+    if (Number(this.#volume.value) !== shown) this.#volume.value = shown;
+    slide(this.#volume, strings.volume, shown, fill(strings.volumeValue, { percent: Math.round(shown * 100) }));
+  }
+
+  /** @param {import("./playback.js").Playback} playback @param {import("./strings.js").Strings} strings */
+  #updateTime({ recording, video }, strings) {
+    this.#position.hidden = this.#time.hidden = recording === null;
+    if (!recording) return;
+    const duration = Number.isFinite(video.duration) ? video.duration : recording.duration;
+    if (Number(this.#position.max) !== duration) this.#position.max = duration;
+    if (!this.#isDragged) this.#position.value = video.currentTime;
+    const words = {
+      position: formatDuration(Number(this.#position.value) * 1000), duration: formatDuration(duration * 1000),
+    };
+    setText(this.#time, `${words.position} / ${words.duration}`);
+    slide(this.#position, strings.position, Number(this.#position.value) / (duration || 1), fill(strings.positionValue, words));
+  }
+}
+
+/** @param {string} shape @param {string} part */
+function button(shape, part) {
+  return h("button.button", { type: "button", part: `button ${part}` }, icon(shape));
+}
+
+/**
+ * Names a button, and draws what it does.
+ * @param {HTMLButtonElement} element
+ * @param {string} label
+ * @param {string} shape
+ * @param {string} [key] that does the same
+ */
+function name(element, label, shape, key) {
+  element.setAttribute("aria-label", label);
+  element.title = key ? `${label} (${key})` : label;
+  if (key) element.setAttribute("aria-keyshortcuts", key);
+  draw(/** @type {SVGSVGElement} */ (element.firstElementChild), shape);
+}
+
+/**
+ * @param {HTMLInputElement} element
+ * @param {string} label
+ * @param {number} share of it that is filled, 0 to 1
+ * @param {string} text that is read aloud
+ */
+function slide(element, label, share, text) {
+  element.setAttribute("aria-label", label);
+  element.setAttribute("aria-valuetext", text);
+  element.style.setProperty("--share", `${(share * 100).toFixed(2)}%`);
+}
