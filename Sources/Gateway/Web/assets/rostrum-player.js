@@ -1,0 +1,275 @@
+// @ts-check
+
+/**
+ * A player as an element of any page, on any site:
+ *
+ *     <script type="module" src="https://host/assets/v1/rostrum-player.js"></script>
+ *     <rostrum-player src="https://host/watch/demo" autoplay controls></rostrum-player>
+ *
+ * | attribute | what it does |
+ * | --- | --- |
+ * | `src` | the stream: the address of its page, or of its WHEP endpoint; a link with `#token=…` will do |
+ * | `token` | a token or an invitation, where watching takes one; a new one begins anew |
+ * | `autoplay` | plays by itself, without sound where the browser wants a tap for that |
+ * | `muted` | begins without sound |
+ * | `controls` | shows what there is to press, and listens to keys: space or k, m, f, arrows |
+ * | `poster` | a picture to begin with, in place of the stream's preview |
+ *
+ * Each is a property too. `volume`, `quality` and `strings` are properties alone; `state`, `paused`, `stream`,
+ * `problem` and `recordings` can be read. It fires `statechange`, `error` and `volumechange`.
+ */
+
+import { Face } from "./player/face.js";
+import { Playback } from "./player/playback.js";
+import { STRINGS } from "./player/strings.js";
+import { TRANSPORTS } from "./player/transport.js";
+import { placeOf, WatchedStream } from "./player/watched.js";
+
+/**
+ * @typedef {import("./player/playback.js").PlayerState} PlayerState
+ * @typedef {import("./player/playback.js").Problem} Problem
+ * @typedef {import("./player/menu.js").Quality} Quality
+ */
+
+/** Properties that may be set before this element is defined. */
+const PROPERTIES = ["src", "token", "poster", "autoplay", "muted", "controls", "volume", "quality", "strings"];
+
+export class RostrumPlayer extends HTMLElement {
+  static observedAttributes = ["src", "token", "poster", "controls", "autoplay", "muted"];
+
+  /** @type {Playback | null} */
+  #playback = null;
+  /** Why there is no playback. @type {Problem | null} */
+  #problem = null;
+  /** @type {PlayerState} */
+  #state = "idle";
+  #strings = STRINGS;
+  #face;
+  #isQueued = false;
+  /** It was in a page. */
+  #hasBegun = false;
+  /** A new stream, or another token, is to be opened. */
+  #isOutdated = true;
+  /** @type {Quality} */
+  #quality = "auto";
+
+  constructor() {
+    super();
+    this.#face = new Face(this, this.attachShadow({ mode: "open", delegatesFocus: true }));
+    this.#face.video.addEventListener("volumechange", () => {
+      this.dispatchEvent(new Event("volumechange"));
+      this.#changed();
+    });
+  }
+
+  connectedCallback() {
+    for (const name of PROPERTIES) this.#upgrade(name);
+    this.#hasBegun = true;
+    this.#face.connected();
+    addEventListener("pagehide", this.#left);
+    addEventListener("pageshow", this.#cameBack);
+    this.#queue();
+  }
+
+  disconnectedCallback() {
+    removeEventListener("pagehide", this.#left);
+    removeEventListener("pageshow", this.#cameBack);
+    // Whoever only moves it is back in a moment.
+    this.#queue();
+  }
+
+  /** @param {string} name @param {string | null} before @param {string | null} after */
+  attributeChangedCallback(name, before, after) {
+    if (before === after) return;
+    if (name === "src" || name === "token") this.#isOutdated = true;
+    if (name === "muted" && !this.#hasBegun) this.#face.video.muted = after !== null;
+    this.#queue();
+  }
+
+  // What an app may set.
+
+  get src() { return this.#text("src"); }
+  set src(value) { this.#setText("src", value); }
+
+  /** What it was given; what is made of an invitation is not told. */
+  get token() { return this.getAttribute("token"); }
+  set token(value) { this.#setText("token", value); }
+
+  get poster() { return this.#text("poster"); }
+  set poster(value) { this.#setText("poster", value); }
+
+  get autoplay() { return this.hasAttribute("autoplay"); }
+  set autoplay(value) { this.toggleAttribute("autoplay", Boolean(value)); }
+
+  get controls() { return this.hasAttribute("controls"); }
+  set controls(value) { this.toggleAttribute("controls", Boolean(value)); }
+
+  /** As it is now; the attribute says how it begins. */
+  get muted() { return this.#face.video.muted; }
+  set muted(value) { this.#face.video.muted = Boolean(value); }
+
+  /** 0 to 1. */
+  get volume() { return this.#face.video.volume; }
+  set volume(value) { this.#face.video.volume = value; }
+
+  /** @returns {Quality} what is wanted of the picture */
+  get quality() { return this.#quality; }
+  set quality(value) {
+    if (!["auto", "high", "low", "sound"].includes(value)) {
+      throw new RangeError(`quality is auto, high, low or sound, not ${value}`);
+    }
+    this.#quality = value;
+    this.#playback?.reception.choice.choose(value);
+    this.#changed();
+  }
+
+  /** What it says: those that are given replace the English ones. @returns {import("./player/strings.js").Strings} */
+  get strings() { return this.#strings; }
+  set strings(value) {
+    this.#strings = { ...STRINGS, ...value };
+    this.#changed();
+  }
+
+  // What there is to know.
+
+  get state() { return this.#state; }
+
+  /** Nothing plays, nor will by itself. */
+  get paused() { return this.#playback?.isPaused ?? true; }
+
+  /** Why nothing plays, and will not by itself; null while that is not so. */
+  get problem() { return this.#playback ? this.#playback.problem : this.#problem; }
+
+  /** What the server tells of the stream; null until it did. */
+  get stream() { return this.#playback?.stream.info ?? null; }
+
+  /** What was recorded of a stream that has ended, with addresses to play it from. */
+  get recordings() {
+    const { recordings } = this.#playback ?? {};
+    if (!recordings) return [];
+    return recordings.list.map((each) => {
+      const { id, duration, size, startedAt } = each;
+      return { id, duration, size, startedAt, url: recordings.address(each) };
+    });
+  }
+
+  // What an app may do.
+
+  /** Plays, or goes on; also before there is anything to play. */
+  play() {
+    this.#open();
+    if (this.#playback) this.#playback.play();
+    else this.#isAsked = true;
+  }
+
+  /** Ends the session until somebody plays again, where the stream is then. */
+  pause() {
+    this.#isAsked = false;
+    this.#playback?.pause();
+  }
+
+  /** Plays one of `recordings`. @param {string} id */
+  playRecording(id) {
+    const recording = this.#playback?.recordings.list.find((each) => each.id === id);
+    if (recording) this.#playback?.playRecording(recording);
+  }
+
+  // What happens.
+
+  #queue() {
+    if (this.#isQueued) return;
+    this.#isQueued = true;
+    queueMicrotask(() => {
+      this.#isQueued = false;
+      if (!this.isConnected) return this.#close();
+      this.#open();
+      this.#begin();
+      this.#changed();
+    });
+  }
+
+  /** Nobody has played or paused the present stream yet. */
+  #isFresh = false;
+  /** It was asked to play before there was a stream. */
+  #isAsked = false;
+
+  #begin() {
+    if (!this.#playback || !this.#isFresh) return;
+    if (this.#playback.isPaused && (this.autoplay || this.#isAsked)) this.#playback.play(false);
+    this.#isFresh = this.#isAsked = false;
+  }
+
+  /** The page is left: the session ends at once, and if the browser brings the page back, it goes on. */
+  #left = () => {
+    this.#isAsked = !this.paused;
+    this.#close();
+  };
+
+  #cameBack = (/** @type {PageTransitionEvent} */ { persisted }) => persisted && this.#queue();
+
+  #open() {
+    if (!this.#isOutdated && this.#playback || !this.isConnected) return;
+    // What was played goes on with the new stream, or as somebody else.
+    if (this.#playback) this.#isAsked = !this.#playback.isPaused;
+    this.#close();
+    this.#isOutdated = false;
+    this.#problem = null;
+    const { src } = this;
+    const place = placeOf(src);
+    const transport = TRANSPORTS.find(({ isSupported }) => isSupported);
+    if (!place || !transport) {
+      if (this.hasAttribute("src")) this.#problem = { reason: transport ? "no-address" : "unsupported", message: "" };
+      return this.#changed();
+    }
+    const stream = new WatchedStream(place, this.token || place.token);
+    const playback = this.#playback = new Playback(this.#face.video, stream, transport);
+    playback.reception.choice.choose(this.#quality);
+    playback.addEventListener("change", () => this.#changed());
+    playback.addEventListener("picture", () => this.#face.keepPicture());
+    this.#isFresh = true;
+  }
+
+  #close() {
+    this.#playback?.close();
+    this.#playback = null;
+    this.#isOutdated = true;
+    this.#face.clear();
+    if (!this.isConnected) this.#face.disconnected();
+    this.#changed();
+  }
+
+  #changed() {
+    const playback = this.#playback;
+    const previous = this.#state;
+    this.#state = playback?.state ?? (this.#problem ? "failed" : "idle");
+    if (playback) this.#quality = playback.reception.choice.name;
+    this.#face.update(playback, this.#state, this.problem, this.#strings);
+    if (this.#state === previous) return;
+    this.dispatchEvent(new CustomEvent("statechange", { detail: { state: this.#state, previous } }));
+    if (this.#state === "refused" || this.#state === "failed") {
+      this.dispatchEvent(new CustomEvent("error", { detail: this.problem }));
+    }
+  }
+
+  /** What was set before this element was defined is a property that hides ours. @param {string} name */
+  #upgrade(name) {
+    if (!Object.hasOwn(this, name)) return;
+    const self = /** @type {any} */ (this);
+    const value = self[name];
+    delete self[name];
+    self[name] = value;
+  }
+
+  /** @param {string} name */
+  #text(name) {
+    return this.getAttribute(name) ?? "";
+  }
+
+  /** @param {string} name @param {string | null | undefined} value */
+  #setText(name, value) {
+    if (value === null || value === undefined) this.removeAttribute(name);
+    else this.setAttribute(name, value);
+  }
+}
+
+if (!customElements.get("rostrum-player")) customElements.define("rostrum-player", RostrumPlayer);
