@@ -152,7 +152,8 @@ package struct WebPages: Sendable {
         case "webmanifest": "application/manifest+json"
         case "woff2": "font/woff2"
         case "mp3": "audio/mpeg"
-        case "txt": "text/plain; charset=utf-8"
+        // Declarations of types are read, not run.
+        case "txt", "ts": "text/plain; charset=utf-8"
         default: nil
         }
     }

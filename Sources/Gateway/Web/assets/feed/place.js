@@ -28,7 +28,9 @@ export class FeedPlace extends EventTarget {
   /** @param {import("./news.js").FeedNews} news */
   constructor(news) {
     super();
+    /** @internal */
     this.news = news;
+    /** @internal */
     this.list = news.list;
   }
 
@@ -80,12 +82,18 @@ export class FeedPlace extends EventTarget {
     return this.beside(direction) !== null || direction === "forward" && !this.isAtEnd && this.current !== null;
   }
 
-  /** @param {string} id of a story that may come back */
+  /**
+   * @internal
+   * @param {string} id of a story that may come back
+   */
   miss(id) {
     this.lost = { id, until: performance.now() + RETURN_MS };
   }
 
-  /** It may have come back, and others with it, before we heard that it was gone. */
+  /**
+   * It may have come back, and others with it, before we heard that it was gone.
+   * @internal
+   */
   lookForLost() {
     if (this.lost) this.news.verify();
   }

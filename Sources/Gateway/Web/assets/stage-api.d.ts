@@ -1,0 +1,154 @@
+/** What participants can ask of a stream, over HTTP. Each throws a `SignallingError` when the server refuses; its `rule` says why. */
+
+export type Role = "host" | "speaker" | "viewer";
+
+/** Of a stream, as far as its host decides on them; what is left out stays as it is, null deletes. */
+export interface Details {
+  id?: string;
+  title?: string | null;
+  /** ISO 8601. */
+  startsAt?: string | null;
+  joinAheadSeconds?: number;
+  programme?: "host" | "active-speaker" | "composed" | (string & {});
+  recording?: "manual" | "automatic" | (string & {});
+  layers?: string[];
+}
+
+/** One file. */
+export interface Recording {
+  id: string;
+  part: number;
+  state: "recording" | "ended";
+  /** In seconds. */
+  duration: number;
+  /** In bytes. */
+  size: number;
+  url: string | null;
+  /** ISO 8601. */
+  startedAt: string;
+  endReason?: string | null;
+}
+
+export interface StreamComment {
+  number: number;
+  /** By its author's client. */
+  id: string;
+  author: string;
+  name: string | null;
+  role: Role;
+  text: string;
+  at: string;
+}
+
+export interface Poll {
+  number: number;
+  question: string;
+  options: { text: string; votes?: number }[];
+  multiple: boolean;
+  results: "live" | "closed";
+  voters: number;
+  /** ISO 8601. */
+  closesAt: string | null;
+  closedAt: string | null;
+}
+
+/** What is talked about; `data` is the app's own. */
+export interface Card {
+  title: string;
+  link: string;
+  picture?: string | null;
+  data?: unknown;
+}
+
+export interface GiftCatalogue {
+  currency: string;
+  kinds: { id: string; name: string; picture: string; price: number }[];
+}
+
+/** What the audience may do. */
+export interface AudienceSettings {
+  comments: boolean;
+  reactions: string[];
+  /** In seconds. */
+  slowMode: number;
+  gifts: GiftCatalogue | null;
+}
+
+/** A token for what one is now. */
+export interface FreshToken {
+  token: string;
+  /** ISO 8601. */
+  expiresAt: string;
+}
+
+export declare class StageAPI {
+  /** @param role what this page's token is kept as */
+  constructor(stream: string, role: Role);
+  stream: string;
+  role: Role;
+
+  create(details: Details): Promise<unknown>;
+  edit(details: Details): Promise<unknown>;
+  goLive(): Promise<unknown>;
+  end(): Promise<unknown>;
+
+  startRecording(): Promise<unknown>;
+  /** The answer comes when the file is complete. */
+  stopRecording(): Promise<unknown>;
+  recordings(): Promise<{ recordings: Recording[] }>;
+  removeRecording(recording: string): Promise<unknown>;
+
+  /** Comes in; whose token allows it comes onto the stage. */
+  join(): Promise<unknown>;
+  remove(participant: string, options?: { ban?: boolean }): Promise<unknown>;
+  /** Who is kept out; hosts may ask. */
+  bans(): Promise<{ bans: Record<string, { since: string }> }>;
+  /** Lets somebody in again. */
+  unban(participant: string): Promise<unknown>;
+
+  /** @param id by which the same comment, sent again, is known */
+  writeComment(id: string, text: string): Promise<StreamComment>;
+  deleteComment(comment: number): Promise<unknown>;
+  pinComment(comment: number): Promise<unknown>;
+  unpinComment(): Promise<unknown>;
+
+  openPoll(poll: {
+    question: string; options: string[]; multiple: boolean; results: "live" | "closed"; seconds?: number;
+  }): Promise<Poll>;
+  /** A poll, and what we chose. */
+  poll(poll: number): Promise<Poll & { vote: number[] | null }>;
+  vote(poll: number, options: number[]): Promise<Poll>;
+  closePoll(poll: number): Promise<Poll>;
+
+  showCard(card: Card): Promise<unknown>;
+  removeCard(): Promise<unknown>;
+
+  /** Takes no comments of somebody for a while, or as a shadow shows them to nobody else. */
+  silence(participant: string, seconds: number, shadow?: boolean): Promise<unknown>;
+  /** What the audience may do; hosts see also the words that they do not want. */
+  interaction(): Promise<AudienceSettings & { words?: string[] }>;
+  editInteraction(settings: Partial<AudienceSettings & { words: string[] }>): Promise<unknown>;
+
+  raiseHand(): Promise<unknown>;
+  lowerHand(participant: string): Promise<unknown>;
+  invite(participant: string): Promise<unknown>;
+  /** Withdraws another's invitation, or declines one's own. */
+  endInvitation(participant: string): Promise<unknown>;
+  accept(me: string): Promise<unknown>;
+  /** Tells all what one's microphone and camera do. */
+  describe(me: string, state: { audioMuted?: boolean; videoMuted?: boolean; paused?: boolean }): Promise<unknown>;
+  /** Moves somebody to the viewers, or steps down oneself. */
+  leaveStage(participant: string): Promise<unknown>;
+  requestMute(participant: string, kind: "audio" | "video"): Promise<unknown>;
+
+  /** An invitation as a link: many may use it, each as a person of their own. */
+  makeLink(role: "speaker" | "viewer"): Promise<{ path: string; expiresAt: string }>;
+  /** Where an encoder publishes to, and a new key for it. */
+  showIngest(): Promise<{
+    rtmp: { server: string; key: string; expiresAt: string } | null; whip: { server: string };
+  }>;
+  /** Nobody comes in any more by the links that were made so far; those who are here stay. */
+  revokeLinks(): Promise<unknown>;
+  /** @param name another than one has */
+  renewToken(name?: string): Promise<FreshToken>;
+}

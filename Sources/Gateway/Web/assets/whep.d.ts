@@ -1,0 +1,16 @@
+/** A WHEP player (draft-ietf-wish-whep): receives one audio and one video track from an endpoint. */
+
+import type { MediaSession } from "./session.js";
+
+export interface PlayOptions {
+  /** With `?wait=SECONDS` the server keeps a session for a stream yet to come; without it answers 409 and Retry-After. */
+  endpoint: string;
+  token?: string | null;
+  onTrack: (track: MediaStreamTrack) => void;
+  /** Accept only this one, such as `vp9`. */
+  codec?: string | null;
+  signal?: AbortSignal;
+}
+
+/** Offers to receive and returns once the server has answered; throws a `SignallingError` when it refuses. */
+export declare function play(options: PlayOptions): Promise<MediaSession>;
