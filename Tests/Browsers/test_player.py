@@ -11,9 +11,10 @@ from typing import Any
 
 import pytest
 
-from drivers import Browser, Page, wait_until
+from drivers import DESKTOP, PHONE, Browser, Page, wait_until
 from media import check_no_complaints, end_stream, go_live, press_go_live
 from server import Server
+from test_pages import assert_fits
 from test_recordings import grown, keeper, listed  # noqa: F401
 
 #: An app's page, whose query is what it consists of; it hears what happens to each player from the first moment on.
@@ -398,3 +399,21 @@ def test_an_invitation_is_exchanged_once_and_renewed_before_it_ends(chromium: Br
     assert told == {
         "same": True, "wait": 3_420_000, "short": 30_000, "shown": [0, 1, 0], "isNew": True, "plain": None,
     }
+
+
+def test_the_example_page_shows_how_and_plays(browser: Browser, chromium: Browser, server: Server, stream: str) -> None:
+    go_live(chromium, server, stream)
+    page = browser.open(f"{server.origin}/docs/player?stream={stream}")
+    page.wait_for("() => player.state === 'live'", seconds=20, what="it plays what its address names")
+    page.wait_for("() => player.shadowRoot.querySelector('video').currentTime > 0", what="pictures come")
+    page.wait_for("() => document.getElementById('events').textContent.includes('live')", what="it tells what happened")
+    snippet = page.text("#snippet")
+    assert f'src="{server.origin}/assets/v1/rostrum-player.js"' in snippet
+    assert f'<rostrum-player src="{server.origin}/watch/{stream}" controls autoplay muted></rostrum-player>' in snippet
+    page.click("[name=controls]")
+    page.wait_for("() => !player.controls", what="the attribute is gone")
+    assert "controls" not in page.text("#snippet")
+    for size in (PHONE, DESKTOP):
+        page.resize(size)
+        assert_fits(page)
+    check_no_complaints(page)

@@ -160,6 +160,9 @@ extension Router {
         Route(.get, "/live/{stream}", "livePage", for: .people) { try $0.streamPage($1, "live.html") },
         Route(.get, "/watch/{stream}", "watchPage", for: .people) { try $0.streamPage($1, "watch.html") },
         Route(.get, "/admin", "adminPage", for: .people) { $0.pages.page("admin.html", for: $1.request) },
+        Route(.get, "/docs/player", "playerPage", for: .people) {
+            $0.pages.page("player.html", for: $1.request)
+        },
         Route(.get, "/assets/{file*}", "asset", for: .pages) {
             try $0.pages.asset($1.parameters["file"] ?? "", for: $1.request)
         },

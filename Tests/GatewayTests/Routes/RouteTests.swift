@@ -422,10 +422,13 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         let bench = try Bench()
         for (path, type) in [
             ("/", "text/html; charset=utf-8"), ("/live/s1", "text/html; charset=utf-8"),
-            ("/watch/s1", "text/html; charset=utf-8"), ("/assets/style.css", "text/css; charset=utf-8"),
+            ("/watch/s1", "text/html; charset=utf-8"), ("/docs/player", "text/html; charset=utf-8"),
+            ("/assets/style.css", "text/css; charset=utf-8"),
             ("/assets/watch.js", "text/javascript; charset=utf-8"),
             ("/assets/v1/story-feed.js", "text/javascript; charset=utf-8"),
             ("/assets/v1/feed/session.js", "text/javascript; charset=utf-8"),
+            ("/assets/v1/rostrum-player.js", "text/javascript; charset=utf-8"),
+            ("/assets/v1/rostrum-player.d.ts", "text/plain; charset=utf-8"),
             ("/assets/icon.svg", "image/svg+xml"),
         ] {
             let response = await bench.ask(.get, path)

@@ -1,0 +1,72 @@
+// @ts-check
+
+/** The page that shows the player: plays what is live on this server, and what it is told. */
+
+import { copyFrom, h, setText } from "../dom.js";
+
+/** As many events as anybody reads. */
+const MOST_EVENTS = 50;
+
+const player = /** @type {import("../rostrum-player.js").RostrumPlayer} */ (document.getElementById("player"));
+const form = /** @type {HTMLFormElement} */ (document.getElementById("choice"));
+const field = /** @type {HTMLInputElement} */ (document.getElementById("stream"));
+const said = /** @type {HTMLElement} */ (document.getElementById("said"));
+const snippet = /** @type {HTMLElement} */ (document.getElementById("snippet"));
+const copy = /** @type {HTMLButtonElement} */ (document.getElementById("copy"));
+const events = /** @type {HTMLElement} */ (document.getElementById("events"));
+
+/** The page of a stream that is named, or whose address is given. @param {string} text */
+function addressOf(text) {
+  return /^https?:/.test(text) ? text : `${location.origin}/watch/${encodeURIComponent(text)}`;
+}
+
+function flags() {
+  return [...form.querySelectorAll("input[type=checkbox]")].filter((box) => /** @type {HTMLInputElement} */ (box).checked)
+    .map((box) => /** @type {HTMLInputElement} */ (box).name);
+}
+
+function showSnippet() {
+  const address = addressOf(field.value.trim() || "demo").split("#")[0];
+  setText(snippet, `<script type="module" src="${location.origin}/assets/v1/rostrum-player.js"></script>\n`
+    + `<rostrum-player ${[`src="${address}"`, ...flags()].join(" ")}></rostrum-player>`);
+}
+
+/** @param {string} text */
+function note(text) {
+  events.prepend(h("li", {}, `${new Date().toLocaleTimeString()}  ${text}`));
+  while (events.childElementCount > MOST_EVENTS) events.lastElementChild?.remove();
+}
+
+/** The first stream that is live, unless the address of this page names one. */
+async function choose() {
+  const named = new URLSearchParams(location.search).get("stream");
+  const response = await fetch("/v1/feed?limit=20").catch(() => null);
+  const { items = [] } = response?.ok ? await response.json() : {};
+  document.getElementById("streams")?.append(...items.map((/** @type {{ id: string, title?: string }} */ { id, title }) =>
+    h("option", { value: id }, title ?? id)));
+  field.value = named ?? items[0]?.id ?? "";
+  if (field.value) player.src = addressOf(field.value);
+  else setText(said, "Nobody is live here. Name a stream, or go live, and it plays.");
+  showSnippet();
+}
+
+for (const type of ["statechange", "error", "volumechange"]) {
+  player.addEventListener(type, (event) => {
+    const { detail } = /** @type {CustomEvent} */ (event);
+    note(detail ? `${type}: ${JSON.stringify(detail)}` : `${type}: volume ${player.volume}, muted ${player.muted}`);
+  });
+}
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  setText(said, "");
+  if (field.value.trim()) player.src = addressOf(field.value.trim());
+});
+form.addEventListener("input", () => {
+  const on = flags();
+  player.controls = on.includes("controls");
+  player.autoplay = on.includes("autoplay");
+  player.muted = on.includes("muted");
+  showSnippet();
+});
+copy.addEventListener("click", () => copyFrom(copy, snippet.textContent ?? ""));
+await choose();
