@@ -170,10 +170,11 @@ private final class Clients {
 
     @Test func `leave wake-ups and streams to be waited for while they are looked at`() throws {
         let clients = try Clients(3)
-        let listener = try ListenSocket(TransportAddress(ip: .loopback, port: 0).over(.tcp))
+        let listener = try ListeningPort(TransportAddress(ip: .loopback, port: 0))
         let stream = try StreamSocket(connect: listener.localAddress)
         #expect(clients.sockets.add(.stream(stream), token: 7))
-        let accepted = accept(listener.descriptor, nil, nil)
+        var remote = clinux_address()
+        let accepted = listener.accept(&remote)
         try #require(accepted >= 0)
         defer { clinux_close(accepted) }
         clients.sockets.stopWatching()

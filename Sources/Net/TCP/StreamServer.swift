@@ -1,5 +1,4 @@
 import Base
-import CLinux
 import Synchronization
 
 /// What is said on one TCP connection, in both directions; used by its server's thread alone.
@@ -52,59 +51,35 @@ package final class StreamServer<Conversation: StreamConversation>: Sendable {
     package typealias Maker =
         @Sendable (ConnectionNumber, TransportAddress, MonotonicTime) -> Conversation
 
-    /// Where it listens; the port is the real one.
-    package let localAddress: TransportAddress
-    private let shared: StreamServerShared<Conversation.Command>
-    private let thread: NativeThread
+    private let shared = StreamServerShared<Conversation.Command>()
+    private let thread: PortThread
 
     /// - Parameter name: of the thread, at most 15 bytes.
     package init(
         bind address: TransportAddress, name: String, limits: StreamServerLimits = StreamServerLimits(),
         make: @escaping Maker
     ) throws(NetError) {
-        let socket = try ListenSocket(address.over(.tcp))
-        let shared = StreamServerShared<Conversation.Command>(socket: socket, waker: try Waker())
-        let events = try TCPEvents()
-        for (token, descriptor) in [
-            (StreamServerToken.waker, shared.waker.descriptor), (StreamServerToken.socket, socket.descriptor),
-        ] {
-            let result = clinux_poll_set(events.descriptor, descriptor, token, 0, 1)
-            guard result == 0 else { throw .system(operation: "watch a descriptor", code: -result) }
-        }
-        self.shared = shared
-        localAddress = socket.localAddress
-        thread = try NativeThread(name: name, cpu: nil) {
-            var loop = StreamServerLoop<Conversation>(
-                shared: shared, events: events, limits: limits, make: make)
-            loop.run()
+        thread = try PortThread(bind: address, name: name) { [shared] port in
+            StreamServerConnections<Conversation>(of: port, shared: shared, limits: limits, make: make)
         }
     }
 
-    deinit {
-        requestStop()
-    }
+    /// Where it listens; the port is the real one.
+    package var localAddress: TransportAddress { thread.localAddress }
 
     /// Tells a conversation something; nothing where its connection is gone.
     ///
     /// Whoever tells is bounded by the conversations that asked.
     package func tell(_ command: Conversation.Command, to connection: ConnectionNumber) {
         shared.commands.withLock { $0.append((connection, command)) }
-        shared.waker.wake()
+        thread.wake()
     }
 
     /// A copy; those of the server's thread go on.
     package var counters: StreamServerCounters { shared.counters.withLock { $0 } }
 
-    private func requestStop() {
-        shared.isStopped.store(true, ordering: .releasing)
-        shared.waker.wake()
-    }
-
     /// Closes the port and every connection.
-    package func stop() {
-        requestStop()
-        thread.join()
-    }
+    package func stop() { thread.stop() }
 }
 
 /// What a server has done since its start.
@@ -127,21 +102,6 @@ package struct StreamServerCounters: Equatable, Sendable {
 
 /// What a server's thread and its owner share.
 final class StreamServerShared<Command: Sendable>: Sendable {
-    let socket: ListenSocket
-    let waker: Waker
-    let isStopped = Atomic(false)
     let counters = Mutex(StreamServerCounters())
     let commands = Mutex<[(ConnectionNumber, Command)]>([])
-
-    init(socket: ListenSocket, waker: Waker) {
-        self.socket = socket
-        self.waker = waker
-    }
-}
-
-/// What stands for the descriptors that are no connections.
-enum StreamServerToken {
-    static let waker: UInt32 = 1
-    static let socket: UInt32 = 2
-    static let first: UInt32 = 16
 }

@@ -3,88 +3,51 @@ import CLinux
 import Glibc
 import Synchronization
 
-/// The loop of a stream server's thread.
-struct StreamServerLoop<Conversation: StreamConversation>: ~Copyable {
+/// The connections of a stream server, and what is said on them.
+struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~Copyable {
     private typealias Connection = StreamServerConnection<Conversation>
 
-    /// Between two looks at what came first.
-    private static var acceptsPerTurn: Int { 32 }
     /// Between two looks at deadlines; half of what conversations count on.
     private static var lookInterval: Duration { .milliseconds(125) }
-    /// How long to leave the port alone when there is no descriptor for one more connection.
-    private static var pause: Duration { .milliseconds(200) }
 
+    private let port: ListeningPort
     private let shared: StreamServerShared<Conversation.Command>
-    private let events: TCPEvents
     private let limits: StreamServerLimits
     private let make: StreamServer<Conversation>.Maker
     private let quota: ConnectionQuota
-    private var connections: [UInt32: Connection] = [:]
+    private var connections: ConnectionTable<Connection>
     private var tokens: [ConnectionNumber: UInt32] = [:]
-    private var nextToken = StreamServerToken.first
     private var nextNumber: UInt64 = 0
-    private var ready = [UInt32](repeating: 0, count: 64)
     private var input = [UInt8](repeating: 0, count: 64 << 10)
-    private var pausedUntil: MonotonicTime?
     private var nextLook = MonotonicTime.zero
 
     init(
-        shared: StreamServerShared<Conversation.Command>, events: TCPEvents, limits: StreamServerLimits,
+        of port: ListeningPort, shared: StreamServerShared<Conversation.Command>, limits: StreamServerLimits,
         make: @escaping StreamServer<Conversation>.Maker
     ) {
+        self.port = port
         self.shared = shared
-        self.events = events
         self.limits = limits
         self.make = make
         quota = ConnectionQuota(
             total: limits.total, perAddress: limits.perAddress, share: limits.total / 2)
+        connections = ConnectionTable(of: port)
     }
 
-    /// Runs until the server is stopped.
-    mutating func run() {
-        while !shared.isStopped.load(ordering: .acquiring) {
-            let count = unsafe clinux_poll_wait_many(
-                events.descriptor, &ready, Int32(clamping: ready.count), timeout())
-            let now = MonotonicClock.now()
-            for token in ready.prefix(Int(max(count, 0))) {
-                switch token {
-                case StreamServerToken.waker: shared.waker.clear()
-                case StreamServerToken.socket: accept(at: now)
-                default: read(token, at: now)
-                }
-            }
-            performCommands(at: now)
-            if now >= nextLook { look(at: now) }
-            resume(at: now)
-        }
-        let now = MonotonicClock.now()
-        for token in Array(connections.keys) { forget(token, at: now) }
+    var deadline: MonotonicTime? { connections.all.isEmpty ? nil : nextLook }
+
+    mutating func endTurn(at now: MonotonicTime) {
+        performCommands(at: now)
+        if now >= nextLook { look(at: now) }
     }
 
-    /// In nanoseconds; negative for as long as it takes.
-    private func timeout() -> Int64 {
-        var next = connections.isEmpty ? nil : nextLook
-        if let pausedUntil { next = min(next ?? pausedUntil, pausedUntil) }
-        return next.map { max($0.nanoseconds(since: MonotonicClock.now()), 0) } ?? -1
+    mutating func stop(at now: MonotonicTime) {
+        for token in connections.all.keys { forget(token, at: now) }
     }
 
-    // MARK: Accepting
+    // MARK: Coming and going
 
-    private mutating func accept(at now: MonotonicTime) {
-        for _ in 0..<Self.acceptsPerTurn {
-            var remote = clinux_address()
-            let descriptor = unsafe clinux_tcp_accept(shared.socket.descriptor, &remote)
-            switch -descriptor {
-            case EAGAIN, EWOULDBLOCK: return
-            case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pauseListening(at: now)
-            // One that was given up before it was accepted; the next may be well.
-            case 1...: continue
-            default: admit(descriptor, TransportAddress(remote).over(.tcp), at: now)
-            }
-        }
-    }
-
-    private mutating func admit(_ descriptor: Int32, _ remote: TransportAddress, at now: MonotonicTime) {
+    mutating func admit(_ descriptor: Int32, from remote: TransportAddress, at now: MonotonicTime) {
         displace(for: remote.ip, at: now)
         guard quota.take(remote.ip) else {
             // Counted first: who sees that it was closed finds it counted.
@@ -92,22 +55,22 @@ struct StreamServerLoop<Conversation: StreamConversation>: ~Copyable {
             return clinux_close(descriptor)
         }
         let accepted = AcceptedConnection(descriptor: descriptor, remote: remote, quotas: [quota])
-        let token = freeToken()
-        guard clinux_poll_set(events.descriptor, descriptor, token, 0, 1) == 0 else {
-            return count { $0.refused &+= 1 }
-        }
-        if connections.isEmpty { nextLook = now + Self.lookInterval }
+        let wasEmpty = connections.all.isEmpty
         nextNumber &+= 1
         let number = ConnectionNumber(value: nextNumber)
-        connections[token] = Connection(
-            accepted, number: number, conversation: make(number, remote, now), outputLimit: limits.output)
+        let token = connections.add(descriptor) { [make, limits] in
+            Connection(
+                accepted, number: number, conversation: make(number, remote, now), outputLimit: limits.output)
+        }
+        guard let token else { return withExtendedLifetime(accepted) { count { $0.refused &+= 1 } } }
+        if wasEmpty { nextLook = now + Self.lookInterval }
         tokens[number] = token
         count { $0.accepted &+= 1 }
     }
 
     /// Makes room among those that are not established, the oldest first.
     private mutating func displace(for address: IPAddress, at now: MonotonicTime) {
-        let waiting = connections.filter { !$0.value.isSettled }
+        let waiting = connections.all.filter { !$0.value.isSettled }
         let network = ClientNetwork.all(of: address).first
         let same = waiting.filter { ClientNetwork.all(of: $0.value.remote.ip).first == network }
         let crowd =
@@ -120,29 +83,17 @@ struct StreamServerLoop<Conversation: StreamConversation>: ~Copyable {
         forget(oldest, at: now)
     }
 
-    private mutating func freeToken() -> UInt32 {
-        repeat {
-            nextToken = nextToken == .max ? StreamServerToken.first : nextToken + 1
-        } while connections[nextToken] != nil
-        return nextToken
-    }
-
-    /// Without this, a port that cannot be served would keep the thread busy.
-    private mutating func pauseListening(at now: MonotonicTime) {
-        guard pausedUntil == nil else { return }
-        pausedUntil = now + Self.pause
-        _ = clinux_poll_forget(events.descriptor, shared.socket.descriptor)
-    }
-
-    private mutating func resume(at now: MonotonicTime) {
-        guard let until = pausedUntil, until <= now else { return }
-        pausedUntil = nil
-        _ = clinux_poll_set(events.descriptor, shared.socket.descriptor, StreamServerToken.socket, 0, 1)
+    private mutating func forget(_ token: UInt32, at now: MonotonicTime) {
+        guard let descriptor = connections[token]?.descriptor,
+            let connection = connections.remove(token, descriptor)
+        else { return }
+        tokens[connection.number] = nil
+        connection.conversation.lose(at: now)
     }
 
     // MARK: Conversations
 
-    private mutating func read(_ token: UInt32, at now: MonotonicTime) {
+    mutating func serve(_ token: UInt32, at now: MonotonicTime) {
         guard let connection = connections[token] else { return }
         let received = unsafe input.withUnsafeMutableBytes { buffer in
             unsafe Int(
@@ -176,30 +127,23 @@ struct StreamServerLoop<Conversation: StreamConversation>: ~Copyable {
 
     private mutating func look(at now: MonotonicTime) {
         nextLook = now + Self.lookInterval
-        for (token, connection) in connections {
+        for (token, connection) in connections.all {
             if let due = connection.conversation.deadline, due <= now {
                 connection.conversation.advance(to: now)
             }
             settle(connection, token, at: now)
         }
-        count { [connections] counters in
+        count { [connections = connections.all.values] counters in
             counters.connections = connections.count
-            counters.established = connections.values.count { $0.conversation.isEstablished }
+            counters.established = connections.count { $0.conversation.isEstablished }
         }
     }
 
     /// Sends what there is to be sent, and closes what is over.
     private mutating func settle(_ connection: Connection, _ token: UInt32, at now: MonotonicTime) {
-        guard connection.flush(on: events, token, at: now), !connection.isDone(at: now) else {
+        guard connection.flush(on: port, token, at: now), !connection.isDone(at: now) else {
             return forget(token, at: now)
         }
-    }
-
-    private mutating func forget(_ token: UInt32, at now: MonotonicTime) {
-        guard let connection = connections.removeValue(forKey: token) else { return }
-        tokens[connection.number] = nil
-        _ = clinux_poll_forget(events.descriptor, connection.descriptor)
-        connection.conversation.lose(at: now)
     }
 
     private func count(_ change: (inout StreamServerCounters) -> Void) {
@@ -236,7 +180,7 @@ private final class StreamServerConnection<Conversation: StreamConversation> {
 
     /// Sends as much as the kernel takes.
     /// - Returns: false if the connection is broken, or its client does not read.
-    func flush(on events: TCPEvents, _ token: UInt32, at now: MonotonicTime) -> Bool {
+    func flush(on port: ListeningPort, _ token: UInt32, at now: MonotonicTime) -> Bool {
         output += conversation.takeOutput()
         guard output.count <= outputLimit else { return false }
         while !output.isEmpty {
@@ -254,7 +198,7 @@ private final class StreamServerConnection<Conversation: StreamConversation> {
         }
         if watchesWritable == output.isEmpty {
             watchesWritable = !output.isEmpty
-            _ = clinux_poll_set(events.descriptor, descriptor, token, watchesWritable ? 1 : 0, 0)
+            port.watch(descriptor, as: token, forWriting: watchesWritable)
         }
         return true
     }

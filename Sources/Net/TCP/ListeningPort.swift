@@ -1,0 +1,105 @@
+import Base
+import CLinux
+import Synchronization
+
+/// A listening TCP socket; closed when its last owner is gone.
+private final class ListenSocket: Sendable {
+    private static let backlog: Int32 = 512
+
+    let descriptor: Int32
+    let localAddress: TransportAddress
+
+    init(_ address: TransportAddress) throws(NetError) {
+        descriptor = clinux_tcp_listen(clinux_address(address), Self.backlog)
+        guard descriptor >= 0 else { throw NetError(binding: address, code: -descriptor) }
+        var bound = clinux_address()
+        let result = unsafe clinux_local_address(descriptor, &bound)
+        localAddress = TransportAddress(bound).over(.tcp)
+        guard result == 0 else { throw NetError(binding: address, code: -result) }
+    }
+
+    deinit {
+        if descriptor >= 0 { clinux_close(descriptor) }
+    }
+}
+
+/// A TCP port and what watches it and its connections: what a port's thread and its owner share.
+final class ListeningPort: Sendable {
+    /// What stands for the descriptors that are no connections.
+    enum Token {
+        static let waker: UInt32 = 1
+        static let socket: UInt32 = 2
+        static let firstConnection: UInt32 = 16
+    }
+
+    private let socket: ListenSocket
+    private let events: TCPEvents
+    let waker: Waker
+    private let isStopping = Atomic(false)
+
+    init(_ address: TransportAddress) throws(NetError) {
+        socket = try ListenSocket(address.over(.tcp))
+        waker = try Waker()
+        events = try TCPEvents()
+        for (token, descriptor) in [
+            (Token.waker, waker.descriptor), (Token.socket, socket.descriptor),
+        ] {
+            let result = clinux_poll_set(events.descriptor, descriptor, token, 0, 1)
+            guard result == 0 else { throw .system(operation: "watch a descriptor", code: -result) }
+        }
+    }
+
+    /// Where it listens; the port is the real one.
+    var localAddress: TransportAddress { socket.localAddress }
+
+    // MARK: For its owner
+
+    func requestStop() {
+        isStopping.store(true, ordering: .releasing)
+        waker.wake()
+    }
+
+    // MARK: For its thread
+
+    var isStopped: Bool { isStopping.load(ordering: .acquiring) }
+
+    /// Waits until something is ready, the waker wakes or a deadline comes.
+    /// - Parameter tokens: where the tokens of what is ready are written.
+    /// - Returns: how many there are.
+    func wait(until deadline: MonotonicTime?, into tokens: inout [UInt32]) -> Int {
+        let nanoseconds = deadline.map { max($0.nanoseconds(since: MonotonicClock.now()), 0) } ?? -1
+        let count = unsafe clinux_poll_wait_many(
+            events.descriptor, &tokens, Int32(clamping: tokens.count), nanoseconds)
+        return Int(max(count, 0))
+    }
+
+    /// Takes the next connection from the kernel.
+    /// - Returns: its descriptor, or a negative `errno`.
+    func accept(_ remote: inout clinux_address) -> Int32 {
+        unsafe clinux_tcp_accept(socket.descriptor, &remote)
+    }
+
+    /// Leaves what comes to the port with the kernel, or takes it again.
+    func setListening(_ isListening: Bool) {
+        if isListening {
+            _ = clinux_poll_set(events.descriptor, socket.descriptor, Token.socket, 0, 1)
+        } else {
+            _ = clinux_poll_forget(events.descriptor, socket.descriptor)
+        }
+    }
+
+    /// Watches a connection for input.
+    /// - Returns: whether the kernel does.
+    func watch(_ descriptor: Int32, as token: UInt32) -> Bool {
+        clinux_poll_set(events.descriptor, descriptor, token, 0, 1) == 0
+    }
+
+    /// Watches a connection for room to write, too, or no longer.
+    func watch(_ descriptor: Int32, as token: UInt32, forWriting: Bool) {
+        _ = clinux_poll_set(events.descriptor, descriptor, token, forWriting ? 1 : 0, 0)
+    }
+
+    func forget(_ descriptor: Int32) {
+        _ = clinux_poll_forget(events.descriptor, descriptor)
+    }
+}
