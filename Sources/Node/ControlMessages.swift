@@ -1,5 +1,7 @@
 import Base
+import Forwarding
 import Foundation
+import Stage
 import Wire
 
 /// What a client asks for on its control channel, in JSON.
@@ -62,6 +64,19 @@ enum ControlRequest: Equatable {
     }
 }
 
+extension StageRoom {
+    /// Arranges a session's slots as its client wants them.
+    mutating func arrange(_ wish: ControlRequest, for session: SessionID) -> [Effect] {
+        switch wish {
+        case .pin(let participant, let mid, let height):
+            pin(participant, in: mid, of: session) + limit(mid, of: session, to: height)
+        case .slot(let mid, let height): limit(mid, of: session, to: height)
+        case .visible(let isVisible, let mid): setVisible(isVisible, mid, of: session)
+        case .ping, .mute, .prefer, .weakUplink: []
+        }
+    }
+}
+
 extension DeliveryPatch {
     /// - Returns: nil for what is no JSON object, or has a member that means nothing.
     init?(parsing message: DataChannelMessage) {
@@ -106,6 +121,14 @@ struct ControlReply: Encodable {
 
     static func error(_ rule: String, _ detail: String) -> ControlReply {
         ControlReply(type: "error", rule: rule, detail: detail)
+    }
+
+    /// Why something was not done.
+    static func refusal(_ refusal: StageRefusal) -> ControlReply {
+        guard case .rejected(let rejection) = refusal else {
+            return .error("unavailable", "This cannot be done now.")
+        }
+        return .error(rejection.name, rejection.explanation)
     }
 
     var bytes: [UInt8] {

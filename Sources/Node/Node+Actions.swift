@@ -63,7 +63,8 @@ extension Node {
                 // Not until it is durable: other events of the workers must not wait for a disk.
                 try await host.submit(command, from: sender)
             } catch {
-                await perform(live.refuse(error, to: id))
+                guard let record = live.sessions[id] else { return }
+                await perform([record.tell(.refusal(error))])
             }
         }
     }
@@ -196,7 +197,7 @@ extension Node {
         case .refused:
             log.warning(
                 "rendition.refused",
-                ["stream": stream, "session": session.label, "limit": limits.renditions])
+                ["stream": stream, "session": session.label, "limit": live.limits.renditions])
         case .begun: log.info("rendition.begun", ["stream": stream, "session": session.label])
         case .lost: log.warning("rendition.lost", ["stream": stream, "session": session.label])
         case .ended: log.info("rendition.ended", ["stream": stream, "session": session.label])
@@ -206,7 +207,7 @@ extension Node {
     private func note(_ report: CompositionDesk.Report, of stream: StreamID) {
         switch report {
         case .refused:
-            log.warning("composition.refused", ["stream": stream, "limit": limits.compositions])
+            log.warning("composition.refused", ["stream": stream, "limit": live.limits.compositions])
         case .begun(let speakers):
             log.info("composition.begun", ["stream": stream, "speakers": speakers])
         case .level(let status):

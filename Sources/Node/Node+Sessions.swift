@@ -77,7 +77,7 @@ extension Node {
     /// A name of which no session that lives has the label: by that the log and operators mean one of them.
     private func freshID() -> SessionID {
         var id = SessionID(using: &random)
-        while live.histories.find(id.label) != nil { id = SessionID(using: &random) }
+        while live.sessions.histories.find(id.label) != nil { id = SessionID(using: &random) }
         return id
     }
 
@@ -186,11 +186,7 @@ extension Node {
         guard workers[record.worker].post(.restartICE(id, local, remote: remote)) else { throw .overloaded }
         var plan = record.plan
         plan.remoteCredentials = remote
-        live.update(id) { record in
-            record.entityTag = local.ufrag
-            record.plan = plan
-        }
-        live.histories.note(.restartedICE, of: id, at: now().elapsed)
+        live.restartICE(of: id, entityTag: local.ufrag, remote: remote, at: now().elapsed)
         let transport = workers.transport(of: record.worker, credentials: local)
         return (SDPFragment(restarting: plan, as: transport).text, local.ufrag)
     }

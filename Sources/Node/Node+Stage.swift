@@ -274,7 +274,7 @@ extension Node {
         guard let record = live.sessions[id], record.stream == stream, record.purpose == .play,
             record.request.sender == nil
         else { return }
-        live.update(id) { $0.request.sender = sender }
+        live.adopt(id, as: sender)
         await registry[stream]?.adopt(.session(id), as: sender)
     }
 

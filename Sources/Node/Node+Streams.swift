@@ -85,16 +85,3 @@ extension Node {
         await followPreview(of: stream)
     }
 }
-
-extension LiveStreams.Settings {
-    init(_ configuration: NodeConfiguration) {
-        workers = configuration.workerCount
-        limits = SessionCensus.Limits(
-            ofAll: configuration.sessionLimit, ofStrangersAddress: configuration.sessionLimitForAddress)
-        feedWeights = configuration.feedWeights
-        isProducing = configuration.transcoder != nil
-        compositionLimit = configuration.compositionLimit
-        renditionLimit = configuration.renditionLimit
-        returnTime = configuration.returnTime
-    }
-}

@@ -26,7 +26,6 @@ package actor Node {
     /// What others leave for it.
     nonisolated let inboxes = NodeInboxes()
     var omissions = LogOmissions()
-    var limits: NodeLimits
     let offerDesk: OfferDesk
     /// Streams as their sessions make them: what decides, and waits for nothing.
     var live: LiveStreams
@@ -44,7 +43,6 @@ package actor Node {
         now: @escaping @Sendable () -> Moment = { Moment.now() }
     ) throws {
         self.configuration = configuration
-        limits = configuration.limits
         self.now = now
         let directory = StreamDirectory()
         self.directory = directory
@@ -58,7 +56,7 @@ package actor Node {
                 perform: { [inboxes] in inboxes.stages.put(StageOrder(effect: $0, stream: $1)) }))
         self.log = log.subsystem("node")
         live = LiveStreams(
-            directory: directory, settings: LiveStreams.Settings(configuration),
+            directory: directory, settings: LiveSettings(configuration),
             feedTag: UInt32.random(in: 0...UInt32.max))
         entrance = try configuration.ingest.map { [inboxes] settings in
             try IngestEntrance(settings, decodesSound: configuration.transcoder != nil) {

@@ -4,8 +4,11 @@ import Base
 package struct NodeLimits: Equatable, Sendable {
     /// As in `NodeConfiguration`.
     package var sessions: Int
+    /// Of one address, without a token.
     package var sessionsOfAddress: Int
+    /// At the same time.
     package var compositions: Int
+    /// Tracks that they are made of at the same time.
     package var renditions: Int
 
     package init(sessions: Int, sessionsOfAddress: Int, compositions: Int, renditions: Int) {
@@ -17,6 +20,7 @@ package struct NodeLimits: Equatable, Sendable {
 }
 
 extension NodeConfiguration {
+    /// Those that may change while the node runs.
     package var limits: NodeLimits {
         NodeLimits(
             sessions: sessionLimit, sessionsOfAddress: sessionLimitForAddress, compositions: compositionLimit,
@@ -24,11 +28,16 @@ extension NodeConfiguration {
     }
 }
 
+extension SessionCensus.Limits {
+    init(_ limits: NodeLimits) {
+        self.init(ofAll: limits.sessions, ofStrangersAddress: limits.sessionsOfAddress)
+    }
+}
+
 extension Node {
     /// What is there already stays, even where it is more than that.
     package func setLimits(_ limits: NodeLimits) {
-        guard limits != self.limits else { return }
-        self.limits = limits
+        guard limits != live.limits else { return }
         live.setLimits(limits)
         log.info(
             "limits",

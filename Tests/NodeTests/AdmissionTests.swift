@@ -152,7 +152,7 @@ import Wire
     /// Against a count of its own: who has a place, and who is refused one, while people come and go.
     @Test(arguments: 0..<50 as Range<UInt64>)
     mutating func `while there is a place, whoever comes and goes`(seed: UInt64) throws {
-        rig = LiveRig { $0.limits = SessionCensus.Limits(ofAll: 20, ofStrangersAddress: 6) }
+        rig = LiveRig { ($0.limits.sessions, $0.limits.sessionsOfAddress) = (20, 6) }
         rig.begin(show)
         var chance = SeededGenerator(seed: seed)
         var places: [(id: SessionID, address: IPAddress?)] = []

@@ -38,8 +38,8 @@ struct LiveRig {
     private var random = SeededGenerator(seed: 1)
     private var last: UInt64 = 0
 
-    init(_ change: (inout LiveStreams.Settings) -> Void = { _ in }) {
-        var settings = LiveStreams.Settings()
+    init(_ change: (inout LiveSettings) -> Void = { _ in }) {
+        var settings = LiveSettings()
         (settings.workers, settings.isProducing) = (2, true)
         change(&settings)
         live = LiveStreams(directory: directory, settings: settings, feedTag: 1)

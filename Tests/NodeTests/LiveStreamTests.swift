@@ -47,14 +47,14 @@ import Wire
         let record = SessionRecord(
             id: SessionID(using: &random), request: request, isStrangers: sender == nil, plan: plan,
             worker: 1, entityTag: "x")
-        _ = census.add(record)
+        _ = census.add(record, at: .zero)
         live.add(record)
         return record
     }
 
     private mutating func leave(_ record: SessionRecord) -> Bool {
         _ = live.conduct { $0.leave(record.id) }
-        _ = census.remove(record.id)
+        _ = census.remove(record.id, because: "left", at: .zero)
         return live.remove(record, at: .zero + .seconds(5))
     }
 

@@ -258,7 +258,9 @@ import Wire
             if case .submit(let command, _, viewer) = entry.notice { command } else { nil }
         }
         #expect(asked == [.requestMute(try #require(ParticipantID("ann")), .video)])
-        rig.change { live, _ in live.refuse(.rejected(.notHost), to: viewer) }
+        rig.change { live, _ in
+            [live.sessions[viewer]?.tell(.refusal(.rejected(.notHost)))].compactMap(\.self)
+        }
         #expect(rig.lastReply(to: viewer, "error")?.rule == Rejection.notHost.name)
     }
 

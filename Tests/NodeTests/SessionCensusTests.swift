@@ -44,7 +44,7 @@ import Wire
             SessionRecord(
                 id: id, request: request, isStrangers: request.sender == nil,
                 plan: SessionPlan(remoteCredentials: credentials, fingerprints: []), worker: worker,
-                entityTag: credentials.ufrag))
+                entityTag: credentials.ufrag), at: .zero)
         return id
     }
 
@@ -71,8 +71,8 @@ import Wire
         census.update(ids[0]) { [ann] in $0.request.sender = ann }
         #expect(census[ids[0]]?.request.sender == ann)
         #expect(refusal(of: request(from: "203.0.113.7")) == .tooManySessions)
-        #expect(census.remove(ids[0])?.id == ids[0])
-        #expect(census.remove(ids[0]) == nil)
+        #expect(census.remove(ids[0], because: "left", at: .zero)?.id == ids[0])
+        #expect(census.remove(ids[0], because: "left", at: .zero) == nil)
         #expect(refusal(of: request(from: "203.0.113.7")) == nil)
     }
 
@@ -90,7 +90,7 @@ import Wire
 
     @Test mutating func `knows of no session that has ended`() {
         let id = add(request())
-        _ = census.remove(id)
+        _ = census.remove(id, because: "left", at: .zero)
         census.update(id) { $0.entityTag = "x" }
         #expect(census[id] == nil)
         #expect(census.all.isEmpty)
@@ -99,7 +99,7 @@ import Wire
     @Test mutating func `remembers what has ended until its client knows`() {
         let id = add(request())
         #expect(census.ended[id] == nil)
-        _ = census.remove(id)
+        _ = census.remove(id, because: "left", at: .zero)
         #expect(census.ended[id]?.stream == show)
         #expect(census.ended[id]?.purpose == .play)
         let first = census.acknowledgeEnd(of: id)
@@ -111,10 +111,10 @@ import Wire
 
     @Test mutating func `remembers no more ended sessions than the limit, the latest ones`() {
         let ids = (0..<EndedSessions.limit + 2).map { _ in add(request()) }
-        for id in ids { _ = census.remove(id) }
+        for id in ids { _ = census.remove(id, because: "left", at: .zero) }
         #expect(ids.filter { census.ended[$0] != nil } == Array(ids.dropFirst(2)))
         let late = add(request())
-        _ = census.remove(late)
+        _ = census.remove(late, because: "left", at: .zero)
         #expect(census.ended[ids[2]] == nil)
         #expect(census.ended[late] != nil)
     }
@@ -122,7 +122,7 @@ import Wire
     @Test mutating func `numbers sessions in the order in which they were made`() {
         #expect(census.nextOrder == 1)
         let id = add(request())
-        _ = census.remove(id)
+        _ = census.remove(id, because: "left", at: .zero)
         add(request())
         #expect(census.nextOrder == 3)
     }
@@ -136,7 +136,8 @@ import Wire
             if let id = workers.keys.sorted(by: { $0.label < $1.label }).randomElement(using: &chance),
                 Bool.random(using: &chance)
             {
-                #expect(census.remove(id)?.worker == workers.removeValue(forKey: id))
+                #expect(
+                    census.remove(id, because: "left", at: .zero)?.worker == workers.removeValue(forKey: id))
             } else {
                 let worker = Int.random(in: 0..<3, using: &chance)
                 workers[add(request(.publish, ann), on: worker)] = worker

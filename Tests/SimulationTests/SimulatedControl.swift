@@ -22,7 +22,7 @@ final class SimulatedControl {
 
     init(over server: SimulatedServer) {
         self.server = server
-        var settings = LiveStreams.Settings()
+        var settings = LiveSettings()
         settings.workers = server.workers.count
         live = LiveStreams(directory: directory, settings: settings, feedTag: 1)
     }

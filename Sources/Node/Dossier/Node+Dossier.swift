@@ -12,11 +12,11 @@ extension Node {
     package func sessionList(_ filter: SessionFilter) -> JSON {
         let moment = now()
         let records =
-            filter.isEnded ? live.histories.ended.map(\.record) : live.sessions.all
+            filter.isEnded ? live.sessions.histories.ended.map(\.record) : live.sessions.all
         let found = records.filter(filter.matches).sorted { $0.order > $1.order }
         let page = found.prefix(filter.limit)
         var ends: [SessionID: SessionHistories.Ended] = [:]
-        if filter.isEnded { for end in live.histories.ended { ends[end.record.id] = end } }
+        if filter.isEnded { for end in live.sessions.histories.ended { ends[end.record.id] = end } }
         let isMore = found.count > page.count
         return .object([
             "sessions": .array(
@@ -30,8 +30,8 @@ extension Node {
     /// - Parameter name: its id, or what the log calls it.
     /// - Returns: as `GET /v1/sessions/{id}` says it.
     package func dossier(of name: String) async -> JSON? {
-        guard let id = live.histories.find(name), let record = live.sessions[id] else {
-            guard let ended = live.histories.findEnded(name) else { return nil }
+        guard let id = live.sessions.histories.find(name), let record = live.sessions[id] else {
+            guard let ended = live.sessions.histories.findEnded(name) else { return nil }
             return SessionDossier(record: ended.record, ended: ended, now: now())
                 .whole(ended.record.gauge.measurements, log: ended.log, sources: [:], local: [])
         }
@@ -42,14 +42,14 @@ extension Node {
         }
         let local = workers[record.worker].advertised
         return SessionDossier(record: record, ended: nil, now: now())
-            .whole(measurements, log: live.histories.log(of: id), sources: sources, local: local)
+            .whole(measurements, log: live.sessions.histories.log(of: id), sources: sources, local: local)
     }
 
     /// Ends a session for an operator.
     /// - Parameter name: its id, or what the log calls it.
     /// - Returns: false if there is none.
     package func endSession(named name: String) async -> Bool {
-        guard let id = live.histories.find(name), live.sessions[id] != nil else { return false }
+        guard let id = live.sessions.histories.find(name), live.sessions[id] != nil else { return false }
         await perform(live.end(id, because: "operator", at: now().elapsed))
         return true
     }

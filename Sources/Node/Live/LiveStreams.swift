@@ -1,5 +1,4 @@
 import Base
-import Crypto
 import Forwarding
 import Peer
 import Stage
@@ -13,26 +12,7 @@ import Wire
 /// in order, so that simulations drive what the node drives. Names of jobs and whether a worker takes a command follow
 /// the actions that ask for it: see `LiveAction`.
 struct LiveStreams {
-    /// What it is set up with.
-    struct Settings {
-        var workers = 1
-        /// Of sessions.
-        var limits = SessionCensus.Limits(ofAll: 20_000, ofStrangersAddress: 500)
-        /// What counts how much in the feed's order.
-        var feedWeights = FeedWeights()
-        /// Whether there is something that decodes and encodes.
-        var isProducing = false
-        /// Of compositions at the same time.
-        var compositionLimit = 4
-        /// Of tracks that renditions are made of at the same time.
-        var renditionLimit = 1
-        /// For how long viewers of a stream that has ended are kept.
-        var returnTime = Duration.seconds(60)
-    }
-
     private(set) var sessions: SessionCensus
-    /// What happened to each of them, and to those that ended lately.
-    var histories = SessionHistories()
     private(set) var feed: LiveFeed
     private(set) var productions: Productions
     private var streams: [StreamID: LiveStream] = [:]
@@ -40,7 +20,7 @@ struct LiveStreams {
     /// one.
     private var stages: [StreamID] = []
     let directory: StreamDirectory
-    private let settings: Settings
+    private var settings: LiveSettings
     /// Whether nothing begins any more.
     private(set) var isStopping = false
 
@@ -51,24 +31,27 @@ struct LiveStreams {
     /// - Parameters:
     ///   - directory: what is known of streams, by those who decide that.
     ///   - feedTag: random; tells this process's cursors from others'.
-    init(directory: StreamDirectory, settings: Settings, feedTag: UInt32) {
+    init(directory: StreamDirectory, settings: LiveSettings, feedTag: UInt32) {
         self.directory = directory
         self.settings = settings
-        sessions = SessionCensus(workers: settings.workers, limits: settings.limits)
+        sessions = SessionCensus(workers: settings.workers, limits: SessionCensus.Limits(settings.limits))
         feed = LiveFeed(
-            directory: directory, sessionLimit: settings.limits.ofAll, weights: settings.feedWeights,
+            directory: directory, sessionLimit: settings.limits.sessions, weights: settings.feedWeights,
             tag: feedTag)
         productions = Productions(
-            compositionLimit: settings.compositionLimit, renditionLimit: settings.renditionLimit)
+            compositionLimit: settings.limits.compositions, renditionLimit: settings.limits.renditions)
     }
 
     /// Nil for a stream that nobody has a session in.
     subscript(_ stream: StreamID) -> LiveStream? { streams[stream] }
 
+    /// How much may begin.
+    var limits: NodeLimits { settings.limits }
+
     /// For what begins from now on.
     mutating func setLimits(_ limits: NodeLimits) {
-        sessions.setLimits(
-            SessionCensus.Limits(ofAll: limits.sessions, ofStrangersAddress: limits.sessionsOfAddress))
+        settings.limits = limits
+        sessions.setLimits(SessionCensus.Limits(limits))
         feed.setSessionLimit(limits.sessions)
         productions.setLimits(compositions: limits.compositions, renditions: limits.renditions)
     }
@@ -109,16 +92,11 @@ struct LiveStreams {
         try checkPlace(for: request)
         try checkSource(of: request)
         try candidate.checkClearance()
-        let feedActions = try enterFeed(candidate, at: now)
-        let isLive = streams[request.stream]?.isLive ?? false
-        let record = SessionRecord(
-            id: candidate.id, request: request, isStrangers: request.sender == nil, plan: candidate.plan,
-            worker: candidate.worker, entityTag: candidate.credentials.ufrag, gauge: candidate.gauge,
-            waitsUntil: isLive ? nil : request.patience.map { now + $0 }, order: sessions.nextOrder,
-            created: now, answer: candidate.answer)
+        let feedActions = try candidate.enter(&feed, at: now)
+        let record = candidate.record(
+            order: sessions.nextOrder, isLive: streams[request.stream]?.isLive ?? false, at: now)
         let opening = candidate.opening(order: sessions.nextOrder)
-        let crowded = sessions.add(record)
-        histories.begin(record.id, at: now)
+        let crowded = sessions.add(record, at: now)
         if request.purpose != .feed { add(record) }
         var actions = take(feedActions, at: now)
         if request.isOnStage, let programme = directory[request.stream]?.details.programme {
@@ -135,26 +113,24 @@ struct LiveStreams {
         stages.append(record.stream)
     }
 
-    /// Counts whoever watches, and shows them the first stream of the feed.
-    private mutating func enterFeed(
-        _ candidate: SessionCandidate, at now: MonotonicTime
-    ) throws(SessionRefusal) -> [LiveFeed.Action] {
-        let request = candidate.request
-        guard request.isWatching else { return [] }
-        do throws(FeedRefusal) {
-            guard let wish = request.feed else {
-                return try feed.enterPlayer(candidate.id, request.participant, on: candidate.worker)
-            }
-            let pairs = candidate.plan.feedPairs
-            return try feed.enter(candidate.id, wish, pairs, on: candidate.worker, at: now)
-        } catch {
-            throw .overloaded
-        }
+    // MARK: Sessions that change
+
+    /// Notes who somebody is that was a stranger.
+    mutating func adopt(_ id: SessionID, as sender: Stage.Sender) {
+        sessions.update(id) { $0.request.sender = sender }
     }
 
-    /// Changes what is known of a session, if it is still there.
-    mutating func update(_ id: SessionID, _ change: (inout SessionRecord) -> Void) {
-        sessions.update(id, change)
+    /// A session has other ICE credentials.
+    /// - Parameter entityTag: names ours.
+    mutating func restartICE(
+        of id: SessionID, entityTag: String, remote: ICECredentials, at now: MonotonicTime
+    ) {
+        sessions.restartICE(of: id, entityTag: entityTag, remote: remote, at: now)
+    }
+
+    /// A viewer wants other pictures, or none; nil if there is no such viewer any more.
+    mutating func prefer(_ patch: DeliveryPatch, by id: SessionID, at now: MonotonicTime) -> LiveAction? {
+        sessions.prefer(patch, by: id, at: now)
     }
 
     // MARK: Sessions that end
@@ -182,8 +158,7 @@ struct LiveStreams {
         _ id: SessionID, because reason: String, at now: MonotonicTime
     ) -> [LiveAction] {
         var actions = take(feed.leave(id), at: now)
-        guard let record = sessions.remove(id) else { return actions }
-        histories.end(record, because: reason, at: now)
+        guard let record = sessions.remove(id, because: reason, at: now) else { return actions }
         let stream = record.stream
         if record.request.isOnStage {
             actions += conduct(stream, at: now) { $0.leave(id) }
@@ -204,11 +179,15 @@ struct LiveStreams {
     // MARK: What workers tell
 
     mutating func receive(_ event: WorkerEvent, at now: MonotonicTime) -> [LiveAction] {
-        if let id = event.session, let news = SessionEvent(event) { histories.note(news, of: id, at: now) }
-        return switch event {
+        sessions.receive(event, at: now) + follow(event, at: now)
+    }
+
+    /// - Returns: what follows for others than the session that an event is about.
+    private mutating func follow(_ event: WorkerEvent, at now: MonotonicTime) -> [LiveAction] {
+        switch event {
         case .checked(let id):
             sessions.noteCheck(of: id).map { end($0, because: "no handshake came", at: now) } ?? []
-        case .connected(let id, let profile, let address): connect(id, profile, address, at: now)
+        case .connected(let id, _, _): connect(id, at: now)
         case .mediaStarted(let id): setSource(id, at: now)
         case .closed(let id, let reason): forget(id, because: "\(reason)", at: now)
         case .controlOpened(let id) where sessions[id]?.purpose == .feed: take(feed.greet(id), at: now)
@@ -218,12 +197,6 @@ struct LiveStreams {
         case .controlMessage(let id, let message): receive(message, from: id, at: now)
         case .begun(let id, let pair, let stream, let timestamp):
             take(feed.began(stream, timestamp: timestamp, pair: pair, of: id), at: now)
-        case .uplinkWeak(let id): noteWeakUplink(of: id)
-        case .layersWanted(let id, let mid, let rids):
-            sessions[id].map { [$0.tell(ControlReply(type: "wanted", mid: mid, rids: rids))] } ?? []
-        case .qualityChanged(let id, let quality):
-            // That it lost its place is the last that a client is told.
-            sessions[id].map { $0.closesAt == nil ? [$0.tell(quality)] : [] } ?? []
         case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
         case .keyFrameWanted(let id, _, let layer):
             take(productions.keyFrameWanted(of: id, layer: layer), at: now)
@@ -231,16 +204,13 @@ struct LiveStreams {
             // Where nothing is decoded, and once all ends, none begins.
             settings.isProducing && !isStopping || !isWanted
                 ? take(productions.want(renditionsOf: track, of: id, isWanted: isWanted), at: now) : []
+        case .uplinkWeak, .layersWanted, .qualityChanged: []
         }
     }
 
-    private mutating func connect(
-        _ id: SessionID, _ profile: SRTPProfile?, _ address: TransportAddress?, at now: MonotonicTime
-    ) -> [LiveAction] {
-        sessions.noteConnection(of: id)
-        update(id) { $0.connection = (profile, address) }
+    private mutating func connect(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         guard let record = sessions[id] else { return [] }
-        var actions: [LiveAction] = [.report(.connected(record, profile, address))]
+        var actions: [LiveAction] = []
         if record.purpose == .stage {
             for earlier in streams[record.stream]?.earlierSessions(than: record) ?? []
             where sessions[earlier]?.purpose == .stage {
@@ -253,10 +223,9 @@ struct LiveStreams {
 
     private mutating func setSource(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         guard let record = sessions[id], record.request.isSource else { return [] }
-        histories.note(.becameSource, of: id, at: now)
         let stream = record.stream
         streams[stream, default: LiveStream()].setSource(id)
-        for viewer in streams[stream]?.audience ?? [] { sessions.update(viewer) { $0.waitsUntil = nil } }
+        sessions.noteSource(id, watchedBy: streams[stream]?.audience ?? [], at: now)
         return [.report(.source(record))] + announceProgramme(of: stream)
             + [.notify(.setSource(record.source), stream), .programmeChanged(stream)]
     }
@@ -278,6 +247,21 @@ struct LiveStreams {
     /// A worker has done everything before a fence, or takes nothing any more.
     mutating func pass(_ fence: UInt64, at now: MonotonicTime) -> [LiveAction] {
         take(feed.pass(fence), at: now)
+    }
+
+    // MARK: What clients say
+
+    /// A message came on a session's control channel.
+    mutating func receive(
+        _ message: DataChannelMessage, from id: SessionID, at now: MonotonicTime
+    ) -> [LiveAction] {
+        guard let record = sessions[id], record.closesAt == nil else { return [] }
+        if record.purpose == .feed { return inFeed(at: now) { $0.receive(message, from: id, at: now) } }
+        guard let wish = ControlRequest(parsing: message) else {
+            return [record.tell(.error("malformed", "This is no message that this server knows."))]
+        }
+        return sessions.receive(wish, from: id, at: now)
+            ?? conduct(record.stream, at: now) { $0.arrange(wish, for: id) }
     }
 
     // MARK: The stage
@@ -398,7 +382,7 @@ struct LiveStreams {
                 sessions.update(session) { $0.closesAt = now + Self.farewellTime }
                 return nil
             case .count(let change): return .count(change)
-            case .prefer(let patch, let session): return prefer(patch, by: session, at: now)
+            case .prefer(let patch, let session): return sessions.prefer(patch, by: session, at: now)
             }
         }
     }
@@ -491,7 +475,7 @@ struct LiveStreams {
     mutating func advanceSessions(to now: MonotonicTime) -> [LiveAction] {
         var actions: [LiveAction] = []
         for (id, reason) in sessions.due(at: now) { actions += end(id, because: reason, at: now) }
-        histories.advance(to: now)
+        sessions.advance(to: now)
         let idle = streams.compactMap { $0.value.isUnused || $0.value.emptySince != nil ? $0.key : nil }
         for id in idle.sorted(by: { $0.description < $1.description }) {
             guard let stream = streams[id] else { continue }

@@ -2,6 +2,7 @@ import Base
 import Forwarding
 import Peer
 import Stage
+import StoryFeed
 import Wire
 
 /// A session that is about to be: all of it that had to be waited for.
@@ -40,6 +41,31 @@ struct SessionCandidate {
         // On a published stream the latest source takes the host's place, and ends the earlier one by itself.
         guard request.isOnStage, record.origin == .made, record.phase != .ended else { return }
         if record.standing(of: sender) == .viewer { throw .stage(.rejected(.notOnStage)) }
+    }
+
+    /// Counts whoever watches, and shows them the first stream of the feed.
+    func enter(_ feed: inout LiveFeed, at now: MonotonicTime) throws(SessionRefusal) -> [LiveFeed.Action] {
+        guard request.isWatching else { return [] }
+        do throws(FeedRefusal) {
+            guard let wish = request.feed else {
+                return try feed.enterPlayer(id, request.participant, on: worker)
+            }
+            return try feed.enter(id, wish, plan.feedPairs, on: worker, at: now)
+        } catch {
+            throw .overloaded
+        }
+    }
+
+    /// What is remembered of it.
+    /// - Parameters:
+    ///   - order: the session's place among all.
+    ///   - isLive: whether its stream has a source, so that it need not wait for one.
+    func record(order: UInt64, isLive: Bool, at now: MonotonicTime) -> SessionRecord {
+        SessionRecord(
+            id: id, request: request, isStrangers: request.sender == nil, plan: plan, worker: worker,
+            entityTag: credentials.ufrag, gauge: gauge,
+            waitsUntil: isLive ? nil : request.patience.map { now + $0 }, order: order, created: now,
+            answer: answer)
     }
 
     /// What the worker is told.

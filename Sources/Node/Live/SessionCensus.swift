@@ -1,7 +1,11 @@
 import Base
+import Forwarding
+import Peer
 import Stage
+import Wire
 
-/// Everybody's sessions: whose they are, which worker carries them, and whether there is a place for another.
+/// Everybody's sessions: whose they are, which worker carries them, what happened to each, and whether there is a place
+/// for another.
 struct SessionCensus {
     /// How many there may be.
     struct Limits {
@@ -12,6 +16,8 @@ struct SessionCensus {
 
     private var limits: Limits
     private var records: [SessionID: SessionRecord] = [:]
+    /// What happened to each of them, and to those that ended lately.
+    private(set) var histories = SessionHistories()
     /// How many sessions each worker has.
     private var loads: [Int]
     private var halfOpen = HalfOpenSessions()
@@ -81,9 +87,10 @@ struct SessionCensus {
 
     /// Takes a new session in, whether there is a place or not.
     /// - Returns: one that has to end, because too many have asked and not come.
-    mutating func add(_ record: SessionRecord) -> SessionID? {
+    mutating func add(_ record: SessionRecord, at now: MonotonicTime) -> SessionID? {
         guard records.updateValue(record, forKey: record.id) == nil else { return nil }
         nextOrder += 1
+        histories.begin(record.id, at: now)
         if loads.indices.contains(record.worker) { loads[record.worker] += 1 }
         if record.isStrangers { strangers.add(record.request.clientAddress) }
         return halfOpen.add(record.id, of: record.request.clientAddress)
@@ -100,13 +107,58 @@ struct SessionCensus {
     /// - Returns: one that has to end, because too many have come and not shaken hands.
     mutating func noteCheck(of id: SessionID) -> SessionID? { halfOpen.noteCheck(of: id) }
 
-    /// A session has shaken hands.
-    mutating func noteConnection(of id: SessionID) { halfOpen.remove(id) }
+    /// A worker says something of a session.
+    /// - Returns: what follows for that session alone.
+    mutating func receive(_ event: WorkerEvent, at now: MonotonicTime) -> [LiveAction] {
+        guard let id = event.session else { return [] }
+        if let news = SessionEvent(event) { histories.note(news, of: id, at: now) }
+        if case .connected = event { halfOpen.remove(id) }
+        return records[id]?.receive(event) ?? []
+    }
+
+    /// A session's client asks for something on its control channel.
+    /// - Returns: nil for what the stage of its stream has to arrange.
+    mutating func receive(_ wish: ControlRequest, from id: SessionID, at now: MonotonicTime) -> [LiveAction]?
+    {
+        if case .prefer(let patch) = wish { return [prefer(patch, by: id, at: now)].compactMap(\.self) }
+        return records[id]?.receive(wish)
+    }
+
+    /// A session's client wants other pictures, or none.
+    /// - Returns: nil if there is no such session any more.
+    mutating func prefer(_ patch: DeliveryPatch, by id: SessionID, at now: MonotonicTime) -> LiveAction? {
+        guard let action = records[id]?.prefer(patch), let wanted = records[id]?.preferences else {
+            return nil
+        }
+        histories.note(.preferred(wanted), of: id, at: now)
+        return action
+    }
+
+    /// A session is the source of its stream: who waited for one waits no longer.
+    mutating func noteSource(_ id: SessionID, watchedBy audience: Set<SessionID>, at now: MonotonicTime) {
+        histories.note(.becameSource, of: id, at: now)
+        for viewer in audience { records[viewer]?.waitsUntil = nil }
+    }
+
+    /// A session has other ICE credentials.
+    mutating func restartICE(
+        of id: SessionID, entityTag: String, remote: ICECredentials, at now: MonotonicTime
+    ) {
+        records[id]?.entityTag = entityTag
+        records[id]?.plan.remoteCredentials = remote
+        histories.note(.restartedICE, of: id, at: now)
+    }
+
+    /// Forgets what happened to sessions that ended long ago.
+    mutating func advance(to now: MonotonicTime) { histories.advance(to: now) }
 
     /// A session has ended.
     /// - Returns: what was known of it; nil for one that was not there.
-    mutating func remove(_ id: SessionID) -> SessionRecord? {
+    mutating func remove(
+        _ id: SessionID, because reason: String, at now: MonotonicTime
+    ) -> SessionRecord? {
         guard let record = records.removeValue(forKey: id) else { return nil }
+        histories.end(record, because: reason, at: now)
         if loads.indices.contains(record.worker) { loads[record.worker] -= 1 }
         halfOpen.remove(id)
         if record.isStrangers { strangers.remove(record.request.clientAddress) }

@@ -5,7 +5,7 @@ import Peer
 import Stage
 import Wire
 
-/// What the node remembers of a session.
+/// What the node remembers of a session, and what follows for it alone from what its worker and its client say.
 struct SessionRecord {
     let id: SessionID
     var request: SessionRequest
@@ -35,23 +35,87 @@ struct SessionRecord {
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }
 
-    /// Tells its client something on its control channel.
-    func tell(_ reply: ControlReply) -> LiveAction {
-        .post(.sendControl(id, .string(reply.bytes)), worker: worker, of: nil)
-    }
-
-    /// Tells its client what it is sent now, and why.
-    func tell(_ quality: DeliveryQuality) -> LiveAction {
-        var json = DeliveryQuality.json(quality, preferences)
-        json["type"] = .string("quality")
-        return .post(.sendControl(id, .string(json.bytes)), worker: worker, of: nil)
-    }
-
     /// What viewers get of it.
     var source: Stage.Source {
         Stage.Source(
             owner: request.participant, name: request.name,
             hasAudio: plan.sources.contains { $0.kind == .audio },
             hasVideo: plan.sources.contains { $0.kind == .video })
+    }
+
+    // MARK: What its worker says
+
+    /// Notes what its worker says, and passes on what its client or its stage has to know of that.
+    mutating func receive(_ event: WorkerEvent) -> [LiveAction] {
+        switch event {
+        case .connected(_, let profile, let address):
+            connection = (profile, address)
+            return [.report(.connected(self, profile, address))]
+        case .layersWanted(_, let mid, let rids):
+            return [tell(ControlReply(type: "wanted", mid: mid, rids: rids))]
+        case .qualityChanged(_, let quality):
+            // That it lost its place is the last that a client is told.
+            return closesAt == nil ? [tell(quality)] : []
+        case .uplinkWeak: return noteWeakUplink()
+        case .checked, .mediaStarted, .closed, .published, .sourceChanged, .voice, .controlOpened,
+            .controlMessage, .begun, .passed, .injected, .keyFrameWanted, .renditionWanted:
+            return []
+        }
+    }
+
+    /// Much of what somebody on the stage sends gets lost, or their client sends less than it would: all there see it
+    /// for a while.
+    private func noteWeakUplink() -> [LiveAction] {
+        request.isOnStage ? [.notify(.weakUplink(id), stream)] : []
+    }
+
+    // MARK: What its client says
+
+    /// Does what its client asks for on its control channel.
+    /// - Returns: nil for what the stage of its stream has to arrange.
+    mutating func receive(_ wish: ControlRequest) -> [LiveAction]? {
+        switch (wish, request.isAudience) {
+        case (.ping, _): [tell(ControlReply(type: "pong"))]
+        case (.mute(let participant, let kind), _): mute(participant, kind)
+        case (.prefer(let patch), _): [prefer(patch)]
+        // What a viewer may ask of the programme is its size.
+        case (.slot(let mid, let height), true): [limit(mid, to: height)]
+        // There is always one who looks: what nobody sees is not worth more than the smallest layer.
+        case (.visible(let isVisible, let mid), true): [limit(mid, to: isVisible ? nil : 1)]
+        case (.pin, true), (.weakUplink, true): [tell(.refusal(.rejected(.notOnStage)))]
+        case (.weakUplink, false): noteWeakUplink()
+        case (.pin, false), (.slot, false), (.visible, false): nil
+        }
+    }
+
+    /// Its client wants other pictures, or none.
+    mutating func prefer(_ patch: DeliveryPatch) -> LiveAction {
+        preferences = patch.applied(to: preferences)
+        return .post(.prefer(id, preferences), worker: worker, of: nil)
+    }
+
+    private func limit(_ mid: String, to height: Int?) -> LiveAction {
+        .post(.limit(id, mid: mid, maximumHeight: height), worker: worker, of: nil)
+    }
+
+    /// It asks another to mute: the stage decides, and delivers it by an effect.
+    private func mute(_ participant: ParticipantID, _ kind: String) -> [LiveAction] {
+        guard let sender = request.sender else { return [] }
+        let command = Stage.Command.requestMute(participant, kind == "video" ? .video : .audio)
+        return [.notify(.submit(command, sender, id), stream)]
+    }
+
+    // MARK: What its client is told
+
+    /// On its control channel.
+    func tell(_ reply: ControlReply) -> LiveAction {
+        .post(.sendControl(id, .string(reply.bytes)), worker: worker, of: nil)
+    }
+
+    /// What it is sent now, and why.
+    private func tell(_ quality: DeliveryQuality) -> LiveAction {
+        var json = DeliveryQuality.json(quality, preferences)
+        json["type"] = .string("quality")
+        return .post(.sendControl(id, .string(json.bytes)), worker: worker, of: nil)
     }
 }
