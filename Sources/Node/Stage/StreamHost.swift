@@ -43,21 +43,14 @@ package actor StreamHost {
         }
     }
 
+    /// The stream's name.
     package nonisolated let id: StreamID
     let environment: Environment
     /// Ahead of what is durable while a commit is under way; nil while nobody made the stream.
     var stage: Stage?
-    /// What is durable.
-    private var kept: StreamRecord? {
-        didSet { durable.withLock { $0 = kept?.stage } }
-    }
+    /// What is durable, and what is to become it.
+    private var journal: StreamJournal
     private nonisolated let durable = Mutex<StageRecord?>(nil)
-    /// The store's version of `kept`.
-    private var revision: UInt64 = 0
-    private var recordsSinceSnapshot = 0
-    private var listing: StreamListing?
-    private var gathering: CommitBatch?
-    private var inFlight: CommitBatch?
     private var committing: Task<Void, Never>?
     /// Who is connected; nil for those without a name.
     var connections: [Stage.Connection: Stage.Sender?] = [:]
@@ -73,15 +66,11 @@ package actor StreamHost {
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?
 
-    /// A snapshot is written after so many changes, so that a start need not read them all.
-    private static let snapshotInterval = 256
-    /// Changes, and what follows from them, that gather while a commit is under way; beyond it commands are refused.
-    private static let gatheringLimit = 4_096
-
     /// A stream nobody made yet.
     package init(_ id: StreamID, _ environment: Environment) {
         self.id = id
         self.environment = environment
+        journal = StreamJournal(id, report: environment.report)
         let now = environment.now()
         sync = SyncHub(id: id, at: now)
         interaction = InteractionDesk(restoring: InteractionRecord(), at: now.elapsed)
@@ -93,11 +82,9 @@ package actor StreamHost {
         id = stored.listing.stream
         self.environment = environment
         let now = environment.now()
-        revision = stored.version
-        recordsSinceSnapshot = stored.records.count
-        listing = stored.listing
-        let record = try StageCoding.record(of: stored)
-        kept = record
+        let journal = try StreamJournal(stored, report: environment.report)
+        let record = journal.kept
+        self.journal = journal
         durable.withLock { $0 = record?.stage }
         stage = record.map { Stage(restoring: $0.stage, at: now) }
         sync = SyncHub(id: id, at: now)
@@ -106,7 +93,7 @@ package actor StreamHost {
     }
 
     /// What is durable of the stage.
-    var committed: StageRecord? { kept?.stage }
+    var committed: StageRecord? { journal.kept?.stage }
 
     // MARK: Commands
 
@@ -140,7 +127,7 @@ package actor StreamHost {
     }
 
     var hasRoomToGather: Bool {
-        gathering.map { $0.weight < Self.gatheringLimit } ?? true && environment.hasRoom()
+        journal.hasRoom && environment.hasRoom()
     }
 
     /// Makes the stream.
@@ -274,21 +261,24 @@ package actor StreamHost {
     ) {
         defer { scheduleTick() }
         sync.isAudienceChanged = true
-        let isForStore = !outcome.changes.isEmpty || environment.report != nil && !outcome.events.isEmpty
-        guard isForStore || gathering != nil || inFlight != nil else {
+        let isForStore = !outcome.changes.isEmpty || journal.reportsEvents && !outcome.events.isEmpty
+        guard isForStore || !journal.isSettled else {
             for effect in outcome.effects { carryOut(effect) }
             announce()
             return
         }
-        // What changes nothing by itself still must not overtake what it was decided on.
-        var batch = gathering ?? CommitBatch()
-        batch.append(outcome)
-        if let answer { batch.answer = answer }
         let isOver = outcome.changes.contains { if case .ended = $0 { true } else { false } }
-        if isOver {
-            batch.changes += interaction.advance(to: environment.now(), isLast: true)
+        let last = isOver ? interaction.advance(to: environment.now(), isLast: true) : []
+        // What changes nothing by itself still must not overtake what it was decided on.
+        gather { batch in
+            batch.append(outcome)
+            if let answer { batch.answer = answer }
+            batch.changes += last
         }
-        gathering = batch
+    }
+
+    private func gather(_ change: (inout CommitBatch) -> Void) {
+        journal.gather(change)
         startCommit()
     }
 
@@ -300,36 +290,26 @@ package actor StreamHost {
             tellInteraction()
             return
         }
-        var batch = gathering ?? CommitBatch()
-        batch.changes += changes
-        gathering = batch
-        startCommit()
+        gather { $0.changes += changes }
     }
 
     /// Has webhooks told of a recording that is complete.
     package func report(recording: JSON) {
-        guard environment.report != nil, committed != nil, !isClosed else { return }
-        var batch = gathering ?? CommitBatch()
-        batch.recordings.append(recording)
-        gathering = batch
-        startCommit()
+        guard journal.reportsEvents, committed != nil, !isClosed else { return }
+        gather { $0.recordings.append(recording) }
     }
 
     /// Waits until all that was decided so far is durable.
     func settled() async throws(StageRefusal) {
-        guard gathering != nil || inFlight != nil else {
+        guard !journal.isSettled else {
             if let lastRefusal {
                 self.lastRefusal = nil
                 throw lastRefusal
             }
             return
         }
-        let refusal = await withCheckedContinuation { continuation in
-            if gathering != nil {
-                gathering?.waiters.append(continuation)
-            } else {
-                inFlight?.waiters.append(continuation)
-            }
+        let refusal = await withCheckedContinuation { waiter in
+            if !journal.wait(waiter) { waiter.resume(returning: nil) }
         }
         if let refusal { throw refusal }
     }
@@ -340,73 +320,34 @@ package actor StreamHost {
     // MARK: Committing
 
     private func startCommit() {
-        guard inFlight == nil, let batch = gathering else { return }
-        gathering = nil
-        guard !batch.changes.isEmpty || environment.report != nil && batch.hasEvents else {
-            conclude(batch)
-            return
-        }
-        let next = StreamRecord.replaying(batch.changes, onto: kept)
-        guard let next, let commit = commit(of: batch, leadingTo: next) else {
+        switch journal.advance(at: environment.now().wall) {
+        case nil: break
+        case .conclude(let batch): conclude(batch)
+        case .fail(let batch, let reason):
+            environment.log.error("stage.unwritable", ["stream": id, "error": reason])
             fail([batch], .storage("the changes cannot be written"))
-            return
-        }
-        inFlight = batch
-        let outcome = CommitOutcome()
-        environment.store.submit(commit) { outcome.complete($0) }
-        if let result = outcome.present {
-            finishCommit(commit, next, result)
-        } else {
-            committing = Task {
-                let result = await outcome.value()
-                finishCommit(commit, next, result)
+        case .commit(let commit):
+            let outcome = CommitOutcome()
+            environment.store.submit(commit) { outcome.complete($0) }
+            if let result = outcome.present {
+                finishCommit(result)
+            } else {
+                committing = Task { finishCommit(await outcome.value()) }
             }
         }
     }
 
-    private func commit(of batch: CommitBatch, leadingTo next: StreamRecord) -> StreamCommit? {
-        var commit = StreamCommit(stream: id, basis: revision)
-        do {
-            commit.records = try batch.changes.map { try StageCoding.bytes($0) }
-            commit.ledger = try batch.gifts.map(StageCoding.ledgerEntry)
-            commit.clearsLedger = batch.isCreation
-            if recordsSinceSnapshot + commit.records.count >= Self.snapshotInterval {
-                commit.snapshot = try StageCoding.bytes(next)
-            }
-        } catch {
-            environment.log.error("stage.unwritable", ["stream": id, "error": "\(error)"])
-            return nil
-        }
-        let nextListing = StageCoding.listing(of: next.stage)
-        if nextListing != listing { commit.listing = nextListing }
-        commit.answer = batch.answer
-        if let report = environment.report {
-            let time = environment.now().wall
-            commit.events = batch.events.map { report($0, next.stage, time) }
-            commit.events += batch.recordings.map { StageReport.recordingEnded($0, of: next.stage, at: time) }
-        }
-        return commit
-    }
-
-    private func finishCommit(
-        _ commit: StreamCommit, _ next: StreamRecord, _ result: Result<Void, StoreError>
-    ) {
-        guard let batch = inFlight else { return }
-        inFlight = nil
-        switch result {
-        case .success:
-            kept = next
-            revision = commit.version
-            recordsSinceSnapshot = commit.snapshot == nil ? recordsSinceSnapshot + commit.records.count : 0
-            if let listing = commit.listing { self.listing = listing }
+    private func finishCommit(_ result: Result<Void, StoreError>) {
+        switch journal.finish(result) {
+        case nil: return
+        case .success(let batch):
+            durable.withLock { $0 = committed }
             conclude(batch)
             startCommit()
-        case .failure(let error):
+        case .failure(let batches, let error):
             environment.log.error("stage.commit-failed", ["stream": id, "error": "\(error)"])
-            let following = gathering.map { [$0] } ?? []
-            gathering = nil
             if case .conflict = error { close(.unavailable) }
-            fail([batch] + following, .storage("\(error)"))
+            fail(batches, .storage("\(error)"))
         }
         scheduleTick()
     }
@@ -417,7 +358,9 @@ package actor StreamHost {
             batch.changes.compactMap(\.ofStage), batch.changes.compactMap(\.ofInteraction)
         )
         announce(about: ofStage)
-        if let kept, !ofInteraction.isEmpty { interaction.conclude(ofInteraction, kept.interaction) }
+        if let kept = journal.kept, !ofInteraction.isEmpty {
+            interaction.conclude(ofInteraction, kept.interaction)
+        }
         tellInteraction()
         for effect in batch.effects { carryOut(effect) }
         for waiter in batch.waiters { waiter.resume(returning: nil) }
@@ -425,7 +368,7 @@ package actor StreamHost {
 
     /// Goes back to what is durable.
     private func fail(_ batches: [CommitBatch], _ refusal: StageRefusal) {
-        if let kept {
+        if let kept = journal.kept {
             stage?.revert(to: kept.stage, at: environment.now())
             interaction.revert(to: kept.interaction)
         } else {
@@ -473,7 +416,7 @@ package actor StreamHost {
 
     /// Closes if nothing would be lost by it.
     package func closeIfIdle() -> IdleStream? {
-        guard connections.isEmpty, sync.isEmpty, gathering == nil, inFlight == nil else { return nil }
+        guard connections.isEmpty, sync.isEmpty, journal.isSettled else { return nil }
         if let stage, stage.record.phase != .ended { return nil }
         close(.goingAway)
         return committed == nil ? .unmade : .ended
