@@ -37,14 +37,6 @@ do {
         let signals = interrupting(demo)
         try await demo.run()
         for source in signals { source.cancel() }
-    case .run(let options) where options.command == .network:
-        let bench = try await Bench(options)
-        let signals = interrupting(bench)
-        let report = try await bench.network()
-        bench.stop()
-        for source in signals { source.cancel() }
-        try report.write(options.report)
-        exit(report.verdict.exitCode.rawValue)
     case .run(let options):
         let bench = try await Bench(options)
         let signals = interrupting(bench)

@@ -1,4 +1,4 @@
-/// The report on networks as one page for a browser: a table, and three plots of each profile.
+/// What the page of a report shows of networks: a table, and three plots of each profile.
 enum NetworkPage {
     private static let headings = [
         "profile", "first picture", "best layer", "frozen", "sound lost", "use", "changes",
@@ -6,33 +6,12 @@ enum NetworkPage {
         "dropped",
     ]
 
-    static func page(_ report: NetworkReport) -> String {
-        let title = "sfu-bench network \(report.server)"
-        let rows = report.runs.map { run in
-            "<tr>"
-                + ([run.profile] + NetworkReport.cells(run)).map { "<td>\(HTMLText.escaped($0))</td>" }
-                .joined()
-                + "</tr>"
-        }
-        let notes =
-            report.verdict.failures.map { "Failed: " + $0 } + report.verdict.reasons.map { "Void: " + $0 }
-        return """
-            <!doctype html>
-            <html lang="en">
-            <meta charset="utf-8">
-            <meta name="viewport" content="width=device-width, initial-scale=1">
-            <title>\(HTMLText.escaped(title))</title>
-            <style>\(HTMLReport.style)</style>
-            <h1>\(HTMLText.escaped(title))</h1>
-            <p class="setup">\(HTMLText.escaped(report.startedAt)) · feedback by \(HTMLText.escaped(report.feedback))</p>
-            \(notes.map { "<p class=\"void\">\(HTMLText.escaped($0))</p>" }.joined(separator: "\n"))
-            <table><tr>\(headings.map { "<th>\($0)</th>" }.joined())</tr>
-            \(rows.joined(separator: "\n"))
-            </table>
-            \(report.runs.map(section).joined(separator: "\n"))
-            </html>
-
-            """
+    /// A table, and a section for each profile; empty for a report on something else.
+    static func sections(_ report: NetworkReport?) -> String {
+        guard let report else { return "" }
+        let rows = report.runs.map { HTMLReport.row([$0.profile] + NetworkReport.cells($0), "td") }
+        return HTMLReport.table(HTMLReport.row(headings, "th"), rows)
+            + report.runs.map(section).joined(separator: "\n")
     }
 
     private static func section(_ run: NetworkReport.Run) -> String {

@@ -1,7 +1,6 @@
 import Base
-import Foundation
 
-/// What a run of `sfu-bench network` found out, which `--json` writes.
+/// What a run of `sfu-bench network` found out.
 struct NetworkReport: Codable, Equatable, Sendable {
     /// One profile.
     struct Run: Codable, Equatable, Sendable {
@@ -38,26 +37,21 @@ struct NetworkReport: Codable, Equatable, Sendable {
         fileprivate var needed: Int { (bitrate * 105 / 100 + 46_000) * 11 / 10 }
     }
 
-    var tool = "sfu-bench"
-    var version = 1
-    var command = "network"
-    var server: String
-    var startedAt: String
     /// The best first; empty where somebody else publishes.
     var layers: [Layer]
     /// How viewers tell what comes.
     var feedback: String
     var runs: [Run] = []
-    var verdict = Report.Verdict()
 
     /// Packets that the tool read later than this, in milliseconds, void what is said of delays.
     private static let latest = 20.0
     /// Seconds; a picture that follows later was frozen before.
     private static let gap = 0.2
 
+    /// - Returns: why the run says nothing; nil if it does.
     mutating func add(
         _ record: NetworkRecorder.Record, of profile: NetworkProfile, began: MonotonicTime, end: Double
-    ) {
+    ) -> String? {
         let samples = record.samples.filter { $0.seconds <= end + 0.5 }
         let frames = record.frames.map { Double($0.nanoseconds(since: began)) / 1e9 }
         let waits = samples.map { $0.delay - profile.roundTrip }
@@ -73,11 +67,9 @@ struct NetworkReport: Codable, Equatable, Sendable {
                 queue: Quantiles(waits), overflowed: samples.map(\.overflowed).reduce(0, +), samples: samples)
         )
         let late = record.lateness.filter { $0 > Self.latest }.count
-        guard late > max(record.lateness.count / 20, 1) else { return }
-        verdict.isVoid = true
-        verdict.reasons.append(
-            "\(profile.name): in \(late) of \(record.lateness.count) samples packets were read more than "
-                + "\(Int(Self.latest)) ms late: this machine is too busy")
+        guard late > max(record.lateness.count / 20, 1) else { return nil }
+        return "\(profile.name): in \(late) of \(record.lateness.count) samples packets were read more than "
+            + "\(Int(Self.latest)) ms late: this machine is too busy"
     }
 
     /// What fits into a capacity, with sound.
@@ -109,30 +101,14 @@ struct NetworkReport: Codable, Equatable, Sendable {
 
     // MARK: Writing
 
-    func write(_ options: ReportOptions) throws {
-        let isPiped = options.json == "-"
-        (isPiped ? FileHandle.standardError : FileHandle.standardOutput).write(Data(text.utf8))
-        if let path = options.json {
-            let encoder = JSONEncoder()
-            encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-            let json = try encoder.encode(self) + Data("\n".utf8)
-            if isPiped { FileHandle.standardOutput.write(json) } else { try ReportWriter.save(json, path) }
-        }
-        if let path = options.html { try ReportWriter.save(Data(NetworkPage.page(self).utf8), path) }
-    }
-
     /// A table for the terminal.
-    var text: String {
+    var lines: [String] {
         let names = layers.map { "\($0.height)p \(Format.short(Double($0.bitrate) / 1e6)) Mbit/s" }
-        var lines = ["sfu-bench network \(server), feedback by \(feedback)"]
-        if !names.isEmpty { lines.append("publisher: " + names.joined(separator: ", ")) }
+        var lines = [(names + ["feedback by \(feedback)"]).joined(separator: ", ")]
         lines.append(
             "profile".padded(to: 14) + "   first    best  frozen   sound  use  changes  queue ms    dropped")
         lines.append("".padded(to: 14) + " picture   layer            lost                p50, p95")
-        for run in runs { lines.append(Self.row(run)) }
-        for failure in verdict.failures { lines.append("FAILED: " + failure) }
-        for reason in verdict.reasons { lines.append("VOID: " + reason) }
-        return lines.joined(separator: "\n") + "\n"
+        return lines + runs.map(Self.row)
     }
 
     static func cells(_ run: Run) -> [String] {

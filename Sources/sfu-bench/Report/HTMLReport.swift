@@ -16,6 +16,7 @@ enum HTMLReport {
             \(phaseTable(report.phases))
             \(rampTable(report.ramp))
             \(swipingTable(report.swiping))
+            \(NetworkPage.sections(report.network))
             \(plots(report).map(\.svg).map { "<figure>\($0)</figure>" }.joined(separator: "\n"))
             <details><summary>All numbers</summary><pre>\(HTMLText.escaped(TextReport.text(report)))</pre></details>
             </html>
@@ -114,17 +115,19 @@ enum HTMLReport {
             + table(row(["swiping", ""], "th"), facts)
     }
 
-    private static func table(_ head: String, _ rows: [String]) -> String {
+    static func table(_ head: String, _ rows: [String]) -> String {
         "<table>\(head)\(rows.joined(separator: "\n"))</table>"
     }
 
-    private static func row(_ cells: [String], _ tag: String) -> String {
+    static func row(_ cells: [String], _ tag: String) -> String {
         "<tr>" + cells.map { "<\(tag)>\(HTMLText.escaped($0))</\(tag)>" }.joined() + "</tr>"
     }
 
     // MARK: Plots
 
     static func plots(_ report: Report) -> [SVGPlot] {
+        // Networks have plots of their own, one after the other.
+        guard report.network == nil else { return [] }
         let series = report.series
         let measured = series.filter(\.isMeasured).map(\.seconds)
         let highlighted = measured.first.flatMap { first in measured.last.map { (first - 1)...$0 } }

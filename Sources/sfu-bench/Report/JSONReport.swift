@@ -1,8 +1,8 @@
 import Foundation
 
-/// The report as JSON.
+/// A report as JSON.
 enum JSONReport {
-    static func data(_ report: Report) throws -> Data {
+    static func data(_ report: some Encodable) throws -> Data {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
         return try encoder.encode(report) + Data("\n".utf8)

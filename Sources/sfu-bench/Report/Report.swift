@@ -23,6 +23,7 @@ struct Report: Codable, Equatable, Sendable {
     var joins: Joins?
     var ramp: Ramp?
     var swiping: Swiping?
+    var network: NetworkReport?
     var series: [SeriesPoint] = []
     /// Pairs of latency and the share of packets that took no longer.
     var latencyCurve: [[Double]] = []

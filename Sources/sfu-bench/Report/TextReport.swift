@@ -7,6 +7,9 @@ enum TextReport {
             "sfu-bench \(report.command) \(report.server)",
             setup(report.setup), "",
         ]
+        if let network = report.network {
+            return (lines + network.lines + verdict(report.verdict)).joined(separator: "\n") + "\n"
+        }
         lines += clients(report.clients, hasMedia: report.setup.isHandshakesOnly != true)
         lines += phases(report.phases)
         if let joins = report.joins {

@@ -8,24 +8,25 @@ extension Bench {
     /// How often the server is asked what it believes that the path takes.
     private static let asking = Duration.milliseconds(400)
 
-    func network() async throws -> NetworkReport {
-        let ticker = Task { await tick() }
-        defer { ticker.cancel() }
+    func network() async throws -> Report {
         let publishers = options.network.isPublishing ? try await startPublishers() : []
-        var report = NetworkReport(
-            server: options.server.url.absoluteString,
-            startedAt: ISO8601DateFormatter().string(from: Date()), layers: layers,
-            feedback: options.network.feedback.rawValue)
+        var report = emptyReport()
+        var found = NetworkReport(layers: layers, feedback: options.network.feedback.rawValue)
+        report.clients.publishers = publishers.count
         if !publishers.isEmpty { await pause(options.timing.warmUp) }
         for profile in options.network.profiles where !isInterrupted {
+            report.clients.viewers += 1
             do {
-                try await watch(over: profile, into: &report)
+                try await watch(over: profile, into: &found, &report.verdict)
             } catch {
+                report.clients.failed += 1
                 report.verdict.failures.append("\(profile.name): \(error)")
             }
         }
         await leave(publishers)
-        progress.clear()
+        report.clients.joined = found.runs.count
+        report.clients.gotFirstFrame = found.runs.count { $0.firstPicture != nil }
+        report.network = found
         return report
     }
 
@@ -39,7 +40,9 @@ extension Bench {
         }
     }
 
-    private func watch(over profile: NetworkProfile, into report: inout NetworkReport) async throws {
+    private func watch(
+        over profile: NetworkProfile, into report: inout NetworkReport, _ verdict: inout Report.Verdict
+    ) async throws {
         let ticket = try await entrance.ticket(.viewer, stream: options.target.stream)
         let recorder = NetworkRecorder(profile, at: MonotonicClock.now())
         guard let viewer = await entrance.watch(ticket, over: profile, into: recorder) else {
@@ -54,9 +57,12 @@ extension Bench {
         await entrance.leave(viewer)
         await asker.value
         let record = recorder.all
-        report.add(record, of: profile, began: recorder.began, end: end)
+        if let reason = report.add(record, of: profile, began: recorder.began, end: end) {
+            verdict.isVoid = true
+            verdict.reasons.append(reason)
+        }
         if record.frames.isEmpty {
-            report.verdict.failures.append(
+            verdict.failures.append(
                 "\(profile.name): no picture came: \(log.reason ?? "none was sent")")
         }
     }

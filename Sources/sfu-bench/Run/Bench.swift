@@ -71,7 +71,8 @@ final class Bench: Interruptible {
                 options.audience.handshakesOnly ? try await handshakeStorm() : try await joinStorm()
             case .churn: try await churn()
             case .feed: try await feed()
-            case .sync, .demo, .network:
+            case .network: try await network()
+            case .sync, .demo:
                 throw RunFailure(description: "\(options.command.rawValue) is a run of its own")
             }
         progress.clear()
@@ -233,7 +234,8 @@ final class Bench: Interruptible {
             command: options.command.rawValue, server: options.server.url.absoluteString,
             startedAt: ISO8601DateFormatter().string(from: startedAt),
             setup: Report.Setup(
-                streams: options.target.streamNames.count, viewersPerStream: audience.viewers,
+                streams: options.target.streamNames.count,
+                viewersPerStream: options.command == .network ? 1 : audience.viewers,
                 videoBitrate: media.bitrate, framesPerSecond: media.framesPerSecond,
                 audioBitrate: media.audioBitrate, burstMilliseconds: media.burstMilliseconds,
                 transport: options.target.transport.rawValue, srtp: audience.srtp.rawValue,

@@ -147,18 +147,7 @@ struct SyncReport: Codable, Equatable, Sendable {
     // MARK: Writing
 
     func write(_ options: ReportOptions) throws {
-        let isPiped = options.json == "-"
-        (isPiped ? FileHandle.standardError : FileHandle.standardOutput).write(Data(text.utf8))
-        guard let path = options.json else { return }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        let json = try encoder.encode(self) + Data("\n".utf8)
-        if isPiped { return FileHandle.standardOutput.write(json) }
-        do {
-            try json.write(to: URL(fileURLWithPath: path))
-        } catch {
-            throw RunFailure(description: "cannot write \(path): \((error as NSError).localizedDescription)")
-        }
+        try ReportWriter.write(text, self, options)
     }
 
     /// A table for the terminal.
