@@ -41,12 +41,7 @@ enum OperatorStatistics {
     private static func joins(
         _ workers: [WorkerReportCopy], published: DurationHistogram, played: DurationHistogram
     ) -> JSON {
-        var publishers = JoinPhases()
-        var viewers = JoinPhases()
-        for worker in workers {
-            publishers.add(worker.counters.publishers)
-            viewers.add(worker.counters.viewers)
-        }
+        let (publishers, viewers) = MetricsOfNode.joins(of: workers)
         return .object([
             "publisher": publishers.json(answered: published), "viewer": viewers.json(answered: played),
         ])

@@ -64,17 +64,22 @@ enum MetricsOfNode {
         ]
     }
 
-    /// How long clients take to join, over all workers.
+    /// How long clients took to join, over all workers.
+    static func joins(of workers: [WorkerReportCopy]) -> (publishers: JoinPhases, viewers: JoinPhases) {
+        var joins = (publishers: JoinPhases(), viewers: JoinPhases())
+        for worker in workers {
+            joins.publishers.add(worker.counters.publishers)
+            joins.viewers.add(worker.counters.viewers)
+        }
+        return joins
+    }
+
+    /// How long clients take to join.
     /// - Parameters: `published` and `played`: how long their requests took to be answered.
     static func joins(
         _ workers: [WorkerReportCopy], published: DurationHistogram, played: DurationHistogram
     ) -> Metric {
-        var publishers = JoinPhases()
-        var viewers = JoinPhases()
-        for worker in workers {
-            publishers.add(worker.counters.publishers)
-            viewers.add(worker.counters.viewers)
-        }
+        let (publishers, viewers) = joins(of: workers)
         let roles = [("publisher", publishers, published), ("viewer", viewers, played)]
         return Metric(
             "rostrum_join_seconds",

@@ -165,23 +165,18 @@ private final class RegisteredSound: SoundDecoder {
         self.register = register
     }
 
-    private func decoding(_ body: () throws(CodecError) -> [Float]) throws(CodecError) -> [Float] {
-        let result = register.whileDecoding(source) { () -> Result<[Float], CodecError> in
-            do throws(CodecError) { return .success(try body()) } catch { return .failure(error) }
-        }
-        return try result.get()
-    }
-
     func decode(_ packet: [UInt8]) throws(CodecError) -> [Float] {
-        try decoding { () throws(CodecError) in try decoder.decode(packet) }
+        try register.whileDecoding(source) { () throws(CodecError) in try decoder.decode(packet) }
     }
 
     func recover(from packet: [UInt8], frames: Int) throws(CodecError) -> [Float] {
-        try decoding { () throws(CodecError) in try decoder.recover(from: packet, frames: frames) }
+        try register.whileDecoding(source) { () throws(CodecError) in
+            try decoder.recover(from: packet, frames: frames)
+        }
     }
 
     func conceal(frames: Int) throws(CodecError) -> [Float] {
-        try decoding { () throws(CodecError) in try decoder.conceal(frames: frames) }
+        try register.whileDecoding(source) { () throws(CodecError) in try decoder.conceal(frames: frames) }
     }
 }
 

@@ -70,11 +70,6 @@ private final class RegisteredFrameDecoder: FrameDecoder {
     }
 
     func decode(_ frame: [UInt8]) throws(CodecError) -> [Float] {
-        let result = register.whileDecoding(source) { () -> Result<[Float], CodecError> in
-            do throws(CodecError) { return .success(try decoder.decode(frame)) } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
+        try register.whileDecoding(source) { () throws(CodecError) in try decoder.decode(frame) }
     }
 }

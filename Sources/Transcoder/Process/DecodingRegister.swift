@@ -48,9 +48,9 @@ package final class DecodingRegister: Sendable {
 
     /// Decodes in the transcoder; `body` is what may kill the process.
     /// - Parameter limit: CPU time that it may take, if less than usual.
-    package func whileDecoding<Result>(
-        _ source: SourceKey, within limit: Duration? = nil, _ body: () throws -> Result
-    ) rethrows -> Result {
+    package func whileDecoding<Result, Failure: Error>(
+        _ source: SourceKey, within limit: Duration? = nil, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         let index = taken.withLock { taken -> Int? in
             guard let free = taken.firstIndex(of: false) else { return nil }
             taken[free] = true

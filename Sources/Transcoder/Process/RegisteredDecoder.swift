@@ -15,11 +15,6 @@ final class RegisteredDecoder: PictureDecoder {
     }
 
     func decode(_ frame: [UInt8]) throws(CodecError) -> Picture? {
-        let result = register.whileDecoding(source) { () -> Result<Picture?, CodecError> in
-            do throws(CodecError) { return .success(try decoder.decode(frame)) } catch {
-                return .failure(error)
-            }
-        }
-        return try result.get()
+        try register.whileDecoding(source) { () throws(CodecError) in try decoder.decode(frame) }
     }
 }

@@ -23,17 +23,8 @@ package struct FLVAudioTag: Equatable, Sendable {
         }
     }
 
-    /// What the body is.
-    package enum Content: Equatable, Sendable {
-        /// The decoder's configuration, such as an AudioSpecificConfig.
-        case configuration
-        case frame
-        /// Nothing more comes, or something that decoders do not need.
-        case other
-    }
-
     package let codec: Codec
-    package let content: Content
+    package let content: FLVContent
     package let body: Range<Int>
 
     package init(parsing bytes: Span<UInt8>) throws(WireError) {

@@ -28,17 +28,8 @@ package struct FLVVideoTag: Equatable, Sendable {
         }
     }
 
-    /// What the body is.
-    package enum Content: Equatable, Sendable {
-        /// The decoder's configuration, such as an AVCDecoderConfigurationRecord.
-        case configuration
-        case frame
-        /// Nothing more comes, or something that decoders do not need.
-        case other
-    }
-
     package let codec: Codec
-    package let content: Content
+    package let content: FLVContent
     package let isKeyFrame: Bool
     /// From decoding to showing, in milliseconds.
     package let compositionTime: Int32
