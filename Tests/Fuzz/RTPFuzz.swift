@@ -47,13 +47,9 @@ private func rewrite(
 
 private func readValues(_ header: RTPHeader, _ packet: Span<UInt8>) {
     for id in 1...15 as ClosedRange<UInt8> {
-        _ = header.extensionText(id: id, in: packet)
-        _ = header.extensionValue(AudioLevel.self, id: id, in: packet)
         _ = header.extensionValue(VideoOrientation.self, id: id, in: packet)
         _ = header.extensionValue(TransportSequenceNumber.self, id: id, in: packet)
-        _ = header.extensionValue(AbsoluteSendTime.self, id: id, in: packet)
         _ = header.extensionValue(PlayoutDelay.self, id: id, in: packet)
-        _ = header.extensionValue(AbsoluteCaptureTime.self, id: id, in: packet)
     }
     if let original = try? Retransmission.original(of: header, in: packet, payloadType: 96, ssrc: 1) {
         guard original.payloadRange.upperBound <= packet.count else { fatalError("a range lies outside") }

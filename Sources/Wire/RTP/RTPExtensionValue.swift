@@ -16,45 +16,6 @@ extension RTPHeader {
         guard let id, let range = extensionRange(id: id, in: packet) else { return nil }
         return try? Value(parsing: packet.extracting(range))
     }
-
-    /// A textual element such as MID or RID, or `nil` if it is absent, empty or not printable ASCII.
-    /// - Source: RFC 8843 §15.1, RFC 8852 §3.
-    package func extensionText(id: UInt8?, in packet: Span<UInt8>) -> String? {
-        guard let id, let range = extensionRange(id: id, in: packet), !range.isEmpty else { return nil }
-        var text: [UInt8] = []
-        for index in range {
-            let character = packet[index]
-            guard character > 0x20, character < 0x7F else { return nil }
-            text.append(character)
-        }
-        return String(decoding: text, as: Unicode.ASCII.self)
-    }
-}
-
-/// How loud the audio of this packet is, told by its sender.
-/// - Source: RFC 6464 §3.
-package struct AudioLevel: RTPExtensionValue {
-    /// What the sender takes to be speech; meaningless unless `vad=on` was negotiated.
-    package var isVoice: Bool
-    /// In -dBov: 0 is the loudest, 127 is silence.
-    package var level: UInt8
-
-    package init(isVoice: Bool, level: UInt8) {
-        self.isVoice = isVoice
-        self.level = min(level, 127)
-    }
-
-    package init(parsing bytes: Span<UInt8>) throws(WireError) {
-        let byte = try bytes.uint8(at: 0)
-        isVoice = byte & 0x80 != 0
-        level = byte & 0x7F
-    }
-
-    package var encodedLength: Int { 1 }
-
-    package func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError) {
-        try packet.store((isVoice ? 0x80 : 0) | level & 0x7F, at: offset)
-    }
 }
 
 /// How a picture has to be turned before it is shown (coordination of video orientation).
@@ -111,5 +72,34 @@ package struct TransportSequenceNumber: RTPExtensionValue {
 
     package func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError) {
         try packet.store(value, at: offset)
+    }
+}
+
+/// The bounds of the delay from capture to rendering that a sender wishes for.
+///
+/// (0, 0) asks a receiver to render at once.
+/// - Source: webrtc.org/experiments/rtp-hdrext/playout-delay.
+package struct PlayoutDelay: RTPExtensionValue {
+    /// In units of 10 ms, 12 bits.
+    package var minimum: UInt16
+    /// In units of 10 ms, 12 bits.
+    package var maximum: UInt16
+
+    package init(minimum: UInt16, maximum: UInt16) {
+        self.minimum = min(minimum, 0xFFF)
+        self.maximum = min(maximum, 0xFFF)
+    }
+
+    package init(parsing bytes: Span<UInt8>) throws(WireError) {
+        let value = try bytes.uint24(at: 0)
+        minimum = UInt16(truncatingIfNeeded: value >> 12)
+        maximum = UInt16(truncatingIfNeeded: value & 0xFFF)
+    }
+
+    package var encodedLength: Int { 3 }
+
+    package func write(into packet: inout MutableSpan<UInt8>, at offset: Int) throws(WireError) {
+        try packet.store(UInt8(truncatingIfNeeded: minimum >> 4), at: offset)
+        try packet.store(minimum << 12 | maximum & 0xFFF, at: offset &+ 1)
     }
 }

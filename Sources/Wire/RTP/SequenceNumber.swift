@@ -37,23 +37,3 @@ package struct SequenceUnwrapper: Equatable, Sendable {
         return value
     }
 }
-
-/// Turns 32-bit RTP timestamps into 64-bit ones that never wrap, like `SequenceUnwrapper`.
-package struct TimestampUnwrapper: Equatable, Sendable {
-    /// The highest timestamp seen; nil before the first.
-    package private(set) var highest: Int64?
-
-    package init() {}
-
-    /// The closest to the highest so far; in ticks, like the timestamp.
-    package mutating func unwrap(_ timestamp: UInt32) -> Int64 {
-        guard let highest else {
-            self.highest = Int64(timestamp)
-            return Int64(timestamp)
-        }
-        let last = UInt32(truncatingIfNeeded: highest)
-        let value = highest &+ Int64(Int32(bitPattern: timestamp &- last))
-        self.highest = max(highest, value)
-        return value
-    }
-}

@@ -3,8 +3,6 @@
 /// The body of a WHIP or WHEP PATCH, media type `application/trickle-ice-sdpfrag`.
 /// - Source: RFC 8840 §9, RFC 9725 §4.3.
 package struct SDPFragment: Equatable, Sendable, SDPSection {
-    /// RFC 8840 §9.
-    package static let mediaType = "application/trickle-ice-sdpfrag"
     /// Longest fragment accepted, in bytes: room for a hundred candidates.
     package static let maximumLength = 16_384
 

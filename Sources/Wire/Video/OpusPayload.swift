@@ -20,13 +20,6 @@ package enum OpusPayload {
         return duration
     }
 
-    /// Whether the packet says no more than that there is silence: nothing follows the table of contents.
-    ///
-    /// An encoder with discontinuous transmission sends one of these every 400 ms.
-    package static func isSilence(_ payload: Span<UInt8>) -> Bool {
-        payload.count <= 2
-    }
-
     /// Of this packet: an encoder may change from one to the next (RFC 6716 §3.1).
     package static func isStereo(_ payload: Span<UInt8>) throws(WireError) -> Bool {
         try payload.uint8(at: 0) & 0x04 != 0

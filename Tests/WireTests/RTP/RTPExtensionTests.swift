@@ -1,4 +1,3 @@
-import Base
 import Testing
 import TestSupport
 import Wire
@@ -65,16 +64,6 @@ private func elements(of packet: [UInt8]) throws -> [[UInt8]] {
         #expect(header.extensionRange(id: 3, in: bytes.span) == nil)
         #expect(header.extensionRange(id: 0, in: bytes.span) == nil)
     }
-
-    @Test func `hold text of printable ASCII only`() throws {
-        let bytes = packet(
-            profile: 0xBEDE, body: [0x11, 0x68, 0x69, 0x21, 0x68, 0x07, 0x31, 0xC3, 0xA4, 0, 0, 0])
-        let header = try RTPHeader(parsing: bytes.span)
-        #expect(header.extensionText(id: 1, in: bytes.span) == "hi")
-        #expect(header.extensionText(id: 2, in: bytes.span) == nil)
-        #expect(header.extensionText(id: 3, in: bytes.span) == nil)
-        #expect(header.extensionText(id: nil, in: bytes.span) == nil)
-    }
 }
 
 @Suite struct RTPExtensionValues {
@@ -98,11 +87,6 @@ private func elements(of packet: [UInt8]) throws -> [[UInt8]] {
         }
     }
 
-    @Test func `tell the audio level`() throws {
-        try check(AudioLevel(isVoice: true, level: 42), [0xAA])
-        try check(AudioLevel(isVoice: false, level: 127), [0x7F])
-    }
-
     @Test func `tell the video orientation`() throws {
         try check(VideoOrientation(rotation: .clockwise90), [0x01])
         try check(VideoOrientation(isBackCamera: true, isFlipped: true, rotation: .clockwise270), [0x0F])
@@ -115,19 +99,5 @@ private func elements(of packet: [UInt8]) throws -> [[UInt8]] {
     @Test func `tell the playout delay`() throws {
         try check(PlayoutDelay(minimum: 0, maximum: 0), [0, 0, 0])
         try check(PlayoutDelay(minimum: 0x123, maximum: 0xFED), [0x12, 0x3F, 0xED])
-    }
-
-    @Test func `tell the send time, which wraps after 64 seconds`() throws {
-        try check(AbsoluteSendTime(0x04_0000), [0x04, 0, 0])
-        #expect(AbsoluteSendTime(MonotonicTime(nanoseconds: 1_500_000_000)).value == 3 << 17)
-        #expect(AbsoluteSendTime(MonotonicTime(nanoseconds: 65_000_000_000)).value == 1 << 18)
-        #expect(AbsoluteSendTime(MonotonicTime(nanoseconds: -1)).value <= 0xFF_FFFF)
-    }
-
-    @Test func `tell the capture time with and without a clock offset`() throws {
-        try check(AbsoluteCaptureTime(timestamp: 0x0102_0304_0506_0708), [1, 2, 3, 4, 5, 6, 7, 8])
-        try check(
-            AbsoluteCaptureTime(timestamp: 1, clockOffset: -1),
-            [0, 0, 0, 0, 0, 0, 0, 1, 255, 255, 255, 255, 255, 255, 255, 255])
     }
 }

@@ -37,12 +37,6 @@ import Wire
             if let before { #expect(abs(value - before) <= 32_768) }
         }
     }
-
-    @Test func `have timestamps beside them that are unwrapped the same way`() {
-        var unwrapper = TimestampUnwrapper()
-        let values = [4_294_967_290, 4, 4_294_967_295].map { unwrapper.unwrap($0) }
-        #expect(values == [4_294_967_290, 4_294_967_300, 4_294_967_295])
-    }
 }
 
 @Suite struct Retransmissions {

@@ -89,9 +89,6 @@ package struct BandwidthEstimator: Sendable {
         trains.bitrate.map { Int(min(max($0, 0), Double(limits.maximum) * 100)) }
     }
 
-    /// Milliseconds that the last packets waited in the queue of the path.
-    package var queueDelay: Double { queue.total }
-
     /// Share of packets that the path loses at any rate, as far as it is known.
     package var inherentLoss: Double { lossBased.inherentLoss }
 
