@@ -98,3 +98,24 @@ final class SimulatedControl {
         server.perform(command, on: worker, at: now)
     }
 }
+
+/// A simulation in which time passes in steps, because much happens in each.
+protocol SteppedSimulation: AnyObject {
+    var now: MonotonicTime { get }
+    /// Lets one step of time pass, and has everybody do what is due then.
+    func step()
+}
+
+extension SteppedSimulation {
+    /// Lets time pass until `condition` holds, at most `limit`.
+    /// - Returns: whether it came to hold.
+    @discardableResult
+    func run(for limit: Duration, until condition: () -> Bool = { false }) -> Bool {
+        let end = now + limit
+        while !condition() {
+            guard now < end else { return false }
+            step()
+        }
+        return true
+    }
+}

@@ -13,7 +13,7 @@ import Wire
 /// Live streams and people who swipe through them, in virtual time and from one seed.
 ///
 /// Each stream has one publisher, whose packets name it; so what comes in a viewer's slot tells the stream.
-final class FeedSimulation {
+final class FeedSimulation: SteppedSimulation {
     /// A tenth of a frame of 30 a second is as exact as it gets.
     private static let step = Duration.milliseconds(3)
     /// What was under way when a stream was released, and its repairs, may still come for so long.
@@ -240,18 +240,8 @@ final class FeedSimulation {
 
     // MARK: Time
 
-    @discardableResult
-    func run(for limit: Duration, until condition: () -> Bool = { false }) -> Bool {
-        let end = now + limit
-        while !condition() {
-            guard now < end else { return false }
-            now = now + Self.step
-            step()
-        }
-        return true
-    }
-
-    private func step() {
+    func step() {
+        now = now + Self.step
         while let datagram = server.network.receive(at: now) { deliver(datagram) }
         for index in workers.indices {
             server.advance(index, to: now)

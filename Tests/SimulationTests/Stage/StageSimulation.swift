@@ -12,7 +12,7 @@ import Wire
 /// A stage with its workers, its speakers and a bad network, in virtual time and from one seed.
 ///
 /// Goes by steps of 5 ms, because with so many speakers something happens at every moment.
-final class StageSimulation {
+final class StageSimulation: SteppedSimulation {
     private static let step = Duration.milliseconds(5)
 
     private(set) var now = MonotonicTime(nanoseconds: 1_000_000_000)
@@ -120,18 +120,8 @@ final class StageSimulation {
 
     // MARK: Time
 
-    @discardableResult
-    func run(for limit: Duration, until condition: () -> Bool = { false }) -> Bool {
-        let end = now + limit
-        while !condition() {
-            guard now < end else { return false }
-            now = now + Self.step
-            step()
-        }
-        return true
-    }
-
-    private func step() {
+    func step() {
+        now = now + Self.step
         while let datagram = server.network.receive(at: now) { deliver(datagram) }
         for index in workers.indices {
             server.advance(index, to: now)
