@@ -6,6 +6,7 @@ import Wire
 /// viewers come in the middle.
 /// - Source: RFC 6184 §5.6 (single units), §5.7.1 (STAP-A), §5.8 (FU-A); ITU-T H.264 table 7-1.
 package struct H264Packetizer: Sendable {
+    /// One of those that sessions agree on anew; viewers have their own.
     package static let payloadType: UInt8 = 96
     /// Of a packet's payload, in bytes.
     static let maximumPayload = 1_136

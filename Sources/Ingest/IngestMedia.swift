@@ -13,6 +13,7 @@ package struct IngestPicture: Equatable, Sendable {
 
 /// A frame of AAC, to be decoded.
 package struct IngestSound: Equatable, Sendable {
+    /// One access unit, without a header.
     package let bytes: [UInt8]
     /// In ticks of 48 kHz, on the time line of the pictures.
     package let timestamp: UInt32
@@ -25,6 +26,7 @@ package struct IngestSound: Equatable, Sendable {
 /// H.264 goes through as it is, in RTP packets; AAC goes on in frames. What viewers cannot be given is refused in words
 /// for whoever set up the encoder. Pure: knows neither sessions nor threads.
 package struct IngestMedia: Sendable {
+    /// What comes of a message, in order.
     package enum Effect: Equatable, Sendable {
         /// What comes is known: make a session, and call `open`. Told once.
         case begin(IngestFormats)
@@ -106,6 +108,8 @@ package struct IngestMedia: Sendable {
         }
     }
 
+    /// Takes a video message's body in; what is no FLV tag is passed over.
+    /// - Parameter timestamp: in milliseconds, on the encoder's clock.
     package mutating func receive(
         video bytes: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime
     ) -> [Effect] {
@@ -126,6 +130,7 @@ package struct IngestMedia: Sendable {
         return advance(to: now)
     }
 
+    /// The same of sound.
     package mutating func receive(
         audio bytes: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime
     ) -> [Effect] {
@@ -258,6 +263,7 @@ package struct IngestMedia: Sendable {
         formats == nil && (video != nil || audio != nil) ? firstMedia.map { $0 + Self.patience } : nil
     }
 
+    /// Begins once it is known what comes, or has been waited for long enough.
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         defer { effects = [] }
         if formats == nil, isComplete(at: now) {
@@ -279,7 +285,9 @@ package struct IngestMedia: Sendable {
 
 /// What a publisher sends, as it is known before the first picture.
 package struct IngestFormats: Equatable, Sendable {
+    /// Whether there are pictures, which are H.264.
     package let hasVideo: Bool
+    /// Whether there is sound, which is AAC.
     package let hasAudio: Bool
     /// Nil without a picture, and where its size is not told.
     package let resolution: VideoResolution?

@@ -7,6 +7,7 @@ import Wire
 /// knows no stream. One connection publishes one stream, once.
 /// - Source: Adobe, RTMP 1.0 (2012), §5.2 (handshake), §5.4 (control), §7.2 (commands).
 package struct RTMPSession: Sendable {
+    /// What is to be done with what came, in order.
     package enum Effect: Sendable {
         case send([UInt8])
         /// Somebody wants to publish: to be answered by `accept` or `end`.

@@ -7,6 +7,7 @@ import Base
 package struct CommentDelivery: Equatable, Sendable {
     /// What is told at once.
     package struct Message: Equatable, Sendable {
+        /// In the order in which they came.
         package let comments: [StreamComment]
         /// That are left out, since the last message.
         package let more: Int

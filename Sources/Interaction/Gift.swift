@@ -8,6 +8,7 @@ package struct Gift: Equatable, Sendable, Codable {
     package struct Draft: Equatable, Sendable {
         /// The shop's own; the same key once more is the same gift.
         package let key: String
+        /// As the shop knows them: the subject of their token.
         package let giver: ParticipantID
         /// For people; nil where the giver has none.
         package let name: String?
@@ -17,6 +18,7 @@ package struct Gift: Equatable, Sendable, Codable {
         package let count: Int
         /// Of one, in the smallest unit of the currency; within `GiftCatalogue.priceRange`.
         package let price: Int
+        /// That of the stream's catalogue.
         package let currency: String
 
         package init(
@@ -35,15 +37,23 @@ package struct Gift: Equatable, Sendable, Codable {
 
     /// Which one it is in its stream: from 1 on, in the order in which they are shown.
     package let number: Int
+    /// The shop's own; no two gifts of a stream have the same.
     package let key: String
+    /// Who gave it.
     package let giver: ParticipantID
+    /// For people, cleaned; nil where the giver has none.
     package let name: String?
+    /// One of the stream's catalogue, by its id.
     package let kind: String
+    /// How many at once; within `countRange`.
     package let count: Int
+    /// Of one, in the smallest unit of the currency, as it was then.
     package let price: Int
+    /// As in the catalogue then.
     package let currency: String
     /// How many of this kind its giver has given in a row, these included.
     package let combo: Int
+    /// By the server's clock.
     package let at: WallTime
 
     /// Of one gift.
@@ -69,9 +79,11 @@ package struct Gift: Equatable, Sendable, Codable {
 
 /// What can be given in a stream.
 package struct GiftCatalogue: Equatable, Sendable, Codable {
+    /// One gift that can be given.
     package struct Kind: Equatable, Sendable, Codable {
         /// 1 to `idLength` of a-z 0-9 -.
         package let id: String
+        /// For people.
         package let name: String
         /// An emoji, or the address of a picture: `https://…`, or a path on this server.
         package let picture: String

@@ -28,8 +28,11 @@ package struct GiftTotals: Equatable, Sendable, Codable {
 
     /// One of a list of those who gave most.
     package struct Rank: Equatable, Sendable {
+        /// Who gave.
         package let id: ParticipantID
+        /// For people; nil where the giver has none.
         package let name: String?
+        /// Of all that they gave, in the smallest unit of the currency.
         package let value: Int
     }
 

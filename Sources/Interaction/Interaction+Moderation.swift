@@ -96,6 +96,7 @@ extension Interaction.Command {
 
 /// Who took what away or showed it, for hosts to look at later.
 package struct AuditEntry: Equatable, Sendable, Codable {
+    /// What was done.
     package enum Action: String, Sendable, Codable {
         case deleted, pinned, unpinned, silenced, shadowed, unsilenced
         case cardShown = "card-shown"
@@ -108,8 +109,11 @@ package struct AuditEntry: Equatable, Sendable, Codable {
     private static let textLength = 100
 
     package internal(set) var action: Action
+    /// Who did it.
     package let by: ParticipantID
+    /// For people; nil where their token has none.
     package let name: String?
+    /// By the server's clock.
     package let at: WallTime
     /// Whom it is about; nil for what is about nobody.
     package internal(set) var participant: ParticipantID?

@@ -18,9 +18,11 @@ package struct Interaction: Sendable {
 
     /// Somebody with a token, as far as this has to know.
     package struct Person: Equatable, Sendable {
+        /// The token's subject.
         package let id: ParticipantID
         /// Shown to others; nil where the token has none.
         package let name: String?
+        /// What they are in the stream now.
         package let role: StreamComment.Role
         /// Whether they have a host's rights over others.
         package let isModerator: Bool
@@ -29,6 +31,7 @@ package struct Interaction: Sendable {
         /// Whether they may say that somebody gave something.
         package let isShop: Bool
 
+        /// - Parameter isModerator: includes the right to take comments away.
         package init(
             id: ParticipantID, name: String?, role: StreamComment.Role, isModerator: Bool,
             mayModerate: Bool = false,
@@ -89,6 +92,7 @@ package struct Interaction: Sendable {
 
     /// Ahead of what is durable while a commit is under way.
     package private(set) var record: InteractionRecord
+    /// Of taps that were not written down yet.
     package private(set) var counter: ReactionCounter
     private var budgets = PersonBudgets()
     private var unwanted: WordList

@@ -51,9 +51,11 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
 
     /// The latest, open or not; nil before the first.
     package internal(set) var poll: Poll?
+    /// What is shown now; nil for nothing.
     package internal(set) var card: StreamCard?
     /// Nil before the first gift.
     private var given: GiftTotals?
+    /// What was given so far.
     package var gifts: GiftTotals { given ?? GiftTotals() }
 
     package init() {}

@@ -2,6 +2,7 @@ import Base
 
 /// What the audience of a stream may do, as its host decides; everything is on unless the host says otherwise.
 package struct InteractionSettings: Equatable, Sendable, Codable {
+    /// Whether the audience may write; hosts always may.
     package var takesComments = true
     /// By name, in the order in which pages show them; none where it is empty.
     package var reactions = ["heart"]
@@ -20,6 +21,7 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
     package static let reactionNameLength = 16
     /// In seconds; 0 is off.
     package static let slowModeRange = 0...120
+    /// Words and phrases of one stream.
     package static let wordLimit = 200
     /// In characters, of one word or phrase.
     package static let wordLength = 50
@@ -47,6 +49,7 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
 
 /// What somebody wants changed of the settings; what is nil stays.
 package struct InteractionEdit: Equatable, Sendable {
+    /// As in `InteractionSettings`.
     package var takesComments: Bool?
     /// Replaced as a whole.
     package var reactions: [String]?

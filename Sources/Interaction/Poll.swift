@@ -11,10 +11,13 @@ package struct Poll: Equatable, Sendable, Codable {
 
     /// What a host wants to ask.
     package struct Draft: Equatable, Sendable {
+        /// In characters, at most `questionLength`.
         package var question: String
+        /// In the order in which pages show them; within `optionRange`, each at most `optionLength` characters.
         package var options: [String]
         /// Whether somebody may choose more than one.
         package var isMultiple = false
+        /// When others see the answers; hosts always do.
         package var results = Results.live
         /// Until it closes by itself; nil for when the host closes it.
         package var seconds: Int?
@@ -31,8 +34,11 @@ package struct Poll: Equatable, Sendable, Codable {
     package let question: String
     /// Cleaned; different from each other.
     package let options: [String]
+    /// Whether somebody may choose more than one.
     package let isMultiple: Bool
+    /// When others see the answers.
     package let results: Results
+    /// By the server's clock.
     package let openedAt: WallTime
     /// By the server's clock; nil for when the host closes it.
     package let closesAt: WallTime?
@@ -49,6 +55,7 @@ package struct Poll: Equatable, Sendable, Codable {
     package static let questionLength = 140
     /// In characters.
     package static let optionLength = 60
+    /// How many options there may be.
     package static let optionRange = 2...6
     /// In seconds: at most an hour.
     package static let secondsRange = 10...3_600

@@ -6,6 +6,7 @@ import Base
 package struct ReactionCounter: Equatable, Sendable {
     /// One kind, as all are told of it.
     package struct Count: Equatable, Sendable {
+        /// Since the stream was made.
         package let total: Int
         /// A second, as of the last moment.
         package let rate: Int

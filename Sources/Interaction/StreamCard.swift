@@ -2,6 +2,7 @@ import Base
 
 /// What a host points to while it is talked about: a product, a page; one at a time.
 package struct StreamCard: Equatable, Sendable, Codable {
+    /// Cleaned, as comments are.
     package let title: String
     /// An https address.
     package let link: String

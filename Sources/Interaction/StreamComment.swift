@@ -11,12 +11,15 @@ package struct StreamComment: Equatable, Sendable, Codable {
     package let number: Int
     /// By which the author's client knows it, and sends it again; two authors may use the same.
     package let key: String
+    /// Who wrote it.
     package let author: ParticipantID
     /// For people; nil where the author's token has none.
     package let name: String?
+    /// What its author was when it was written.
     package let role: Role
     /// Cleaned; empty for a comment that was deleted, of which only the key is remembered.
     package internal(set) var text: String
+    /// By the server's clock.
     package let at: WallTime
     /// Nil for no, as it was when there were no shadows.
     private let hidden: Bool?
@@ -39,5 +42,6 @@ package struct StreamComment: Equatable, Sendable, Codable {
     /// Whether only its author may see it.
     package var isHidden: Bool { hidden ?? false }
 
+    /// Whether only its key is left.
     package var isDeleted: Bool { text.isEmpty }
 }

@@ -7,6 +7,7 @@ import Foundation
 package struct DeliveryPatch: Equatable, Sendable {
     /// A member that means nothing.
     package struct Fault: Error, Equatable {
+        /// Its name.
         package let member: String
     }
 

@@ -46,14 +46,17 @@ package struct SessionCounts: Equatable, Sendable {
     package internal(set) var playing = 0
     /// Viewers by the stage's endpoint.
     package internal(set) var inAudience = 0
+    /// Viewers of the feed.
     package internal(set) var inFeed = 0
 
     package init() {}
 
+    /// Of all kinds.
     package var total: Int { publishing + onStage + playing + inAudience + inFeed }
 }
 
 extension Node {
+    /// As of now.
     package var sessionCounts: SessionCounts { live.sessions.counts }
 
     /// The node's time.

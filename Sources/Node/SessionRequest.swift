@@ -92,6 +92,7 @@ package struct SessionRequest: Sendable {
 
 /// A session that was made: what the client has to know.
 package struct CreatedSession: Sendable {
+    /// Of which its URL is made.
     package let id: SessionID
     /// The SDP answer.
     package let answer: String

@@ -20,6 +20,7 @@ package struct StreamSnapshot: Equatable, Sendable {
     package var version: UInt64
     /// Nil for a stream that nobody made.
     package var host: ParticipantID?
+    /// For people; nil where the host has none.
     package var hostName: String?
     /// Nil for a stream that nobody made.
     package var createdAt: WallTime?
@@ -29,6 +30,7 @@ package struct StreamSnapshot: Equatable, Sendable {
     package var endedAt: WallTime?
     /// Nil while it has not ended.
     package var endReason: StageRecord.EndReason?
+    /// As the host set them.
     package var details = StageDetails()
     /// For operators only.
     package var placement = StagePlacement()

@@ -9,6 +9,7 @@ package struct OutboxLimits: Sendable, Equatable {
 
     package init() {}
 
+    /// - Parameters: `lane` and `total`: in events, as above.
     package init(lane: Int, total: Int) {
         self.lane = lane
         self.total = total

@@ -139,6 +139,7 @@ package struct LedgerEntry: Sendable, Equatable {
     package let number: Int
     /// Chosen by a client; no two of a stream's ledger have the same.
     package let key: String
+    /// Whatever its writer makes of it.
     package let bytes: [UInt8]
 
     package init(number: Int, key: String, bytes: [UInt8]) {

@@ -35,6 +35,7 @@ package struct GatewayHandler: HTTPHandler {
             operation: route.operationID, members: pages.requestMembers)
     }
 
+    /// Answers a request; what its route's handler throws becomes a problem (RFC 9457).
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         let outcome = Router.route(request.method, request.path)
         var response: HTTPResponse
@@ -73,6 +74,7 @@ package struct GatewayHandler: HTTPHandler {
         request.method != .post && request.path == "/v1/streams" ? 4 : 0
     }
 
+    /// Answers a WebSocket's handshake, or takes it to hear of the token in the first message.
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
         guard case .found(let route, let parameters) = Router.route(.get, request.path),
             let handshake = route.handshake
@@ -98,6 +100,7 @@ package struct GatewayHandler: HTTPHandler {
         }
     }
 
+    /// What the server itself refuses, before there is a route, in the same form.
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
         var response = Problem(status, nil, detail).response
         Self.addCORS(to: &response)

@@ -13,10 +13,12 @@ package struct ResourcePaths: ResourceLocator {
         self.previews = previews
     }
 
+    /// Changes with each picture, so that caches may keep it.
     package func preview(of stream: StreamID, takenAt time: WallTime) -> String {
         previews.url(of: stream, takenAt: time)
     }
 
+    /// Nil while there is no file.
     package func recording(_ entry: RecordingEntry) -> String? {
         entry.fileName.map { Self.recording($0, of: entry.stream) }
     }

@@ -57,6 +57,7 @@ package struct Metric: Sendable, Equatable {
         self.samples = samples
     }
 
+    /// One value, without labels.
     package init(_ name: String, _ kind: Kind, _ help: String, _ value: Double) {
         self.init(name, kind, help, [Sample(value)])
     }

@@ -9,6 +9,7 @@ package struct OperatorHandler: HTTPHandler {
         self.gateway = gateway
     }
 
+    /// Answers health, readiness and metrics; all else is not there.
     package func respond(to request: HTTPRequest) async -> HTTPResponse {
         if case .found(let route, _) = Router.route(request.method, request.path) {
             switch route.operationID {
@@ -20,6 +21,7 @@ package struct OperatorHandler: HTTPHandler {
         return refusal(404, "This listener serves /metrics, /healthz and /readyz.")
     }
 
+    /// As `GatewayHandler` says it, without CORS.
     package func refusal(_ status: Int, _ detail: String) -> HTTPResponse {
         Problem(status, nil, detail).response
     }

@@ -33,6 +33,7 @@ struct NodeInboxes: Sendable {
 /// as are their m-lines; fences and injections are the node's own. What is told anew soon, or what clients say of their
 /// own accord, is dropped first.
 extension WorkerEvent: InboxElement {
+    /// What a later event says anew, so that the one before need not be heard.
     package enum Topic: Hashable, Sendable {
         case voice(SessionID)
         case source(SessionID, mid: String)

@@ -7,7 +7,9 @@ import Stage
 package struct IngestSettings: Sendable {
     /// What a key opens: which stream, and as whom.
     package struct Grant: Sendable {
+        /// The only one that the key opens.
         package let stream: StreamID
+        /// Who publishes.
         package let sender: Stage.Sender
         /// What the key counts as where a host revokes links; nil for somebody's own token.
         package let key: Stage.Link?
@@ -21,6 +23,7 @@ package struct IngestSettings: Sendable {
 
     /// What is wrong with a key, for whoever set up the encoder.
     package struct Refusal: Error, Equatable {
+        /// A sentence.
         package let text: String
 
         package init(_ text: String) {
@@ -32,6 +35,7 @@ package struct IngestSettings: Sendable {
     package let address: TransportAddress
     /// Reads a stream key.
     package let authorize: @Sendable (Secret<String>) throws(Refusal) -> Grant
+    /// Of connections.
     package var limits = StreamServerLimits()
 
     package init(
@@ -77,6 +81,7 @@ package final class IngestEntrance: Sendable {
 
     /// Where it listens; the port is the real one.
     var address: TransportAddress { server.localAddress }
+    /// Since the start.
     package var counters: StreamServerCounters { server.counters }
 
     func tell(_ command: RTMPConversation.Command, to connection: ConnectionNumber) {

@@ -87,6 +87,7 @@ package actor PreviewDesk {
         inbox.close()
     }
 
+    /// Of the key frames that workers leave for it.
     package nonisolated var inboxCounters: InboxCounters { inbox.counters }
 
     /// Nil where none was made yet, or it was forgotten for others.

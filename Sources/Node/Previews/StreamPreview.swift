@@ -14,6 +14,7 @@ package struct StreamPreview: Equatable, Sendable {
     /// Nil where nobody serves it.
     package let url: String?
 
+    /// The member `preview` of a stream.
     package var json: JSON {
         .object([
             "url": .text(url), "width": .integer(width), "height": .integer(height),

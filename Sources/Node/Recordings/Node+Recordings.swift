@@ -43,15 +43,18 @@ extension Node {
         return entry
     }
 
+    /// Those that are kept, under way or complete.
     package func recordings(of stream: StreamID) async -> [RecordingEntry] {
         await recordings?.recordings(of: stream) ?? []
     }
 
+    /// Deletes a recording that is complete.
     package func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
         guard let recordings else { throw .unavailable }
         try await recordings.remove(id, of: stream)
     }
 
+    /// Where its file lies on the disk; nil where there is none.
     package nonisolated func path(of recording: RecordingEntry) -> String? {
         recordings?.path(of: recording)
     }

@@ -41,6 +41,7 @@ package final class StreamDirectory: Sendable {
 
     /// A part of the list.
     package struct Page: Sendable {
+        /// In the order of the list.
         package let streams: [StreamSnapshot]
         /// Whether there is more behind it.
         package let isMore: Bool
@@ -122,6 +123,7 @@ package final class StreamDirectory: Sendable {
         signal.yield()
     }
 
+    /// As it was announced last; nil for a stream that is not in memory.
     package subscript(_ id: StreamID) -> StreamSnapshot? {
         state.withLock { $0.entries[id] }
     }

@@ -14,6 +14,7 @@ extension StreamHost {
         }
     }
 
+    /// Notes that a connection is gone; nothing where it was not there.
     package func disconnect(_ connection: Stage.Connection) {
         guard let sender = connections.removeValue(forKey: connection) else { return }
         weakUplinks[connection] = nil
@@ -89,6 +90,7 @@ extension StreamHost {
         return number
     }
 
+    /// Tells a follower nothing more, who is gone.
     package func unfollow(_ number: UInt64) {
         sync.remove(number)
         disconnect(.socket(number))

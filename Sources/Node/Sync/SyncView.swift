@@ -130,7 +130,9 @@ struct SyncView: Equatable {
 
 /// What only one participant is told about themselves.
 package struct SyncYou: Equatable, Sendable {
+    /// The token's subject.
     package let id: ParticipantID
+    /// For people; nil where there is none.
     package let name: String?
     /// What they are now, not what their token would allow.
     package let standing: Stage.Standing
@@ -138,6 +140,7 @@ package struct SyncYou: Equatable, Sendable {
     package let isModerator: Bool
     /// Whether they may take away what others wrote, silence them and pin.
     package let mayModerate: Bool
+    /// Whether they wait for the host's invitation.
     package let isHandRaised: Bool
     /// Whether the host waits for an answer.
     package let isInvited: Bool
@@ -162,6 +165,7 @@ package struct SyncYou: Equatable, Sendable {
         name = sender.name ?? member?.name
     }
 
+    /// The member `you`, as followers are told it.
     package var json: JSON {
         .object([
             "id": .string(id.description), "name": .text(name), "role": .string(standing.rawValue),

@@ -7,6 +7,7 @@ package final class TapNumbers: Sendable {
 
     package init() {}
 
+    /// One that no tap had before.
     package func next() -> TapID {
         TapID(number: last.wrappingAdd(1, ordering: .relaxed).newValue)
     }

@@ -2,6 +2,7 @@
 package struct SQLiteSettings: Sendable {
     /// Made if it is not there.
     package var directory: String
+    /// How many webhooks may wait.
     package var outbox = OutboxLimits()
     /// Commits and questions that may wait; beyond it they are refused with `busy`.
     package var queueLimit = 4_096
