@@ -126,9 +126,11 @@ import Wire
                 #expect(abs(Int(blue.luma) - 41) < 12 && abs(Int(blue.u) - 240) < 12)
                 if frames.count == 2 { supervisor.command(job, []) }
             }
-            if frames.count == 3 { break }
+            // On a busy machine another frame may be on its way before the job has heard.
+            if frames.count > 2, frames.last?.isKeyFrame == true || frames.count == 10 { break }
         }
-        try #require(frames.map(\.isKeyFrame) == [true, false, true])
+        let isKeyFrame = frames.map(\.isKeyFrame)
+        try #require(isKeyFrame == [true] + Array(repeating: false, count: frames.count - 2) + [true])
         // In two seconds: at most a few kbit/s.
         #expect(frames[1].bytes.count < 1_500)
     }
