@@ -22,6 +22,8 @@ package struct ProbeController: Sendable {
     private static let proofFactor = 2.0
     private static let minimumPause = Duration.seconds(1)
     private static let maximumPause = Duration.seconds(30)
+    /// Where a probe is given up as soon as it has to wait, it disturbs little.
+    private static let maximumShortPause = Duration.seconds(15)
     /// While nothing comes back a probe is all that shows the end of it, and disturbs nobody.
     private static let silentPause = Duration.seconds(3)
     /// What is wanted is probed for with some room.
@@ -53,6 +55,8 @@ package struct ProbeController: Sendable {
     }
 
     private let maximum: Double
+    /// Seconds of each probe, which goes on top of what is sent; nil for what suits the path.
+    private let length: Double?
     private var wanted: Double?
     private var next = MonotonicTime.zero
     private var number: UInt8 = 0
@@ -65,8 +69,11 @@ package struct ProbeController: Sendable {
     private var success: (target: Double, time: MonotonicTime)?
     private var result: ProbeMeasurement.Result?
 
-    package init(maximum: Double) {
+    /// - Parameter length: seconds of a probe where none is measured by its packets; then it always goes on top of
+    ///   what is sent.
+    package init(maximum: Double, length: Double? = nil) {
         self.maximum = maximum
+        self.length = length
     }
 
     /// Bits a second that could be used; nil for no probes.
@@ -112,12 +119,13 @@ package struct ProbeController: Sendable {
             return nil
         }
         lostRate = nil
-        if needsProof { target = min(target, Self.proofFactor * estimate) }
+        let isProof = needsProof || self.length != nil
+        if isProof { target = min(target, Self.proofFactor * estimate) }
         var bitrate = target
         var length = min(max(Self.duration, Self.lengthPerSpread * spread), Self.longestSpread)
-        if needsProof {
+        if isProof {
             bitrate = max(target - sending, 0.4 * target)
-            length = Self.proofDuration
+            length = self.length ?? Self.proofDuration
         }
         number &+= 1
         let probe = Probe(
@@ -126,7 +134,7 @@ package struct ProbeController: Sendable {
         let duration = Duration.nanoseconds(Int64(Double(probe.bytes) * 8e9 / bitrate))
         pending = Pending(
             measurement: ProbeMeasurement(probe, target: target), target: target, baseline: estimate,
-            isProof: needsProof,
+            isProof: isProof,
             timeout: now + duration + min(max(roundTrip, .zero), .seconds(2)) + .seconds(1))
         needsProof = false
         return probe
@@ -172,9 +180,20 @@ package struct ProbeController: Sendable {
         return result
     }
 
+    /// Takes in what has become of the probe that is under way, where that is measured by other means than its packets.
+    package mutating func conclude(with measured: ProbeMeasurement.Result, at now: MonotonicTime) {
+        guard let pending else { return }
+        conclude(pending, with: measured, at: now)
+    }
+
     private mutating func conclude(_ probe: Pending, at now: MonotonicTime) {
+        conclude(probe, with: probe.measurement.result, at: now)
+    }
+
+    private mutating func conclude(
+        _ probe: Pending, with measured: ProbeMeasurement.Result, at now: MonotonicTime
+    ) {
         pending = nil
-        let measured = probe.measurement.result
         let isDeceptive = isDeceptive(probe.target)
         guard case .passed(let rate) = measured, rate > 1.02 * probe.baseline else {
             fail(probe.target, isDeceptive: isDeceptive, at: now)
@@ -200,7 +219,7 @@ package struct ProbeController: Sendable {
         var pause = Self.minimumPause
         var rate = target
         if let failure, target >= Self.otherRate * failure.rate {
-            pause = min(failure.pause * 2, Self.maximumPause)
+            pause = min(failure.pause * 2, length == nil ? Self.maximumPause : Self.maximumShortPause)
             rate = min(rate, failure.rate)
         }
         failure = Failure(rate: rate, pause: pause, until: now + pause, isDeceptive: isDeceptive)
