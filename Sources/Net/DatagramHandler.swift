@@ -1,4 +1,5 @@
 import Base
+import Peer
 
 /// What lives on a worker's thread: it is made there, called there, and never leaves.
 ///
@@ -36,6 +37,9 @@ package protocol DatagramHandler: ~Copyable, SendableMetatype {
     /// The TCP connection that this address stands for is closed.
     mutating func lose(_ address: TransportAddress, at now: MonotonicTime, into sink: inout SendBatch)
 
+    /// How far the TCP connection has come that this address stands for; told while it has something under way.
+    mutating func note(_ backlog: StreamBacklog, of address: TransportAddress, at now: MonotonicTime)
+
     /// Comes once, last: says goodbye to peers.
     mutating func stop(at now: MonotonicTime, into sink: inout SendBatch)
 }
@@ -47,6 +51,10 @@ extension DatagramHandler where Self: ~Copyable {
 
     package mutating func lose(
         _ address: TransportAddress, at now: MonotonicTime, into sink: inout SendBatch
+    ) {}
+
+    package mutating func note(
+        _ backlog: StreamBacklog, of address: TransportAddress, at now: MonotonicTime
     ) {}
 }
 

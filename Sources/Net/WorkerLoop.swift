@@ -160,6 +160,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
     private mutating func tendStreams(at now: MonotonicTime) {
         streams.sweep { handler.knows($0) }
         tellLosses(at: now)
+        streams.measure { address, backlog in handler.note(backlog, of: address, at: now) }
     }
 
     private mutating func tellLosses(at now: MonotonicTime) {

@@ -59,6 +59,15 @@ int clinux_tcp_finish(int descriptor, int milliseconds);
 /// @return the number of bytes, or a negative errno; `-ECONNRESET` also for a stream that was ended in order.
 int clinux_stream_receive(int descriptor, void *bytes, int count);
 int clinux_stream_send(int descriptor, const void *bytes, int count);
+/// How far a stream has come with what it was given to send.
+struct clinux_backlog {
+    /// Bytes that were given and that the peer has not acknowledged (SIOCOUTQ).
+    int32_t unacknowledged;
+    /// The shortest round trip in microseconds (TCP_INFO); negative where none was measured.
+    int64_t round_trip;
+};
+/// @return 0, or a negative errno.
+int clinux_stream_backlog(int descriptor, struct clinux_backlog *backlog);
 /// Has the kernel note when bytes come (SO_TIMESTAMPNS).
 int clinux_stream_note_arrivals(int descriptor);
 /// The same as `clinux_stream_receive`; `*age` is how long ago the last of the bytes came, in nanoseconds, or negative

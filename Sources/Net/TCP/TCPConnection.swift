@@ -1,6 +1,7 @@
 import Base
 import CLinux
 import Glibc
+import Peer
 import Wire
 
 /// One TCP connection of a worker: a stream in each direction, cut into datagrams.
@@ -12,6 +13,8 @@ final class TCPConnection {
     var watchesWritable = false
     /// Whether it waits for its turn to send.
     var isDirty = false
+    /// Whether it is told from time to time how far it has come.
+    var isMeasured = false
     /// Nil once a session knew it.
     var deadline: MonotonicTime?
     /// The kernel took nothing at the last attempt.
@@ -65,5 +68,16 @@ final class TCPConnection {
         isBlocked = false
         lastProgress = now
         return true
+    }
+
+    /// How far it has come; nil if the kernel does not tell.
+    var backlog: StreamBacklog? {
+        var found = clinux_backlog()
+        guard unsafe clinux_stream_backlog(descriptor, &found) == 0 else { return nil }
+        let unacknowledged = max(Int(found.unacknowledged), 0)
+        return StreamBacklog(
+            acknowledged: queue.bytesSent - min(UInt64(unacknowledged), queue.bytesSent),
+            waiting: queue.waiting + unacknowledged,
+            roundTrip: found.round_trip < 0 ? nil : .microseconds(found.round_trip))
     }
 }

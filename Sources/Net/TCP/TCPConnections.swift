@@ -1,6 +1,7 @@
 import Base
 import CLinux
 import Glibc
+import Peer
 import Wire
 
 /// An epoll instance for a worker's TCP connections; closed when its last owner is gone.
@@ -33,6 +34,9 @@ package final class TCPConnections {
     private static let readsPerBatch = 64
     private static let sweepInterval = Duration.seconds(1)
     private static let stall = Duration.seconds(30)
+    /// Between two looks at how far those have come that have something under way: a few in the time of a queue that
+    /// anybody would notice.
+    private static let measurementInterval = Duration.milliseconds(20)
 
     private let events: TCPEvents
     private let limits: FrameQueue.Limits
@@ -45,6 +49,9 @@ package final class TCPConnections {
     private var lost: [TransportAddress] = []
     private var nextToken: UInt32 = 0
     private var nextSweep = MonotonicTime.zero
+    /// Connections that had something under way when they were last looked at.
+    private var measured: [TCPConnection] = []
+    private var nextMeasurement = MonotonicTime.distantFuture
     private var input = [UInt8](repeating: 0, count: 64 << 10)
     private var output = MessageMemory(
         .init(bytes: longestDatagram, messages: 0, vectors: 0, names: 0), isIPv4: true)
@@ -61,10 +68,10 @@ package final class TCPConnections {
     var count: Int { connections.count }
     /// Bytes that wait in all queues.
     var waitingBytes: Int { waiting }
-    /// When `sweep` and `takeLost` want to be called; nil without connections.
+    /// When `sweep`, `measure` and `takeLost` want to be called; nil without connections.
     var deadline: MonotonicTime? {
         guard lost.isEmpty else { return .zero }
-        return connections.isEmpty ? nil : nextSweep
+        return connections.isEmpty ? nil : min(nextSweep, nextMeasurement)
     }
 
     var counters: TCPCounters {
@@ -105,6 +112,8 @@ package final class TCPConnections {
     private func close(_ connection: TCPConnection, because reason: WritableKeyPath<TCPCounters, UInt64>) {
         guard connections.removeValue(forKey: connection.token) != nil else { return }
         byAddress[connection.address] = nil
+        // Whoever still held it would keep its socket open.
+        if connection.isMeasured { measured.removeAll { $0 === connection } }
         _ = clinux_poll_forget(events.descriptor, connection.descriptor)
         waiting -= connection.queue.waiting
         totals[keyPath: reason] &+= 1
@@ -221,7 +230,30 @@ package final class TCPConnections {
         dirty.removeAll(keepingCapacity: true)
     }
 
+    /// Tells how far those have come that have something under way, and of each once more when that is done.
+    func measure(_ visit: (TransportAddress, StreamBacklog) -> Void) {
+        guard nextMeasurement <= now else { return }
+        measured.removeAll { connection in
+            guard let backlog = connection.backlog else {
+                connection.isMeasured = false
+                return true
+            }
+            connection.isMeasured = backlog.waiting > 0
+            visit(connection.address, backlog)
+            return !connection.isMeasured
+        }
+        nextMeasurement = measured.isEmpty ? .distantFuture : now + Self.measurementInterval
+    }
+
+    private func beginMeasuring(_ connection: TCPConnection) {
+        guard !connection.isMeasured else { return }
+        connection.isMeasured = true
+        measured.append(connection)
+        nextMeasurement = min(nextMeasurement, now + Self.measurementInterval)
+    }
+
     private func flush(_ connection: TCPConnection) {
+        beginMeasuring(connection)
         let before = connection.queue.waiting
         let drops = connection.queue.drops
         let (framesBefore, bytesBefore) = (connection.queue.framesSent, connection.queue.bytesSent)

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Net
+import Peer
 import TestSupport
 import Testing
 
@@ -9,6 +10,8 @@ private final class Diary: Sendable {
     struct Entries: Sendable {
         var received: [(bytes: [UInt8], source: TransportAddress)] = []
         var lost: [TransportAddress] = []
+        /// How far connections had come, as it was told.
+        var backlogs: [(backlog: StreamBacklog, address: TransportAddress)] = []
         /// Connections that no session knows.
         var strangers: Set<TransportAddress> = []
     }
@@ -57,6 +60,10 @@ private struct Speaker: DatagramHandler {
 
     func knows(_ address: TransportAddress) -> Bool {
         !diary.entries.value.strangers.contains(address)
+    }
+
+    mutating func note(_ backlog: StreamBacklog, of address: TransportAddress, at now: MonotonicTime) {
+        diary.entries.change { $0.backlogs.append((backlog, address)) }
     }
 
     mutating func lose(_ address: TransportAddress, at now: MonotonicTime, into sink: inout SendBatch) {
@@ -139,6 +146,32 @@ private struct Station {
         station.stop()
         let counters = station.worker.statistics.tcp
         #expect(counters.connections == 0 && counters.closedByPeer == 1 && counters.droppedClosed == 2)
+    }
+
+    @Test func `tells how far it has come, until all has been taken`() throws {
+        let station = try Station()
+        let remote = try station.connect()
+        remote.shrinkWindow()
+        remote.send([1])
+        #expect(remote.receive(1).count == 1)
+        // No media, of which what is too old is left out.
+        let said = Array(repeating: Array(repeating: 5 as UInt8, count: 1_200), count: 200)
+        #expect(station.worker.post(.say(said, to: remote.localAddress)))
+        // As long as nobody reads, much of it waits.
+        let isWaiting = station.diary.entries.waitHere {
+            $0.backlogs.last.map { $0.backlog.waiting > 100_000 } ?? false
+        }
+        #expect(isWaiting)
+        #expect(remote.receive(said.count) == said)
+        let isTaken = station.diary.entries.waitHere { $0.backlogs.last?.backlog.waiting == 0 }
+        #expect(isTaken)
+        station.stop()
+        let backlogs = station.diary.entries.value.backlogs
+        #expect(backlogs.allSatisfy { $0.address == remote.localAddress && $0.backlog.roundTrip != nil })
+        let acknowledged = backlogs.map(\.backlog.acknowledged)
+        #expect(acknowledged == acknowledged.sorted())
+        // Each frame has its length in two bytes.
+        #expect(acknowledged.last == 200 * 1_202 + 3)
     }
 
     @Test func `is closed when it breaks the framing`() throws {
