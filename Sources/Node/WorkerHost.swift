@@ -55,6 +55,10 @@ struct WorkerHost: DatagramHandler, ~Copyable {
         worker.lose(address, at: now, into: &sink)
     }
 
+    mutating func note(_ backlog: StreamBacklog, of address: TransportAddress, at now: MonotonicTime) {
+        worker.note(backlog, of: address, at: now)
+    }
+
     mutating func stop(at now: MonotonicTime, into sink: inout SendBatch) {
         worker.closeAll(at: now, into: &sink)
         nextReport = now

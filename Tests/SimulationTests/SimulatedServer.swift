@@ -114,6 +114,19 @@ final class SimulatedServer {
         return index
     }
 
+    /// Tells a worker how far the TCP connection to a client has come.
+    /// - Returns: which worker it was; nil for none.
+    func note(
+        _ backlog: StreamBacklog, of client: TransportAddress, from source: TransportAddress?,
+        at now: MonotonicTime
+    ) -> Int? {
+        guard let index = workers.indices.first(where: { Self.address(ofWorker: $0) == source }) else {
+            return nil
+        }
+        world.run(at: now) { workers[index].note(backlog, of: client, at: now) }
+        return index
+    }
+
     /// Does what is due on a worker.
     func advance(_ index: Int, to now: MonotonicTime) {
         guard let due = workers[index].deadline, due <= now else { return }

@@ -49,7 +49,8 @@ final class Simulation {
     /// A client whose offer the server has answered; it connects as time goes on.
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
-        hasRED: Bool = false, bitrate: Int = 300_000, layers: [SyntheticVideo.Settings] = [],
+        hasRED: Bool = false, hasTransportFeedback: Bool = true, bitrate: Int = 300_000,
+        layers: [SyntheticVideo.Settings] = [],
         checksConsent: Bool = true
     ) throws -> (client: SimulatedClient, session: SessionID) {
         count += 1
@@ -63,7 +64,8 @@ final class Simulation {
                 pictures: layers.isEmpty ? [settings] : layers, checksConsent: checksConsent)
         }
         let offer = client.offer.description.text
-        let text = hasRED ? Self.withRED(offer) : offer
+        var text = hasRED ? Self.withRED(offer) : offer
+        if !hasTransportFeedback { text = Self.withoutTransportFeedback(text) }
         let (id, _, answer) = try server.open(
             hasRTX ? text : Self.withoutRTX(text), for: role == .publisher ? .publish : .play, on: worker,
             at: now
@@ -96,6 +98,12 @@ final class Simulation {
     /// An offer of a client that has packets repeated under their own numbers.
     private static func withoutRTX(_ offer: String) -> String {
         offer.split(separator: "\r\n").filter { !$0.contains(" rtx/90000") && !$0.contains("apt=") }
+            .map { $0 + "\r\n" }.joined()
+    }
+
+    /// An offer of a client that does not tell of each packet when it came.
+    private static func withoutTransportFeedback(_ offer: String) -> String {
+        offer.split(separator: "\r\n").filter { !$0.contains("transport-") || !$0.contains("-cc") }
             .map { $0 + "\r\n" }.joined()
     }
 
@@ -160,7 +168,12 @@ final class Simulation {
     private func step() {
         while let datagram = server.network.receive(at: now) { deliver(datagram) }
         for client in clients {
-            for datagram in readers[client.outerAddress]?.read(at: now) ?? [] { deliver(datagram) }
+            guard let reader = readers[client.outerAddress] else { continue }
+            for datagram in reader.read(at: now) { deliver(datagram) }
+            guard let backlog = reader.measure(at: now),
+                let index = server.note(backlog, of: client.outerAddress, from: reader.source, at: now)
+            else { continue }
+            settle(index)
         }
         for index in workers.indices {
             server.advance(index, to: now)

@@ -43,7 +43,7 @@ import Testing
         #expect(!viewer.isClosed)
     }
 
-    @Test func `who is always too slow still sees whole pictures`() throws {
+    @Test func `who is always too slow for all of it still sees whole pictures`() throws {
         // The stream has 300 kbit/s and some.
         let (simulation, viewer, _, reader) = try watching(rate: 1_000_000, seed: 11)
         reader.rate = 25_000
@@ -51,7 +51,7 @@ import Testing
         simulation.run(for: .seconds(30))
         #expect(viewer.decoder.framesDecoded > before + 30)
         #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
-        #expect(reader.queue.drops.video > 0)
+        #expect(reader.queue.waiting < 64 << 10)
     }
 
     @Test func `gets again what it says is lost`() throws {

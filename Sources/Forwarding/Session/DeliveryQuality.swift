@@ -57,7 +57,8 @@ package struct DeliveryQuality: Equatable, Sendable {
         }
     }
 
-    /// Bits a second that the path takes; nil where the client does not tell of each packet.
+    /// Bits a second that the path takes; nil where the client neither tells of each packet nor is
+    /// connected by TCP.
     package var estimate: Int?
     package var roundTrip: Duration?
     /// Of what is looked at; nil while there is nothing to be seen.

@@ -47,8 +47,6 @@ struct LayerAllocator {
     /// The same for who has no picture at all.
     private var emptyUntil = MonotonicTime.zero
     private var lastStepUp: MonotonicTime?
-    /// Whether the least there is may be left out; not where something else drops what does not fit.
-    var mayStop = true
     /// Since when the least there is takes more than there is.
     private var excessSince: MonotonicTime?
     /// Bit rate of all pictures with the next step up; nil while all are the best there are.
@@ -134,7 +132,7 @@ struct LayerAllocator {
     ) -> Bool {
         let start = excessSince ?? now
         excessSince = start
-        if !mayStop || wish.steps[0] <= room * limits.keptLeast / 100 { return true }
+        if wish.steps[0] <= room * limits.keptLeast / 100 { return true }
         let isHopeless = wish.steps[0] > room * limits.hopeless / 100
         guard isHopeless else { return now < start + limits.patience }
         return now < start + (isLossy ? limits.lossyPatience : limits.shortPatience)

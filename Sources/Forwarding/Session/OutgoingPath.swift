@@ -1,12 +1,16 @@
 import Base
 import Peer
 
-/// The path to a client that tells of each packet when it came: what was sent over it, and what it takes.
+/// The path to a client that tells of each packet when it came, or that is connected by TCP: what was sent over it, and
+/// what it takes.
 ///
 /// A class of its own, because every slot of the session reads and writes it with every packet.
 final class OutgoingPath {
     var packets = SentPackets()
+    /// By what the client tells of each packet.
     var estimator = BandwidthEstimator()
+    /// By how far its TCP connection has come, which counts then alone; nil over UDP.
+    private(set) var backlog: BacklogEstimator?
     var allocator = LayerAllocator()
     /// What is being sent to find out whether the path takes more.
     var probe: ProbeRun?
@@ -28,18 +32,32 @@ final class OutgoingPath {
         return borrowed
     }
 
-    /// Whether the client has told of any packet; nothing is known before.
-    var isKnown: Bool { packets.hasFeedback }
+    /// Whether the client has told of any packet, or its TCP connection has; nothing is known before.
+    var isKnown: Bool { backlog != nil || packets.hasFeedback }
+
+    /// Bits a second that it takes.
+    var bitrate: Int { backlog?.bitrate ?? estimator.bitrate }
+
+    /// Why that is not more.
+    var cause: BandwidthEstimator.Cause { backlog?.cause ?? estimator.cause }
+
+    /// Whether its queue is growing or full right now.
+    var isOverused: Bool { backlog?.isOverused ?? estimator.isOverused }
+
+    /// Bits a second at which bursts come; nil where that is not known.
+    var burstRate: Int? { backlog == nil ? estimator.burstRate : nil }
 
     /// Whether a quarter and more of what is sent is lost: whatever the estimate says, that is too much for the path.
-    var isLossy: Bool { told >= Self.fewest && lost * 4 >= told }
+    ///
+    /// TCP loses nothing: what does not come was left out here.
+    var isLossy: Bool { backlog == nil && told >= Self.fewest && lost * 4 >= told }
 
     /// Percent of what the path takes that leave its full queue room to drain.
     private static let draining = 70
 
     /// Bits a second that may be sent.
     var available: Int {
-        guard isLossy else { return estimator.bitrate }
+        guard isLossy else { return bitrate }
         return min(estimator.bitrate, estimator.burstRate ?? .max) / 100 * Self.draining
     }
 
@@ -54,7 +72,48 @@ final class OutgoingPath {
             told /= 2
             lost /= 2
         }
+        guard backlog == nil else { return }
         estimator.receive(outcomes, roundTrip: roundTrip, at: now)
+    }
+
+    /// Takes in how far the TCP connection has come.
+    func receive(_ progress: StreamBacklog, at now: MonotonicTime) {
+        if backlog == nil { backlog = BacklogEstimator() }
+        backlog?.receive(progress, at: now)
+        if backlog?.isProbing == false { probe = nil }
+    }
+
+    /// The client is not connected by TCP any more.
+    func leaveStream() {
+        backlog = nil
+        probe = nil
+    }
+
+    /// Tells what could be used, in bits a second; nil for nothing.
+    func want(_ bitrate: Int?, at now: MonotonicTime) {
+        guard backlog == nil else { backlog?.want(bitrate); return }
+        estimator.want(bitrate, at: now)
+    }
+
+    /// Lets time pass.
+    /// - Returns: whether something may have changed.
+    func advance(to now: MonotonicTime) -> Bool {
+        guard backlog == nil, isKnown, let due = estimator.deadline, due <= now else { return false }
+        estimator.advance(to: now)
+        return true
+    }
+
+    /// Begins a probe, if it is time.
+    func beginProbe(at now: MonotonicTime) {
+        guard probe == nil else { return }
+        let due = backlog == nil ? estimator.probeDue(at: now) : backlog?.probeDue(at: now)
+        probe = due.map { ProbeRun($0, at: now) }
+    }
+
+    /// Ends a probe that cannot be sent.
+    func giveUpProbe(at now: MonotonicTime) {
+        probe = nil
+        backlog?.trustProbe(at: now)
     }
 
     /// Much less is sent from now on: what was lost says nothing of it.
@@ -65,9 +124,8 @@ final class OutgoingPath {
 
     /// When something is to be done next.
     var deadline: MonotonicTime {
-        min(
-            probe?.deadline ?? .distantFuture, isKnown ? estimator.deadline ?? .distantFuture : .distantFuture
-        )
+        let estimate = backlog == nil ? packets.hasFeedback ? estimator.deadline : nil : backlog?.deadline
+        return min(probe?.deadline ?? .distantFuture, estimate ?? .distantFuture)
     }
 }
 

@@ -4,7 +4,8 @@ import Wire
 
 /// Sends less to a viewer who cannot take it all. Sound goes first.
 ///
-/// Where the client tells of each packet when it came, that decides; else what its reports tell of loss.
+/// Where the client tells of each packet when it came, or is connected by TCP, that decides; else what its reports tell
+/// of loss.
 extension Session {
     /// What a burst loses is told within this time: a second at least of the past, the queue that it filled, a report.
     private static let burst = Duration.seconds(3)
@@ -19,15 +20,17 @@ extension Session {
 
     /// Percent of the usual budget for packets that are sent again.
     var repairShare: Int {
-        guard knownPath != nil else { return delivery.repairShare }
-        return isPathFull ? Self.overusedShare : 100
+        guard let knownPath else { return delivery.repairShare }
+        guard isPathFull else { return 100 }
+        // Over TCP nothing is missing but what was left out because it did not fit.
+        return knownPath.backlog == nil ? Self.overusedShare : 0
     }
 
     /// Whether the path's queue grows, or loses much of what is sent.
-    var isPathFull: Bool { knownPath.map { $0.estimator.isOverused || $0.isLossy } ?? false }
+    var isPathFull: Bool { knownPath.map { $0.isOverused || $0.isLossy } ?? false }
 
     /// Bytes a second that repairs never exceed: half of what the path takes.
-    var repairCeiling: Int { knownPath.map { $0.estimator.bitrate / 16 } ?? .max }
+    var repairCeiling: Int { knownPath.map { $0.bitrate / 16 } ?? .max }
 
     /// Whether pictures were sent before and did not get through.
     func hasFailed(at now: MonotonicTime) -> Bool {

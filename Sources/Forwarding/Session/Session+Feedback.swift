@@ -64,6 +64,7 @@ extension Session {
 
     /// What the client says of the streams that it gets.
     private func take(_ blocks: [ReportBlock], clock: WallClock, at now: MonotonicTime) {
+        leaveStreamIfOver(at: now)
         var told = LossResponse.Interval()
         for block in blocks {
             guard let slot = slot(ssrc: block.ssrc) else { continue }

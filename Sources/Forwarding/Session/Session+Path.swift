@@ -2,7 +2,8 @@ import Base
 import Peer
 import Wire
 
-/// Sends what the path to the client takes: what it tells of each packet decides on layers, and on probes for more.
+/// Sends what the path to the client takes: what it tells of each packet, or what waits in its TCP connection, decides
+/// on layers, and on probes for more.
 extension Session {
     /// Until the client tells of the first packets: 8 Mbit/s, in bytes a second.
     private static let firstReplayRate = 1_000_000
@@ -10,6 +11,7 @@ extension Session {
     private static let burstShare = 85
 
     func receive(_ feedback: TransportFeedback, at now: MonotonicTime) {
+        leaveStreamIfOver(at: now)
         guard let path else { return }
         let outcomes = path.packets.outcomes(of: feedback, at: now)
         guard !outcomes.isEmpty else { return }
@@ -18,6 +20,28 @@ extension Session {
         allocate(at: now)
         tellQuality(at: now)
         requestWake()
+    }
+
+    /// Takes in how far the client's TCP connection has come.
+    func receive(_ backlog: StreamBacklog, at now: MonotonicTime) {
+        guard connection.state == .connected, !slots.isEmpty else { return }
+        let path = path ?? OutgoingPath()
+        self.path = path
+        path.receive(backlog, at: now)
+        allocate(at: now)
+        tellQuality(at: now)
+        requestWake()
+    }
+
+    /// What was known of a TCP connection tells nothing of the path that the client changed to.
+    func leaveStreamIfOver(at now: MonotonicTime) {
+        guard let path, path.backlog != nil, connection.remoteAddress?.transport != .tcp else { return }
+        path.leaveStream()
+        guard !path.isKnown else { return }
+        for slot in slots where slot.plan.kind == .video && slot.grant != .best {
+            slot.grant = .best
+            slot.track?.retarget(slot, at: now)
+        }
     }
 
     private func noteSoundLoss(_ outcomes: [PacketOutcome], at now: MonotonicTime) {
@@ -34,13 +58,8 @@ extension Session {
     /// Does what is due: nothing may have been told for long, or a probe has to leave.
     func advancePath(at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         guard let path, path.deadline <= now else { return }
-        if let due = path.estimator.deadline, due <= now, path.isKnown {
-            path.estimator.advance(to: now)
-            allocate(at: now)
-        }
-        if path.probe == nil, let probe = path.estimator.probeDue(at: now) {
-            path.probe = ProbeRun(probe, at: now)
-        }
+        if path.advance(to: now) { allocate(at: now) }
+        path.beginProbe(at: now)
         sendProbe(over: path, at: now, into: &sink)
     }
 
@@ -48,11 +67,11 @@ extension Session {
         over path: OutgoingPath, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
         guard var run = path.probe else { return }
-        guard let slot = slots.first(where: \.canProbe) else { return path.probe = nil }
+        guard let slot = slots.first(where: \.canProbe) else { return path.giveUpProbe(at: now) }
         var due = run.bytesDue(at: now)
         while due > 0 {
             let length = slot.sendProbePacket(run.packets, of: run.probe.number, at: now, into: &sink)
-            guard length > 0 else { return path.probe = nil }
+            guard length > 0 else { return path.giveUpProbe(at: now) }
             run.note(length)
             due -= length
             counters.probeBytes &+= UInt64(length)
@@ -69,9 +88,9 @@ extension Session {
     /// The same, once the client has told of any packet; nil before.
     var knownReplayRate: Int? {
         guard let path, path.isKnown else { return nil }
-        guard !path.estimator.isOverused else { return 0 }
-        let burst = (path.estimator.burstRate ?? 0) / 100 * Self.burstShare
-        return max(burst, path.estimator.bitrate) / 8
+        guard !path.isOverused else { return 0 }
+        let burst = (path.burstRate ?? 0) / 100 * Self.burstShare
+        return max(burst, path.bitrate) / 8
     }
 
     /// Divides what the path takes between the slots.
@@ -109,10 +128,8 @@ extension Session {
                     isNew: slot.isNewcomer))
             slot.isNewcomer = false
         }
-        // The queue of a TCP connection leaves out whole pictures by itself.
-        path.allocator.mayStop = connection.remoteAddress?.transport != .tcp
-        let room = max((mayFallFar ? path.estimator.bitrate : path.available) - sound, 0)
-        let isLimited = path.estimator.cause != .application || path.isLossy
+        let room = max((mayFallFar ? path.bitrate : path.available) - sound, 0)
+        let isLimited = path.cause != .application || path.isLossy
         let grants = path.allocator.allocate(
             wishes, available: room, isLimited: isLimited, isOverused: isPathFull, isLossy: path.isLossy,
             at: now)
@@ -129,7 +146,7 @@ extension Session {
             asked.slot.grant = new
             asked.slot.track?.retarget(asked.slot, at: now)
         }
-        path.estimator.want(path.allocator.wanted.map { $0 + sound }, at: now)
+        path.want(path.allocator.wanted.map { $0 + sound }, at: now)
     }
 
     private func count(_ step: Int?, after before: Int?) {

@@ -56,7 +56,7 @@ extension Session {
             if !isPreview, cause == nil || slot.grant != .best { cause = self.cause(of: slot) }
         }
         return DeliveryQuality(
-            estimate: path.flatMap { $0.isKnown ? $0.estimator.bitrate : nil }, roundTrip: roundTrip.smoothed,
+            estimate: path.flatMap { $0.isKnown ? $0.bitrate : nil }, roundTrip: roundTrip.smoothed,
             cause: cause, pictures: pictures)
     }
 
@@ -64,7 +64,7 @@ extension Session {
         if preferences.isAudioOnly || preferences.pin == .low && slot.grant != .nothing { return .pinned }
         guard slot.grant == .best, sendsPictures else {
             guard let path, path.isKnown, !path.isLossy else { return .loss }
-            return switch path.estimator.cause {
+            return switch path.cause {
             case .delay: .delay
             case .loss: .loss
             case .application: .application

@@ -12,7 +12,7 @@ extension Slot {
 
     /// Whether it may send packets that the receiver does not take for media.
     var canProbe: Bool {
-        path != nil && plan.kind == .video && plan.repairSSRC != nil && repairFormat != nil
+        session.path != nil && plan.kind == .video && plan.repairSSRC != nil && repairFormat != nil
             && connection.remoteAddress != nil
     }
 
@@ -42,8 +42,8 @@ extension Slot {
     private func sendPadding(
         of probe: UInt8, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) -> Int {
-        guard let address = connection.remoteAddress, let path, let ssrc = plan.repairSSRC,
-            let payloadType = repairFormat, let id = plan.extensions.transportSequenceNumber
+        guard let address = connection.remoteAddress, let ssrc = plan.repairSSRC,
+            let payloadType = repairFormat
         else { return 0 }
         let index = repairIndex
         repairIndex &+= 1
@@ -55,7 +55,10 @@ extension Slot {
                         marker: false, hasPadding: true, payloadType: payloadType,
                         sequenceNumber: UInt16(truncatingIfNeeded: index), timestamp: 0, ssrc: ssrc,
                         into: &buffer)
-                    try writer.append(id: id, UInt64(path.packets.nextNumber), length: 2, into: &buffer)
+                    if let path, let id = plan.extensions.transportSequenceNumber {
+                        try writer.append(
+                            id: id, UInt64(path.packets.nextNumber), length: 2, into: &buffer)
+                    }
                     if let id = plan.extensions.mid {
                         let mid = mid
                         try writer.append(id: id, copying: mid.span, 0..<mid.count, into: &buffer)

@@ -24,7 +24,7 @@ extension Slot {
         guard timeline.current?.mapping.epoch == layer.epoch else {
             return counters.drops.beforeStart &+= UInt64(packets.count)
         }
-        if let keyFrame, path != nil { spread(from: packets[keyFrame], of: layer, at: now) }
+        if let keyFrame, session.path != nil { spread(from: packets[keyFrame], of: layer, at: now) }
         transmit(packets, from: storage, before: replay?.next ?? .max, at: now, into: &sink)
     }
 

@@ -16,7 +16,7 @@ package final class Slot {
     package unowned let session: Session
     /// The session's.
     let connection: PeerConnection
-    /// The session's; nil where packets of this m-line get no transport-wide numbers.
+    /// The session's; nil where packets of this m-line get no transport-wide numbers, though the session may have one.
     let path: OutgoingPath?
     /// What the current segment's codec is called in this session.
     var format: MediaFormat?

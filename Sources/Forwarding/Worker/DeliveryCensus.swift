@@ -14,14 +14,15 @@ package struct DeliveryCensus: Equatable, Sendable {
     package private(set) var picturesOfUnknownSize = 0
     /// Wanted pictures in whose place nothing is sent, because the path takes none.
     package private(set) var picturesPaused = 0
-    /// Paths by `estimates`, with one place more for those that take more; of clients that tell of each packet.
+    /// Paths by `estimates`, with one place more for those that take more: all that an estimate is
+    /// known of.
     package private(set) var paths = [Int](repeating: 0, count: estimates.count + 1)
 
     package init() {}
 
     mutating func count(_ session: Session) {
         if let path = session.path, path.isKnown {
-            let estimate = path.estimator.bitrate
+            let estimate = path.bitrate
             paths[Self.estimates.firstIndex { estimate <= $0 } ?? Self.estimates.count] += 1
         }
         guard !session.preferences.isAudioOnly else { return }

@@ -302,6 +302,12 @@ package final class Worker {
         settle(session, at: now, into: &sink)
     }
 
+    /// Takes in how far the TCP connection has come that this address stands for.
+    package func note(_ backlog: StreamBacklog, of address: TransportAddress, at now: MonotonicTime) {
+        guard let session = byAddress[address], session.connection.remoteAddress == address else { return }
+        session.receive(backlog, at: now)
+    }
+
     private func dismiss(_ address: TransportAddress, from session: Session) {
         if byAddress[address] === session { byAddress[address] = nil }
     }
