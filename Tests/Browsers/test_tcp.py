@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import pytest
 
-from drivers import Browser, Page
+from drivers import Browser, Page, wait_until
 from media import go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
 from server import Server
+from slow_stream import SlowStream
+from test_congestion import COUNT, PLAY, SAMPLES
 
 #: Takes away the candidates of the answer that a firewall would.
 ONLY = """() => {
@@ -66,3 +70,35 @@ def test_udp_is_preferred_where_both_work(
     wait_for_state(viewer, "live")
     wait_for_frames(viewer, 60)
     assert viewer.evaluate(PROTOCOLS) == ["udp", "udp"]
+
+
+@pytest.fixture
+def stream_path(server: Server) -> Iterator[SlowStream]:
+    path = SlowStream(server)
+    yield path
+    path.close()
+
+
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_a_slow_reader_gets_a_smaller_picture(
+    name: str, browsers: dict[str, Browser], chromium: Browser, server: Server, stream_path: SlowStream, stream: str
+) -> None:
+    """The largest first, a smaller one that moves while the connection takes little, and the largest again."""
+    height = "() => Math.max(0, ...[...document.querySelectorAll('video')].map(video => video.videoHeight))"
+    with go_live(chromium, server, stream, codec="vp8", quality=720), browsers[name].open(
+        server.origin + "/healthz", before_load=stream_path.rewrite
+    ) as page:
+        page.evaluate(PLAY, f"/whep/{stream}?wait=10")
+        wait_until(lambda: page.evaluate(height) == 720, 60, "the largest picture comes")
+        stream_path.capacity = 600_000
+        wait_until(lambda: 0 < page.evaluate(height) < 720, 30, "a smaller picture comes")
+        before = page.evaluate(COUNT)
+        wait_until(
+            lambda: page.evaluate(COUNT)["samples"] >= before["samples"] + 10 * SAMPLES, 30, "10 s of sound are played")
+        after = page.evaluate(COUNT)
+        stream_path.capacity = None
+        wait_until(lambda: page.evaluate(height) == 720, 60, "the largest picture comes again")
+        slow = {key: after[key] - before[key] for key in after}
+        print(f"{name} at 600 kbit/s: {slow}")
+        assert slow["frames"] >= 100, f"{slow}"
+        assert slow["concealed"] <= 0.1 * slow["samples"], f"{slow}"
