@@ -10,6 +10,7 @@
 struct ccodecs_decoder {
     enum ccodecs_format format;
     int maximum_side;
+    int reorders;
     int is_vpx_open;
     vpx_codec_ctx_t vpx;
     AVCodecContext *av;
@@ -30,17 +31,18 @@ static int open_av(struct ccodecs_decoder *decoder) {
     decoder->picture = av_frame_alloc();
     if (decoder->av == NULL || decoder->packet == NULL || decoder->picture == NULL) return CCODECS_FAILED;
     decoder->av->thread_count = 1;
-    // Frames come out as they go in: the sender of a live stream never reorders.
-    decoder->av->flags |= AV_CODEC_FLAG_LOW_DELAY;
+    // Frames come out as they go in: hardly a sender of a live stream reorders.
+    if (!decoder->reorders) decoder->av->flags |= AV_CODEC_FLAG_LOW_DELAY;
     decoder->av->max_pixels = (int64_t)decoder->maximum_side * decoder->maximum_side;
     return avcodec_open2(decoder->av, codec, NULL) == 0 ? 0 : CCODECS_FAILED;
 }
 
-struct ccodecs_decoder *ccodecs_decoder_open(enum ccodecs_format format, int maximum_side) {
+struct ccodecs_decoder *ccodecs_decoder_open(enum ccodecs_format format, int maximum_side, int reorders) {
     struct ccodecs_decoder *decoder = calloc(1, sizeof *decoder);
     if (decoder == NULL) return NULL;
     decoder->format = format;
     decoder->maximum_side = maximum_side;
+    decoder->reorders = reorders && format == CCODECS_H264;
     int result;
     if (format == CCODECS_VP8 || format == CCODECS_VP9) {
         vpx_codec_dec_cfg_t configuration = {.threads = 1};
@@ -71,7 +73,8 @@ static int vpx_layout(vpx_img_fmt_t format) {
 }
 
 static int decode_vpx(
-    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, struct ccodecs_frame *frame) {
+    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, int64_t timestamp,
+    struct ccodecs_frame *frame) {
     // Before the library makes room for it.
     vpx_codec_stream_info_t info = {.sz = sizeof info};
     if (vpx_codec_peek_stream_info(vpx_interface(decoder->format), bytes, (unsigned int)count, &info)
@@ -98,6 +101,7 @@ static int decode_vpx(
     frame->height = (int)image->d_h;
     frame->is_full_range = image->range == VPX_CR_FULL_RANGE;
     frame->is_bt709 = image->cs == VPX_CS_BT_709;
+    frame->timestamp = timestamp;
     return check_size(decoder, image->d_w, image->d_h);
 }
 
@@ -115,9 +119,11 @@ static int av_layout(int format) {
 }
 
 static int decode_av(
-    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, struct ccodecs_frame *frame) {
+    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, int64_t timestamp,
+    struct ccodecs_frame *frame) {
     if (count > INT32_MAX || av_new_packet(decoder->packet, (int)count) != 0) return CCODECS_FAILED;
     memcpy(decoder->packet->data, bytes, count);
+    decoder->packet->pts = timestamp;
     int result = avcodec_send_packet(decoder->av, decoder->packet);
     av_packet_unref(decoder->packet);
     if (result != 0) return CCODECS_FAILED;
@@ -144,13 +150,16 @@ static int decode_av(
     frame->height = picture->height;
     frame->is_full_range = picture->color_range == AVCOL_RANGE_JPEG;
     frame->is_bt709 = picture->colorspace == AVCOL_SPC_BT709;
+    frame->timestamp = picture->pts;
     return check_size(decoder, picture->width, picture->height);
 }
 
 int ccodecs_decoder_decode(
-    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, struct ccodecs_frame *frame) {
+    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, int64_t timestamp,
+    struct ccodecs_frame *frame) {
     if (bytes == NULL || count == 0 || count > UINT32_MAX) return CCODECS_FAILED;
-    return decoder->av != NULL ? decode_av(decoder, bytes, count, frame) : decode_vpx(decoder, bytes, count, frame);
+    return decoder->av != NULL ? decode_av(decoder, bytes, count, timestamp, frame)
+                               : decode_vpx(decoder, bytes, count, timestamp, frame);
 }
 
 void ccodecs_decoder_close(struct ccodecs_decoder *decoder) {

@@ -17,8 +17,10 @@ import Wire
     // Closed in `deinit`. The planes of a frame are the library's, until the next call: they are copied before.
     private let handle: OpaquePointer
 
+    /// - Parameter reorders: whether frames of H.264 may be shown in another order than they come (B-frames): a picture
+    ///   is held back until all that may be shown before it are there.
     /// - Throws: where the library cannot decode this codec here.
-    package init(_ codec: VideoCodec) throws(CodecError) {
+    package init(_ codec: VideoCodec, reorders: Bool = false) throws(CodecError) {
         let format: ccodecs_format =
             switch codec {
             case .vp8: CCODECS_VP8
@@ -26,7 +28,8 @@ import Wire
             case .h264: CCODECS_H264
             case .av1: CCODECS_AV1
             }
-        guard let handle = unsafe ccodecs_decoder_open(format, Int32(Self.maximumSide)) else {
+        guard let handle = unsafe ccodecs_decoder_open(format, Int32(Self.maximumSide), reorders ? 1 : 0)
+        else {
             throw .unavailable
         }
         self.codec = codec
@@ -43,12 +46,21 @@ import Wire
     ///   sizes. With spatial layers, all layers of the frame.
     /// - Returns: nil where the frame shows nothing.
     package func decode(_ frame: [UInt8]) throws(CodecError) -> Picture? {
+        try decode(frame, timestamp: 0)?.picture
+    }
+
+    /// The same of frames that are told apart.
+    ///
+    /// - Parameter timestamp: any number, which comes out with the picture that this frame shows, perhaps later.
+    package func decode(
+        _ frame: [UInt8], timestamp: Int64
+    ) throws(CodecError) -> (picture: Picture, timestamp: Int64)? {
         guard !frame.isEmpty, frame.count <= Self.maximumFrameSize else { throw .failed }
         var shown = ccodecs_frame()
         switch unsafe frame.withUnsafeBufferPointer({
-            unsafe ccodecs_decoder_decode(handle, $0.baseAddress, $0.count, &shown)
+            unsafe ccodecs_decoder_decode(handle, $0.baseAddress, $0.count, timestamp, &shown)
         }) {
-        case 1: return try Picture(copying: shown)
+        case 1: return (try Picture(copying: shown), shown.timestamp)
         case 0: return nil
         case Int32(CCODECS_TOO_LARGE): throw .tooLarge
         case Int32(CCODECS_UNSUPPORTED): throw .unsupported

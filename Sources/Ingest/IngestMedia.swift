@@ -297,7 +297,7 @@ package struct IngestFormats: Equatable, Sendable {
     init(video: AVCConfiguration?, hasAudio: Bool) {
         hasVideo = video != nil
         self.hasAudio = hasAudio
-        resolution = video?.resolution
+        resolution = video?.pictures?.resolution
         profile = video?.profile
     }
 }

@@ -25,6 +25,8 @@ struct ccodecs_frame {
     /// One of `ccodecs_layout`.
     int layout;
     int is_full_range, is_bt709;
+    /// What came with the frame that shows it.
+    int64_t timestamp;
 };
 
 enum {
@@ -33,12 +35,15 @@ enum {
     CCODECS_UNSUPPORTED = -3,
 };
 
+/// @param reorders whether frames may be shown in another order than they come, which costs time; of H.264 alone.
 /// @return null if the library has no such decoder.
-struct ccodecs_decoder *ccodecs_decoder_open(enum ccodecs_format format, int maximum_side);
+struct ccodecs_decoder *ccodecs_decoder_open(enum ccodecs_format format, int maximum_side, int reorders);
 /// Decodes one frame, in the format that RTP carries (H.264 with start codes, AV1 with sizes).
+/// @param timestamp any number, which comes out with the picture.
 /// @return 1 with a picture, 0 without one, or negative.
 int ccodecs_decoder_decode(
-    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, struct ccodecs_frame *frame);
+    struct ccodecs_decoder *decoder, const uint8_t *bytes, size_t count, int64_t timestamp,
+    struct ccodecs_frame *frame);
 void ccodecs_decoder_close(struct ccodecs_decoder *decoder);
 
 /// A decoder of AAC (libavcodec's own), and what brings its sound to 48 kHz and two channels.

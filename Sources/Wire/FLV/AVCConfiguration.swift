@@ -28,10 +28,10 @@ package struct AVCConfiguration: Equatable, Sendable {
         guard !sequenceParameters.isEmpty else { throw .invalid(.avcParameterSets) }
     }
 
-    /// Of the pictures, in pixels; nil where the parameter set makes no sense.
-    package var resolution: VideoResolution? {
+    /// Of the pictures; nil where the parameter set makes no sense.
+    package var pictures: H264SequenceParameters? {
         guard let first = sequenceParameters.first, first.count > 1 else { return nil }
-        return try? H264SequenceParameters.resolution(first.span.extracting(1..<first.count))
+        return try? H264SequenceParameters(parsing: first.span.extracting(1..<first.count))
     }
 
     private static func sets(

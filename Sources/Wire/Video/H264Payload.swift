@@ -80,7 +80,7 @@ enum H264Payload {
             info.isKeyFrame = true
             info.startsKeyFrame = true
             info.startsFrame = true
-            info.resolution = try? H264SequenceParameters.resolution(payload.extracting(body))
+            info.resolution = try? H264SequenceParameters(parsing: payload.extracting(body)).resolution
         case UnitType.pictureParameters, UnitType.enhancementInformation, UnitType.accessUnitDelimiter:
             info.startsFrame = true
         default: break

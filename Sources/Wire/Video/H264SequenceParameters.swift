@@ -1,30 +1,51 @@
-/// Reads the picture size out of a sequence parameter set.
-/// - Source: ITU-T H.264 §7.3.2.1.1 (syntax), §7.4.2.1.1 (semantics), §7.4.1 (emulation prevention).
-enum H264SequenceParameters {
-    /// Enough for everything before the size, scaling lists included.
+/// What a sequence parameter set says of the pictures that follow.
+/// - Source: ITU-T H.264 §7.3.2.1.1 (syntax), §7.4.2.1.1 (semantics), §7.4.1 (emulation prevention), annex E.
+package struct H264SequenceParameters: Equatable, Sendable {
+    /// `profile_idc`: 66 is baseline, 77 main, 100 high.
+    package let profile: UInt8
+    /// How colours are sampled: 0 for grey, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
+    package let chromaFormat: UInt8
+    /// Of a sample; the larger one of brightness and colours.
+    package let bitDepth: Int
+    package let resolution: VideoResolution
+    /// How many pictures may be shown after one that comes later, as it is with B-frames; nil where that is not told.
+    package let reorderedPictures: Int?
+
+    /// Enough for all of it, scaling lists included.
     private static let maximumLength = 512
+    private static let baseline: UInt32 = 66
     /// Profiles that also tell the chroma format.
     private static let highProfiles: Set<UInt32> = [
         44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244,
     ]
 
     /// - Parameter body: after the unit's header byte.
-    static func resolution(_ body: Span<UInt8>) throws(WireError) -> VideoResolution {
-        let raw = unescaped(body)
+    package init(parsing body: Span<UInt8>) throws(WireError) {
+        let raw = Self.unescaped(body)
         let bytes = raw.span
         var reader = BitReader(0..<bytes.count)
         let profile = try reader.bits(8, in: bytes)
+        self.profile = UInt8(truncatingIfNeeded: profile)
         // Constraint flags and level.
         try reader.skip(16)
         _ = try reader.exponentialGolomb(in: bytes)
-        var chromaFormat: UInt32 = 1
-        if highProfiles.contains(profile) { chromaFormat = try highFields(&reader, bytes) }
+        let samples = Self.highProfiles.contains(profile) ? try Self.highFields(&reader, bytes) : Samples()
+        chromaFormat = UInt8(truncatingIfNeeded: samples.chromaFormat)
+        bitDepth = samples.bitDepth
         // log2_max_frame_num, then the picture order count.
         _ = try reader.exponentialGolomb(in: bytes)
-        try skipPictureOrder(&reader, bytes)
+        let order = try Self.skipPictureOrder(&reader, bytes)
         _ = try reader.exponentialGolomb(in: bytes)
         try reader.skip(1)
+        resolution = try Self.size(samples.chromaFormat, &reader, bytes)
+        // Baseline has no B slices, and in an order of type 2 pictures are shown as they come (§7.4.2.1.1).
+        let isInOrder = profile == Self.baseline || order == 2
+        reorderedPictures = isInOrder ? 0 : try? Self.reorderedPictures(&reader, bytes)
+    }
 
+    private static func size(
+        _ chromaFormat: UInt32, _ reader: inout BitReader, _ bytes: Span<UInt8>
+    ) throws(WireError) -> VideoResolution {
         let width = try UInt64(reader.exponentialGolomb(in: bytes)) &+ 1
         let height = try UInt64(reader.exponentialGolomb(in: bytes)) &+ 1
         let isFrameCoded = try reader.flag(in: bytes)
@@ -50,22 +71,79 @@ enum H264SequenceParameters {
         return VideoResolution(width: Int(size.width), height: Int(size.height))
     }
 
-    /// - Returns: chroma_format_idc.
+    /// Of all profiles that do not say it.
+    private struct Samples {
+        var chromaFormat: UInt32 = 1
+        var bitDepth = 8
+    }
+
     private static func highFields(
         _ reader: inout BitReader, _ bytes: Span<UInt8>
-    ) throws(WireError) -> UInt32 {
+    ) throws(WireError) -> Samples {
         let chromaFormat = try reader.exponentialGolomb(in: bytes)
         guard chromaFormat <= 3 else { throw .invalid(.h264SequenceParameters) }
         if chromaFormat == 3 { try reader.skip(1) }
-        _ = try reader.exponentialGolomb(in: bytes)
-        _ = try reader.exponentialGolomb(in: bytes)
+        let luma = try reader.exponentialGolomb(in: bytes)
+        let chroma = try reader.exponentialGolomb(in: bytes)
+        guard max(luma, chroma) <= 6 else { throw .invalid(.h264SequenceParameters) }
+        let samples = Samples(chromaFormat: chromaFormat, bitDepth: 8 + Int(max(luma, chroma)))
         try reader.skip(1)
-        guard try reader.flag(in: bytes) else { return chromaFormat }
+        guard try reader.flag(in: bytes) else { return samples }
         for index in 0..<(chromaFormat == 3 ? 12 : 8) where try reader.flag(in: bytes) {
             try skipScalingList(size: index < 6 ? 16 : 64, &reader, bytes)
         }
-        return chromaFormat
+        return samples
     }
+
+    // MARK: Usability
+
+    /// - Source: annex E.1.1 (`max_num_reorder_frames`).
+    /// - Returns: nil where it is not told.
+    private static func reorderedPictures(
+        _ reader: inout BitReader, _ bytes: Span<UInt8>
+    ) throws(WireError) -> Int? {
+        guard try reader.flag(in: bytes) else { return nil }
+        // The shape of a pixel, which may be told in two numbers.
+        if try reader.flag(in: bytes), try reader.bits(8, in: bytes) == 255 { try reader.skip(32) }
+        if try reader.flag(in: bytes) { try reader.skip(1) }
+        if try reader.flag(in: bytes) {
+            try reader.skip(4)
+            if try reader.flag(in: bytes) { try reader.skip(24) }
+        }
+        if try reader.flag(in: bytes) {
+            _ = try reader.exponentialGolomb(in: bytes)
+            _ = try reader.exponentialGolomb(in: bytes)
+        }
+        // Times, and then two buffers.
+        if try reader.flag(in: bytes) { try reader.skip(65) }
+        let hasNetworkBuffer = try reader.flag(in: bytes)
+        if hasNetworkBuffer { try skipBuffer(&reader, bytes) }
+        let hasVideoBuffer = try reader.flag(in: bytes)
+        if hasVideoBuffer { try skipBuffer(&reader, bytes) }
+        if hasNetworkBuffer || hasVideoBuffer { try reader.skip(1) }
+        try reader.skip(1)
+        guard try reader.flag(in: bytes) else { return nil }
+        try reader.skip(1)
+        for _ in 0..<4 { _ = try reader.exponentialGolomb(in: bytes) }
+        return Int(try reader.exponentialGolomb(in: bytes))
+    }
+
+    /// - Source: annex E.1.2.
+    private static func skipBuffer(
+        _ reader: inout BitReader, _ bytes: Span<UInt8>
+    ) throws(WireError) {
+        let last = try reader.exponentialGolomb(in: bytes)
+        guard last <= 31 else { throw .invalid(.h264SequenceParameters) }
+        try reader.skip(8)
+        for _ in 0...last {
+            _ = try reader.exponentialGolomb(in: bytes)
+            _ = try reader.exponentialGolomb(in: bytes)
+            try reader.skip(1)
+        }
+        try reader.skip(20)
+    }
+
+    // MARK: What only has to be read over
 
     private static func skipScalingList(
         size: Int, _ reader: inout BitReader, _ bytes: Span<UInt8>
@@ -81,10 +159,12 @@ enum H264SequenceParameters {
         }
     }
 
+    /// - Returns: pic_order_cnt_type.
     private static func skipPictureOrder(
         _ reader: inout BitReader, _ bytes: Span<UInt8>
-    ) throws(WireError) {
-        switch try reader.exponentialGolomb(in: bytes) {
+    ) throws(WireError) -> UInt32 {
+        let type = try reader.exponentialGolomb(in: bytes)
+        switch type {
         case 0: _ = try reader.exponentialGolomb(in: bytes)
         case 1:
             try reader.skip(1)
@@ -96,6 +176,7 @@ enum H264SequenceParameters {
         case 2: break
         default: throw .invalid(.h264SequenceParameters)
         }
+        return type
     }
 
     /// Without the 3 that keeps two zero bytes from looking like a start code.

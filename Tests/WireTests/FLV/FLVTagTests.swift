@@ -83,7 +83,8 @@ import Wire
         #expect(configuration.profile == 66 && configuration.level == 30 && configuration.lengthSize == 4)
         #expect(configuration.sequenceParameters.map(\.count) == [25])
         #expect(configuration.pictureParameters == [[0x68, 0xCB, 0x83, 0xCB, 0x20]])
-        #expect(configuration.resolution == VideoResolution(width: 640, height: 360))
+        #expect(configuration.pictures?.resolution == VideoResolution(width: 640, height: 360))
+        #expect(configuration.pictures?.reorderedPictures == 0)
     }
 
     @Test func `is refused wherever it ends`() {
