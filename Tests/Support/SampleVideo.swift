@@ -31,6 +31,20 @@ package enum SampleVideo {
         return codec == .h264 ? accessUnits(bytes) : ivfFrames(bytes)
     }
 
+    /// Frames of H.264 in high profile, each with three B-frames after it in one order and before it in the other
+    /// (I P B B B P B B B), which grow brighter; the first is a key frame.
+    package static func reorderedFrames(count: Int) throws -> [[UInt8]] {
+        accessUnits(
+            try ffmpeg([
+                "-f", "lavfi", "-i",
+                "color=c=black:s=320x180:r=30,format=yuv420p,geq=lum='mod(16+N*8\\,232)':cb=128:cr=128",
+                "-frames:v", "\(count)", "-g", "300", "-c:v", "libx264", "-profile:v", "high", "-preset",
+                "fast",
+                "-x264-params", "aud=1:bframes=3:b-adapt=0:b-pyramid=none:scenecut=0:sliced-threads=0", "-f",
+                "h264", "-",
+            ]))
+    }
+
     /// What ffmpeg writes on its standard output.
     package static func ffmpeg(_ arguments: [String], input: [UInt8] = []) throws -> [UInt8] {
         let process = Process()

@@ -12,6 +12,8 @@ package enum SourceOrigin: Hashable, Sendable {
     case recording(SessionID?, StreamID)
     /// The sound of a publisher by RTMP.
     case sound(SessionID)
+    /// The picture of a publisher by RTMP, where browsers do not show it as it is.
+    case picture(SessionID)
     /// The picture that the host chose, whichever file that is: another file of the same host is no other source.
     case pausePicture(StreamID)
 }

@@ -37,6 +37,7 @@ package enum JobKind: UInt8, Sendable {
     case card = 5
     case rendition = 6
     case sound = 7
+    case conversion = 8
 }
 
 /// What an input carries.

@@ -52,6 +52,7 @@ enum JobFactory {
         case .recording: RecordingJob(body, environment)
         case .rendition: RenditionJob(body, environment)
         case .sound: SoundJob(body, environment)
+        case .conversion: ConversionJob(environment)
         }
     }
 }

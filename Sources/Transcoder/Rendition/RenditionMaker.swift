@@ -191,7 +191,7 @@ package final class RenditionMaker {
 extension Picture {
     /// Not larger than this along its longer and its shorter side, with the proportions kept and both sides even, as
     /// encoders want them.
-    fileprivate func scaled(longSide: Int, shortSide: Int) throws(CodecError) -> Picture {
+    func scaled(longSide: Int, shortSide: Int) throws(CodecError) -> Picture {
         let (long, short) = (max(width, height), min(width, height))
         // By the side that is too long by more.
         let isLong = long * shortSide >= short * longSide

@@ -1,0 +1,93 @@
+import Base
+import CLinux
+import Codecs
+import Foundation
+import Wire
+
+/// Makes VP8 of one publisher's H.264, on a thread of its own.
+///
+/// A command, of no bytes, asks for a key frame. Its one report, of one byte, says that nothing can be decoded.
+final class ConversionJob: TranscoderJob {
+    private let inbox = JobInbox<Void>()
+
+    init(_ environment: JobEnvironment) {
+        let thread = Thread { [inbox] in
+            Self.run(inbox, environment)
+        }
+        thread.name = "conversion"
+        thread.start()
+    }
+
+    func command(_ body: [UInt8]) { inbox.put(.command(())) }
+
+    func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec) {
+        inbox.put(.open(input, source))
+    }
+
+    func take(_ packet: InputPacket, of input: InputID) { inbox.put(.packet(packet, input)) }
+
+    func close(_ input: InputID) { inbox.put(.close(input)) }
+
+    func end() { inbox.put(.end) }
+
+    private static func run(_ inbox: JobInbox<Void>, _ environment: JobEnvironment) {
+        var converter: PictureConverter?
+        while true {
+            for item in inbox.take(within: FrameAssembler.patience.wholeNanoseconds) {
+                // Each by itself: how late a frame is depends on what was done for those before it.
+                let now = MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
+                switch item {
+                case .command: converter?.requestKeyFrame()
+                case .open(_, let source):
+                    converter = PictureConverter(seed: SystemRandomNumberGenerator().seed) {
+                        (try? VideoDecoder(.h264, reorders: true)).map {
+                            RegisteredReorderingDecoder($0, of: source, in: environment.register)
+                        }
+                    }
+                case .packet(let packet, _):
+                    send(converter?.receive(packet, at: now) ?? [], environment)
+                case .close: converter = nil
+                case .end: return
+                }
+            }
+            let now = MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds())
+            send(converter?.advance(to: now) ?? [], environment)
+            if converter?.isHopeless == true {
+                environment.report([1])
+                converter = nil
+            }
+        }
+    }
+
+    private static func send(_ made: [OutputPacket], _ environment: JobEnvironment) {
+        environment.outlet.send(made.map { .packet(environment.id, $0) })
+    }
+}
+
+/// Says what is decoded while it is: should it kill the process, the server knows what it was.
+private final class RegisteredReorderingDecoder: ReorderingDecoder {
+    private typealias Shown = (picture: Picture, timestamp: Int64)
+
+    private let decoder: VideoDecoder
+    private let source: SourceKey
+    private let register: DecodingRegister
+
+    init(_ decoder: VideoDecoder, of source: SourceKey, in register: DecodingRegister) {
+        self.decoder = decoder
+        self.source = source
+        self.register = register
+    }
+
+    func decode(
+        _ frame: [UInt8], timestamp: Int64
+    ) throws(CodecError) -> (picture: Picture, timestamp: Int64)? {
+        let result = register.whileDecoding(source) { () -> Result<Shown?, CodecError> in
+            do throws(CodecError) {
+                return .success(try decoder.decode(frame, timestamp: timestamp))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try result.get()
+    }
+}
