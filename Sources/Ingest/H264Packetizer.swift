@@ -34,8 +34,10 @@ package struct H264Packetizer: Sendable {
     /// - Parameters:
     ///   - picture: units with lengths before them, as `configuration` has it.
     ///   - timestamp: in ticks of 90 kHz.
+    ///   - needsParameters: whether a decoder begins here, whatever kind of picture it is.
     package mutating func packets(
-        of picture: Span<UInt8>, _ configuration: AVCConfiguration, timestamp: UInt32
+        of picture: Span<UInt8>, _ configuration: AVCConfiguration, timestamp: UInt32,
+        needsParameters: Bool = false
     ) throws(WireError) -> [[UInt8]] {
         let units = try configuration.units(in: picture)
         var heads: [[UInt8]] = []
@@ -55,7 +57,7 @@ package struct H264Packetizer: Sendable {
             default: continue
             }
         }
-        if isRefresh, !hasParameters {
+        if isRefresh || needsParameters, !hasParameters {
             heads = configuration.sequenceParameters + configuration.pictureParameters + heads
         }
         var payloads = Self.aggregated(heads)

@@ -1,14 +1,18 @@
 import Base
 import Wire
 
-/// A picture, ready to be forwarded.
+/// A picture, ready to be forwarded, or to be converted.
 package struct IngestPicture: Equatable, Sendable {
     /// Whole RTP packets in the clear.
     package let packets: [[UInt8]]
-    /// On our clock.
+    /// Of all of them, in ticks of 90 kHz: when it is shown.
+    package let timestamp: UInt32
+    /// Whether a decoder can begin with it.
+    package let isKeyFrame: Bool
+    /// When it was captured, on our clock; of one that is shown later than it came, perhaps later than now.
     package let captured: MonotonicTime
 
-    var size: Int { packets.reduce(0) { $0 + $1.count } }
+    package var size: Int { packets.reduce(0) { $0 + $1.count } }
 }
 
 /// A frame of AAC, to be decoded.
@@ -23,8 +27,9 @@ package struct IngestSound: Equatable, Sendable {
 
 /// Makes of a publisher's FLV messages what workers forward and what the transcoder decodes.
 ///
-/// H.264 goes through as it is, in RTP packets; AAC goes on in frames. What viewers cannot be given is refused in words
-/// for whoever set up the encoder. Pure: knows neither sessions nor threads.
+/// H.264 goes through as it is, in RTP packets, or is to be converted where browsers do not show it; AAC goes on in
+/// frames. What viewers cannot be given is refused in words for whoever set up the encoder. Pure: knows neither
+/// sessions nor threads.
 package struct IngestMedia: Sendable {
     /// What comes of a message, in order.
     package enum Effect: Equatable, Sendable {
@@ -34,18 +39,11 @@ package struct IngestMedia: Sendable {
         /// The configuration of the frames that follow, which is no longer the one before.
         case soundFormat([UInt8])
         case sound(IngestSound)
-        case notice(Notice)
+        /// Once each; reports repeat them.
+        case notice(IngestNotice)
+        /// How it goes, every few seconds from `begin` on.
+        case report(IngestReport)
         case refuse(IngestEnd)
-    }
-
-    /// What is worth a line in the log, once each.
-    package enum Notice: Equatable, Sendable {
-        /// Viewers wait for key frames where the cache does not hold one.
-        case rareKeyFrames(milliseconds: Int64)
-        /// Sound that nobody can be given, because nothing is decoded here.
-        case soundLeftOut
-        /// Sound, or a picture, that began when the session was there already.
-        case cameTooLate(isAudio: Bool)
     }
 
     /// How long to wait for what the encoder has not said yet.
@@ -53,18 +51,22 @@ package struct IngestMedia: Sendable {
     /// Of what waits for the session, in bytes; then everything up to the next key frame is left out.
     static let heldLimit = 8 << 20
     private static let rareKeyFrames: Int64 = 4_000
-    /// Baseline, main and high, which browsers decode.
-    private static let profiles: Set<UInt8> = [66, 77, 100]
+    /// From decoding to showing, in milliseconds; who says more is not believed.
+    private static let longestDelay: Int32 = 2_000
 
-    private let decodesSound: Bool
+    /// Whether there is a transcoder.
+    private let isDecoding: Bool
     private var timeline = MediaTimeline()
     private var packetizer: H264Packetizer
     private let timestampOffset: UInt32
     private var video: AVCConfiguration?
-    private var audio: [UInt8]?
+    /// Of the pictures that come; not known for sure before the first one.
+    private var fitness: PictureFitness?
+    private var audio: (bytes: [UInt8], configuration: AACConfiguration)?
     /// By the metadata; nil before there was any.
     private var expected: (audio: Bool, video: Bool)?
     private var firstMedia: MonotonicTime?
+    private var isSoundLeftOut = false
     /// Nil before `begin`.
     private var formats: IngestFormats?
     private var isOpen = false
@@ -72,16 +74,19 @@ package struct IngestMedia: Sendable {
     private var heldBytes = 0
     private var needsKeyFrame = true
     private var lastKeyFrame: Int64?
+    private var keyFrameInterval: Int64?
     /// When the latest picture is decoded, and the latest time that one was to be shown.
     private var lastPicture: (decoded: Int64, shown: Int64)?
-    private var told: Set<String> = []
+    private var meter = IngestMeter()
+    /// What was told.
+    private var notices: [IngestNotice] = []
     private var effects: [Effect] = []
 
     /// - Parameters:
-    ///   - decodesSound: whether there is a transcoder.
+    ///   - isDecoding: whether there is a transcoder.
     ///   - seed: random.
-    package init(decodesSound: Bool, seed: UInt64) {
-        self.decodesSound = decodesSound
+    package init(isDecoding: Bool, seed: UInt64) {
+        self.isDecoding = isDecoding
         packetizer = H264Packetizer(seed: seed)
         timestampOffset = UInt32(truncatingIfNeeded: seed >> 16)
     }
@@ -121,6 +126,7 @@ package struct IngestMedia: Sendable {
                 .refuse(.unsupported("\(tag.codec) cannot be shown here: set the encoder to H.264 (AVC)."))
             ]
         }
+        meter.noteVideo(bytes: bytes.count, isFrame: tag.content == .frame)
         switch tag.content {
         case .configuration: configure(video: bytes.extracting(tag.body))
         case .frame:
@@ -139,8 +145,10 @@ package struct IngestMedia: Sendable {
         guard tag.codec == .aac else {
             return [.refuse(.unsupported("\(tag.codec) cannot be heard here: set the encoder to AAC."))]
         }
-        guard decodesSound else {
-            tell(.soundLeftOut)
+        meter.noteAudio(bytes: bytes.count)
+        guard isDecoding else {
+            isSoundLeftOut = true
+            if formats != nil { tell(.soundLeftOut) }
             return advance(to: now)
         }
         switch tag.content {
@@ -162,16 +170,31 @@ package struct IngestMedia: Sendable {
         guard let configuration = try? AVCConfiguration(parsing: bytes) else {
             return effects.append(.refuse(.unsupported("The H.264 configuration makes no sense.")))
         }
-        guard Self.profiles.contains(configuration.profile) else {
-            return effects.append(
-                .refuse(
-                    .unsupported(
-                        "Browsers do not show H.264 of profile \(configuration.profile): set the encoder's "
-                            + "profile to baseline, main or high, with 8 bits and 4:2:0.")))
-        }
         if formats?.hasVideo == false { tell(.cameTooLate(isAudio: false)) }
         video = configuration
+        // Whoever is converted stays so: a decoder takes whatever comes.
+        guard formats?.conversion == nil else { return }
+        judge(PictureFitness(configuration))
     }
+
+    /// Draws the consequences of what pictures are like.
+    private mutating func judge(_ found: PictureFitness) {
+        fitness = found
+        switch found {
+        case .asItIs, .unlessReordered: break
+        case .converted(let conversion):
+            if !isDecoding {
+                refuse(conversion.refusal(because: "the transcoder, which would make it anew, is off here"))
+            } else if formats?.hasVideo == true {
+                refuse(conversion.refusal(because: "this began while the stream was live"))
+            }
+        case .never(let profile):
+            let why = "this kind cannot be decoded here"
+            refuse(IngestConversion.profile(profile).refusal(because: why))
+        }
+    }
+
+    private mutating func refuse(_ text: String) { effects.append(.refuse(.unsupported(text))) }
 
     private mutating func configure(audio bytes: Span<UInt8>) {
         guard let configuration = try? AACConfiguration(parsing: bytes), configuration.isCommon,
@@ -181,8 +204,8 @@ package struct IngestMedia: Sendable {
                 .refuse(.unsupported("This kind of AAC cannot be heard here: set the encoder to AAC-LC.")))
         }
         if formats?.hasAudio == false { tell(.cameTooLate(isAudio: true)) }
-        guard audio != copy else { return }
-        audio = copy
+        guard audio?.bytes != copy else { return }
+        audio = (copy, configuration)
         give(.soundFormat(copy), size: 0)
     }
 
@@ -196,29 +219,47 @@ package struct IngestMedia: Sendable {
         }
         guard !needsKeyFrame else { return }
         let shown = place.media + Int64(tag.compositionTime)
-        if let lastPicture, shown < lastPicture.shown, place.media >= lastPicture.decoded, !tag.isKeyFrame {
-            return effects.append(
-                .refuse(
-                    .unsupported(
-                        "The encoder sends B-frames, which browsers do not show: set B-frames to 0 "
-                            + "(x264: tune zerolatency) or the profile to baseline.")))
-        }
-        lastPicture = (place.media, shown)
+        noteOrder(of: tag, decoded: place.media, shown: shown)
         let timestamp = UInt32(truncatingIfNeeded: shown &* 90) &+ timestampOffset
-        guard let packets = try? packetizer.packets(of: bytes, video, timestamp: timestamp) else {
+        var isConverted = false
+        if case .converted? = fitness { isConverted = true }
+        guard
+            let packets = try? packetizer.packets(
+                of: bytes, video, timestamp: timestamp, needsParameters: isConverted && tag.isKeyFrame)
+        else {
             // What refers to it would be wrong, too.
             needsKeyFrame = true
             return
         }
         guard !packets.isEmpty else { return }
-        let picture = IngestPicture(packets: packets, captured: place.captured)
+        let picture = IngestPicture(
+            packets: packets, timestamp: timestamp, isKeyFrame: tag.isKeyFrame,
+            captured: place.captured + .milliseconds(min(max(tag.compositionTime, 0), Self.longestDelay)))
         give(.picture(picture), size: picture.size)
+    }
+
+    /// Finds out whether pictures are shown in another order than they come.
+    ///
+    /// One that would have to be shown before it came is held back by its encoder from the first picture on, so a delay
+    /// of that says it where the configuration does not.
+    private mutating func noteOrder(of tag: FLVVideoTag, decoded: Int64, shown: Int64) {
+        defer { lastPicture = (decoded, shown) }
+        if fitness == .unlessReordered, formats == nil {
+            return judge(tag.compositionTime > 0 ? .converted(.reordering) : .asItIs)
+        }
+        if case .converted? = fitness { return }
+        guard let lastPicture, shown < lastPicture.shown, decoded >= lastPicture.decoded, !tag.isKeyFrame
+        else { return }
+        judge(.converted(.reordering))
     }
 
     private mutating func noteKeyFrame(at media: Int64) {
         defer { lastKeyFrame = media }
-        guard let lastKeyFrame, media - lastKeyFrame > Self.rareKeyFrames else { return }
-        tell(.rareKeyFrames(milliseconds: media - lastKeyFrame))
+        guard let lastKeyFrame else { return }
+        keyFrameInterval = media - lastKeyFrame
+        if media - lastKeyFrame > Self.rareKeyFrames {
+            tell(.rareKeyFrames(milliseconds: media - lastKeyFrame))
+        }
     }
 
     // MARK: What goes on
@@ -236,14 +277,10 @@ package struct IngestMedia: Sendable {
         held.append(effect)
     }
 
-    private mutating func tell(_ notice: Notice) {
-        let name: String =
-            switch notice {
-            case .rareKeyFrames: "key frames"
-            case .soundLeftOut: "sound"
-            case .cameTooLate(let isAudio): "late \(isAudio)"
-            }
-        if told.insert(name).inserted { effects.append(.notice(notice)) }
+    private mutating func tell(_ notice: IngestNotice) {
+        guard !notices.contains(where: { $0.code == notice.code }) else { return }
+        notices.append(notice)
+        effects.append(.notice(notice))
     }
 
     /// There is a session: what was kept goes on.
@@ -260,26 +297,47 @@ package struct IngestMedia: Sendable {
 
     /// When `advance` has something to do.
     package var deadline: MonotonicTime? {
-        formats == nil && (video != nil || audio != nil) ? firstMedia.map { $0 + Self.patience } : nil
+        guard formats == nil else { return meter.deadline }
+        return video != nil || audio != nil || isSoundLeftOut ? firstMedia.map { $0 + Self.patience } : nil
     }
 
     /// Begins once it is known what comes, or has been waited for long enough.
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         defer { effects = [] }
-        if formats == nil, isComplete(at: now) {
-            let formats = IngestFormats(video: video, hasAudio: audio != nil)
-            self.formats = formats
-            effects.append(.begin(formats))
+        if formats == nil, isComplete(at: now) { begin(at: now) }
+        if var report = meter.takeReport(at: now) {
+            report.keyFrameInterval = keyFrameInterval
+            report.notices = notices
+            effects.append(.report(report))
         }
         return effects
     }
 
+    private mutating func begin(at now: MonotonicTime) {
+        guard video != nil || audio != nil else {
+            return refuse(
+                "Sound by RTMP is AAC, which becomes Opus in the transcoder, and that is off on this server: publish by "
+                    + "WHIP, or have the server's operator switch the transcoder on.")
+        }
+        var conversion: IngestConversion?
+        if case .converted(let reason)? = fitness { conversion = reason }
+        let formats = IngestFormats(video: video, audio: audio?.configuration, conversion: conversion)
+        self.formats = formats
+        meter.begin(at: now)
+        effects.append(.begin(formats))
+        if let conversion { tell(.converted(conversion)) }
+        if isSoundLeftOut { tell(.soundLeftOut) }
+    }
+
+    /// Whether all is there, or was waited for long enough.
     private func isComplete(at now: MonotonicTime) -> Bool {
-        guard video != nil || audio != nil else { return false }
-        if video != nil, audio != nil || !decodesSound { return true }
-        if let firstMedia, now >= firstMedia + Self.patience { return true }
+        let hasWaited = firstMedia.map { now >= $0 + Self.patience } ?? false
+        guard video != nil || audio != nil else { return isSoundLeftOut && hasWaited }
+        if hasWaited { return true }
+        if video != nil, fitness == .unlessReordered { return false }
+        if video != nil, audio != nil || !isDecoding { return true }
         guard let expected else { return false }
-        return (!expected.video || video != nil) && (!expected.audio || audio != nil || !decodesSound)
+        return (!expected.video || video != nil) && (!expected.audio || audio != nil || !isDecoding)
     }
 }
 
@@ -293,11 +351,20 @@ package struct IngestFormats: Equatable, Sendable {
     package let resolution: VideoResolution?
     /// `profile_idc`; nil without a picture.
     package let profile: UInt8?
+    /// Nil for a picture that goes on as it is.
+    package let conversion: IngestConversion?
+    /// In hertz; nil without sound.
+    package let sampleRate: Int?
+    /// Of the sound; 0 where it is not told.
+    package let channels: Int?
 
-    init(video: AVCConfiguration?, hasAudio: Bool) {
+    init(video: AVCConfiguration?, audio: AACConfiguration?, conversion: IngestConversion?) {
         hasVideo = video != nil
-        self.hasAudio = hasAudio
+        hasAudio = audio != nil
         resolution = video?.pictures?.resolution
         profile = video?.profile
+        self.conversion = conversion
+        sampleRate = audio?.sampleRate
+        channels = audio?.channels
     }
 }

@@ -10,6 +10,7 @@ extension Node {
     // MARK: What workers, stages and jobs tell
 
     func take(_ event: WorkerEvent) async {
+        if case .sessionKeyFrameWanted(let id) = event { makeKeyFrame(of: id) }
         await perform(live.receive(event, at: now().elapsed))
     }
 

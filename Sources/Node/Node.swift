@@ -59,7 +59,7 @@ package actor Node {
             directory: directory, settings: LiveSettings(configuration),
             feedTag: UInt32.random(in: 0...UInt32.max))
         entrance = try configuration.ingest.map { [inboxes] settings in
-            try IngestEntrance(settings, decodesSound: configuration.transcoder != nil) {
+            try IngestEntrance(settings, isDecoding: configuration.transcoder != nil) {
                 inboxes.ingest.put($0)
             }
         }

@@ -48,6 +48,8 @@ package struct NodeConfiguration: Sendable {
     package var compositionLimit = 4
     /// Renditions are not made of more tracks at once: viewers whose paths do not take others get sound alone.
     package var renditionLimit = 1
+    /// Pictures by RTMP that browsers do not show are not made anew of more publishers at once: others are refused.
+    package var conversionLimit = 1
     /// Where clients find previews and recordings; nil where nobody serves them.
     package var locator: (any ResourceLocator)?
     /// Where recordings are kept; nil for nowhere.

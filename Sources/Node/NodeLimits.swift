@@ -10,12 +10,16 @@ package struct NodeLimits: Equatable, Sendable {
     package var compositions: Int
     /// Tracks that they are made of at the same time.
     package var renditions: Int
+    package var conversions: Int
 
-    package init(sessions: Int, sessionsOfAddress: Int, compositions: Int, renditions: Int) {
+    package init(
+        sessions: Int, sessionsOfAddress: Int, compositions: Int, renditions: Int, conversions: Int
+    ) {
         self.sessions = sessions
         self.sessionsOfAddress = sessionsOfAddress
         self.compositions = compositions
         self.renditions = renditions
+        self.conversions = conversions
     }
 }
 
@@ -24,7 +28,7 @@ extension NodeConfiguration {
     package var limits: NodeLimits {
         NodeLimits(
             sessions: sessionLimit, sessionsOfAddress: sessionLimitForAddress, compositions: compositionLimit,
-            renditions: renditionLimit)
+            renditions: renditionLimit, conversions: conversionLimit)
     }
 }
 
@@ -44,6 +48,7 @@ extension Node {
             [
                 "sessions": limits.sessions, "sessions-of-address": limits.sessionsOfAddress,
                 "compositions": limits.compositions, "renditions": limits.renditions,
+                "conversions": limits.conversions,
             ])
     }
 }

@@ -19,6 +19,7 @@ package enum Rejection: Error, Equatable, Sendable {
     case tooManyHands
     case tooManyInvitations
     case tooManyBans
+    case tooManyKeys
     case notInvited
     case notBanned
     /// Nobody of that identity is here.
@@ -36,7 +37,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .ended, .alreadyLive, .backstage, .alreadyOnStage, .hostStays, .stageFull, .targetNotOnStage:
             .conflict
         case .invalid: .invalid
-        case .tooManyHands, .tooManyInvitations, .tooManyBans: .limit
+        case .tooManyHands, .tooManyInvitations, .tooManyBans, .tooManyKeys: .limit
         }
     }
 
@@ -57,6 +58,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .tooManyHands: "too-many-hands"
         case .tooManyInvitations: "too-many-invitations"
         case .tooManyBans: "too-many-bans"
+        case .tooManyKeys: "too-many-keys"
         case .notInvited: "not-invited"
         case .notBanned: "not-banned"
         case .unknownParticipant: "unknown-participant"
@@ -82,6 +84,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .tooManyHands: "\(Stage.handLimit) hands are raised already; try again later."
         case .tooManyInvitations: "\(Stage.invitationLimit) invitations wait for an answer already."
         case .tooManyBans: "\(Stage.banLimit) participants are kept from this stream already."
+        case .tooManyKeys: "\(Stage.keyLimit) participants have replaced their keys of this stream already."
         case .notInvited: "There is no invitation for this participant."
         case .notBanned: "This participant is not banned."
         case .unknownParticipant: "There is no such participant in this stream."

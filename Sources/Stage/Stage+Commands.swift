@@ -9,6 +9,8 @@ extension Stage {
         case makeLink
         /// Let no link count that was made until now.
         case revokeLinks(speakers: Bool, viewers: Bool)
+        /// Let no key of the sender's encoder count that was made until now.
+        case replaceKey
         case goLive
         case end
         /// Come in; a speaker's token leads onto the stage.
@@ -85,6 +87,7 @@ extension Stage {
             freshLinks.subtract(kinds)
             guard revocations != record.linkRevocations else { return }
             outcome.changes.append(.linksRevoked(revocations))
+        case .replaceKey: try decideKey(sender, now, &outcome)
         case .goLive: try decideGoLive(sender, now, &outcome)
         case .end:
             try requireModerator(sender)
@@ -151,6 +154,22 @@ extension Stage {
         {
             outcome.effects.append(.setProgramme(details.programme))
         }
+    }
+
+    private func decideKey(
+        _ sender: Sender, _ now: Moment, _ outcome: inout Outcome
+    ) throws(Rejection) {
+        let isModerator = record.isModerator(sender)
+        guard isModerator || record.standing(of: sender) == .speaker || record.mayStepUp(sender) else {
+            throw .notOnStage
+        }
+        var revocations = record.linkRevocations ?? StageRecord.LinkRevocations()
+        let count = revocations.keys?.count ?? 0
+        guard isModerator || count < Self.keyLimit || revocations.keys?[sender.id] != nil else {
+            throw .tooManyKeys
+        }
+        revocations.replaceKey(of: sender.id, at: now.wall)
+        outcome.changes.append(.linksRevoked(revocations))
     }
 
     private func decideGoLive(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {

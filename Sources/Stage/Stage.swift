@@ -14,6 +14,8 @@ package struct Stage: Equatable, Sendable {
     /// Banned participants, and in the same number the latest ones whom the host took off the stage, and who left it
     /// themselves, and whose speaker's token does not count any more.
     package static let banLimit = 10_000
+    /// Participants that have replaced their encoder's key; the host may beyond it.
+    package static let keyLimit = 1_000
     /// Viewers that are listed by name; all are counted.
     package static let listedViewerLimit = 100
     /// How long somebody without any connection is still here.

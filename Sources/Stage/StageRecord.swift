@@ -68,8 +68,29 @@ package struct StageRecord: Equatable, Sendable, Codable {
         package var speakers: WallTime?
         /// Nil where none were revoked.
         package var viewers: WallTime?
+        /// Until when encoders' keys were made that their owners replaced; nil where nobody did.
+        package private(set) var keys: [ParticipantID: WallTime]?
 
         package init() {}
+
+        /// A key of somebody is to be void, and so is each that was made before.
+        mutating func replaceKey(of owner: ParticipantID, at now: WallTime) {
+            // The one before may say a later second than it is; see `later`.
+            var all = keys ?? [:]
+            all[owner] = Self.later(all[owner], true, now)
+            keys = all
+        }
+
+        /// Whether an encoder's key still counts; who revokes what makes speakers, revokes keys too.
+        package func allowsKey(of owner: ParticipantID, issued: Int) -> Bool {
+            allows(Stage.Link(makesSpeakers: true, issued: issued))
+                && keys?[owner].map { $0.milliseconds / 1_000 < Int64(issued) } ?? true
+        }
+
+        /// The earliest second that a key of somebody may say, in order to count.
+        package func firstKey(of owner: ParticipantID) -> Int {
+            [speakers, keys?[owner]].compactMap { $0.map { Int($0.milliseconds / 1_000) + 1 } }.max() ?? 0
+        }
 
         /// - Parameter fresh: of which kinds links may have been made since the last revocation.
         mutating func revoke(_ kinds: LinkKinds, fresh: LinkKinds, at now: WallTime) {

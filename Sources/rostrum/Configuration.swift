@@ -41,6 +41,7 @@ struct Configuration: Sendable {
     var maximumCompositions: Int
     /// Tracks of which renditions are made at once.
     var maximumRenditions: Int
+    var maximumConversions: Int
     /// Nil to remember as long as the process lives.
     var dataDirectory: String?
     var webhooks: Webhooks?
@@ -96,6 +97,7 @@ struct Configuration: Sendable {
         }
         maximumCompositions = try values.number("max-compositions", 0...10_000) ?? 2 * max(processors, 1)
         maximumRenditions = try values.number("max-renditions", 0...10_000) ?? max(processors, 1)
+        maximumConversions = try values.number("max-conversions", 0...10_000) ?? max(processors / 2, 1)
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
         webhooks = try Self.webhooks(values)
         feedWeights = try Self.feedWeights(values)

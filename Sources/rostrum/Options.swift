@@ -72,6 +72,11 @@ struct Option: Sendable {
             "whose network does not take it; viewers of more get sound alone. 0 for none.",
             "Default: one for each processor; one takes a quarter of a processor."),
         Option(
+            "max-conversions", .text, "N",
+            "Of publishers by RTMP whose H.264 browsers do not show, such as that with B-frames, make",
+            "the pictures of so many anew at once; more are refused. 0 for none.",
+            "Default: one for two processors; one takes up to a processor."),
+        Option(
             "data", .text, "DIRECTORY",
             "Where to keep what must outlive a restart, and recordings. Default: data;",
             "with --dev nowhere: a restart begins with nothing, and nothing is recorded."),
@@ -186,7 +191,7 @@ enum Help {
             was told makes no sense, and with 1 for other reasons.
 
             SIGHUP has it read its configuration again: who connects from then on gets the certificate that lies in its
-            file now, and the four --max-… limits hold for what begins from then on. All else waits for a restart.
+            file now, and the five --max-… limits hold for what begins from then on. All else waits for a restart.
 
             `rostrum token` and `rostrum doctor` have options of their own: rostrum token --help.
 

@@ -4,8 +4,8 @@ import Base
 struct Reloading {
     /// What can change; all else waits for the next start.
     static let changeable: Set<String> = [
-        "max-sessions", "max-sessions-per-address", "max-compositions", "max-renditions", "tls-certificate",
-        "tls-key",
+        "max-sessions", "max-sessions-per-address", "max-compositions", "max-renditions", "max-conversions",
+        "tls-certificate", "tls-key",
     ]
 
     /// With which the server was started.

@@ -88,8 +88,8 @@ struct Server: Sendable {
         }
     }
 
-    /// `ready http=… udp=… tcp=… rtmp=…`, with the ports that were chosen; the first worker's alone where the others
-    /// count on.
+    /// `ready http=… udp=… tcp=… rtmp=…`, with the ports that were chosen; the first worker's alone where the
+    /// others count on.
     var readyLine: String {
         let addresses = node.addresses
         let first = addresses.first
@@ -100,7 +100,8 @@ struct Server: Sendable {
         let tcp = node.tcpAddress.map { " tcp=\($0)" } ?? ""
         let rtmp = node.rtmpAddress.map { " rtmp=\($0)" } ?? ""
         let http = listeners.first?.address.description ?? ""
-        return "ready http=\(http) udp=\(shown.map(\.description).joined(separator: ","))\(tcp)\(rtmp)"
+        let udp = shown.map(\.description).joined(separator: ",")
+        return "ready http=\(http) udp=\(udp)\(tcp)\(rtmp)"
     }
 
     // MARK: While it runs
@@ -167,6 +168,7 @@ struct Server: Sendable {
         }
         result.compositionLimit = configuration.maximumCompositions
         result.renditionLimit = configuration.maximumRenditions
+        result.conversionLimit = configuration.maximumConversions
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")
         }

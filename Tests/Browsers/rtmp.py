@@ -21,11 +21,12 @@ class Encoder:
     def __init__(
         self, address: str, log: Path, video: tuple[str, ...] = PLAIN, sound: tuple[str, ...] = SOUND,
         size: str = "640x360", rate: int = 30, sample_rate: int = 48_000, pixels: str = "yuv420p",
+        picture: str | None = None,
     ) -> None:
         self.log = log
         command = [
             "ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "info",
-            "-re", "-f", "lavfi", "-i", f"testsrc2=size={size}:rate={rate}",
+            "-re", "-f", "lavfi", "-i", picture or f"testsrc2=size={size}:rate={rate}",
             "-re", "-f", "lavfi", "-i", f"sine=frequency=440:sample_rate={sample_rate}",
             *video, "-pix_fmt", pixels, *sound, "-f", "flv", address,
         ]

@@ -100,17 +100,16 @@ def test_pictures_alone_and_sound_alone(
 
 
 @pytest.mark.parametrize("what, video, sound, words", [
-    ("b-frames", ("-c:v", "libx264", "-preset", "veryfast", "-bf", "3", "-g", "60"), SOUND, "B-frames to 0"),
-    ("ten-bits", (*PLAIN[:4], "-profile:v", "high10", "-tune", "zerolatency"), SOUND,
+    ("ten-bits", (*PLAIN[:4], "-profile:v", "high422", "-tune", "zerolatency"), SOUND,
      "profile to baseline, main or high"),
     ("mp3", PLAIN, ("-c:a", "libmp3lame"), "set the encoder to AAC"),
     ("flv1", ("-c:v", "flv1"), SOUND, "set the encoder to H.264"),
-], ids=["b-frames", "ten-bits", "mp3", "flv1"])
+], ids=["ten-bits", "mp3", "flv1"])
 def test_what_browsers_do_not_take_is_refused_in_words(
     rtmp_server: RTMPServer, stream: str, log: Path, what: str, video: tuple[str, ...], sound: tuple[str, ...],
     words: str,
 ) -> None:
-    pixels = "yuv420p10le" if what == "ten-bits" else "yuv420p"
+    pixels = "yuv422p10le" if what == "ten-bits" else "yuv420p"
     with Encoder(rtmp_server.address(stream), log, video=video, sound=sound, pixels=pixels) as encoder:
         assert encoder.wait() != 0
     lines = [line for line in rtmp_server.log.read_text().splitlines() if "rtmp.refused" in line and stream in line]
@@ -147,11 +146,11 @@ def test_a_key_opens_one_stream_and_can_be_revoked(
         other = log.with_suffix(".2.log")
         with Encoder(address, other) as encoder:
             assert encoder.wait() != 0
-            assert "revoked this key" in other.read_text()
+            assert "revoked or replaced" in other.read_text()
         assert stream in rtmp_server.streams()
         # The next key is a new one.
         with Encoder(rtmp_server.address(stream), other):
-            wait_until(lambda: "stream.source " in rtmp_server.log.read_text().split("revoked this key")[-1], 15,
+            wait_until(lambda: "stream.source " in rtmp_server.log.read_text().split("revoked or replaced")[-1], 15,
                        "the new key opens it")
 
 

@@ -30,7 +30,7 @@ private func outcome(of stream: [UInt8], cut sizes: [Int]) -> Outcome {
     var outcome = Outcome()
     let now = MonotonicTime(nanoseconds: 1)
     var session = RTMPSession(random: [], at: now)
-    var media = IngestMedia(decodesSound: true, seed: 5)
+    var media = IngestMedia(isDecoding: true, seed: 5)
     // Every other stream is that of somebody who publishes already.
     if stream.first.map({ $0 & 1 == 0 }) ?? false {
         _ = session.receive(introduction.span, at: now)
@@ -79,7 +79,7 @@ private func check(_ effects: [IngestMedia.Effect], _ media: inout IngestMedia) 
                     fatalError("a packet of \(packet.count) bytes that is none")
                 }
             }
-        case .sound, .soundFormat, .notice, .refuse: break
+        case .sound, .soundFormat, .notice, .report, .refuse: break
         }
     }
 }

@@ -5,7 +5,7 @@ import Testing
 import Wire
 
 @Suite struct IngestMediaTests {
-    private var media = IngestMedia(decodesSound: true, seed: 42)
+    private var media = IngestMedia(isDecoding: true, seed: 42)
     private var now = MonotonicTime(nanoseconds: 5_000_000_000)
 
     /// Baseline, 640x360.
@@ -66,7 +66,8 @@ import Wire
         #expect(media.deadline == now + .seconds(1))
         #expect(media.advance(to: now + .milliseconds(999)).isEmpty)
         #expect(media.advance(to: now + .seconds(1)).count == 1)
-        #expect(media.deadline == nil)
+        // From then on it measures.
+        #expect(media.deadline == now + .seconds(3))
     }
 
     @Test mutating func `waits for nothing that the encoder does not announce`() {
@@ -137,18 +138,83 @@ import Wire
         #expect(Self.packets(video(Self.picture(key: false), at: 99)).isEmpty)
     }
 
-    @Test mutating func `refuses B-frames, and a constant delay is none`() {
-        _ = begin()
+    /// As x264 writes it: high, with three B-frames, and with none.
+    private static let reordered = hexBytes(
+        """
+        17 00 000000 01 64001e ff e1 001a 6764001eacd940a02ff97011000003000100000300 3c0f162d96
+        01 0006 68ebe3cb22c0
+        """)
+    private static let inOrder = hexBytes(
+        """
+        17 00 000000 01 64001e ff e1 001a 6764001eacb201405ff2e02200000300020000030079 1e2c5c90
+        01 0006 68ebc3cb22c0
+        """)
+
+    private func conversion(_ effects: [IngestMedia.Effect]) -> IngestConversion?? {
+        effects.lazy.compactMap { if case .begin(let formats) = $0 { formats.conversion } else { nil } }.first
+    }
+
+    private mutating func begun(_ configuration: [UInt8]) -> [IngestMedia.Effect] {
+        media = IngestMedia(isDecoding: true, seed: 42)
+        return audio(Self.soundConfiguration) + video(configuration)
+    }
+
+    @Test mutating func `has pictures converted that are shown in another order`() {
+        let effects = begun(Self.reordered)
+        #expect(conversion(effects) == .some(.reordering))
+        #expect(effects.last == .notice(.converted(.reordering)))
+        _ = media.open()
+        // They come as they are, with their times.
+        let pictures = [(true, 66), (false, 133), (false, 0), (false, 0)].enumerated().flatMap {
+            index, frame in
+            video(Self.picture(key: frame.0, delay: frame.1), at: UInt32(index * 33))
+        }.compactMap { if case .picture(let picture) = $0 { picture } else { nil } }
+        let times = pictures.map { ($0.timestamp &- pictures[0].timestamp) / 90 }
+        #expect(times == [0, 100, 0, 33] && pictures.map(\.isKeyFrame) == [true, false, false, false])
+        // A decoder begins there, whatever kind of picture it is.
+        let parameters = video(Self.picture(key: true).map { $0 == 0x65 ? 0x41 : $0 }, at: 200)
+        #expect(Self.packets(parameters).count == 2)
+    }
+
+    @Test mutating func `has them as they are that are shown as they come`() {
+        #expect(conversion(begun(Self.inOrder)) == .some(nil))
         #expect(Self.refusal(video(Self.picture(key: true, delay: 66), at: 0)) == nil)
         #expect(Self.refusal(video(Self.picture(key: false, delay: 66), at: 33)) == nil)
         #expect(Self.refusal(video(Self.picture(key: false, delay: 133), at: 66)) == nil)
+        // Who said so and does otherwise.
         #expect(
             Self.refusal(video(Self.picture(key: false, delay: 0), at: 99))?.detail.contains("B-frames")
                 == true)
     }
 
+    @Test mutating func `asks the first picture where the configuration does not tell`() {
+        // Of high profile, without anything on usability.
+        let silent = hexBytes(
+            "17 00 000000 01 64001e ff e1 000c 6764001eacd940a02ff97011 01 0006 68ebe3cb22c0")
+        for (delay, expected) in [(66, IngestConversion?.some(.reordering)), (0, nil)] {
+            #expect(begun(silent).isEmpty)
+            #expect(conversion(video(Self.picture(key: true, delay: delay))) == .some(expected))
+        }
+        // And decides without one after a while.
+        #expect(begun(silent).isEmpty)
+        #expect(conversion(media.advance(to: now + .seconds(1))) == .some(nil))
+    }
+
+    @Test mutating func `has other profiles converted where they can be decoded`() {
+        let tenBits = hexBytes(
+            "17 00 000000 01 6e001e ff e1 000c 676e001ea6cb201405ff2e02 01 0006 68ebc3cb22c0")
+        #expect(conversion(begun(tenBits)) == .some(.profile(110)))
+        // Ten bits of 4:2:2.
+        let more = hexBytes("17 00 000000 01 7a001e ff e1 000c 677a001eb6cb201405ff1380 01 0006 68ebc3cb22c0")
+        #expect(Self.refusal(begun(more))?.detail.contains("profile 122") == true)
+    }
+
+    @Test mutating func `refuses them where nothing is decoded`() {
+        media = IngestMedia(isDecoding: false, seed: 42)
+        #expect(Self.refusal(video(Self.reordered))?.detail.contains("B-frames to 0") == true)
+    }
+
     @Test mutating func `refuses what browsers do not show or hear, by its name`() {
-        #expect(Self.refusal(video(Self.configuration(profile: "6e")))?.detail.contains("110") == true)
         let hevc: [UInt8] = [0x90] + Array("hvc1".utf8) + [1]
         #expect(Self.refusal(video(hevc))?.detail.contains("HEVC") == true)
         #expect(Self.refusal(audio([0x2F, 1]))?.detail.contains("MP3") == true)
@@ -172,14 +238,54 @@ import Wire
     }
 
     @Test mutating func `leaves sound out where nothing is decoded, and says so once`() {
-        media = IngestMedia(decodesSound: false, seed: 1)
-        #expect(audio(Self.soundConfiguration) == [.notice(.soundLeftOut)])
-        #expect(audio(hexBytes("af 01 2110")).isEmpty)
-        guard case .begin(let formats)? = video(Self.configuration()).first else {
+        media = IngestMedia(isDecoding: false, seed: 1)
+        #expect(audio(Self.soundConfiguration).isEmpty && audio(hexBytes("af 01 2110")).isEmpty)
+        let begun = video(Self.configuration())
+        guard case .begin(let formats)? = begun.first else {
             Issue.record("pictures alone do not begin")
             return
         }
-        #expect(formats.hasVideo && !formats.hasAudio)
+        #expect(formats.hasVideo && !formats.hasAudio && begun.dropFirst() == [.notice(.soundLeftOut)])
+        #expect(audio(hexBytes("af 01 2110")).isEmpty)
+        // What began later is left out, too, and is told.
+        media = IngestMedia(isDecoding: false, seed: 1)
+        _ = video(Self.configuration())
+        #expect(audio(Self.soundConfiguration) == [.notice(.soundLeftOut)])
+    }
+
+    @Test mutating func `refuses sound alone where nothing is decoded`() {
+        media = IngestMedia(isDecoding: false, seed: 1)
+        _ = media.receive(metadata: [.init("audiocodecid", .number(10))], at: now)
+        #expect(audio(Self.soundConfiguration).isEmpty && media.deadline == now + .seconds(1))
+        #expect(Self.refusal(media.advance(to: now + .seconds(1)))?.detail.contains("transcoder") == true)
+    }
+
+    @Test mutating func `measures what comes`() throws {
+        _ = begin()
+        let start = now
+        var reports: [IngestReport] = []
+        for index in 0...60 {
+            now = start + .milliseconds(index * 50)
+            let effects = video(Self.picture(key: index % 30 == 0, size: 1_016), at: UInt32(index * 50))
+            for case .report(let report) in effects { reports.append(report) }
+            if index % 2 == 0 {
+                _ = audio([0xAF, 1] + [UInt8](repeating: 1, count: 98), at: UInt32(index * 50))
+            }
+        }
+        let report = try #require(reports.first)
+        #expect(reports.count == 1 && report.notices.isEmpty && report.keyFrameInterval == 1_500)
+        // 20 pictures a second, and one that was there at the beginning.
+        #expect((20.0...20.6).contains(report.framesPerSecond))
+        #expect(
+            (160_000...170_000).contains(report.videoBitrate) && (7_500...8_500).contains(report.audioBitrate)
+        )
+        // Also where nothing comes any more.
+        let due = try #require(media.deadline)
+        guard case .report(let last)? = media.advance(to: due + .seconds(10)).first else {
+            Issue.record("nothing is told")
+            return
+        }
+        #expect(last.framesPerSecond < 3)
     }
 
     @Test mutating func `tells of key frames that are far apart, once`() {
@@ -196,7 +302,7 @@ import Wire
     @Test func `survives random messages`() {
         var random = SeededGenerator(seed: 99)
         for round in 0..<300 {
-            var media = IngestMedia(decodesSound: round % 2 == 0, seed: UInt64(round))
+            var media = IngestMedia(isDecoding: round % 2 == 0, seed: UInt64(round))
             var now = MonotonicTime.zero
             for step in 0..<40 {
                 now = now + .milliseconds(Int.random(in: 0..<500, using: &random))
@@ -211,7 +317,7 @@ import Wire
                     ? media.receive(audio: bytes.span, timestamp: timestamp, at: now)
                     : media.receive(video: bytes.span, timestamp: timestamp, at: now)
                 for effect in effects {
-                    if case .picture(let picture) = effect { #expect(picture.captured <= now) }
+                    if case .picture(let picture) = effect { #expect(picture.captured <= now + .seconds(2)) }
                 }
                 if step == 20 { _ = media.open() }
             }

@@ -86,7 +86,8 @@ import Testing
             "--http", "[::1]:80", "--udp=10.0.0.1:9000", "--public-address", "203.0.113.7,2001:db8::1",
             "--public-address", "203.0.113.8", "--workers", "2", "--max-sessions", "7",
             "--max-sessions-per-address", "3",
-            "--max-compositions", "0", "--max-renditions", "3", "--data", "/var/lib/rostrum",
+            "--max-compositions", "0", "--max-renditions", "3", "--max-conversions", "4", "--data",
+            "/var/lib/rostrum",
             "--key-id", "k1", "--secret", "0123456789abcdef0123456789abcdef", "--viewers", "public",
             "--tls-certificate", "a.pem", "--tls-key", "a.key", "--ice-server", "stun:stun.example.org:3478",
             "--ice-server", "turn:turn.example.org?transport=udp,ann,pass,word", "--srtp-engine", "libsrtp2",
@@ -101,6 +102,7 @@ import Testing
         #expect(configuration.maximumSessionsPerAddress == 3)
         #expect(configuration.maximumCompositions == 0)
         #expect(configuration.maximumRenditions == 3)
+        #expect(configuration.maximumConversions == 4)
         #expect(configuration.dataDirectory == "/var/lib/rostrum")
         #expect(configuration.key.id == "k1")
         #expect(configuration.key.secret?.exposed == "0123456789abcdef0123456789abcdef")
@@ -229,6 +231,7 @@ import Testing
         (["--dev", "--max-sessions-per-address", "0"], "1 to 1000000"),
         (["--dev", "--max-compositions", "-1"], "0 to 10000"),
         (["--dev", "--max-renditions", "-1"], "0 to 10000"),
+        (["--dev", "--max-conversions", "-1"], "0 to 10000"),
         (["--dev", "--webhook", "http://a/"], "ROSTRUM_WEBHOOK_SECRET"),
         (["--dev", "--webhook", "http://a/", "--webhook-secret", "short"], "16 characters"),
         (

@@ -94,6 +94,41 @@ import Testing
         try rig.apply(.revokeLinks(speakers: true, viewers: true))
         #expect(rig.stage.record.linkRevocations?.speakers == rig.now.wall.advanced(bySeconds: 1))
     }
+
+    @Test mutating func `are not an encoder's keys, which each replaces for themselves`() throws {
+        let sam = StageRig.sender("sam", .speaker)
+        let ann = StageRig.sender("ann", .speaker)
+        let second = Int(rig.now.wall.milliseconds / 1_000)
+        for sender in [sam, ann] { try rig.apply(.join, from: sender) }
+        try rig.apply(.replaceKey, from: sam)
+        let after = try #require(rig.stage.record.linkRevocations)
+        #expect(!after.allowsKey(of: sam.id, issued: second) && after.allowsKey(of: ann.id, issued: second))
+        let next = after.firstKey(of: sam.id)
+        #expect(after.allowsKey(of: sam.id, issued: next) && after.firstKey(of: ann.id) == 0)
+        #expect(after.allows(Stage.Link(makesSpeakers: true, issued: second)), "links count as before")
+        // The one that was made just now, too.
+        try rig.apply(.replaceKey, from: sam)
+        let again = try #require(rig.stage.record.linkRevocations)
+        #expect(!again.allowsKey(of: sam.id, issued: next))
+        // A host revokes them all with the links.
+        rig.wait(5)
+        try rig.apply(.revokeLinks(speakers: true, viewers: false))
+        let revoked = try #require(rig.stage.record.linkRevocations)
+        #expect(!revoked.allowsKey(of: ann.id, issued: second + 5))
+        #expect(revoked.allowsKey(of: ann.id, issued: revoked.firstKey(of: ann.id)))
+        #expect(throws: Rejection.notOnStage) { try rig.apply(.replaceKey, from: StageRig.viewer("vic")) }
+    }
+
+    @Test mutating func `leave a host a key when everybody has replaced theirs`() throws {
+        for number in 0..<Stage.keyLimit {
+            let sender = StageRig.sender("k\(number)", .speaker)
+            try rig.apply(.replaceKey, from: sender)
+        }
+        let one = StageRig.sender("one", .speaker)
+        #expect(throws: Rejection.tooManyKeys) { try rig.apply(.replaceKey, from: one) }
+        try rig.apply(.replaceKey, from: StageRig.sender("k7", .speaker))
+        try rig.apply(.replaceKey)
+    }
 }
 
 @Suite struct ThoseWhoLeftTheStage {

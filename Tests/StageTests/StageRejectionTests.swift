@@ -178,7 +178,8 @@ import Testing
         let all: [Rejection] = [
             .ended, .alreadyLive, .backstage(startsAt: nil, waiting: 0), .banned, .linkRevoked, .notHost,
             .notOnStage, .alreadyOnStage, .hostStays, .stageFull, .tooManyHands, .tooManyInvitations,
-            .tooManyBans, .notInvited, .notBanned, .unknownParticipant, .targetNotOnStage, .invalid("x"),
+            .tooManyBans, .tooManyKeys, .notInvited, .notBanned, .unknownParticipant, .targetNotOnStage,
+            .invalid("x"),
         ]
         #expect(Set(all.map(\.name)).count == all.count)
         #expect(all.allSatisfy { !$0.explanation.isEmpty })

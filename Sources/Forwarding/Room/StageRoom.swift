@@ -121,7 +121,8 @@ package struct StageRoom: Sendable {
         case .controlOpened(let session):
             if members[session] != nil { return [.announce(session)] }
         case .checked, .connected, .mediaStarted, .closed, .controlMessage, .passed, .begun, .injected,
-            .keyFrameWanted, .qualityChanged, .renditionWanted, .layersWanted, .uplinkWeak:
+            .keyFrameWanted, .sessionKeyFrameWanted, .qualityChanged, .renditionWanted, .layersWanted,
+            .uplinkWeak:
             break
         }
         return []

@@ -77,6 +77,17 @@ package final class Session {
         package let track: Track
     }
 
+    /// Of an ingested session: whoever makes the pictures is asked at most this often.
+    private static let keyFrameWishInterval = Duration.milliseconds(250)
+    private var lastKeyFrameWish: MonotonicTime?
+    private var hasKeyFrameWish = false
+
+    /// Whether viewers of an ingested session need a key frame.
+    func takeKeyFrameWish() -> Bool {
+        defer { hasKeyFrameWish = false }
+        return hasKeyFrameWish
+    }
+
     /// Where a stream's picture begins in a seat.
     struct Beginning {
         let pair: Int
@@ -222,6 +233,11 @@ extension Session: TrackOwner {
         of layer: Int, of track: TrackID, for reason: KeyFrameRequester.Reason, at now: MonotonicTime
     ) {
         requestWake()
+        guard plan.isIngested else { return }
+        // Nobody is there who could be asked by RTCP: control asks whoever makes the pictures.
+        if let lastKeyFrameWish, now < lastKeyFrameWish + Self.keyFrameWishInterval { return }
+        lastKeyFrameWish = now
+        hasKeyFrameWish = true
     }
 
     func renditionNeeded(of track: TrackID, at now: MonotonicTime) {

@@ -202,6 +202,7 @@ package final class Worker {
             for wanted in session.takeChangedRests() {
                 tell(.layersWanted(session.id, mid: wanted.mid, rids: wanted.rids))
             }
+            if session.takeKeyFrameWish() { tell(.sessionKeyFrameWanted(session.id)) }
             if let quality = session.takeQuality() { tell(.qualityChanged(session.id, quality)) }
             if session.controlDeadline <= now {
                 wake(session, at: now, into: &sink)

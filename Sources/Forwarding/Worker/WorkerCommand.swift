@@ -126,6 +126,8 @@ package enum WorkerEvent: Equatable, Sendable {
     case injected(InjectionID, [PublishedTrack])
     /// Viewers of an injection cannot go on, or begin, without a key frame.
     case keyFrameWanted(InjectionID, source: Int, layer: Int)
+    /// The same of a session whose publisher comes by another protocol than WebRTC.
+    case sessionKeyFrameWanted(SessionID)
     /// Viewers of some worker need a rendition of what a session sends, or have not needed it for a while.
     case renditionWanted(SessionID, PublishedTrack, isWanted: Bool)
 }

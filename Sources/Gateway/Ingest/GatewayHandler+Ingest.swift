@@ -5,7 +5,7 @@ import Stage
 
 /// What encoders have to be told.
 extension GatewayHandler {
-    /// `GET .../ingest`: where an encoder publishes to, and a new key for whoever asks.
+    /// `GET .../ingest`: where an encoder publishes to, a key for whoever asks, and what comes of encoders now.
     func showIngest(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requirePublisher(of: stream)
@@ -16,9 +16,29 @@ extension GatewayHandler {
             // Whoever is about to make it may set up their encoder before.
             guard error == .unknownStream else { throw error }
         }
+        return Self.fresh(try await ingest(call, token, after: revocations), status: 200)
+    }
+
+    /// `POST .../ingest/key`: another key for whoever asks; what they had before is good for nothing.
+    func replaceIngestKey(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        let token = try call.access.requirePublisher(of: stream)
+        guard settings.rtmpPort != nil else {
+            throw Problem(404, nil, "Encoders are not taken by RTMP here, so there are no keys.")
+        }
+        let answer = try await service.perform(.replaceKey, in: stream, from: token.sender)
+        return Self.fresh(try await ingest(call, token, after: answer.linkRevocations), status: 201)
+    }
+
+    private func ingest(
+        _ call: Call, _ token: Token, after revocations: StageRecord.LinkRevocations
+    ) async throws -> JSON {
+        let stream = try call.stream
         let origin = call.request.origin
         var answer: [String: JSON] = [
             "whip": .object(["server": .string("\(origin ?? "")/whip/\(stream)")]), "rtmp": .null,
+            "encoders": .array(
+                await service.ingestStatuses(of: stream, for: token.sender).map(\.json)),
         ]
         if let port = settings.rtmpPort {
             let (key, expires) = try call.access.ingestKey(to: stream, of: token, after: revocations)
@@ -28,7 +48,7 @@ extension GatewayHandler {
                 "expiresAt": .string(Timestamp.text(Double(expires))),
             ])
         }
-        return Self.fresh(.object(answer), status: 200)
+        return .object(answer)
     }
 
     /// As the client knows this server.
@@ -49,7 +69,7 @@ extension Access {
             keyID: token.keyID, subject: token.subject, name: token.name, scope: .one(stream),
             role: token.role, capabilities: token.capabilities, expires: expires, link: token.link)
         // What was issued until a revocation is good for nothing, so this one is issued after it.
-        let issued = max(now(), revocations.speakers.map { Int($0.milliseconds / 1_000) + 1 } ?? 0)
+        let issued = max(now(), revocations.firstKey(of: token.subject))
         guard let text = authority.mint(ingestKeyOf: key, issuedAt: issued) else {
             throw Problem(503, nil, "This server has no key to sign with.")
         }

@@ -96,6 +96,9 @@ extension Router {
         Route(.post, "/v1/streams/{stream}/links", "makeLink") { try await $0.makeLink($1) },
         Route(.delete, "/v1/streams/{stream}/links", "revokeLinks") { try await $0.revokeLinks($1) },
         Route(.get, "/v1/streams/{stream}/ingest", "showIngest") { try await $0.showIngest($1) },
+        Route(.post, "/v1/streams/{stream}/ingest/key", "replaceIngestKey") {
+            try await $0.replaceIngestKey($1)
+        },
         .webSocket("/v1/streams/{stream}/sync", "followStream") { handler, call throws(Problem) in
             try handler.follow(call)
         },

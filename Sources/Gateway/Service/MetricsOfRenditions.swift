@@ -18,6 +18,10 @@ extension Node {
                 "rostrum_renditions_lost_total", .counter, "Times that a rendition ended with its process.",
                 Double(lost)),
             Metric(
+                "rostrum_conversions", .gauge,
+                "Publishers by RTMP whose pictures are made anew, because browsers do not show them.",
+                Double(conversionCount)),
+            Metric(
                 "rostrum_rendition_frames_per_second", .gauge,
                 "Pictures a second of the rendition with the fewest, over the last second.",
                 statuses.map(\.framesPerSecond).min() ?? 0),

@@ -55,6 +55,8 @@ package protocol SessionService: Sendable {
     func look(at stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> StageAnswer
     /// Which of a stream's links lead nowhere any more.
     func linkRevocations(of stream: StreamID) async throws(StageRefusal) -> StageRecord.LinkRevocations
+    /// What comes by another protocol than WebRTC, for the host all of it and for others their own.
+    func ingestStatuses(of stream: StreamID, for sender: Stage.Sender) async -> [IngestStatus]
     /// Who is kept out, for those who may change it.
     func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON
     /// All that followers know.

@@ -50,7 +50,6 @@ extension TokenAuthority {
             throw IngestSettings.Refusal("This key does not allow publishing to this stream.")
         }
         return IngestSettings.Grant(
-            stream: stream, sender: key.token.sender,
-            key: key.issued.map { Stage.Link(makesSpeakers: true, issued: $0) })
+            stream: stream, sender: key.token.sender, keyIssued: key.issued)
     }
 }

@@ -44,7 +44,9 @@ enum SessionEvent: Equatable, Sendable {
                 quality.cause, estimate: quality.estimate, heights: quality.pictures.map { $0.served?.height }
             )
         case .renditionWanted(_, _, let isWanted): self = .rendition(isWanted: isWanted)
-        case .closed, .published, .voice, .passed, .controlMessage, .injected, .keyFrameWanted: return nil
+        case .closed, .published, .voice, .passed, .controlMessage, .injected, .keyFrameWanted,
+            .sessionKeyFrameWanted:
+            return nil
         }
     }
 }
@@ -56,7 +58,8 @@ extension WorkerEvent {
         case .checked(let id), .connected(let id, _, _), .mediaStarted(let id), .closed(let id, _),
             .published(let id, _), .sourceChanged(let id, _, _), .layersWanted(let id, _, _),
             .voice(let id, _), .uplinkWeak(let id), .controlOpened(let id), .controlMessage(let id, _),
-            .begun(let id, _, _, _), .qualityChanged(let id, _), .renditionWanted(let id, _, _):
+            .begun(let id, _, _, _), .qualityChanged(let id, _), .renditionWanted(let id, _, _),
+            .sessionKeyFrameWanted(let id):
             id
         case .passed, .injected, .keyFrameWanted: nil
         }

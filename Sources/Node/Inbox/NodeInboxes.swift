@@ -41,6 +41,7 @@ extension WorkerEvent: InboxElement {
         case begun(SessionID, pair: Int)
         case quality(SessionID)
         case keyFrame(InjectionID, source: Int, layer: Int)
+        case sessionKeyFrame(SessionID)
         case rendition(TrackKey)
         case layers(SessionID, mid: String)
         case uplink(SessionID)
@@ -54,6 +55,7 @@ extension WorkerEvent: InboxElement {
         case .begun(let id, let pair, _, _): .begun(id, pair: pair)
         case .qualityChanged(let id, _): .quality(id)
         case .keyFrameWanted(let id, let source, let layer): .keyFrame(id, source: source, layer: layer)
+        case .sessionKeyFrameWanted(let id): .sessionKeyFrame(id)
         case .renditionWanted(_, let track, _): .rendition(track.key)
         case .layersWanted(let id, let mid, _): .layers(id, mid: mid)
         case .uplinkWeak(let id): .uplink(id)
@@ -64,7 +66,9 @@ extension WorkerEvent: InboxElement {
 
     package var isNeeded: Bool {
         switch self {
-        case .voice, .controlMessage, .begun, .keyFrameWanted, .qualityChanged, .uplinkWeak: false
+        case .voice, .controlMessage, .begun, .keyFrameWanted, .sessionKeyFrameWanted, .qualityChanged,
+            .uplinkWeak:
+            false
         case .checked, .connected, .mediaStarted, .closed, .published, .sourceChanged, .passed,
             .controlOpened, .injected, .renditionWanted, .layersWanted:
             true

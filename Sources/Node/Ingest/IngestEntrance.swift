@@ -11,13 +11,13 @@ package struct IngestSettings: Sendable {
         package let stream: StreamID
         /// Who publishes.
         package let sender: Stage.Sender
-        /// What the key counts as where a host revokes links; nil for somebody's own token.
-        package let key: Stage.Link?
+        /// When the key was made, in seconds since 1970, for where it was revoked since; nil for somebody's own token.
+        package let keyIssued: Int?
 
-        package init(stream: StreamID, sender: Stage.Sender, key: Stage.Link? = nil) {
+        package init(stream: StreamID, sender: Stage.Sender, keyIssued: Int? = nil) {
             self.stream = stream
             self.sender = sender
-            self.key = key
+            self.keyIssued = keyIssued
         }
     }
 
@@ -57,16 +57,16 @@ package final class IngestEntrance: Sendable {
 
     /// Opens the port.
     /// - Parameters:
-    ///   - decodesSound: whether there is a transcoder.
+    ///   - isDecoding: whether there is a transcoder.
     ///   - report: called by the entrance's thread; must not wait.
     init(
-        _ settings: IngestSettings, decodesSound: Bool, report: @escaping @Sendable (IngestNews) -> Void
+        _ settings: IngestSettings, isDecoding: Bool, report: @escaping @Sendable (IngestNews) -> Void
     ) throws {
         do throws(NetError) {
             server = try StreamServer(
                 bind: settings.address, name: "rostrum-rtmp", limits: settings.limits
             ) { number, remote, now in
-                RTMPConversation(remote: remote, decodesSound: decodesSound, at: now) { event in
+                RTMPConversation(remote: remote, isDecoding: isDecoding, at: now) { event in
                     report(IngestNews(connection: number, event: event))
                 }
             }
@@ -97,18 +97,24 @@ enum IngestEvent: Sendable {
     case asked(key: Secret<String>, from: TransportAddress)
     /// What comes is known.
     case begun(IngestFormats)
-    case notice(IngestMedia.Notice)
+    case notice(IngestNotice)
+    /// How it goes; told again soon.
+    case report(IngestReport)
     /// Nothing more comes; the last that is told.
     case ended(IngestEnd, from: TransportAddress)
 }
 
 /// An event of one connection.
 ///
-/// Each is told once for each connection, and connections are bounded.
+/// Each is told once for each connection, and connections are bounded; of reports the latest counts.
 struct IngestNews: InboxElement {
     let connection: ConnectionNumber
     let event: IngestEvent
 
-    var topic: ConnectionNumber? { nil }
-    var isNeeded: Bool { true }
+    var topic: ConnectionNumber? {
+        if case .report = event { connection } else { nil }
+    }
+    var isNeeded: Bool {
+        if case .report = event { false } else { true }
+    }
 }

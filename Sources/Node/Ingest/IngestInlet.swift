@@ -12,17 +12,22 @@ struct IngestInlet: Sendable {
         let audio: Int?
         let video: Int?
         let plans: [SourcePlan]
+        /// Whether pictures are made anew.
+        let isConverted: Bool
 
         init(_ formats: IngestFormats) {
             audio = formats.hasAudio ? 0 : nil
             video = formats.hasVideo ? (formats.hasAudio ? 1 : 0) : nil
-            plans =
-                (formats.hasAudio ? [Self.audioPlan] : []) + (formats.hasVideo ? [Self.videoPlan] : [])
+            isConverted = formats.conversion != nil
+            let video = isConverted ? Self.convertedPlan : Self.videoPlan
+            plans = (formats.hasAudio ? [Self.audioPlan] : []) + (formats.hasVideo ? [video] : [])
         }
 
         /// As the transcoder makes it.
         private static let audioPlan = SourcePlan(
             mid: "a", kind: .audio, formats: [MediaFormat(codec: .opus, payloadType: 111)])
+        private static let convertedPlan = SourcePlan(
+            mid: "v", kind: .video, formats: [MediaFormat(codec: .vp8, payloadType: 96)])
         private static let videoPlan = SourcePlan(
             mid: "v", kind: .video,
             formats: [
@@ -46,6 +51,7 @@ struct IngestInlet: Sendable {
         self.transcoder = transcoder
     }
 
+    /// A picture that viewers get as it is.
     func send(_ picture: IngestPicture) {
         guard let place = sources.video else { return }
         var packets = InjectedPackets()
@@ -57,10 +63,15 @@ struct IngestInlet: Sendable {
     }
 
     /// A packet of the sound that the transcoder made.
-    func send(_ sound: OutputPacket) {
-        guard let place = sources.audio else { return }
+    func send(sound: OutputPacket) { send(sound, to: sources.audio) }
+
+    /// A packet of the picture that the transcoder made.
+    func send(converted picture: OutputPacket) { send(picture, to: sources.video) }
+
+    private func send(_ packet: OutputPacket, to source: Int?) {
+        guard let source else { return }
         var packets = InjectedPackets()
-        packets.append(sound.bytes.span, source: place, captured: sound.captured)
+        packets.append(packet.bytes.span, source: source, captured: packet.captured)
         _ = worker.post(.ingest(session, packets))
     }
 }

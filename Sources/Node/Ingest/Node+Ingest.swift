@@ -4,53 +4,6 @@ import Net
 import Stage
 import Wire
 
-/// What somebody who may publish by another protocol needs to be let in.
-struct IngestAdmission {
-    let request: SessionRequest
-    let welcome: Node.Welcome
-}
-
-/// Who publishes by another protocol than WebRTC, by connection and by session.
-struct IngestRegister {
-    private enum State {
-        case admitted(IngestAdmission)
-        case open(SessionID)
-    }
-
-    private var states: [ConnectionNumber: State] = [:]
-    private var connections: [SessionID: ConnectionNumber] = [:]
-
-    mutating func admit(_ admission: IngestAdmission, on connection: ConnectionNumber) {
-        states[connection] = .admitted(admission)
-    }
-
-    /// Nil for a connection that is gone, or has a session.
-    func admission(of connection: ConnectionNumber) -> IngestAdmission? {
-        if case .admitted(let admission)? = states[connection] { admission } else { nil }
-    }
-
-    mutating func open(_ session: SessionID, on connection: ConnectionNumber) {
-        states[connection] = .open(session)
-        connections[session] = connection
-    }
-
-    /// A session has ended.
-    /// - Returns: whose it was; nil for one that is none of these.
-    mutating func end(_ session: SessionID) -> ConnectionNumber? {
-        guard let connection = connections.removeValue(forKey: session) else { return nil }
-        states[connection] = nil
-        return connection
-    }
-
-    /// A connection is gone.
-    /// - Returns: its session, if there is one.
-    mutating func lose(_ connection: ConnectionNumber) -> SessionID? {
-        guard case .open(let session)? = states.removeValue(forKey: connection) else { return nil }
-        connections[session] = nil
-        return session
-    }
-}
-
 /// Publishers by RTMP, who follow the rules of WHIP.
 extension Node {
     func take(_ news: IngestNews) async {
@@ -58,11 +11,21 @@ extension Node {
         switch news.event {
         case .asked(let key, let remote): await admit(connection, key, from: remote)
         case .begun(let formats): await open(connection, formats)
-        case .notice(let notice): note(notice, of: connection)
+        case .notice(let notice):
+            note(notice, of: connection)
+            if let status = ingests.update(connection, { $0.note(notice) }) {
+                await tell(status, of: connection)
+            }
+        case .report(let report):
+            if let status = ingests.update(connection, { $0.report = report }) {
+                await tell(status, of: connection)
+            }
         case .ended(let reason, let remote):
-            let stream = ingests.stream(of: connection, among: live)
-            note(reason, of: stream, from: remote)
-            guard let session = ingests.lose(connection) else { return }
+            let publisher = ingests.publisher(of: connection)
+            let session = ingests.lose(connection)
+            note(reason, of: publisher?.stream, from: remote)
+            if let publisher { await tellEnd(of: publisher.id, in: publisher.stream, because: reason) }
+            guard let session else { return }
             await perform(live.end(session, because: reason.name, at: now().elapsed))
         }
     }
@@ -79,7 +42,9 @@ extension Node {
             return
         }
         do throws(SessionRefusal) {
-            if let key = grant.key { try await requireStanding(key, of: grant.stream) }
+            if let issued = grant.keyIssued {
+                try await requireStanding(of: grant.sender.id, issued: issued, in: grant.stream)
+            }
             let request = SessionRequest(
                 ingesting: grant.stream, sender: grant.sender, received: now().elapsed,
                 clientAddress: remote.ip)
@@ -90,10 +55,14 @@ extension Node {
         }
     }
 
-    /// A host revokes keys as they revoke links.
-    private func requireStanding(_ key: Stage.Link, of stream: StreamID) async throws(SessionRefusal) {
+    /// A host revokes keys as they revoke links, and each replaces their own.
+    private func requireStanding(
+        of owner: ParticipantID, issued: Int, in stream: StreamID
+    ) async throws(SessionRefusal) {
         do throws(StageRefusal) {
-            guard try await linkRevocations(of: stream).allows(key) else { throw .rejected(.linkRevoked) }
+            guard try await linkRevocations(of: stream).allowsKey(of: owner, issued: issued) else {
+                throw .rejected(.linkRevoked)
+            }
         } catch {
             // Of a stream that nobody made yet, nothing was revoked.
             guard error != .unknownStream else { return }
@@ -103,10 +72,17 @@ extension Node {
 
     private func open(_ connection: ConnectionNumber, _ formats: IngestFormats) async {
         guard let admission = ingests.admission(of: connection) else { return }
+        if let conversion = formats.conversion,
+            !ingests.convert(connection, limit: limits.conversions)
+        {
+            let why = "this server makes no more pictures anew at once (--max-conversions)"
+            entrance?.tell(.end(.unsupported(conversion.refusal(because: why))), to: connection)
+            return
+        }
         let sources = IngestInlet.Sources(formats)
         do throws(SessionRefusal) {
             let (session, worker) = try await openIngest(admission, sources: sources.plans)
-            ingests.open(session, on: connection)
+            ingests.open(session, on: connection, formats)
             // It may have ended while its stage was told of it.
             guard live.sessions[session] != nil else { return endIngest(of: session, because: "ended") }
             log.info(
@@ -116,10 +92,12 @@ extension Node {
                     "video": formats.hasVideo ? "H.264" : "none",
                     "width": formats.resolution?.width ?? 0, "height": formats.resolution?.height ?? 0,
                     "profile": formats.profile.map(Int.init) ?? 0, "audio": formats.hasAudio ? "AAC" : "none",
+                    "converted": formats.conversion != nil,
                 ])
             let inlet = IngestInlet(
                 session: session, worker: worker, sources: sources, transcoder: transcoder)
             entrance?.tell(.open(inlet), to: connection)
+            if let status = ingests.status(of: connection) { await tell(status, of: connection) }
         } catch {
             entrance?.tell(.end(IngestEnd(error)), to: connection)
         }
@@ -132,6 +110,36 @@ extension Node {
             reason == "replaced"
             ? "Another publisher of this stream took over." : "The stream, or this session of it, was ended."
         entrance?.tell(.end(.ended(text)), to: connection)
+    }
+
+    /// Viewers of somebody who publishes by another protocol cannot begin, or go on, without a key frame.
+    func makeKeyFrame(of session: SessionID) {
+        guard let connection = ingests.connection(of: session) else { return }
+        entrance?.tell(.makeKeyFrame, to: connection)
+    }
+
+    /// Of how many publishers pictures are made anew.
+    package var conversionCount: Int { ingests.conversionCount }
+
+    /// What comes of those who publish to a stream by another protocol than WebRTC; for others than the host their own.
+    package func ingestStatuses(of stream: StreamID, for sender: Stage.Sender) -> [IngestStatus] {
+        let isModerator = registry[stream]?.durableRecord?.isModerator(sender) ?? false
+        return ingests.statuses(in: stream).filter { isModerator || $0.participant == sender.id }
+    }
+
+    // MARK: The host's page
+
+    private func tell(_ status: IngestStatus, of connection: ConnectionNumber) async {
+        guard let publisher = ingests.publisher(of: connection) else { return }
+        await registry[publisher.stream]?.tellEncoder(status.json, of: status.participant)
+    }
+
+    private func tellEnd(
+        of publisher: ParticipantID, in stream: StreamID, because reason: IngestEnd
+    ) async {
+        await registry[stream]?.tellEncoder(
+            .null, of: publisher,
+            end: .object(["reason": .string(reason.name), "detail": .string(reason.detail)]))
     }
 
     // MARK: The log
@@ -149,34 +157,9 @@ extension Node {
         }
     }
 
-    private func note(_ notice: IngestMedia.Notice, of connection: ConnectionNumber) {
-        let stream = ingests.stream(of: connection, among: live)?.description ?? ""
-        switch notice {
-        case .rareKeyFrames(let milliseconds):
-            log.warning(
-                "rtmp.key-frames-rare",
-                [
-                    "stream": stream, "seconds": milliseconds / 1_000,
-                    "why-it-matters": "viewers may wait so long; set the encoder's key-frame interval to 2 s",
-                ])
-        case .soundLeftOut:
-            log.warning(
-                "rtmp.sound-left-out",
-                ["stream": stream, "why": "AAC becomes Opus in the transcoder, which is off"])
-        case .cameTooLate(let isAudio):
-            log.warning("rtmp.came-too-late", ["stream": stream, "what": isAudio ? "sound" : "picture"])
-        }
-    }
-}
-
-extension IngestRegister {
-    /// Nil for a connection that has not said.
-    fileprivate func stream(of connection: ConnectionNumber, among live: LiveStreams) -> StreamID? {
-        switch states[connection] {
-        case .admitted(let admission): admission.request.stream
-        case .open(let session): live.sessions[session]?.stream
-        case nil: nil
-        }
+    private func note(_ notice: IngestNotice, of connection: ConnectionNumber) {
+        let stream = ingests.publisher(of: connection)?.stream.description ?? ""
+        log.warning("rtmp.\(notice.code)", ["stream": stream, "detail": notice.text])
     }
 }
 
@@ -185,7 +168,7 @@ extension IngestEnd {
     fileprivate init(_ refusal: SessionRefusal) {
         switch refusal {
         case .stage(.rejected(.linkRevoked)):
-            self = .badKey("The host has revoked this key: copy a new one from the studio.")
+            self = .badKey("This key was revoked or replaced: copy the new one from the studio.")
         case .stage(.rejected(let rejection)): self = .refused(rejection.explanation)
         case .stage(.unknownStream):
             self = .badKey("There is no such stream: make it first, in the studio or by POST /v1/streams.")

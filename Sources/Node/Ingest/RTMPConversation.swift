@@ -10,6 +10,8 @@ final class RTMPConversation: StreamConversation {
     enum Command: Sendable {
         case accept
         case open(IngestInlet)
+        /// Viewers cannot begin, or go on, without one; nothing where pictures go on as they come.
+        case makeKeyFrame
         case end(IngestEnd)
     }
 
@@ -20,11 +22,13 @@ final class RTMPConversation: StreamConversation {
     private var inlet: IngestInlet?
     /// Nil without a session, and where nothing is decoded.
     private var sound: SoundConversion?
+    /// Nil without a session, and where pictures go on as they come.
+    private var pictures: PictureConversion?
     private var output: [UInt8] = []
     private var hasEnded = false
 
     init(
-        remote: TransportAddress, decodesSound: Bool, at now: MonotonicTime,
+        remote: TransportAddress, isDecoding: Bool, at now: MonotonicTime,
         tell: @escaping (IngestEvent) -> Void
     ) {
         self.remote = remote
@@ -33,7 +37,7 @@ final class RTMPConversation: StreamConversation {
         var bytes: [UInt8] = []
         while bytes.count < RTMPHandshake.randomLength { bytes.append(bigEndian: random.next()) }
         session = RTMPSession(random: bytes, at: now)
-        media = IngestMedia(decodesSound: decodesSound, seed: random.next())
+        media = IngestMedia(isDecoding: isDecoding, seed: random.next())
     }
 
     var isEstablished: Bool { session.isPublishing }
@@ -55,8 +59,10 @@ final class RTMPConversation: StreamConversation {
         case .open(let inlet):
             guard !isOver else { return }
             self.inlet = inlet
-            sound = inlet.sources.audio == nil ? nil : SoundConversion(inlet)
+            sound = SoundConversion(inlet)
+            pictures = PictureConversion(inlet)
             perform(media.open(), at: now)
+        case .makeKeyFrame: pictures?.requestKeyFrame()
         case .end(let reason): perform(session.end(because: reason), at: now)
         }
     }
@@ -89,19 +95,31 @@ final class RTMPConversation: StreamConversation {
         for effect in effects where !hasEnded {
             switch effect {
             case .begin(let formats): tell(.begun(formats))
-            case .picture(let picture): inlet?.send(picture)
+            case .picture(let picture): take(picture, at: now)
             case .soundFormat(let configuration): sound?.configure(configuration)
             case .sound(let frame): sound?.take(frame, at: now)
             case .notice(let notice): tell(.notice(notice))
+            case .report(let report): tell(.report(report))
             case .refuse(let reason): perform(session.end(because: reason), at: now)
             }
         }
     }
 
+    private func take(_ picture: IngestPicture, at now: MonotonicTime) {
+        guard let pictures else {
+            inlet?.send(picture)
+            return
+        }
+        pictures.take(picture, at: now)
+        guard pictures.isHopeless else { return }
+        let text = "The picture cannot be decoded here: set the encoder's profile to baseline, main or high."
+        perform(session.end(because: .unsupported(text)), at: now)
+    }
+
     private func finish(_ reason: IngestEnd) {
         guard !hasEnded else { return }
         hasEnded = true
-        (inlet, sound) = (nil, nil)
+        (inlet, sound, pictures) = (nil, nil, nil)
         tell(.ended(reason, from: remote))
     }
 }

@@ -200,6 +200,8 @@ struct LiveStreams {
         case .injected(let id, let tracks): take(productions.made(tracks, of: id), at: now)
         case .keyFrameWanted(let id, _, let layer):
             take(productions.keyFrameWanted(of: id, layer: layer), at: now)
+        // The node's own affair: nothing here depends on it.
+        case .sessionKeyFrameWanted: []
         case .renditionWanted(let id, let track, let isWanted):
             // Where nothing is decoded, and once all ends, none begins.
             settings.isProducing && !isStopping || !isWanted

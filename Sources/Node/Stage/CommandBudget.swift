@@ -74,7 +74,7 @@ extension Stage.Command {
     /// others for want of an allowance.
     func canWait(for standing: Stage.Standing) -> Bool {
         switch self {
-        case .edit, .place, .makeLink, .raiseHand, .invite, .unban: true
+        case .edit, .place, .makeLink, .replaceKey, .raiseHand, .invite, .unban: true
         // Whoever is on stage connects anew by the same command.
         case .join, .accept, .publish: standing == .viewer
         case .setMuted(_, let isOn), .setPaused(let isOn): !isOn

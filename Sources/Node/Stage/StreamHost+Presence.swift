@@ -37,6 +37,19 @@ extension StreamHost {
         scheduleTick()
     }
 
+    /// Tells the host and whoever publishes what comes of an encoder.
+    /// - Parameters:
+    ///   - encoder: null once nothing comes.
+    ///   - end: why nothing comes.
+    func tellEncoder(_ encoder: JSON, of publisher: ParticipantID, end: JSON? = nil) {
+        var message: [String: JSON] = [
+            "type": .string("encoder"), "participant": .string(publisher.description), "encoder": encoder,
+        ]
+        message["end"] = end
+        let text = JSON.object(message).text
+        for id in Set([publisher, committed?.host].compactMap(\.self)) { sync.tell(text, to: id) }
+    }
+
     /// Notes whose a connection is that came without a name.
     func adopt(_ connection: Stage.Connection, as sender: Stage.Sender) {
         guard case .some(.none) = connections[connection] else { return }

@@ -118,6 +118,8 @@ final class FakeService: SessionService {
         StageRecord.LinkRevocations()
     }
 
+    func ingestStatuses(of stream: StreamID, for sender: Stage.Sender) async -> [IngestStatus] { [] }
+
     func bans(of stream: StreamID, as sender: Stage.Sender) async throws(StageRefusal) -> JSON {
         throw .unknownStream
     }

@@ -108,6 +108,8 @@ import Testing
             "401 403 403 403/403/409 403/403/409 403/403/409 201/201/409 201/201/409"),
         Row(.delete, "/v1/streams/S/links", hostOnly),
         Row(.get, "/v1/streams/S/ingest", "401 403 403 403 403 200 200 200"),
+        Row(
+            .post, "/v1/streams/S/ingest/key", "401 403 403 403 403 201/201/409 201/201/409 201/201/409"),
         // Nobody talks while viewers wait outside.
         Row(
             .post, "/v1/streams/S/comments", body: #"{"id":"c1","text":"hello"}"#,

@@ -36,8 +36,10 @@ struct StageBench {
 
     private init(_ node: Node) throws {
         self.node = node
+        var settings = GatewaySettings()
+        settings.rtmpPort = 1_935
         handler = GatewayHandler(
-            service: node, authority: authority, settings: GatewaySettings(), pages: try WebPages.load(),
+            service: node, authority: authority, settings: settings, pages: try WebPages.load(),
             counters: HTTPCounters(), now: { Int(Date().timeIntervalSince1970) })
     }
 

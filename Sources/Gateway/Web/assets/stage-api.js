@@ -20,6 +20,20 @@ const ANSWER_MS = 10_000;
  */
 
 /**
+ * @typedef {object} Encoder what comes of one by RTMP; bit rates are in bits a second
+ * @property {string} participant
+ * @property {{ codec: string, profile: number | null, width: number | null, height: number | null,
+ *   framesPerSecond: number, bitrate: number, keyFrameInterval: number | null, converted: boolean } | null} video
+ * @property {{ codec: string, sampleRate: number | null, channels: number | null, bitrate: number } | null} audio
+ * @property {{ code: string, text: string }[]} advice
+ *
+ * @typedef {object} Ingest
+ * @property {{ server: string, key: string, expiresAt: string } | null} rtmp
+ * @property {{ server: string }} whip
+ * @property {Encoder[]} encoders
+ */
+
+/**
  * A path that names somebody. Servers on the way may take doubled slashes and dots out of a path, so an identity with
  * such goes into the query.
  * @param {string} path
@@ -236,11 +250,16 @@ export class StageAPI {
   }
 
   /**
-   * Where an encoder publishes to, and a new key for it.
-   * @returns {Promise<{ rtmp: { server: string, key: string, expiresAt: string } | null, whip: { server: string } }>}
+   * Where an encoder publishes to, a key for it, and what comes of encoders now.
+   * @returns {Promise<Ingest>}
    */
   showIngest() {
     return this.#ask("GET", "/ingest");
+  }
+
+  /** Another key for an encoder; those before are good for nothing. @returns {Promise<Ingest>} */
+  replaceIngestKey() {
+    return this.#ask("POST", "/ingest/key");
   }
 
   /** Nobody comes in any more by the links that were made so far; those who are here stay. */

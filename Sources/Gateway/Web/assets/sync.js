@@ -279,7 +279,9 @@ export class StreamSync extends EventTarget {
         this.you = you;
         return this.#changed();
       case "mute":
-        this.dispatchEvent(new CustomEvent("mute", { detail: { kind: message.kind, by: message.by } }));
+        return this.dispatchEvent(new CustomEvent("mute", { detail: { kind: message.kind, by: message.by } }));
+      case "encoder":
+        this.dispatchEvent(new CustomEvent("encoder", { detail: message }));
     }
   }
 

@@ -1,11 +1,13 @@
 // @ts-check
 
+import { confirm } from "../dialog.js";
 import { copyFrom, follow, h, icon } from "../dom.js";
 import { aboutServer } from "../server.js";
+import { encoderReport } from "./encoder-report.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** What OBS and others by RTMP are told: the server's address, and a key of whoever looks. */
+/** What OBS and others by RTMP are told: the server's address, and a key of whoever looks; and what comes of them. */
 export const encoder = {
   name: "encoder",
   layer: /** @type {const} */ ("float"),
@@ -21,24 +23,37 @@ export const encoder = {
     const server = field("encoder-server", "Server", "text");
     // Others may see this screen.
     const key = field("encoder-key", "Stream key, which is a password", "password");
+    const report = encoderReport(room);
+    const replace = h("button.button#replace-key", { type: "button", onclick: () => replaceKey() }, "New key…");
     const root = h("details.card.share.settings#encoder", { hidden: true }, h("summary", {}, "Encoder (OBS and others)"),
       h("div.fields", {}, server.element, key.element,
-        h("p.muted", {}, "H.264 without B-frames (x264: tune zerolatency), a key frame every 2 seconds, and AAC.")));
+        h("p.muted", {}, "H.264 without B-frames (x264: tune zerolatency), a key frame every 2 seconds, and AAC."),
+        report.element, h("div.row", {}, replace)));
     layer.append(root);
 
     let isOn = false;
     let isAsking = false;
     const show = () => { root.hidden = !isOn || !room.isHost || room.isOver || room.isOut; };
-    /** A key is made when somebody looks, and again when they look again: the one before may have been revoked. */
-    const ask = async () => {
-      if (!root.open || isAsking) return;
+    /** @param {() => Promise<import("../stage-api.js").Ingest>} request */
+    const ask = async (request) => {
+      if (isAsking) return;
       isAsking = true;
-      const answer = await room.attempt(() => room.api.showIngest());
+      const answer = await room.attempt(request);
       isAsking = false;
       server.input.value = answer?.rtmp?.server ?? "";
       key.input.value = answer?.rtmp?.key ?? "";
+      report.set(answer?.encoders ?? []);
     };
-    root.addEventListener("toggle", ask);
+    /** A key is made when somebody looks, and again when they look again: the one before may have been revoked. */
+    const look = () => { if (root.open) ask(() => room.api.showIngest()); };
+    const replaceKey = async () => {
+      const isSure = await confirm({
+        name: "replace-key", title: "Make a new key?", yes: "Make a new key",
+        text: "The key that you have now opens nothing from then on. An encoder that publishes by it goes on.",
+      });
+      if (isSure) await ask(() => room.api.replaceIngestKey());
+    };
+    root.addEventListener("toggle", look);
     aboutServer().then(({ rtmp }) => {
       isOn = rtmp;
       show();
@@ -46,6 +61,7 @@ export const encoder = {
     const unfollow = follow(room, show);
     return () => {
       unfollow();
+      report.unmount();
       root.remove();
     };
   },

@@ -1,0 +1,51 @@
+import Base
+import Ingest
+import Stage
+import Wire
+
+/// What comes of a publisher by RTMP, for the host's page and for whoever publishes.
+package struct IngestStatus: Equatable, Sendable {
+    let participant: ParticipantID
+    let formats: IngestFormats
+    /// As last measured.
+    var report = IngestReport()
+
+    init(_ participant: ParticipantID, _ formats: IngestFormats) {
+        self.participant = participant
+        self.formats = formats
+    }
+
+    /// What there is to know by now, before it is measured.
+    mutating func note(_ notice: IngestNotice) {
+        if !report.notices.contains(notice) { report.notices.append(notice) }
+    }
+
+    package var json: JSON {
+        var video = JSON.null
+        if formats.hasVideo {
+            video = .object([
+                "codec": .string("H.264"), "profile": formats.profile.map { .integer(Int($0)) } ?? .null,
+                "width": formats.resolution.map { .integer($0.width) } ?? .null,
+                "height": formats.resolution.map { .integer($0.height) } ?? .null,
+                "framesPerSecond": .number((report.framesPerSecond * 10).rounded() / 10),
+                "bitrate": .integer(report.videoBitrate),
+                "keyFrameInterval": report.keyFrameInterval.map { .number(Double($0) / 1_000) } ?? .null,
+                "converted": .bool(formats.conversion != nil),
+            ])
+        }
+        var audio = JSON.null
+        if formats.hasAudio {
+            audio = .object([
+                "codec": .string("AAC"), "sampleRate": formats.sampleRate.map { .integer($0) } ?? .null,
+                "channels": formats.channels.map { .integer($0) } ?? .null,
+                "bitrate": .integer(report.audioBitrate),
+            ])
+        }
+        return .object([
+            "participant": .string(participant.description), "protocol": .string("rtmp"), "video": video,
+            "audio": audio,
+            "advice": .array(
+                report.notices.map { .object(["code": .string($0.code), "text": .string($0.text)]) }),
+        ])
+    }
+}
