@@ -91,6 +91,12 @@ package actor Node {
     /// Where publishers are taken by RTMP; nil if they are not.
     package nonisolated var rtmpAddress: TransportAddress? { entrance?.address }
 
+    /// Where publishers are taken by RTMPS; nil if they are not.
+    package nonisolated var rtmpsAddress: TransportAddress? { entrance?.secureAddress }
+
+    /// Publishers who connect by RTMPS from now on are answered by this.
+    package nonisolated func renewCertificate(_ identity: TLSIdentity) { entrance?.renew(identity) }
+
     /// Begins to act on what the workers tell.
     package func start() async {
         guard tasks.isEmpty, !isStopping else { return }

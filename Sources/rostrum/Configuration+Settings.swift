@@ -60,6 +60,7 @@ extension Configuration {
         case "udp": udp.description
         case "tcp": tcp?.description ?? "off"
         case "rtmp": rtmp?.description ?? "off"
+        case "rtmps": rtmps?.description ?? "off"
         case "data": dataDirectory
         case "key-id": key.id
         case "secret-file": secretFile

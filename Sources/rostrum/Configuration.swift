@@ -33,6 +33,8 @@ struct Configuration: Sendable {
     var tcp: TransportAddress?
     /// Nil for off.
     var rtmp: TransportAddress?
+    /// With `tls`.
+    var rtmps: TransportAddress?
     var publicAddresses: [IPAddress] = []
     var workers: Int
     var maximumSessions = 20_000
@@ -90,6 +92,7 @@ struct Configuration: Sendable {
             tcp = try values.address("tcp") ?? udp
         }
         if values["rtmp"]?.texts.first != "off" { rtmp = try values.address("rtmp") }
+        if values["rtmps"]?.texts.first != "off" { rtmps = try values.address("rtmps") }
         publicAddresses = try Self.publicAddresses(values)
         if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
         if let limit = try values.number("max-sessions-per-address", 1...1_000_000) {
@@ -102,6 +105,9 @@ struct Configuration: Sendable {
         webhooks = try Self.webhooks(values)
         feedWeights = try Self.feedWeights(values)
         tls = try Self.tls(values)
+        guard rtmps == nil || tls != nil else {
+            throw ConfigurationError("--rtmps needs a certificate: give --tls-certificate and --tls-key too")
+        }
         iceServers = try Self.iceServers(values)
         iceServerSecret = try Self.iceServerSecret(values, for: iceServers)
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }

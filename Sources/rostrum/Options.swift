@@ -52,6 +52,10 @@ struct Option: Sendable {
             "Where encoders may publish by RTMP, such as 0.0.0.0:1935. Keys and media go unencrypted.",
             "Default: off."),
         Option(
+            "rtmps", .text, "ADDRESS:PORT|off",
+            "Where encoders may publish by RTMPS, such as 0.0.0.0:1936, with --tls-certificate.",
+            "Default: off."),
+        Option(
             "public-address", .list, "IP[,IP]",
             "Addresses that clients reach this machine by, when it stands",
             "behind a NAT; advertised before its own."),
@@ -186,9 +190,9 @@ enum Help {
             + """
 
             Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT tcp=ADDRESS:PORT`, with
-            rtmp=ADDRESS:PORT where that is on, on standard output; its log goes to standard error. SIGTERM and
-            SIGINT end it in good order, with status 0. A start that cannot work ends with status 2 when what it
-            was told makes no sense, and with 1 for other reasons.
+            rtmp=ADDRESS:PORT and rtmps=ADDRESS:PORT where they are on, on standard output; its log goes to
+            standard error. SIGTERM and SIGINT end it in good order, with status 0. A start that cannot work ends
+            with status 2 when what it was told makes no sense, and with 1 for other reasons.
 
             SIGHUP has it read its configuration again: who connects from then on gets the certificate that lies in its
             file now, and the five --max-… limits hold for what begins from then on. All else waits for a restart.

@@ -29,11 +29,7 @@ struct Server: Sendable {
         do {
             var settings = nodeConfiguration(configuration)
             settings.locator = paths
-            settings.ingest = configuration.rtmp.map { address in
-                IngestSettings(address: address) { key throws(IngestSettings.Refusal) in
-                    try authority.authorize(key, now: Int(Date().timeIntervalSince1970))
-                }
-            }
+            settings.ingest = try ingestSettings(configuration, authority)
             node = try Node(configuration: settings, log: log, store: data.store)
         } catch {
             await data.stop()
@@ -88,7 +84,7 @@ struct Server: Sendable {
         }
     }
 
-    /// `ready http=… udp=… tcp=… rtmp=…`, with the ports that were chosen; the first worker's alone where the
+    /// `ready http=… udp=… tcp=… rtmp=… rtmps=…`, with the ports that were chosen; the first worker's alone where the
     /// others count on.
     var readyLine: String {
         let addresses = node.addresses
@@ -99,9 +95,10 @@ struct Server: Sendable {
         let shown = isSequence ? Array(addresses.prefix(1)) : addresses
         let tcp = node.tcpAddress.map { " tcp=\($0)" } ?? ""
         let rtmp = node.rtmpAddress.map { " rtmp=\($0)" } ?? ""
+        let rtmps = node.rtmpsAddress.map { " rtmps=\($0)" } ?? ""
         let http = listeners.first?.address.description ?? ""
         let udp = shown.map(\.description).joined(separator: ",")
-        return "ready http=\(http) udp=\(udp)\(tcp)\(rtmp)"
+        return "ready http=\(http) udp=\(udp)\(tcp)\(rtmp)\(rtmps)"
     }
 
     // MARK: While it runs
@@ -110,11 +107,14 @@ struct Server: Sendable {
     /// - Returns: why the files stay what they were; nil if they could be read.
     func reload(_ configuration: Configuration) async -> String? {
         await node.setLimits(Self.nodeConfiguration(configuration).limits)
-        do throws(HTTPServerError) {
+        do {
             try listeners.first?.renewCertificate(configuration.tls)
+            if configuration.rtmps != nil, let files = configuration.tls {
+                node.renewCertificate(try Self.identity(files))
+            }
             return nil
         } catch {
-            return error.description
+            return "\(error)"
         }
     }
 
@@ -176,6 +176,39 @@ struct Server: Sendable {
         return result
     }
 
+    /// Nil where nobody is taken by RTMP.
+    private static func ingestSettings(
+        _ configuration: Configuration, _ authority: TokenAuthority
+    ) throws -> IngestSettings? {
+        guard configuration.rtmp != nil || configuration.rtmps != nil else { return nil }
+        var secure: (address: TransportAddress, identity: TLSIdentity)?
+        if let address = configuration.rtmps, let files = configuration.tls {
+            secure = (address, try identity(files))
+        }
+        return IngestSettings(address: configuration.rtmp, secure: secure) {
+            key throws(IngestSettings.Refusal) in
+            try authority.authorize(key, now: Int(Date().timeIntervalSince1970))
+        }
+    }
+
+    /// What lies in the files now.
+    private static func identity(_ files: HTTPServerSettings.TLSFiles) throws -> TLSIdentity {
+        func bytes(_ path: String) throws(HTTPServerError) -> [UInt8] {
+            do {
+                return [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+            } catch {
+                throw .unreadableFile(path, detail: error.localizedDescription)
+            }
+        }
+        let (chain, key) = (try bytes(files.certificate), try bytes(files.key))
+        do throws(CryptoError) {
+            return try TLSIdentity(chain: chain, key: key)
+        } catch {
+            throw HTTPServerError.badCertificate(
+                certificate: files.certificate, key: files.key, detail: error.description)
+        }
+    }
+
     private static func gatewaySettings(
         _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths, _ node: Node
     ) -> GatewaySettings {
@@ -186,6 +219,7 @@ struct Server: Sendable {
         settings.transcodes = configuration.transcoding == .on
         settings.records = configuration.dataDirectory != nil
         settings.rtmpPort = node.rtmpAddress?.port
+        settings.rtmpsPort = node.rtmpsAddress?.port
         settings.iceServers = configuration.iceServers
         settings.iceServerSecret = configuration.iceServerSecret
         settings.paths = paths

@@ -55,6 +55,10 @@ import Testing
         #expect(off.rtmp == nil && off.summary.contains("rtmp = \"off\"\n"))
         #expect(try configure(["--dev", "--rtmp", "off"]).rtmp == nil)
         #expect(try configure(["--dev", "--rtmp", ":1935"]).rtmp?.description == "0.0.0.0:1935")
+        #expect(off.rtmps == nil && off.summary.contains("rtmps = \"off\"\n"))
+        let files = ["--tls-certificate", "a.pem", "--tls-key", "a.key"]
+        #expect(
+            try configure(["--dev", "--rtmps", ":1936"] + files).rtmps?.description == "0.0.0.0:1936")
     }
 
     @Test func `puts the transcoder as far behind as it is told`() throws {
@@ -232,6 +236,7 @@ import Testing
         (["--dev", "--max-compositions", "-1"], "0 to 10000"),
         (["--dev", "--max-renditions", "-1"], "0 to 10000"),
         (["--dev", "--max-conversions", "-1"], "0 to 10000"),
+        (["--dev", "--rtmps", ":1936"], "--tls-certificate"),
         (["--dev", "--webhook", "http://a/"], "ROSTRUM_WEBHOOK_SECRET"),
         (["--dev", "--webhook", "http://a/", "--webhook-secret", "short"], "16 characters"),
         (

@@ -19,3 +19,4 @@
 #include "rostrum_hmac.h"
 #include "rostrum_srtp.h"
 #include "rostrum_tags.h"
+#include "rostrum_tls.h"

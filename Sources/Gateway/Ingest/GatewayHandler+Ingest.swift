@@ -23,7 +23,7 @@ extension GatewayHandler {
     func replaceIngestKey(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requirePublisher(of: stream)
-        guard settings.rtmpPort != nil else {
+        guard settings.takesRTMP else {
             throw Problem(404, nil, "Encoders are not taken by RTMP here, so there are no keys.")
         }
         let answer = try await service.perform(.replaceKey, in: stream, from: token.sender)
@@ -40,10 +40,14 @@ extension GatewayHandler {
             "encoders": .array(
                 await service.ingestStatuses(of: stream, for: token.sender).map(\.json)),
         ]
-        if let port = settings.rtmpPort {
+        if settings.takesRTMP {
             let (key, expires) = try call.access.ingestKey(to: stream, of: token, after: revocations)
+            let host = Self.host(of: origin)
+            let plain = settings.rtmpPort.map { "rtmp://\(host)\($0 == 1_935 ? "" : ":\($0)")/live" }
+            let secure = settings.rtmpsPort.map { "rtmps://\(host)\($0 == 443 ? "" : ":\($0)")/live" }
             answer["rtmp"] = .object([
-                "server": .string("rtmp://\(Self.host(of: origin))\(port == 1_935 ? "" : ":\(port)")/live"),
+                "server": .string(secure ?? plain ?? ""),
+                "plainServer": plain.map { .string($0) } ?? .null,
                 "key": .string(IngestKey.field(stream, key)),
                 "expiresAt": .string(Timestamp.text(Double(expires))),
             ])

@@ -45,6 +45,8 @@ package struct GatewaySettings: Sendable {
     package var records = true
     /// Where publishers are taken by RTMP; nil if they are not.
     package var rtmpPort: UInt16?
+    /// Nil where no encoders are taken by RTMPS.
+    package var rtmpsPort: UInt16?
     /// Hand out tokens to anyone on this machine.
     package var isDevelopment = false
     /// In the order in which clients are told.
@@ -67,13 +69,16 @@ package struct GatewaySettings: Sendable {
 
     package init() {}
 
+    /// Whether encoders are taken, by RTMP or by RTMPS.
+    var takesRTMP: Bool { rtmpPort != nil || rtmpsPort != nil }
+
     /// `GET /v1/server`: what clients choose by, such as which link to share.
     var description: HTTPResponse {
         var response = HTTPResponse.json(
             200,
             .object([
                 "viewers": .string(viewers.rawValue), "transcoder": .bool(transcodes),
-                "recordings": .bool(transcodes && records), "rtmp": .bool(rtmpPort != nil),
+                "recordings": .bool(transcodes && records), "rtmp": .bool(takesRTMP),
                 "development": .bool(isDevelopment),
                 "version": .string(version),
             ]))

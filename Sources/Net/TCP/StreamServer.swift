@@ -98,6 +98,17 @@ package struct StreamServerCounters: Equatable, Sendable {
     package var bytesIn: UInt64 = 0
 
     package init() {}
+
+    package static func + (one: Self, other: Self) -> Self {
+        var sum = one
+        sum.connections += other.connections
+        sum.established += other.established
+        sum.accepted &+= other.accepted
+        sum.refused &+= other.refused
+        sum.displaced &+= other.displaced
+        sum.bytesIn &+= other.bytesIn
+        return sum
+    }
 }
 
 /// What a server's thread and its owner share.

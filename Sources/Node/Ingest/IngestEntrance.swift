@@ -1,7 +1,9 @@
 import Base
+import Crypto
 import Ingest
 import Net
 import Stage
+import Synchronization
 
 /// How publishers are taken by RTMP.
 package struct IngestSettings: Sendable {
@@ -31,47 +33,83 @@ package struct IngestSettings: Sendable {
         }
     }
 
-    /// Where to listen.
-    package let address: TransportAddress
+    /// Where to listen; nil for nowhere.
+    package let address: TransportAddress?
+    /// Where to listen for publishers by RTMPS, and by what certificate they are answered; nil for nowhere.
+    package let secure: (address: TransportAddress, identity: TLSIdentity)?
     /// Reads a stream key.
     package let authorize: @Sendable (Secret<String>) throws(Refusal) -> Grant
     /// Of connections.
     package var limits = StreamServerLimits()
 
     package init(
-        address: TransportAddress,
+        address: TransportAddress?, secure: (address: TransportAddress, identity: TLSIdentity)? = nil,
         authorize: @escaping @Sendable (Secret<String>) throws(Refusal) -> Grant
     ) {
         self.address = address
+        self.secure = secure
         self.authorize = authorize
     }
 }
 
-/// A node's port for publishers by RTMP.
+/// Names a connection of an entrance; never used twice.
+struct IngestConnection: Hashable, Sendable {
+    let isSecure: Bool
+    /// Among those of its port.
+    let number: ConnectionNumber
+}
+
+/// A node's ports for publishers by RTMP and RTMPS.
 ///
-/// One thread for all of them: what they say is read there, and media goes from there straight to workers and to the
+/// One thread for all of a port: what they say is read there, and media goes from there straight to workers and to the
 /// transcoder. Who may publish, and what becomes of their session, is the node's business: it hears of it by its inbox
 /// and answers by `tell`.
 package final class IngestEntrance: Sendable {
-    private let server: StreamServer<RTMPConversation>
+    private let server: StreamServer<RTMPConversation>?
+    private let secureServer: StreamServer<SecuredConversation<RTMPConversation>>?
+    /// For those who connect from now on.
+    private let identity: SharedIdentity
 
-    /// Opens the port.
+    /// Opens the ports.
     /// - Parameters:
     ///   - isDecoding: whether there is a transcoder.
     ///   - report: called by the entrance's thread; must not wait.
     init(
         _ settings: IngestSettings, isDecoding: Bool, report: @escaping @Sendable (IngestNews) -> Void
     ) throws {
-        do throws(NetError) {
-            server = try StreamServer(
-                bind: settings.address, name: "rostrum-rtmp", limits: settings.limits
-            ) { number, remote, now in
-                RTMPConversation(remote: remote, isDecoding: isDecoding, at: now) { event in
-                    report(IngestNews(connection: number, event: event))
-                }
+        @Sendable func converse(
+            _ connection: IngestConnection, _ remote: TransportAddress, _ now: MonotonicTime
+        ) -> RTMPConversation {
+            RTMPConversation(remote: remote, isDecoding: isDecoding, at: now) { event in
+                report(IngestNews(connection: connection, event: event))
             }
+        }
+        let limits = settings.limits
+        let slot = SharedIdentity(settings.secure?.identity)
+        identity = slot
+        server = try Self.open("RTMP (--rtmp)", settings.address) { address throws(NetError) in
+            try StreamServer(bind: address, name: "rostrum-rtmp", limits: limits) { number, remote, now in
+                converse(IngestConnection(isSecure: false, number: number), remote, now)
+            }
+        }
+        secureServer = try Self.open("RTMPS (--rtmps)", settings.secure?.address) {
+            address throws(NetError) in
+            try StreamServer(bind: address, name: "rostrum-rtmps", limits: limits) { number, remote, now in
+                SecuredConversation(
+                    converse(IngestConnection(isSecure: true, number: number), remote, now),
+                    as: slot.current)
+            }
+        }
+    }
+
+    private static func open<Server>(
+        _ name: String, _ address: TransportAddress?, _ make: (TransportAddress) throws(NetError) -> Server
+    ) throws(Failure) -> Server? {
+        guard let address else { return nil }
+        do throws(NetError) {
+            return try make(address)
         } catch {
-            throw Failure(description: "cannot take publishers by RTMP (--rtmp): \(error)")
+            throw Failure(description: "cannot take publishers by \(name): \(error)")
         }
     }
 
@@ -79,16 +117,46 @@ package final class IngestEntrance: Sendable {
         let description: String
     }
 
-    /// Where it listens; the port is the real one.
-    var address: TransportAddress { server.localAddress }
-    /// Since the start.
-    package var counters: StreamServerCounters { server.counters }
+    /// Where it listens, by the real port; nil for nowhere.
+    var address: TransportAddress? { server?.localAddress }
+    /// The same by RTMPS.
+    var secureAddress: TransportAddress? { secureServer?.localAddress }
 
-    func tell(_ command: RTMPConversation.Command, to connection: ConnectionNumber) {
-        server.tell(command, to: connection)
+    /// Of both ports together, since the start.
+    package var counters: StreamServerCounters {
+        let all = [server?.counters, secureServer?.counters].compactMap(\.self)
+        return all.dropFirst().reduce(all.first ?? StreamServerCounters()) { $0 + $1 }
     }
 
-    func stop() { server.stop() }
+    /// Who connects by RTMPS from now on is answered by this.
+    func renew(_ identity: TLSIdentity) { self.identity.set(identity) }
+
+    func tell(_ command: RTMPConversation.Command, to connection: IngestConnection) {
+        if connection.isSecure {
+            secureServer?.tell(command, to: connection.number)
+        } else {
+            server?.tell(command, to: connection.number)
+        }
+    }
+
+    func stop() {
+        server?.stop()
+        secureServer?.stop()
+    }
+}
+
+/// By what certificate an entrance answers now.
+private final class SharedIdentity: Sendable {
+    private let identity: Mutex<TLSIdentity?>
+
+    init(_ identity: TLSIdentity?) {
+        self.identity = Mutex(identity)
+    }
+
+    /// Nil where nobody is answered.
+    var current: TLSIdentity? { identity.withLock { $0 } }
+
+    func set(_ identity: TLSIdentity) { self.identity.withLock { $0 = identity } }
 }
 
 /// What the node hears of a publisher.
@@ -108,10 +176,10 @@ enum IngestEvent: Sendable {
 ///
 /// Each is told once for each connection, and connections are bounded; of reports the latest counts.
 struct IngestNews: InboxElement {
-    let connection: ConnectionNumber
+    let connection: IngestConnection
     let event: IngestEvent
 
-    var topic: ConnectionNumber? {
+    var topic: IngestConnection? {
         if case .report = event { connection } else { nil }
     }
     var isNeeded: Bool {

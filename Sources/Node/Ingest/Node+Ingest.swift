@@ -1,6 +1,5 @@
 import Base
 import Ingest
-import Net
 import Stage
 import Wire
 
@@ -31,7 +30,7 @@ extension Node {
     }
 
     private func admit(
-        _ connection: ConnectionNumber, _ key: Secret<String>, from remote: TransportAddress
+        _ connection: IngestConnection, _ key: Secret<String>, from remote: TransportAddress
     ) async {
         guard let settings = configuration.ingest else { return }
         let grant: IngestSettings.Grant
@@ -70,7 +69,7 @@ extension Node {
         }
     }
 
-    private func open(_ connection: ConnectionNumber, _ formats: IngestFormats) async {
+    private func open(_ connection: IngestConnection, _ formats: IngestFormats) async {
         guard let admission = ingests.admission(of: connection) else { return }
         if let conversion = formats.conversion,
             !ingests.convert(connection, limit: limits.conversions)
@@ -129,7 +128,7 @@ extension Node {
 
     // MARK: The host's page
 
-    private func tell(_ status: IngestStatus, of connection: ConnectionNumber) async {
+    private func tell(_ status: IngestStatus, of connection: IngestConnection) async {
         guard let publisher = ingests.publisher(of: connection) else { return }
         await registry[publisher.stream]?.tellEncoder(status.json, of: status.participant)
     }
@@ -157,7 +156,7 @@ extension Node {
         }
     }
 
-    private func note(_ notice: IngestNotice, of connection: ConnectionNumber) {
+    private func note(_ notice: IngestNotice, of connection: IngestConnection) {
         let stream = ingests.publisher(of: connection)?.stream.description ?? ""
         log.warning("rtmp.\(notice.code)", ["stream": stream, "detail": notice.text])
     }

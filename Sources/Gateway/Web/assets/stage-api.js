@@ -28,7 +28,7 @@ const ANSWER_MS = 10_000;
  * @property {{ code: string, text: string }[]} advice
  *
  * @typedef {object} Ingest
- * @property {{ server: string, key: string, expiresAt: string } | null} rtmp
+ * @property {{ server: string, plainServer: string | null, key: string, expiresAt: string } | null} rtmp
  * @property {{ server: string }} whip
  * @property {Encoder[]} encoders
  */
