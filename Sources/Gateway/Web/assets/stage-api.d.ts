@@ -81,6 +81,23 @@ export interface FreshToken {
   expiresAt: string;
 }
 
+/** What comes of an encoder by RTMP; bit rates are in bits a second. */
+export interface Encoder {
+  participant: string;
+  video: {
+    codec: string; profile: number | null; width: number | null; height: number | null; framesPerSecond: number;
+    bitrate: number; keyFrameInterval: number | null; converted: boolean;
+  } | null;
+  audio: { codec: string; sampleRate: number | null; channels: number | null; bitrate: number } | null;
+  advice: { code: string; text: string }[];
+}
+
+export interface Ingest {
+  rtmp: { server: string; plainServer: string | null; key: string; expiresAt: string } | null;
+  whip: { server: string };
+  encoders: Encoder[];
+}
+
 export declare class StageAPI {
   /** @param role what this page's token is kept as */
   constructor(stream: string, role: Role);
@@ -143,10 +160,10 @@ export declare class StageAPI {
 
   /** An invitation as a link: many may use it, each as a person of their own. */
   makeLink(role: "speaker" | "viewer"): Promise<{ path: string; expiresAt: string }>;
-  /** Where an encoder publishes to, and a new key for it. */
-  showIngest(): Promise<{
-    rtmp: { server: string; key: string; expiresAt: string } | null; whip: { server: string };
-  }>;
+  /** Where an encoder publishes to, a key for it, and what comes of encoders now. */
+  showIngest(): Promise<Ingest>;
+  /** Another key for an encoder; those before are good for nothing. */
+  replaceIngestKey(): Promise<Ingest>;
   /** Nobody comes in any more by the links that were made so far; those who are here stay. */
   revokeLinks(): Promise<unknown>;
   /** @param name another than one has */
