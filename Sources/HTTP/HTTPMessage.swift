@@ -48,6 +48,11 @@ package struct HTTPHeaders: Sendable, Equatable, ExpressibleByDictionaryLiteral 
         fields.removeAll { $0.name == lowered }
         add(name, value)
     }
+
+    /// Replaces the fields of each name that others have by those.
+    package mutating func set(_ others: HTTPHeaders) {
+        for field in others.fields { set(field.name, field.value) }
+    }
 }
 
 /// One request, complete and within the server's limits.

@@ -35,6 +35,14 @@ extension ServiceLoop {
         return nil
     }
 
+    /// What somebody is told who has to wait.
+    /// - Parameter seconds: for how long.
+    func rateLimit(wait seconds: Int) -> RateLimit {
+        let quota = RateLimit.Quota(
+            burst: settings.requestBurstPerAddress, rate: settings.requestRatePerAddress)
+        return RateLimit("too-many-requests", wait: seconds, quota: quota)
+    }
+
     /// Counts a connection for nobody any more.
     func release(_ connection: Connection) {
         guard let client = connection.counted else { return }

@@ -21,7 +21,7 @@ extension ServiceLoop {
             exchange.client = client(of: connection, head)
             if let seconds = count(exchange.client, on: connection) {
                 return refuse(
-                    exchange, 429, "Too many requests; wait a little.", ["Retry-After": "\(seconds)"])
+                    exchange, 429, "Too many requests; wait a little.", rateLimit(wait: seconds).headers)
             }
             guard stopDeadline == nil else {
                 return refuse(exchange, 503, "The server is going away.", ["Retry-After": "5"])
@@ -140,10 +140,10 @@ extension ServiceLoop {
 
     /// Answers without asking the handler; whatever of the request is still to come is dropped.
     private func refuse(
-        _ exchange: Exchange, _ status: Int, _ detail: String, _ headers: KeyValuePairs<String, String> = [:]
+        _ exchange: Exchange, _ status: Int, _ detail: String, _ headers: HTTPHeaders = [:]
     ) -> CInt {
         var response = handler.refusal(status, detail)
-        for (name, value) in headers { response.headers.set(name, value) }
+        response.headers.set(headers)
         if exchange.isBodyPending { exchange.closesConnection = true }
         return begin(response, exchange)
     }

@@ -73,7 +73,7 @@ extension ServiceLoop {
         let client = client(of: connection, head)
         if let seconds = count(client, on: connection) {
             var response = handler.refusal(429, "Too many requests; wait a little.")
-            response.headers.set("Retry-After", "\(seconds)")
+            response.headers.set(rateLimit(wait: seconds).headers)
             return .refuse(response)
         }
         guard stopDeadline == nil else { return .refuse(handler.refusal(503, "The server is going away.")) }

@@ -281,6 +281,8 @@ import Testing
             let response = try await client.response()
             #expect(response.status == 429)
             let pause = try #require(response.headers["retry-after"].flatMap { Int($0) })
+            #expect(response.headers["ratelimit"] == "\"too-many-requests\";r=0;t=\(pause)")
+            #expect(response.headers["ratelimit-policy"]?.hasPrefix(#""too-many-requests";q="#) == true)
             #expect((1...10_000).contains(pause))
         }
     }

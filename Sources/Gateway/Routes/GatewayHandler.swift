@@ -173,7 +173,8 @@ extension GatewayHandler {
         response.headers.set("Access-Control-Allow-Origin", "*")
         response.headers.set(
             "Access-Control-Expose-Headers",
-            "Location, ETag, Link, Retry-After, Accept-Patch, Accept-Post, Rostrum-Session, WWW-Authenticate")
+            "Location, ETag, Link, Retry-After, RateLimit, RateLimit-Policy, Accept-Patch, Accept-Post, "
+                + "Rostrum-Session, WWW-Authenticate")
     }
 }
 

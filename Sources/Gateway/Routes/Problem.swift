@@ -14,6 +14,8 @@ package struct Problem: Error, Sendable {
     package var headers: HTTPHeaders
     /// Further members of the JSON object.
     var members: [String: JSON] = [:]
+    /// Of a 429: how much is allowed, where that is one number.
+    var quota: RateLimit.Quota?
 
     /// - Parameter kind: nil for what is usual with the status.
     package init(_ status: Int, _ kind: String? = nil, _ detail: String, headers: HTTPHeaders = HTTPHeaders())
@@ -65,8 +67,11 @@ package struct Problem: Error, Sendable {
         var response = HTTPResponse(status: status, headers: headers)
         response.headers.set("Content-Type", "application/problem+json")
         response.headers.set("Cache-Control", "no-store")
-        if status == 429 || status == 503, headers["retry-after"] == nil {
-            response.headers.set("Retry-After", "\(Self.usualDelay)")
+        let wait = headers["retry-after"].flatMap { Int($0) } ?? Self.usualDelay
+        switch status {
+        case 429: response.headers.set(RateLimit(kind, wait: wait, quota: quota).headers)
+        case 503: response.headers.set("Retry-After", "\(wait)")
+        default: break
         }
         response.body = JSON.object(object).bytes
         return response

@@ -82,9 +82,11 @@ extension GatewayHandler {
     /// Counts a name that somebody gets.
     private func takeGuest(_ call: Call) throws(Problem) {
         guard let wait = guests.take(call.request, at: call.access.now()) else { return }
-        throw Problem(
+        var problem = Problem(
             429, "too-many-guests", "Your address has taken many names; try again in \(wait) seconds.",
             headers: ["Retry-After": "\(wait)"])
+        problem.quota = GuestAllowance.quota
+        throw problem
     }
 
     /// Who came by a link that was revoked does not come back by the feed either, where to watch takes a token.

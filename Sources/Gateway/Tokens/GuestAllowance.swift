@@ -16,6 +16,8 @@ final class GuestAllowance: Sendable {
     private static let burst = 60.0
     /// A second.
     private static let rate = 1.0
+    /// As those who have taken too many are told.
+    static let quota = RateLimit.Quota(burst: burst, rate: rate)
 
     private let state: Mutex<State>
 

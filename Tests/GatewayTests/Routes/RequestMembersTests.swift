@@ -132,4 +132,15 @@ import Testing
         }
         #expect(Problem(409, nil, "x").response.headers["retry-after"] == nil)
     }
+
+    @Test func `names the limit, and how much it is where all have the same`() {
+        let slow = Problem(429, "slow-mode", "x", headers: ["Retry-After": "8"]).response
+        #expect(slow.headers["ratelimit"] == #""slow-mode";r=0;t=8"#)
+        #expect(slow.headers["ratelimit-policy"] == nil)
+        var problem = Problem(429, "too-many-guests", "x")
+        problem.quota = RateLimit.Quota(burst: 60, rate: 2)
+        #expect(problem.response.headers["ratelimit"] == #""too-many-guests";r=0;t=5"#)
+        #expect(problem.response.headers["ratelimit-policy"] == #""too-many-guests";q=60;w=30"#)
+        #expect(Problem(503, nil, "x").response.headers["ratelimit"] == nil)
+    }
 }

@@ -66,7 +66,9 @@ private let fragment: HTTPHeaders = [
             ])
         #expect(response.headers["access-control-allow-origin"] == "*")
         let exposed = try #require(response.headers["access-control-expose-headers"])
-        for name in ["Location", "ETag", "Link", "Retry-After"] { #expect(exposed.contains(name)) }
+        for name in ["Location", "ETag", "Link", "Retry-After", "RateLimit", "RateLimit-Policy"] {
+            #expect(exposed.contains(name))
+        }
         let request = try #require(bench.service.state.withLock { $0.requests.first })
         #expect(request.purpose == .publish)
         #expect(request.participant?.description == "ann")
