@@ -12,6 +12,7 @@ package struct GatewayHandler: HTTPHandler {
     let counters: HTTPCounters
     let answerTimes = AnswerTimes()
     let guests = GuestAllowance()
+    let repetitions = RepeatedRequests()
     private let authority: TokenAuthority
     private let now: @Sendable () -> Int
 
@@ -42,7 +43,8 @@ package struct GatewayHandler: HTTPHandler {
         do {
             switch outcome {
             case .found(let route, let parameters):
-                response = try await route.answer(self, call(request, parameters, route))
+                let call = call(request, parameters, route)
+                response = try await answerOnce(call, route)
             case .otherMethods(let allowed):
                 response = try Self.answer(request, allowing: allowed)
             case .nothing:
