@@ -102,7 +102,8 @@ let package = Package(
                 "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Interaction", "Store",
                 "Transcoder", "HTTP", "Recordings", "Node",
             ],
-            resources: [.copy("Web"), .copy("OpenAPI/openapi.json")], swiftSettings: common),
+            resources: [.copy("Web"), .copy("OpenAPI/openapi.json"), .copy("OpenAPI/asyncapi.json")],
+            swiftSettings: common),
 
         // Programs.
         .executableTarget(
@@ -222,8 +223,8 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Stage", "StoryFeed", "Interaction", "Store", "Transcoder",
-                "Recordings", "HTTP", "Node", "Gateway", "TestSupport", "HTTPTestSupport",
+                "Base", "Wire", "Crypto", "Forwarding", "Stage", "StoryFeed", "Interaction", "Store",
+                "Transcoder", "Recordings", "HTTP", "Node", "Gateway", "TestSupport", "HTTPTestSupport",
             ],
             swiftSettings: common),
         .testTarget(

@@ -6,6 +6,11 @@ import Wire
 
 /// What a client asks for on its control channel, in JSON.
 enum ControlRequest: Equatable {
+    /// As the message's `type`; `mute` stands in `message_type`.
+    enum Kind: String, CaseIterable {
+        case ping, pin, slot, visible, mute, prefer, uplink
+    }
+
     case ping
     /// Shows a participant, or whoever speaks, in a video slot.
     case pin(ParticipantID?, mid: String, maximumHeight: Int?)
@@ -39,27 +44,27 @@ enum ControlRequest: Equatable {
     /// - Returns: nil for what is no JSON, or means nothing.
     init?(parsing message: DataChannelMessage) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
-        if form.messageType == "mute" {
+        if form.messageType == Kind.mute.rawValue {
             let kind = form.kind ?? "audio"
             guard let target = form.target.flatMap({ ParticipantID($0) }), kind == "audio" || kind == "video"
             else { return nil }
             self = .mute(target, kind: kind)
             return
         }
-        switch (form.type, form.mid) {
-        case ("ping", _): self = .ping
-        case ("uplink", _):
+        switch (form.type.flatMap { Kind(rawValue: $0) }, form.mid) {
+        case (.ping, _): self = .ping
+        case (.uplink, _):
             guard form.limitedBy == "bandwidth" else { return nil }
             self = .weakUplink
-        case ("prefer", _):
+        case (.prefer, _):
             guard let patch = DeliveryPatch(parsing: message) else { return nil }
             self = .prefer(patch)
-        case ("pin", let mid?):
+        case (.pin, let mid?):
             self = .pin(
                 form.participant.flatMap { ParticipantID($0) }, mid: mid, maximumHeight: form.maxHeight)
-        case ("slot", let mid?): self = .slot(mid: mid, maximumHeight: form.maxHeight)
-        case ("visible", let mid?): self = .visible(form.visible ?? true, mid: mid)
-        default: return nil
+        case (.slot, let mid?): self = .slot(mid: mid, maximumHeight: form.maxHeight)
+        case (.visible, let mid?): self = .visible(form.visible ?? true, mid: mid)
+        case (.pin, nil), (.slot, nil), (.visible, nil), (.mute, _), (nil, _): return nil
         }
     }
 }
@@ -89,6 +94,11 @@ extension DeliveryPatch {
 
 /// What a client is told on its control channel, in JSON; absent values are left out.
 struct ControlReply: Encodable {
+    /// As the message's `type`; `mute` stands in `message_type`.
+    enum Kind: String, CaseIterable, Encodable {
+        case pong, slots, wanted, quality, mute, error
+    }
+
     struct Slot: Encodable {
         var mid: String
         var kind: String
@@ -101,8 +111,8 @@ struct ControlReply: Encodable {
         var participants: [String]?
     }
 
-    var type: String?
-    var messageType: String?
+    var type: Kind?
+    var messageType: Kind?
     var target: String?
     var kind: String?
     var by: String?
@@ -120,7 +130,7 @@ struct ControlReply: Encodable {
     }
 
     static func error(_ rule: String, _ detail: String) -> ControlReply {
-        ControlReply(type: "error", rule: rule, detail: detail)
+        ControlReply(type: .error, rule: rule, detail: detail)
     }
 
     /// Why something was not done.

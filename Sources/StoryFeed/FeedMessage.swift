@@ -32,7 +32,7 @@ package enum FeedQuality: String, Equatable, Sendable {
 /// ```
 package enum FeedMessage: Equatable, Sendable {
     /// As the message's `type`, and the last part of the path over HTTP.
-    package enum Kind: String, Equatable, Sendable {
+    package enum Kind: String, Equatable, Sendable, CaseIterable {
         case peek, focus, release
     }
 

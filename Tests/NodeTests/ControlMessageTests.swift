@@ -53,7 +53,7 @@ import Wire
     @Test func `say what slots carry`() {
         let slot = ControlReply.Slot(
             mid: "2", kind: "video", stream: "s1", participant: "Bob", muted: false, screen: false)
-        let text = String(decoding: ControlReply(type: "slots", slots: [slot]).bytes, as: UTF8.self)
+        let text = String(decoding: ControlReply(type: .slots, slots: [slot]).bytes, as: UTF8.self)
         #expect(
             text == #"{"slots":[{"kind":"video","mid":"2","muted":false,"participant":"Bob","screen":false,"#
                 + #""stream":"s1"}],"type":"slots"}"#)
@@ -62,7 +62,7 @@ import Wire
     @Test func `name everybody in a slot that carries a composition`() {
         let slot = ControlReply.Slot(
             mid: "0", kind: "audio", stream: "s1", muted: false, screen: false, participants: ["Ann", "Bob"])
-        let text = String(decoding: ControlReply(type: "slots", slots: [slot]).bytes, as: UTF8.self)
+        let text = String(decoding: ControlReply(type: .slots, slots: [slot]).bytes, as: UTF8.self)
         #expect(
             text == #"{"slots":[{"kind":"audio","mid":"0","muted":false,"participants":["Ann","Bob"],"#
                 + #""screen":false,"stream":"s1"}],"type":"slots"}"#)

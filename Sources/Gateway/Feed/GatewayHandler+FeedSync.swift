@@ -26,6 +26,9 @@ extension GatewayHandler {
 
 /// What a follower says beyond that it is there: `{"type":"watch","streams":["s1","s2"]}`.
 struct FeedNews {
+    /// As the message's `type`.
+    static let kind = "watch"
+
     let streams: [StreamID]
 
     private struct Form: Decodable {
@@ -39,7 +42,7 @@ struct FeedNews {
     /// - Returns: nil for what means nothing; names that are none are passed over.
     init?(_ message: WebSocketMessage) {
         guard case .text(let text) = message, text.utf8.count <= Self.longest,
-            let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == "watch"
+            let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == Self.kind
         else { return nil }
         streams = (form.streams ?? []).compactMap { StreamID($0) }
     }

@@ -9,6 +9,11 @@ import Node
 /// `{"type":"session","id":"…"}`, the session by which it watches, made before it had a token;
 /// `{"type":"comment","id":"…","text":"…"}` and `{"type":"react","reactions":{"heart":12}}`.
 package enum SyncMessage: Equatable {
+    /// As the message's `type`.
+    enum Kind: String, CaseIterable {
+        case session, comment, react
+    }
+
     case session(SessionID)
     case command(Interaction.Command)
 
@@ -27,17 +32,17 @@ package enum SyncMessage: Equatable {
         guard text.utf8.count <= Self.longest,
             let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8))
         else { return nil }
-        switch form.type {
-        case "session":
+        switch Kind(rawValue: form.type) {
+        case .session:
             guard let id = form.id.flatMap({ SessionID($0) }) else { return nil }
             self = .session(id)
-        case "comment":
+        case .comment:
             guard let id = form.id, let text = form.text else { return nil }
             self = .command(.comment(key: id, text: text))
-        case "react":
+        case .react:
             guard let reactions = form.reactions else { return nil }
             self = .command(.react(reactions))
-        default: return nil
+        case nil: return nil
         }
     }
 
@@ -53,16 +58,16 @@ enum SyncAnswer {
     /// - Returns: nil where there is nothing to say.
     static func text(_ reply: Interaction.Reply) -> String? {
         guard case .comment(let comment) = reply else { return nil }
-        return JSON.object(["type": .string("commented"), "comment": comment.json]).text
+        return SyncNotice.commented.text(["comment": comment.json])
     }
 
     /// Why something was not done, with the words of a problem document.
     static func text(_ problem: Problem, to command: Interaction.Command) -> String {
         var members: [String: JSON] = [
-            "type": .string("refused"), "rule": .string(problem.kind), "detail": .string(problem.detail),
+            "rule": .string(problem.kind), "detail": .string(problem.detail),
         ]
         if case .comment(let key, _) = command { members["id"] = .string(key) }
         if let wait = problem.headers["Retry-After"].flatMap({ Int($0) }) { members["wait"] = .integer(wait) }
-        return JSON.object(members).text
+        return SyncNotice.refused.text(members)
     }
 }

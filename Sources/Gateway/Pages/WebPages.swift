@@ -20,7 +20,9 @@ package struct WebPages: Sendable {
     /// By path within the web client's folder.
     private let files: [String: File]
     let openAPI: HTTPResponse
-    /// By that document.
+    /// What is said on sockets and control channels.
+    let asyncAPI: HTTPResponse
+    /// By `openAPI`.
     let requestMembers: RequestMembers
 
     /// In bytes, for one file.
@@ -52,11 +54,14 @@ package struct WebPages: Sendable {
         }
         self.files = files
         guard let document = try? Data(contentsOf: folder.appendingPathComponent("openapi.json")),
+            let messages = try? Data(contentsOf: folder.appendingPathComponent("asyncapi.json")),
             let described = try? JSONDecoder().decode(JSON.self, from: document)
         else { throw missing }
         requestMembers = RequestMembers(described)
         openAPI = HTTPResponse(
-            status: 200, headers: ["Content-Type": "application/json"], body: [UInt8](document))
+            status: 200, headers: ["Content-Type": MediaType.json], body: [UInt8](document))
+        asyncAPI = HTTPResponse(
+            status: 200, headers: ["Content-Type": MediaType.json], body: [UInt8](messages))
     }
 
     /// A page by its file's name.

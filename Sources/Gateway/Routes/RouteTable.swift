@@ -159,6 +159,7 @@ extension Router {
         Route(.get, "/readyz", "readiness") { handler, _ in await handler.readiness() },
         Route(.get, "/metrics", "metrics", for: .operators) { try await $0.showMetrics($1) },
         Route(.get, "/v1/openapi.json", "openAPI") { handler, _ in handler.pages.openAPI },
+        Route(.get, "/v1/asyncapi.json", "asyncAPI") { handler, _ in handler.pages.asyncAPI },
         Route(.get, "/", "feedPage", for: .people) { $0.pages.page("index.html", for: $1.request) },
         Route(.get, "/live/{stream}", "livePage", for: .people) { try $0.streamPage($1, "live.html") },
         Route(.get, "/watch/{stream}", "watchPage", for: .people) { try $0.streamPage($1, "watch.html") },

@@ -7,6 +7,9 @@ import HTTP
 /// The address says `authenticate=message` instead, because where viewers are public those without a token wait for
 /// nothing. (libwebsockets reads 128 bytes of Sec-WebSocket-Protocol, where others put tokens.)
 struct TokenMessage {
+    /// As the message's `type`.
+    static let kind = "token"
+
     let token: String
 
     private struct Form: Decodable {
@@ -21,7 +24,7 @@ struct TokenMessage {
 
     init?(_ message: WebSocketMessage) {
         guard case .text(let text) = message, text.utf8.count <= Self.longest,
-            let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == "token"
+            let form = try? JSONDecoder().decode(Form.self, from: Data(text.utf8)), form.type == Self.kind
         else { return nil }
         token = form.token
     }

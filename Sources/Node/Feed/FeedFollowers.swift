@@ -190,7 +190,7 @@ struct FeedFollowers {
     private static func text(_ pieces: [Piece], version: UInt64) -> String {
         var lists: [String: [JSON]] = [:]
         var maps: [String: [String: JSON]] = [:]
-        var message: [String: JSON] = ["type": .string("change"), "version": .integer(version)]
+        var message: [String: JSON] = ["version": .integer(version)]
         for piece in pieces {
             switch piece {
             case .added(let json): lists["added", default: []].append(json)
@@ -205,7 +205,7 @@ struct FeedFollowers {
         }
         for (name, values) in lists { message[name] = .array(values) }
         for (name, values) in maps { message[name] = .object(values) }
-        return JSON.object(message).text
+        return FeedSyncNotice.change.text(message)
     }
 
     private mutating func send(_ text: String, to number: UInt64) {
@@ -225,12 +225,12 @@ struct FeedFollowers {
                 feed.streams.lazy.filter { reader.maySee($0, by: directory) }.prefix(follower.limit))
         }
         for stream in streams { watch(stream, number) }
-        let message = JSON.object([
-            "type": .string("snapshot"), "version": .integer(version),
+        let text = FeedSyncNotice.snapshot.text([
+            "version": .integer(version),
             "items": .array(streams.compactMap { feed.item($0)?.json(position: nil) }),
             "count": .integer(reader.scope == .all ? feed.count : streams.count),
         ])
-        send(message.text, to: number)
+        send(text, to: number)
     }
 
     // MARK: Time
@@ -252,7 +252,7 @@ struct FeedFollowers {
         }
         let due = heartbeats.due(at: now.elapsed)
         guard !due.isEmpty else { return }
-        let text = JSON.object(["type": .string("heartbeat"), "version": .integer(version)]).text
+        let text = FeedSyncNotice.heartbeat.text(["version": .integer(version)])
         for number in due {
             guard let follower = followers[number] else { continue }
             if let expiry = follower.expiry, expiry <= now.wall {

@@ -5,6 +5,11 @@ import Wire
 
 /// What a feed viewer's client says on its control channel, in JSON.
 enum FeedControl: Equatable {
+    /// As the message's `type`, beside those of `FeedMessage`.
+    enum Kind: String, CaseIterable {
+        case ping, prefer
+    }
+
     case ping
     case message(FeedMessage)
     /// Other pictures than the server would choose, or none.
@@ -20,15 +25,15 @@ enum FeedControl: Equatable {
     /// - Returns: nil for what is no JSON, or means nothing.
     init?(parsing message: DataChannelMessage) {
         guard let form = try? JSONDecoder().decode(Form.self, from: Data(message.bytes)) else { return nil }
-        switch form.type {
-        case "ping":
+        switch Kind(rawValue: form.type) {
+        case .ping:
             self = .ping
             return
-        case "prefer":
+        case .prefer:
             guard let patch = DeliveryPatch(parsing: message) else { return nil }
             self = .prefer(patch)
             return
-        default: break
+        case nil: break
         }
         guard let kind = FeedMessage.Kind(rawValue: form.type),
             let message = FeedMessage(
@@ -59,28 +64,46 @@ extension FeedMessage {
 }
 
 extension FeedNotice {
+    /// As the message's `type`.
+    enum Kind: String, CaseIterable {
+        case slots, begun, moved, empty, refused, replaced
+    }
+
     /// As it stands on the control channel.
     func json(_ place: FeedPlace) -> JSON {
+        let (kind, members) = parts(place)
+        return .object(members.merging(["type": .string(kind.rawValue)]) { $1 })
+    }
+
+    private func parts(_ place: FeedPlace) -> (kind: Kind, members: [String: JSON]) {
         switch self {
-        case .slots(let states):
-            .object(["type": .string("slots"), "slots": FeedNotice.json(states, place)])
+        case .slots(let states): (.slots, ["slots": FeedNotice.json(states, place)])
         case .begun(let slot, let stream, let timestamp):
-            .object([
-                "type": .string("begun"), "slot": .integer(slot.rawValue),
-                "stream": .string(stream.description), "timestamp": .integer(timestamp),
-            ])
+            (
+                .begun,
+                [
+                    "slot": .integer(slot.rawValue), "stream": .string(stream.description),
+                    "timestamp": .integer(timestamp),
+                ]
+            )
         case .moved(let from, let to, let reason):
-            .object([
-                "type": .string("moved"), "from": .string(from.description), "to": .string(to.description),
-                "reason": .string(reason.rawValue),
-            ])
-        case .empty: .object(["type": .string("empty")])
+            (
+                .moved,
+                [
+                    "from": .string(from.description), "to": .string(to.description),
+                    "reason": .string(reason.rawValue),
+                ]
+            )
+        case .empty: (.empty, [:])
         case .refused(let kind, let stream, let reason):
-            .object([
-                "type": .string("refused"), "message": .string(kind.rawValue),
-                "stream": .text(stream?.description), "reason": .string(reason.rawValue),
-            ])
-        case .replaced: .object(["type": .string("replaced")])
+            (
+                .refused,
+                [
+                    "message": .string(kind.rawValue), "stream": .text(stream?.description),
+                    "reason": .string(reason.rawValue),
+                ]
+            )
+        case .replaced: (.replaced, [:])
         }
     }
 

@@ -169,7 +169,7 @@ struct LiveFeed {
         _ message: DataChannelMessage, from id: SessionID, at now: MonotonicTime
     ) -> [Action] {
         switch FeedControl(parsing: message) {
-        case .ping: send(ControlReply(type: "pong").bytes, to: id)
+        case .ping: send(ControlReply(type: .pong).bytes, to: id)
         case .prefer(let patch): [.prefer(patch, id)]
         case .message(let message): take(desk.receive(message, from: id, at: now), requested: now)
         case nil:

@@ -135,7 +135,7 @@ struct InteractionDesk {
         } else {
             messages[0].merge(message) { gifts, _ in gifts }
         }
-        return messages.map { JSON.object($0.merging(["type": .string("interaction")]) { $1 }).text }
+        return messages.map { SyncNotice.interaction.text($0) }
     }
 
     /// What only some are told now.
@@ -151,7 +151,7 @@ struct InteractionDesk {
     }
 
     private static func message(_ comments: [StreamComment]) -> String {
-        JSON.object(["type": .string("interaction"), "comments": .array(comments.map(\.json))]).text
+        SyncNotice.interaction.text(["comments": .array(comments.map(\.json))])
     }
 
     /// When there is something to tell or to write; nil if never.

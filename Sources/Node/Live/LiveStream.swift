@@ -155,7 +155,7 @@ struct LiveStream {
     /// Tells a session on the stage what its slots carry.
     func announceSlots(to record: SessionRecord, among sessions: SessionCensus) -> [LiveAction] {
         let slots = stageSlots(of: record, among: sessions)
-        return slots.map { [record.tell(ControlReply(type: "slots", slots: $0))] } ?? []
+        return slots.map { [record.tell(ControlReply(type: .slots, slots: $0))] } ?? []
     }
 
     /// Tells the audience whose picture and sound it gets.
@@ -165,7 +165,7 @@ struct LiveStream {
 
     /// Tells one of the audience.
     func announceProgramme(to record: SessionRecord, among sessions: SessionCensus) -> LiveAction {
-        record.tell(ControlReply(type: "slots", slots: programmeSlots(of: record, among: sessions)))
+        record.tell(ControlReply(type: .slots, slots: programmeSlots(of: record, among: sessions)))
     }
 
     /// Sends a request to mute on a participant's control channels.
@@ -174,7 +174,7 @@ struct LiveStream {
         among sessions: SessionCensus
     ) -> [LiveAction] {
         let reply = ControlReply(
-            messageType: "mute", target: participant.description, kind: kind, by: sender.description)
+            messageType: .mute, target: participant.description, kind: kind, by: sender.description)
         return (room?.sessions(of: participant) ?? []).compactMap { sessions[$0]?.tell(reply) }
     }
 

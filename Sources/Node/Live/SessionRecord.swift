@@ -52,7 +52,7 @@ struct SessionRecord {
             connection = (profile, address)
             return [.report(.connected(self, profile, address))]
         case .layersWanted(_, let mid, let rids):
-            return [tell(ControlReply(type: "wanted", mid: mid, rids: rids))]
+            return [tell(ControlReply(type: .wanted, mid: mid, rids: rids))]
         case .qualityChanged(_, let quality):
             // That it lost its place is the last that a client is told.
             return closesAt == nil ? [tell(quality)] : []
@@ -75,7 +75,7 @@ struct SessionRecord {
     /// - Returns: nil for what the stage of its stream has to arrange.
     mutating func receive(_ wish: ControlRequest) -> [LiveAction]? {
         switch (wish, request.isAudience) {
-        case (.ping, _): [tell(ControlReply(type: "pong"))]
+        case (.ping, _): [tell(ControlReply(type: .pong))]
         case (.mute(let participant, let kind), _): mute(participant, kind)
         case (.prefer(let patch), _): [prefer(patch)]
         // What a viewer may ask of the programme is its size.
@@ -115,7 +115,7 @@ struct SessionRecord {
     /// What it is sent now, and why.
     private func tell(_ quality: DeliveryQuality) -> LiveAction {
         var json = DeliveryQuality.json(quality, preferences)
-        json["type"] = .string("quality")
+        json["type"] = .string(ControlReply.Kind.quality.rawValue)
         return .post(.sendControl(id, .string(json.bytes)), worker: worker, of: nil)
     }
 }

@@ -43,10 +43,10 @@ extension StreamHost {
     ///   - end: why nothing comes.
     func tellEncoder(_ encoder: JSON, of publisher: ParticipantID, end: JSON? = nil) {
         var message: [String: JSON] = [
-            "type": .string("encoder"), "participant": .string(publisher.description), "encoder": encoder,
+            "participant": .string(publisher.description), "encoder": encoder,
         ]
         message["end"] = end
-        let text = JSON.object(message).text
+        let text = SyncNotice.encoder.text(message)
         for id in Set([publisher, committed?.host].compactMap(\.self)) { sync.tell(text, to: id) }
     }
 

@@ -82,7 +82,8 @@ struct SyncHub {
         if let missed = since.flatMap({ log.changes(since: $0) }) {
             for text in missed where followers[number]?.isBehind == false { send(text, to: number) }
             if followers[number]?.isBehind == false {
-                send(#"{"interaction":\#(interaction),"type":"interaction-snapshot"}"#, to: number)
+                let kind = SyncNotice.interactionSnapshot.rawValue
+                send(#"{"interaction":\#(interaction),"type":"\#(kind)"}"#, to: number)
             }
         } else {
             send(snapshotText, to: number)
@@ -144,9 +145,8 @@ struct SyncHub {
         lastChange = now
         version += 1
         var message = patch
-        message["type"] = .string("change")
         message["version"] = .integer(version)
-        let text = JSON.object(message).text
+        let text = SyncNotice.change.text(message)
         log.append(text, version: version)
         broadcast(text)
         return true
@@ -168,11 +168,11 @@ struct SyncHub {
     mutating func deliverMute(
         _ kind: StageChange.MediaKind, to id: ParticipantID, from sender: ParticipantID
     ) {
-        let message = JSON.object([
-            "type": .string("mute"), "kind": .string(kind.rawValue), "by": .string(sender.description),
+        let text = SyncNotice.mute.text([
+            "kind": .string(kind.rawValue), "by": .string(sender.description),
         ])
         for number in followersOf[id] ?? [] where followers[number]?.isBehind == false {
-            send(message.text, to: number)
+            send(text, to: number)
         }
     }
 
@@ -186,8 +186,7 @@ struct SyncHub {
     }
 
     private mutating func tell(_ you: SyncYou, to number: UInt64) {
-        let message = JSON.object(["type": .string("you"), "you": you.json])
-        if send(message.text, to: number) { followers[number]?.you = you }
+        if send(SyncNotice.you.text(["you": you.json]), to: number) { followers[number]?.you = you }
     }
 
     /// Tells everybody something that is no part of the state, and has no version: who misses it hears of what counts
@@ -226,10 +225,9 @@ struct SyncHub {
 
     private var snapshotText: String {
         var message = view.json
-        message["type"] = .string("snapshot")
         message["version"] = .integer(version)
         // It may be long, and is the same for many who come.
-        return #"{"interaction":\#(interaction),"# + JSON.object(message).text.dropFirst()
+        return #"{"interaction":\#(interaction),"# + SyncNotice.snapshot.text(message).dropFirst()
     }
 
     // MARK: Time
@@ -283,7 +281,7 @@ struct SyncHub {
         }
         let due = heartbeats.due(at: now)
         guard !due.isEmpty else { return }
-        let text = JSON.object(["type": .string("heartbeat"), "version": .integer(version)]).text
+        let text = SyncNotice.heartbeat.text(["version": .integer(version)])
         for number in due where followers[number]?.isBehind == false { send(text, to: number) }
     }
 }

@@ -260,7 +260,7 @@ import Testing
         let apart: Set = [
             // Everybody, or by tests of their own.
             "listStreams", "followStream", "makeToken", "describeServer", "health", "readiness", "metrics",
-            "openAPI", "publishPreview", "playPreview",
+            "openAPI", "asyncAPI", "publishPreview", "playPreview",
             // Of sessions, whose names cannot be guessed.
             "publishSession", "publishTrickle", "publishEnd", "playSession", "playTrickle", "playEnd",
             "playQuality", "joinQuality", "feedQuality",
