@@ -1,0 +1,327 @@
+"""The examples of the API document, asked of a real server one after the other, so that each makes sense when it comes.
+
+Each operation is asked with the example of its parameters and of its body, by whom `x-token` says; the answer has the
+status that is described, and the members and types of the example. Only what a server makes up (sessions, tags,
+recordings) is put in. `/docs` shows the same examples.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+from PIL import Image
+from websockets.sync.client import connect
+
+from drivers import wait_until
+from drivers.patience import patient
+from rtmp import Encoder
+from server import ROOT, Server, free_port
+
+DOCUMENT = json.loads((ROOT / "Sources" / "Gateway" / "OpenAPI" / "openapi.json").read_text())
+#: Documents, of which the example shows the beginning only.
+PARTIAL = {"openAPI", "asyncAPI"}
+PEOPLE = {"host": ("Ann", ()), "viewer": ("Bob", ()), "shop": ("Shop", ("give-gifts",)), "admin": ("Op", ())}
+
+
+@dataclass
+class Step:
+    """One operation, and what differs from its examples."""
+
+    operation: str
+    status: int = 200
+    #: Parameters by name: texts, or what makes them.
+    given: dict[str, Any] = field(default_factory=dict)
+    #: Takes from the answer what later steps need.
+    keep: Callable[[Story, dict[str, str], Any], None] | None = None
+    #: Asked again until the answer is so: it is about what happens by itself.
+    until: Callable[[Any], bool] | None = None
+    body: bytes | None = None
+    content_type: str = ""
+
+
+def resolved(value: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in value:
+        target: Any = DOCUMENT
+        for part in value["$ref"].split("/")[1:]:
+            target = target[part]
+        value = target
+    return value
+
+
+def operations() -> dict[str, tuple[str, str, dict[str, Any], list[dict[str, Any]]]]:
+    """Method, path, description and parameters, by name."""
+    found = {}
+    for path, item in DOCUMENT["paths"].items():
+        for method, operation in item.items():
+            if method != "parameters":
+                parameters = [resolved(one) for one in item.get("parameters", []) + operation.get("parameters", [])]
+                found[operation["operationId"]] = (method.upper(), path, operation, parameters)
+    return found
+
+
+OPERATIONS = operations()
+
+
+class Story:
+    """Who asks, and what the server has made up so far."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.made: dict[str, str] = {}
+        self.tokens = {
+            role: server.token("*" if role == "admin" else "talk", role if role != "shop" else "viewer", name, 3600, capabilities)
+            for role, (name, capabilities) in PEOPLE.items()
+        }
+
+    def ask(self, step: Step) -> tuple[int, dict[str, str], bytes]:
+        method, path, operation, parameters = OPERATIONS[step.operation]
+        headers, query = {}, []
+        for one in parameters:
+            name = one["name"]
+            value = step.given.get(name, one.get("example") if one["in"] == "path" or one.get("required") else None)
+            if callable(value):
+                value = value(self)
+            if value is None:
+                continue
+            if one["in"] == "path":
+                path = path.replace("{" + name + "}", quote(str(value), safe=""))
+            elif one["in"] == "header":
+                headers[name] = str(value)
+            else:
+                query.append(f"{name}={quote(str(value), safe='')}")
+        if role := operation.get("x-token"):
+            headers["Authorization"] = f"Bearer {self.tokens[role]}"
+        body = step.body
+        content = operation.get("requestBody", {}).get("content", {})
+        if content:
+            kind = step.content_type or next(iter(content))
+            headers["Content-Type"] = kind
+            if body is None:
+                example = content[kind]["example"]
+                body = example.encode() if isinstance(example, str) else json.dumps(example).encode()
+        elif method == "POST":
+            body = b""
+        return self.server.request(method, path + ("?" + "&".join(query) if query else ""), body, headers)
+
+    def run(self, step: Step) -> None:
+        if step.until:
+            wait_until(lambda: step.until(parsed(self.ask(step)[2])), 20, f"{step.operation} is so")
+        status, headers, body = self.ask(step)
+        assert status == step.status, (step.operation, status, body)
+        self.compare(step, headers, body)
+        if step.keep:
+            step.keep(self, headers, parsed(body))
+
+    def compare(self, step: Step, headers: dict[str, str], body: bytes) -> None:
+        _, _, operation, _ = OPERATIONS[step.operation]
+        assert str(step.status) in operation["responses"], f"{step.operation} does not describe {step.status}"
+        content = resolved(operation["responses"][str(step.status)]).get("content", {})
+        if not content:
+            assert not body or step.status == 200, (step.operation, body)
+            return
+        kind = headers["content-type"].split(";")[0]
+        assert kind in content, (step.operation, kind)
+        if kind.startswith(("image/", "video/")):
+            assert body
+            return
+        assert "example" in content[kind], f"{step.operation}: no example of {kind}"
+        example, answer = content[kind]["example"], parsed(body)
+        if step.operation in PARTIAL:
+            assert example.items() <= answer.items()
+            return
+        differences = compare(example, answer, content[kind].get("schema", {}), "$")
+        assert not differences, f"{step.operation}: {differences}"
+
+
+def parsed(body: bytes) -> Any:
+    """JSON, or text where it is none; bytes where it is no text."""
+    try:
+        text = body.decode()
+    except UnicodeDecodeError:
+        return body
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def required(schema: dict[str, Any]) -> set[str] | None:
+    """Members that have to be there; None where that is not said."""
+    schema = resolved(schema)
+    for choice in schema.get("anyOf", []) + schema.get("oneOf", []) + schema.get("allOf", []):
+        if (names := required(choice)) is not None:
+            return names
+    return set(schema.get("required", [])) if "properties" in schema else None
+
+
+def inner(schema: dict[str, Any], name: str | None) -> dict[str, Any]:
+    """Of a member, or of a list's items."""
+    schema = resolved(schema)
+    for choice in schema.get("anyOf", []) + schema.get("oneOf", []) + schema.get("allOf", []):
+        if found := inner(choice, name):
+            return found
+    if name is None:
+        return schema.get("items", {})
+    other = schema.get("additionalProperties", {})
+    return schema.get("properties", {}).get(name, other if isinstance(other, dict) else {})
+
+
+def compare(example: Any, answer: Any, schema: dict[str, Any], path: str) -> list[str]:
+    """What is of another shape: null stands for anything that may be absent."""
+    if example is None or answer is None:
+        return []
+    if isinstance(example, dict) and isinstance(answer, dict):
+        names = required(schema)
+        odd = set(example) ^ set(answer)
+        found = [f"{path}.{name} is in one of them" for name in sorted(odd) if names is None or name in names]
+        for name in sorted(set(example) & set(answer)):
+            found += compare(example[name], answer[name], inner(schema, name), f"{path}.{name}")
+        return found
+    if isinstance(example, list) and isinstance(answer, list):
+        if bool(example) and not answer:
+            return [f"{path} is empty"]
+        return [fault for one in answer[:20] for fault in compare(example[0], one, inner(schema, None), f"{path}[]")] if example else []
+    if isinstance(example, str) and example.startswith("v=0") and isinstance(answer, str):
+        kinds = [[line.split(" ")[0] for line in text.splitlines() if line.startswith("m=")] for text in (example, answer)]
+        return [] if kinds[0] == kinds[1] else [f"{path} has other m-lines"]
+    number = (int, float)
+    if isinstance(example, number) and isinstance(answer, number):
+        return [] if isinstance(example, bool) == isinstance(answer, bool) else [f"{path} is {answer!r}"]
+    return [] if type(example) is type(answer) else [f"{path} is {answer!r}, not like {example!r}"]
+
+
+def kept(name: str) -> Callable[[Story], str]:
+    return lambda story: story.made[name]
+
+
+def keep_session(story: Story, headers: dict[str, str], _: Any) -> None:
+    story.made["session"] = headers["location"].rsplit("/", 1)[1]
+    story.made["tag"] = headers["etag"]
+
+
+def keep_recording(story: Story, _: dict[str, str], page: Any) -> None:
+    recording = page["recordings"][0]
+    story.made.update(recording=recording["id"], file=recording["url"].rsplit("/", 1)[1])
+
+
+def session_steps(prefix: str, make: Step, extra: list[Step]) -> list[Step]:
+    """A session of one of the four kinds, from its offer to its end."""
+    made = {"session": kept("session")}
+    make.keep = keep_session
+    return [
+        make,
+        Step(f"{prefix}Session", 204, made),
+        Step(f"{prefix}Trickle", 204, {**made, "If-Match": kept("tag")}),
+        *extra,
+        Step(f"{prefix}End", 200, made),
+    ]
+
+
+def quality_steps(prefix: str) -> list[Step]:
+    made = {"session": kept("session")}
+    patch = Step(f"{prefix}Trickle", 200, {**made, "If-Match": "*"}, content_type="application/merge-patch+json")
+    return [patch, Step(f"{prefix}Quality", 200, made)]
+
+
+def picture() -> bytes:
+    data = io.BytesIO()
+    Image.new("RGB", (64, 36), "navy").save(data, "JPEG")
+    return data.getvalue()
+
+
+#: Before there is a picture: documents, a stream, and a publisher of the example.
+BEGINNING = [
+    Step("describeServer"), Step("openAPI"), Step("asyncAPI"), Step("health"), Step("readiness"), Step("metrics"),
+    Step("showStatistics"), Step("makeToken", 201), Step("createStream", 201), Step("showStream"), Step("listStreams"),
+    Step("editStream"), Step("makeLink", 201), Step("showIngest"), Step("showPlacement"), Step("placeStream"),
+    Step("goLive"), Step("publishPreview", 204),
+    *session_steps("publish", Step("publish", 201), []),
+    Step("playPreview", 204),
+]
+#: With an encoder that sends.
+WATCHING = [
+    *session_steps("play", Step("play", 201, {"wait": 10}), quality_steps("play")),
+    Step("listFeed", until=lambda page: len(page["items"]) == 2 and page["items"][0]["preview"]),
+    *session_steps("feed", Step("enterFeed", 201, {"stream": "talk"}), [
+        *quality_steps("feed"),
+        *(Step(name, 200, {"session": kept("session")}) for name in ("peek", "release", "focus")),
+    ]),
+    Step("previewWebP"), Step("previewJPEG"),
+    Step("choosePausePicture", 204, body=picture(), content_type="image/jpeg"), Step("dropPausePicture", 204),
+]
+STAGE = [
+    Step("renewToken", 200), Step("enter"), Step("raiseHand"), Step("lowerHand"), Step("raiseHand"), Step("invite"),
+    Step("endInvitation"), Step("invite"), Step("acceptInvitation"), Step("showParticipants"),
+    Step("describeSpeaker"), Step("requestMute"),
+    *session_steps("join", Step("join", 201), quality_steps("join")),
+    Step("leaveStage"),
+]
+AUDIENCE = [
+    Step("editInteraction"), Step("writeComment", 201), Step("listComments"), Step("pinComment", 204), Step("unpinComment", 204),
+    Step("react"), Step("openPoll", 201), Step("showPoll"), Step("vote"), Step("closePoll"),
+    Step("showCard", 204), Step("removeCard", 204), Step("giveGift"), Step("listGifts"), Step("showRank"),
+    Step("silence", 204), Step("showInteraction"), Step("unsilence", 204), Step("deleteComment", 204), Step("showAudit"),
+]
+RECORDING = [
+    Step("startRecording", 201),
+    Step("listRecordings", until=lambda page: page["recordings"] and page["recordings"][0]["size"] > 0),
+    Step("stopRecording"),
+    Step("listRecordings", until=lambda page: page["recordings"][0]["state"] == "ended", keep=keep_recording),
+    *(Step(name, status, {"recording": kept(part)}) for name, status, part in [
+        ("showRecording", 200, "recording"), ("showRecording", 200, "file"), ("removeRecording", 204, "recording"),
+    ]),
+]
+END = [
+    Step(
+        "listSessions", given={"state": "live"}, until=lambda page: bool(page["sessions"]),
+        keep=lambda story, _, page: story.made.update(session=page["sessions"][0]["id"])),
+    Step("showSession", 200, {"session": kept("session")}), Step("endSession", 204, {"session": kept("session")}),
+    Step("ban"), Step("showBans"), Step("unban", given={"participant": "eve"}),
+    Step("removeParticipant"), Step("revokeLinks"), Step("endStream"),
+]
+SOCKETS = {"followStream": "/v1/streams/talk/sync", "followFeed": "/v1/feed/sync"}
+
+
+@pytest.fixture
+def story(logs: Path, tmp_path: Path) -> Iterator[Story]:
+    rtmp = free_port()
+    server = Server(logs / "server-examples.log", "--data", str(tmp_path / "data"), "--rtmp", f"127.0.0.1:{rtmp}")
+    story = Story(server)
+    story.made["rtmp"] = f"rtmp://127.0.0.1:{rtmp}/live/talk?token={story.tokens['host']}"
+    yield story
+    assert server.is_running
+    assert server.stop() == 0
+
+
+def make_second_stream(server: Server) -> None:
+    """The one that swipes go to."""
+    headers = {"Authorization": f"Bearer {server.token('quiz')}", "Content-Type": "application/json"}
+    for path, body in (("/v1/streams", b'{"title":"Quiz"}'), ("/v1/streams/quiz/live", b"{}")):
+        assert server.request("POST", path, body, headers)[0] in (200, 201)
+
+
+def first_message(server: Server, path: str) -> dict[str, Any]:
+    with connect(server.origin.replace("http", "ws") + path, open_timeout=patient(10)) as socket:
+        return json.loads(socket.recv(patient(10)))
+
+
+def test_each_operation_answers_as_its_example(story: Story, logs: Path) -> None:
+    asked = {step.operation for part in (BEGINNING, WATCHING, STAGE, AUDIENCE, RECORDING, END) for step in part}
+    assert asked | set(SOCKETS) == set(OPERATIONS)
+    for step in BEGINNING:
+        story.run(step)
+    make_second_stream(story.server)
+    with Encoder(story.made["rtmp"], logs / "encoder-examples.log", size="320x180", rate=15):
+        for step in [*WATCHING, *STAGE, *AUDIENCE, *RECORDING]:
+            story.run(step)
+        for path in SOCKETS.values():
+            assert first_message(story.server, path)["type"] == "snapshot"
+        for step in END:
+            story.run(step)
