@@ -157,8 +157,8 @@ package struct WebPages: Sendable {
         case "webmanifest": "application/manifest+json"
         case "woff2": "font/woff2"
         case "mp3": "audio/mpeg"
-        // Declarations of types are read, not run.
-        case "txt", "ts": "text/plain; charset=utf-8"
+        // Declarations of types, and examples in the guide: to be read, not run.
+        case "txt", "ts", "py", "go", "php", "java": "text/plain; charset=utf-8"
         default: nil
         }
     }
