@@ -72,7 +72,7 @@ extension Node {
     private func open(_ connection: IngestConnection, _ formats: IngestFormats) async {
         guard let admission = ingests.admission(of: connection) else { return }
         if let conversion = formats.conversion,
-            !ingests.convert(connection, limit: limits.conversions)
+            !ingests.convert(connection, limit: live.limits.conversions)
         {
             let why = "this server makes no more pictures anew at once (--max-conversions)"
             entrance?.tell(.end(.unsupported(conversion.refusal(because: why))), to: connection)

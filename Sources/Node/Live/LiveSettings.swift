@@ -4,7 +4,8 @@ import StoryFeed
 /// What `LiveStreams` is set up with.
 struct LiveSettings {
     var workers = 1
-    var limits = NodeLimits(sessions: 20_000, sessionsOfAddress: 500, compositions: 4, renditions: 1)
+    var limits = NodeLimits(
+        sessions: 20_000, sessionsOfAddress: 500, compositions: 4, renditions: 1, conversions: 1)
     /// What counts how much in the feed's order.
     var feedWeights = FeedWeights()
     /// Whether there is something that decodes and encodes.

@@ -58,7 +58,8 @@ struct SessionRecord {
             return closesAt == nil ? [tell(quality)] : []
         case .uplinkWeak: return noteWeakUplink()
         case .checked, .mediaStarted, .closed, .published, .sourceChanged, .voice, .controlOpened,
-            .controlMessage, .begun, .passed, .injected, .keyFrameWanted, .renditionWanted:
+            .controlMessage, .begun, .passed, .injected, .keyFrameWanted, .sessionKeyFrameWanted,
+            .renditionWanted:
             return []
         }
     }
