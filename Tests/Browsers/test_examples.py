@@ -240,8 +240,8 @@ def picture() -> bytes:
 BEGINNING = [
     Step("describeServer"), Step("openAPI"), Step("asyncAPI"), Step("health"), Step("readiness"), Step("metrics"),
     Step("showStatistics"), Step("makeToken", 201), Step("createStream", 201), Step("showStream"), Step("listStreams"),
-    Step("editStream"), Step("makeLink", 201), Step("showIngest"), Step("showPlacement"), Step("placeStream"),
-    Step("goLive"), Step("publishPreview", 204),
+    Step("editStream"), Step("makeLink", 201), Step("showIngest"), Step("replaceIngestKey", 201), Step("showPlacement"),
+    Step("placeStream"), Step("goLive"), Step("publishPreview", 204),
     *session_steps("publish", Step("publish", 201), []),
     Step("playPreview", 204),
 ]

@@ -145,15 +145,15 @@ private func withNode(
         try await withNode({ $0.sessionLimit = 10 }) { node in
             for _ in 0..<8 {
                 _ = try await node.createSession(
-                    request(.play, patience: .seconds(9), isAnonymous: true))
+                    request(.play, patience: .seconds(3_600), isAnonymous: true))
             }
             await #expect(throws: SessionRefusal.overloaded) {
                 _ = try await node.createSession(
-                    request(.play, patience: .seconds(9), isAnonymous: true))
+                    request(.play, patience: .seconds(3_600), isAnonymous: true))
             }
-            _ = try await node.createSession(request(.play, patience: .seconds(9)))
+            _ = try await node.createSession(request(.play, patience: .seconds(3_600)))
             await #expect(throws: SessionRefusal.overloaded) {
-                _ = try await node.createSession(request(.play, patience: .seconds(9)))
+                _ = try await node.createSession(request(.play, patience: .seconds(3_600)))
             }
             _ = try await node.createSession(request(.publish))
             await #expect(throws: SessionRefusal.overloaded) {
@@ -168,7 +168,7 @@ private func withNode(
             let (own, other) = (IPAddress(ipv4: 0xC633_6401), IPAddress(ipv4: 0xC633_6402))
             func ask(from address: IPAddress) async throws -> SessionID {
                 try await node.createSession(
-                    request(.play, patience: .seconds(9), isAnonymous: true, from: address)
+                    request(.play, patience: .seconds(3_600), isAnonymous: true, from: address)
                 ).id
             }
             let elsewhere = try await ask(from: other)
@@ -189,7 +189,7 @@ private func withNode(
     private func viewer(of node: Node, from address: String) async throws -> SessionID {
         let address = try #require(IPAddress(address))
         return try await node.createSession(
-            request(.play, patience: .seconds(9), isAnonymous: true, from: address)
+            request(.play, patience: .seconds(3_600), isAnonymous: true, from: address)
         ).id
     }
 
@@ -232,7 +232,7 @@ private func withNode(
             #expect(await living(ids, in: node).count == 5)
             // Who has a token is known, and who is elsewhere is somebody else.
             _ = try await node.createSession(
-                request(.play, patience: .seconds(9), from: IPAddress("198.51.100.1")))
+                request(.play, patience: .seconds(3_600), from: IPAddress("198.51.100.1")))
             _ = try await viewer(of: node, from: "198.51.100.2")
             #expect(await node.endSession(ids[0]))
             _ = try await viewer(of: node, from: "198.51.100.1")
@@ -251,7 +251,7 @@ private func withNode(
         try await withNode({ $0.createsStreamsOnPublish = false }) { node in
             await #expect(throws: SessionRefusal.stage(.unknownStream)) {
                 _ = try await node.createSession(
-                    request(.play, patience: .seconds(9), offer: "hello", isAnonymous: true))
+                    request(.play, patience: .seconds(3_600), offer: "hello", isAnonymous: true))
             }
         }
     }
@@ -286,7 +286,7 @@ private func withNode(
         try await withNode({ $0.workers = 2 }) { node in
             var ports: Set<UInt16> = []
             for _ in 0..<2 {
-                let session = try await node.createSession(request(.play, patience: .seconds(9)))
+                let session = try await node.createSession(request(.play, patience: .seconds(3_600)))
                 let answer = try SessionDescription(parsing: session.answer)
                 ports.formUnion(answer.media.prefix(1).flatMap(\.candidates).map(\.port))
             }
