@@ -108,6 +108,27 @@ def test_somebody_without_a_camera_is_heard(chromium: Browser, server: Server, s
             viewer.wait_for("() => !document.getElementById('sound-only').checkVisibility()", what="no face stands over it")
 
 
+#: A browser that asks its user about the camera, and waits until the test answers.
+SLOW_CAMERA = """() => {
+    const open = navigator.mediaDevices.getUserMedia.bind(navigator.mediaDevices);
+    const answer = new Promise(allow => (globalThis.allowCamera = allow));
+    navigator.mediaDevices.getUserMedia = async wishes => { await answer; return open(wishes); };
+}"""
+
+
+def test_go_live_counts_while_the_camera_opens(chromium: Browser, server: Server, stream: str) -> None:
+    with chromium.open(f"{server.origin}/live/{stream}?quality=480", before_load=SLOW_CAMERA) as host:
+        host.wait_for("() => rostrum.room.own.isOpening", what="the camera is being opened")
+        # Twice, as somebody who sees nothing happen would.
+        host.click("#go")
+        assert (host.text("#go"), host.evaluate("() => document.getElementById('go').ariaDisabled")) == ("Starting…", "true")
+        host.click("#go")
+        host.evaluate("() => allowCamera()")
+        wait_for_state(host, "live")
+        assert server.json(f"/v1/streams/{stream}")["state"] == "live"
+        check_no_complaints(host)
+
+
 def test_a_phone_held_sideways_has_its_buttons(browser: Browser, server: Server, stream: str) -> None:
     with browser.open(f"{server.origin}/live/{stream}?source=test&quality=480", SIDEWAYS) as host:
         wait_for_state(host, "ready")

@@ -21,12 +21,13 @@ export class OwnMedia extends EventTarget {
   camera = "";
   microphone = "";
   simulcast = true;
-  isOpening = false;
   muted = { audio: false, video: false };
   /** @type {Problem | null} */
   problem = null;
 
   #hasNewChoice = false;
+  /** What is being opened, for everybody who waits for it. @type {Promise<boolean> | null} */
+  #opening = null;
 
   /** @param {URLSearchParams} query `?source=camera|sound|screen|test`, `?quality=1080|720|480`, `?simulcast=0|1` */
   constructor(query) {
@@ -46,6 +47,11 @@ export class OwnMedia extends EventTarget {
   /** Whether the system holds the camera back, as phones do while another app is in front. */
   get isPaused() {
     return this.source?.kind === "camera" && this.source.media.getVideoTracks()[0]?.muted === true;
+  }
+
+  /** Whether the browser was asked for a source and has not answered yet. */
+  get isOpening() {
+    return this.#opening !== null;
   }
 
   /** Whether there is a picture, and it is on. */
@@ -72,16 +78,28 @@ export class OwnMedia extends EventTarget {
    * Opens the chosen source in place of the current one, also while live. A choice made meanwhile is opened next.
    * @returns {Promise<boolean>} whether the chosen source is there now
    */
-  async open() {
+  open() {
     this.#hasNewChoice = true;
-    if (this.isOpening) return false;
-    this.isOpening = true;
+    if (!this.#opening) {
+      this.#opening = this.#openChoices();
+      this.#changed();
+    }
+    return this.#opening;
+  }
+
+  /** Opens nothing anew: waits for what is being opened. @returns {Promise<boolean>} whether there is a source */
+  async ready() {
+    if (this.#opening) return this.#opening;
+    return this.source !== null || this.open();
+  }
+
+  async #openChoices() {
     while (this.#hasNewChoice) {
       this.#hasNewChoice = false;
       this.setProblem(null);
       await this.#openChosen();
     }
-    this.isOpening = false;
+    this.#opening = null;
     this.#changed();
     return this.problem === null;
   }

@@ -35,6 +35,9 @@ export class Room extends EventTarget {
   stream = streamFromAddress();
   query = new URLSearchParams(location.search);
 
+  /** Whether *Go live* was pressed and waits for the camera. */
+  isGoingLive = false;
+
   /** Somebody who stepped down, or was moved, sees what the audience sees. */
   #wasOnStage = false;
   #isQueued = false;
@@ -311,8 +314,14 @@ export class Room extends EventTarget {
 
   /** Goes on the air, and the stream with it, if it is ours. */
   async goLive() {
-    if (this.isOver) return;
-    if (this.own.isOpening || !this.own.source && !(await this.own.open())) return;
+    if (this.isOver || this.isGoingLive) return;
+    this.isGoingLive = true;
+    this.changed();
+    const isReady = await this.own.ready();
+    this.isGoingLive = false;
+    this.changed();
+    // The stream may have ended while the browser asked for the camera.
+    if (!isReady || this.isOver) return;
     this.#wantsLive = true;
     if (!this.isOpen) this.#isOurs = true;
     this.own.setProblem(null);

@@ -56,7 +56,8 @@ export const desk = {
       share.setAttribute("aria-pressed", String(room.onAir.screen !== null));
       setText(shareWords, room.onAir.screen ? "Your screen is shared." : "");
       go.hidden = room.isOver || isOn && now !== "backstage" || isOut || now === "backstage" && isOn && !room.isHost;
-      go.disabled = own.isOpening;
+      // Not disabled, which would take the focus; a second press does nothing.
+      go.setAttribute("aria-disabled", String(room.isGoingLive));
       setText(goWords, goLabel(room));
       stop.hidden = isOut || now === "ended" || !isOn && !(room.isOpen && room.isOnStage);
       setText(stopWords, room.isHost ? "End" : "Leave");
@@ -75,6 +76,7 @@ export const desk = {
 
 /** @param {Room} room */
 function goLabel(room) {
+  if (room.isGoingLive && room.own.isOpening) return "Starting…";
   if (!room.isHost) return "Join the stage";
   if (room.info?.state === "live" && room.isOnStage) return "Back on air";
   return "Go live";
