@@ -154,6 +154,44 @@ def test_the_feed_shows_gifts_and_the_card(
     check_no_complaints(page, watching)
 
 
+@pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
+def test_a_host_says_what_can_be_given(
+    chromium: Browser, server: Server, stream: str, viewport: Any, logs: Path
+) -> None:
+    host = go_live(chromium, server, stream)
+    host.resize(viewport)
+    host.click("#edit-gifts")
+    fill_row = """(row, picture, name, price) => {
+        const fields = document.querySelectorAll('.gift-kinds li')[row];
+        for (const [field, value] of Object.entries({picture, name, price})) fields.querySelector(`[name=${field}]`).value = value;
+    }"""
+    host.click("dialog[data-name=gifts] .fields ~ button")
+    host.evaluate(fill_row, 1, "🚀", "Crème brûlée", "12.5")
+    host.screenshot(logs / f"gift-catalogue-{viewport.width}.png")
+    assert_fits(host)
+    host.click("dialog[data-name=gifts] [data-value=save]")
+    host.wait_for("() => rostrum.room.audience.settings?.gifts?.kinds.length === 2", what="the list is known")
+    assert server.json(f"/v1/streams/{stream}/interaction")["gifts"] == {"currency": "EUR", "kinds": [
+        {"id": "rose", "name": "Rose", "picture": "🌹", "price": 100},
+        {"id": "creme-brulee", "name": "Crème brûlée", "picture": "🚀", "price": 1250},
+    ]}
+    # A name may change, an id does not; what the server does not take is said, and changes nothing.
+    host.click("#edit-gifts")
+    host.evaluate(fill_row, 1, "🚀", "Rocket", "20")
+    host.click("dialog[data-name=gifts] [data-value=save]")
+    host.wait_for("() => rostrum.room.audience.settings?.gifts?.kinds[1].name === 'Rocket'", what="it has another name")
+    assert host.evaluate("() => rostrum.room.audience.settings.gifts.kinds[1].id") == "creme-brulee"
+    host.click("#edit-gifts")
+    host.evaluate(fill_row, 1, "javascript:alert(1)", "Rocket", "20")
+    host.click("dialog[data-name=gifts] [data-value=save]")
+    host.wait_for("() => /picture of Rocket/.test(document.querySelector('.messages').innerText)", what="why not")
+    assert host.evaluate("() => rostrum.room.audience.settings.gifts.kinds[1].picture") == "🚀"
+    host.click("#edit-gifts")
+    host.click("dialog[data-name=gifts] [data-value=none]")
+    host.wait_for("() => !rostrum.room.audience.settings?.gifts?.kinds.length", what="there are none")
+    check_no_complaints(host)
+
+
 def test_a_moderator_shadows_somebody(chromium: Browser, server: Server, stream: str) -> None:
     host = go_live(chromium, server, stream)
     writer = open_watch(chromium, server, stream)

@@ -190,7 +190,16 @@ function pictureOf(kind) {
  * @param {string} currency
  */
 export function formatPrice(amount, currency) {
-  if (!/^[A-Z]{3}$/.test(currency)) return `${amount} ${currency}`;
+  if (!isKnownCurrency(currency)) return `${amount} ${currency}`;
   const format = new Intl.NumberFormat(undefined, { style: "currency", currency });
-  return format.format(amount / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+  return format.format(amount / 10 ** fractionDigits(currency));
 }
+
+/** How many digits a price has behind its point; none for an app's own coins. @param {string} currency */
+export function fractionDigits(currency) {
+  if (!isKnownCurrency(currency)) return 0;
+  return new Intl.NumberFormat(undefined, { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+}
+
+/** Whether it is written as ISO 4217 has them. @param {string} currency */
+const isKnownCurrency = (currency) => /^[A-Z]{3}$/.test(currency);

@@ -2,6 +2,7 @@
 
 import { makeShowing } from "../card.js";
 import { h } from "../dom.js";
+import { makeCatalogue } from "../gift-catalogue.js";
 import { makeGifts } from "../gifts.js";
 import { makeAsking, makeComments, makeReactions } from "../talk.js";
 
@@ -36,17 +37,16 @@ export const talkDesk = {
   /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
   mount(room, layer) {
     const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
-    const [asking, showing] = [makeAsking(partOf(room)), makeShowing(partOf(room))];
+    const actions = [makeAsking(partOf(room)), makeShowing(partOf(room)), makeCatalogue(partOf(room))];
     const gifts = makeGifts(partOf(room), { totals: true });
     const heading = document.createElement("h2");
     heading.textContent = "Audience";
-    comments.root.prepend(heading, h("p.audience-actions", {}, asking.root, showing.root), gifts.root);
+    comments.root.prepend(heading, h("p.audience-actions", {}, ...actions.map(({ root }) => root)), gifts.root);
     comments.root.classList.add("card");
     comments.root.append(reactions.root);
     layer.append(comments.root);
     return () => {
-      asking.stop();
-      showing.stop();
+      for (const action of actions) action.stop();
       gifts.stop();
       comments.stop();
       reactions.stop();

@@ -1,0 +1,121 @@
+// @ts-check
+
+/** The host's list of what can be given in a stream. The app's shop sells it; this only says what there is. */
+
+import { ask } from "./dialog.js";
+import { follow, h } from "./dom.js";
+import { fractionDigits } from "./gifts.js";
+import { SignallingError } from "./session.js";
+
+/**
+ * @typedef {import("./gifts.js").GiftKind} GiftKind
+ * @typedef {import("./gifts.js").GiftCatalogue} GiftCatalogue
+ */
+
+/** As many kinds as a stream may have. */
+const MOST_KINDS = 30;
+/** In the currency's smallest unit. */
+const HIGHEST_PRICE = 100_000_000;
+/** What a list without any begins with. @type {GiftCatalogue} */
+const FIRST = { currency: "EUR", kinds: [{ id: "rose", name: "Rose", picture: "🌹", price: 100 }] };
+
+/** A host's way to the list. @param {import("./talk.js").Part} part */
+export function makeCatalogue(part) {
+  const { audience } = part;
+  const button = h("button.button.small#edit-gifts", { type: "button", onclick: () => editCatalogue(part) }, "Gifts…");
+  const unfollow = follow(audience, () => {
+    button.hidden = !audience.isOpen || !audience.isModerator;
+  });
+  return {
+    root: button,
+    stop() {
+      unfollow();
+      button.remove();
+    },
+  };
+}
+
+/**
+ * An id for a new kind, which stays when its name changes.
+ * @param {string} name @param {Set<string>} taken
+ */
+export function giftId(name, taken) {
+  const base = name.normalize("NFKD").replace(/\p{M}/gu, "").toLowerCase().replace(/[^a-z0-9]+/g, "-").replace(/^-+|-+$/g, "").slice(0, 28) || "gift";
+  let id = base;
+  for (let number = 2; taken.has(id); number += 1) id = `${base}-${number}`;
+  return id;
+}
+
+/** What the server would refuse, in a host's words. @param {GiftCatalogue} catalogue */
+export function troubleWith({ currency, kinds }) {
+  if (!/^[A-Z]{1,8}$/.test(currency)) return "A currency is one to eight letters, such as EUR or COINS.";
+  for (const { name, picture, price } of kinds) {
+    if (!/^(https:\/\/|\/(?!\/))/.test(picture) && !/^[^\x00-\x7f]+$/.test(picture)) {
+      return `The picture of ${name} is not an emoji, nor an address that begins with https://.`;
+    }
+    if (!(price >= 0 && price <= HIGHEST_PRICE)) return `The price of ${name} is not between nothing and a million.`;
+  }
+  return null;
+}
+
+/** One row of the form. @param {GiftKind | null} kind @param {string} currency */
+function makeRow(kind, currency) {
+  const scale = 10 ** fractionDigits(currency);
+  const picture = h("input", { type: "text", name: "picture", maxLength: 300, value: kind?.picture ?? "🎁", "aria-label": "Picture: an emoji, or an address" });
+  const name = h("input", { type: "text", name: "name", dir: "auto", maxLength: 30, value: kind?.name ?? "", placeholder: "Name", "aria-label": "Name" });
+  const price = h("input", {
+    type: "number", name: "price", min: 0, step: 1 / scale, inputMode: "decimal", value: kind ? kind.price / scale : "",
+    placeholder: "Price", "aria-label": "Price of one",
+  });
+  const row = h("li", {}, picture, name, price);
+  row.append(h("button.button.small.round", { type: "button", "aria-label": "Remove this gift", onclick: () => row.remove() }, "✕"));
+  row.fields = { id: kind?.id ?? null, picture, name, price };
+  return row;
+}
+
+/** @param {import("./talk.js").Part} part */
+async function editCatalogue({ audience, say }) {
+  const before = audience.settings?.gifts ?? null;
+  const start = before?.kinds.length ? before : FIRST;
+  const currency = h("input", {
+    type: "text", name: "currency", maxLength: 8, value: start.currency, autocapitalize: "characters",
+    oninput: () => (currency.value = currency.value.toUpperCase()),
+  });
+  const list = h("ul.gift-kinds", {}, ...start.kinds.map((kind) => makeRow(kind, start.currency)));
+  const add = h("button.button.small", {
+    type: "button",
+    onclick: () => {
+      if (list.children.length >= MOST_KINDS) return say(`A stream has at most ${MOST_KINDS} gifts.`);
+      list.append(makeRow(null, currency.value));
+      list.lastElementChild?.querySelector("[name=name]")?.focus();
+    },
+  }, "Add a gift");
+  const answer = await ask({
+    name: "gifts", title: "Gifts", text: "What viewers can be shown as given. Your shop sells them, and says here what it sold.",
+    body: [h("div.fields", {}, h("label", {}, "Currency: EUR, USD, or your own coins", currency)), list, add],
+    choices: [
+      { value: "save", label: "Save", look: "primary" },
+      ...before?.kinds.length ? [{ value: "none", label: "No gifts", look: /** @type {const} */ ("danger") }] : [],
+      { value: "no", label: "Cancel" },
+    ],
+  });
+  if (answer !== "save" && answer !== "none") return;
+  const scale = 10 ** fractionDigits(currency.value);
+  const rows = [...list.children].map(({ fields }) => fields).filter(({ name }) => name.value.trim());
+  const taken = new Set(rows.flatMap(({ id }) => id ?? []));
+  const kinds = answer === "none" ? [] : rows.map(({ id, name, picture, price }) => {
+    const known = id ?? giftId(name.value, taken);
+    taken.add(known);
+    return {
+      id: known, name: name.value.trim(), picture: picture.value.trim() || "🎁", price: Math.round(Number(price.value) * scale),
+    };
+  });
+  const catalogue = { currency: currency.value.trim() || FIRST.currency, kinds };
+  const trouble = troubleWith(catalogue);
+  if (trouble) return say(trouble);
+  try {
+    await audience.api.editInteraction({ gifts: catalogue });
+  } catch (error) {
+    say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+  }
+}
