@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from drivers import Browser
+from drivers import PHONE, Browser
 from media import go_live, wait_for_frames, wait_for_state, watch
 from server import Server
 
@@ -46,6 +48,39 @@ def test_the_button_for_sound_stays_until_it_was_pressed(
         page.wait_for(
             f"() => document.body.classList.contains('still') && ({opacity})().every(each => each === 0)",
             what="the controls fade once there is sound")
+
+
+def test_a_swipe_leaves_the_picture_alone(
+    chromium: Browser, browser: Browser, server: Server, stream: str, logs: Path
+) -> None:
+    seen = """() => ['.title-bar', '#mute', '#hand', '.comments', '#show-all'].filter(
+        each => document.querySelector(each)?.checkVisibility())"""
+    with go_live(chromium, server, stream, source="test"), watch(browser, server, stream) as page:
+        page.resize(PHONE)
+        wait_for_state(page, "live")
+        page.click("#unmute")
+        everything = page.wait_for(f"() => {{ const all = ({seen})(); return all.length >= 3 && all; }}", what="there is more")
+        assert "#show-all" not in everything
+        page.drag((195, 500), (195, 300))
+        page.wait_for(f"() => ({seen})().join() === '#show-all'", what="nothing lies over the picture")
+        page.screenshot(logs / f"picture-only-{browser.name}.png")
+        page.drag((195, 300), (205, 500))
+        page.wait_for(f"wanted => ({seen})().join() === wanted", ",".join(everything), what="it is back")
+        # To the side, or too short, means something else.
+        page.drag((100, 300), (300, 250))
+        page.drag((195, 300), (195, 270))
+        assert page.evaluate(seen) == everything
+        # By the menu, and back by the button; and by the key.
+        page.click("#picture")
+        page.click("#picture-only")
+        assert page.evaluate(seen) == ["#show-all"]
+        page.click("#show-all")
+        assert page.evaluate(seen) == everything
+        press = "() => document.body.dispatchEvent(new KeyboardEvent('keydown', {key: 'p', bubbles: true}))"
+        page.evaluate(press)
+        assert page.evaluate(seen) == ["#show-all"]
+        page.evaluate(press)
+        assert page.evaluate(seen) == everything
 
 
 #: As behind a network that lets no UDP through: the server's candidates lead nowhere.

@@ -25,6 +25,7 @@ import { numbers } from "./widgets/numbers.js";
 import { people } from "./widgets/people.js";
 import { pictureMenu } from "./widgets/picture-menu.js";
 import { kept, playback } from "./widgets/playback.js";
+import { pictureOnly } from "./widgets/picture-only.js";
 import { problem } from "./widgets/problem.js";
 import { programme } from "./widgets/programme.js";
 import { recorder, recordingNews } from "./widgets/recorder.js";
@@ -42,8 +43,8 @@ import { warning } from "./widgets/warning.js";
 /** In the order in which they lie in their layers; a new widget has to be named here, and nowhere else. */
 const WIDGETS = {
   audience: [
-    title, lastPicture, programme, playback, status, warning, numbers, talk, audienceControls, pictureMenu, hand, invitation,
-    messages,
+    title, lastPicture, programme, playback, status, warning, numbers, talk, audienceControls, pictureMenu, pictureOnly, hand,
+    invitation, messages,
   ],
   studio: [
     title, grid, voices, warning, problem, lobby, talkDesk, sources, summary, schedule, share, encoder, recorder, kept, people,

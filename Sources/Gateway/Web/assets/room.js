@@ -35,6 +35,9 @@ export class Room extends EventTarget {
   stream = streamFromAddress();
   query = new URLSearchParams(location.search);
 
+  /** Whether a viewer wants to see the picture and nothing over it. */
+  isPictureOnly = false;
+
   /** Whether *Go live* was pressed and waits for the camera. */
   isGoingLive = false;
 
@@ -310,6 +313,13 @@ export class Room extends EventTarget {
       this.say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
       return null;
     }
+  }
+
+  /** Takes everything off the picture that lies over it, or puts it back. @param {boolean} isWanted */
+  showPictureOnly(isWanted) {
+    if (isWanted === this.isPictureOnly) return;
+    this.isPictureOnly = isWanted;
+    this.changed();
   }
 
   /** Goes on the air, and the stream with it, if it is ours. */

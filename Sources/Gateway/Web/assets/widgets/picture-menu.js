@@ -10,7 +10,14 @@ export const pictureMenu = {
   /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
   mount(room, layer) {
     const { viewing } = room;
-    const panel = h("div.picture-panel#picture-panel", { hidden: true }, pictureRadios(viewing.choice));
+    const alone = h("button.button.small#picture-only", {
+      type: "button",
+      onclick: () => {
+        show(false);
+        room.showPictureOnly(true);
+      },
+    }, "Hide all but the picture");
+    const panel = h("div.picture-panel#picture-panel", { hidden: true }, pictureRadios(viewing.choice), alone);
     const button = h("button.button.round#picture", {
       type: "button", "aria-expanded": "false", "aria-controls": "picture-panel", "aria-label": "Picture quality",
       title: "Picture quality", onclick: () => show(panel.hidden),

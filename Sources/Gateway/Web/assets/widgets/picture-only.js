@@ -1,0 +1,63 @@
+// @ts-check
+
+import { follow, h, icon } from "../dom.js";
+
+/** A finger that moves so far up or down, in CSS pixels, and twice as far as to the side, means it. */
+const FAR = 60;
+
+/** What a finger is meant for itself: it presses or scrolls there. */
+const CONTROLS = "a, button, form, input, select, dialog, .picture-panel, .comments, .parts, .movable";
+
+/** Nothing but the picture: by a swipe up, back by one down, the key p, or the button. */
+export const pictureOnly = {
+  name: "picture-only",
+  layer: /** @type {const} */ ("lite"),
+  /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const back = h("button.button.round#show-all", {
+      type: "button", hidden: true, "aria-label": "Show everything", title: "Show everything (p)",
+      onclick: () => room.showPictureOnly(false),
+    }, icon("more"));
+    layer.append(back);
+
+    /** @type {{ id: number, x: number, y: number } | null} */
+    let finger = null;
+    /** @param {PointerEvent} event */
+    const down = (event) => {
+      const isOnControl = event.target instanceof Element && event.target.closest(CONTROLS) !== null;
+      finger = event.isPrimary && event.pointerType !== "mouse" && !isOnControl
+        ? { id: event.pointerId, x: event.clientX, y: event.clientY } : null;
+    };
+    /** @param {PointerEvent} event */
+    const up = (event) => {
+      if (finger?.id !== event.pointerId) return;
+      const [dx, dy] = [event.clientX - finger.x, event.clientY - finger.y];
+      finger = null;
+      if (Math.abs(dy) >= FAR && Math.abs(dy) > 2 * Math.abs(dx)) room.showPictureOnly(dy < 0);
+    };
+    const lose = () => (finger = null);
+    /** @param {KeyboardEvent} event */
+    const key = (event) => {
+      const isElsewhere = event.target instanceof Element && event.target.closest("input, select, textarea, dialog");
+      if (event.key !== "p" || isElsewhere || event.ctrlKey || event.metaKey || event.altKey) return;
+      room.showPictureOnly(!room.isPictureOnly);
+    };
+    addEventListener("pointerdown", down);
+    addEventListener("pointerup", up);
+    addEventListener("pointercancel", lose);
+    addEventListener("keydown", key);
+    const unfollow = follow(room, () => {
+      document.body.classList.toggle("picture-only", room.isPictureOnly);
+      back.hidden = !room.isPictureOnly;
+    });
+    return () => {
+      unfollow();
+      document.body.classList.remove("picture-only");
+      removeEventListener("pointerdown", down);
+      removeEventListener("pointerup", up);
+      removeEventListener("pointercancel", lose);
+      removeEventListener("keydown", key);
+      back.remove();
+    };
+  },
+};
