@@ -5,8 +5,8 @@ import Base
 /// Goes by loss alone, so it acts late and estimates nothing. Where more than a tenth is lost again and again, nothing
 /// of the past is shown and little is repeated: both would only add to what is lost. Where it is more than a third no
 /// picture can be repaired, and sound is lost with them: they stop, and are tried again, later each time that it fails.
-/// Only for clients by UDP that do not tell of each packet: of those that do, `BandwidthEstimator` knows more, and
-/// sooner, and of TCP connections `BacklogEstimator`.
+/// Only for clients by UDP that do no more than report: of those that tell of each packet `BandwidthEstimator` knows
+/// more, and sooner, of those that say what they can take in `ReportEstimator`, of TCP connections `BacklogEstimator`.
 package struct LossResponse: Sendable {
     /// What reports tell of some time.
     package struct Interval: Equatable, Sendable {
