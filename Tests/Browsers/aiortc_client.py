@@ -133,6 +133,8 @@ class Peer:
         self.resource: str | None = None
         self.frames = 0
         self.sizes: set[tuple[int, int]] = set()
+        #: Of the latest picture.
+        self.height = 0
         #: Sum of squared samples, full scale being 1.
         self.energy = 0.0
         #: What came on the control channel, if there is one.
@@ -190,6 +192,7 @@ class Peer:
                 if isinstance(frame, VideoFrame):
                     self.frames += 1
                     self.sizes.add((frame.width, frame.height))
+                    self.height = frame.height
                 else:
                     self.energy += float(numpy.square(frame.to_ndarray() / 32768.0).sum())
         except MediaStreamError:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 
 import pytest
 
 from aiortc_client import HEIGHT, WIDTH, Aiortc
 from drivers import Browser, wait_until
+from lossy import LossyPath
 from media import go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
 from server import Server
+from test_paths import Distant
 
 
 @pytest.fixture
@@ -71,3 +74,20 @@ def test_a_session_may_be_deleted_once_when_its_connection_was_closed_before(
     wait_until(lambda: publisher.ask("GET") == 404, 15, "the server has ended the session")
     assert publisher.ask("DELETE") == 200
     assert publisher.ask("DELETE") == 404
+
+
+def test_says_how_much_it_can_take_in(aiortc: Aiortc, chromium: Browser, server: Server, stream: str) -> None:
+    """The largest picture first, a smaller one that moves while its link takes little, and the largest again (REMB)."""
+    with (
+        closing(LossyPath(server, loss=0, seed=1, rewrites=True)) as path,
+        go_live(chromium, server, stream, codec="vp8", quality=720),
+        closing(aiortc.play(Distant(server, path), stream)) as player,
+    ):
+        wait_until(lambda: player.height == 720, 60, "the largest picture comes")
+        path.down.capacity = 600_000
+        wait_until(lambda: 0 < player.height < 720, 60, "a smaller picture comes")
+        before = player.frames
+        wait_until(lambda: player.frames >= before + 60, 60, "60 pictures at 600 kbit/s")
+        assert player.height < 720
+        path.down.capacity = None
+        wait_until(lambda: player.height == 720, 90, "the largest picture comes again")

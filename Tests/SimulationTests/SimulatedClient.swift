@@ -44,6 +44,8 @@ final class SimulatedClient {
     private(set) var firstFrameAt: MonotonicTime?
     private var lastFrameAt: MonotonicTime?
     private var feedback = TransportFeedbackRecorder(senderSSRC: 1, mediaSSRC: 0)
+    /// What the viewer says that it can take in, where packets tell when they left.
+    private var estimates = EstimatingReceiver()
     /// Whether the viewer tells of each packet when it came.
     var tellsOfPackets = true
     /// Whether the viewer asks again for packets of sound, as browsers do not.
@@ -171,6 +173,13 @@ final class SimulatedClient {
         connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
     }
 
+    /// Says that it can take in so many bits a second of its pictures.
+    func say(_ estimate: UInt64, into sink: inout CollectingSink) {
+        let ssrcs = received.filter { $0.line.kind == .video }.map(\.source.ssrc)
+        let said = ReceiverEstimatedMaximumBitrate(senderSSRC: 1, bitrate: estimate, ssrcs: ssrcs)
+        connection?.sendFeedback([.receiverEstimatedMaximumBitrate(said)], into: &sink)
+    }
+
     func ask(for lost: [UInt16], of kind: MediaKind, into sink: inout CollectingSink) {
         guard let connection, let track = received.first(where: { $0.line.kind == kind }) else { return }
         let request = NegativeAcknowledgement(senderSSRC: 1, mediaSSRC: track.source.ssrc, lost: lost)
@@ -243,13 +252,16 @@ final class SimulatedClient {
         case .stun, .dtls:
             connection.receive(datagram.span, from: source, at: now, using: &random, into: &sink)
             takeEvents(at: now)
-        case .rtp: receiveMedia(datagram, over: connection, at: now)
+        case .rtp: receiveMedia(datagram, over: connection, at: now, into: &sink)
         case .rtcp: receiveControl(datagram, over: connection, at: now, into: &sink)
         case nil: break
         }
     }
 
-    private func receiveMedia(_ datagram: [UInt8], over connection: ClientConnection, at now: MonotonicTime) {
+    private func receiveMedia(
+        _ datagram: [UInt8], over connection: ClientConnection, at now: MonotonicTime,
+        into sink: inout CollectingSink
+    ) {
         var bytes = datagram
         var span = bytes.mutableSpan
         guard !drops(datagram) else { return }
@@ -263,6 +275,14 @@ final class SimulatedClient {
         {
             feedback.mediaSSRC = header.ssrc
             feedback.record(number.value, at: now)
+        }
+        if let id = received[index].line.extensions.absoluteSendTime,
+            let range = header.extensionRange(id: id, in: plain.span), range.count == 3
+        {
+            let sent = plain[range].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+            if let said = estimates.receive(header.payloadRange.count, sent: sent, at: now) {
+                say(said, into: &sink)
+            }
         }
         noteRepair(header, in: plain, for: received[index])
         let own = ownSound(of: header, in: plain, for: received[index])

@@ -49,7 +49,8 @@ final class Simulation {
     /// A client whose offer the server has answered; it connects as time goes on.
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
-        hasRED: Bool = false, hasTransportFeedback: Bool = true, bitrate: Int = 300_000,
+        hasRED: Bool = false, hasTransportFeedback: Bool = true, saysEstimates: Bool = false,
+        bitrate: Int = 300_000,
         layers: [SyntheticVideo.Settings] = [],
         checksConsent: Bool = true
     ) throws -> (client: SimulatedClient, session: SessionID) {
@@ -65,7 +66,8 @@ final class Simulation {
         }
         let offer = client.offer.description.text
         var text = hasRED ? Self.withRED(offer) : offer
-        if !hasTransportFeedback { text = Self.withoutTransportFeedback(text) }
+        if saysEstimates { text = Self.withEstimates(text) }
+        if !hasTransportFeedback || saysEstimates { text = Self.withoutTransportFeedback(text) }
         let (id, _, answer) = try server.open(
             hasRTX ? text : Self.withoutRTX(text), for: role == .publisher ? .publish : .play, on: worker,
             at: now
@@ -107,10 +109,23 @@ final class Simulation {
             .map { $0 + "\r\n" }.joined()
     }
 
+    /// An offer of a client that says how much it can take in (REMB).
+    private static func withEstimates(_ offer: String) -> String {
+        offer.split(separator: "\r\n").map { line in
+            let isFeedback = line.hasPrefix("a=rtcp-fb:") && line.hasSuffix(" transport-cc")
+            return (isFeedback ? line.dropLast("transport-cc".count) + "goog-remb" : line) + "\r\n"
+        }.joined()
+    }
+
     /// Sends a command to a worker, as control would.
     func perform(_ command: WorkerCommand, worker: Int = 0) {
         server.perform(command, on: worker, at: now)
         settle(worker)
+    }
+
+    /// Makes a viewer say that it can take in so many bits a second.
+    func say(_ estimate: UInt64, by client: SimulatedClient) {
+        with(client) { $0.say(estimate, into: &$1) }
     }
 
     /// Makes a viewer say that its decoder cannot go on.

@@ -1,8 +1,8 @@
 import Base
 import Peer
 
-/// The path to a client that tells of each packet when it came, or that is connected by TCP: what was sent over it, and
-/// what it takes.
+/// The path to a client that tells of each packet when it came or of how much it can take in, or that is connected by
+/// TCP: what was sent over it, and what it takes.
 ///
 /// A class of its own, because every slot of the session reads and writes it with every packet.
 final class OutgoingPath {
@@ -11,6 +11,8 @@ final class OutgoingPath {
     var estimator = BandwidthEstimator()
     /// By how far its TCP connection has come, which counts then alone; nil over UDP.
     private(set) var backlog: BacklogEstimator?
+    /// By what the client says that it can take in; nil until it does, and where it tells of each packet.
+    private var reported: ReportEstimator?
     var allocator = LayerAllocator()
     /// What is being sent to find out whether the path takes more.
     var probe: ProbeRun?
@@ -32,20 +34,26 @@ final class OutgoingPath {
         return borrowed
     }
 
-    /// Whether the client has told of any packet, or its TCP connection has; nothing is known before.
-    var isKnown: Bool { backlog != nil || packets.hasFeedback }
+    /// Whether the client has told of any packet or of the whole, or its TCP connection has; nothing is known before.
+    var isKnown: Bool { tellsOfLoss || reported != nil }
+
+    /// Whether it is known by what the client says that it can take in.
+    var isReported: Bool { !tellsOfLoss && reported != nil }
+
+    /// Whether what is lost is known sooner than by reports.
+    var tellsOfLoss: Bool { backlog != nil || packets.hasFeedback }
 
     /// Bits a second that it takes.
-    var bitrate: Int { backlog?.bitrate ?? estimator.bitrate }
+    var bitrate: Int { backlog?.bitrate ?? reported?.bitrate ?? estimator.bitrate }
 
     /// Why that is not more.
-    var cause: BandwidthEstimator.Cause { backlog?.cause ?? estimator.cause }
+    var cause: BandwidthEstimator.Cause { backlog?.cause ?? reported?.cause ?? estimator.cause }
 
     /// Whether its queue is growing or full right now.
-    var isOverused: Bool { backlog?.isOverused ?? estimator.isOverused }
+    var isOverused: Bool { backlog?.isOverused ?? reported?.isOverused ?? estimator.isOverused }
 
     /// Bits a second at which bursts come; nil where that is not known.
-    var burstRate: Int? { backlog == nil ? estimator.burstRate : nil }
+    var burstRate: Int? { backlog == nil && reported == nil ? estimator.burstRate : nil }
 
     /// Whether a quarter and more of what is sent is lost: whatever the estimate says, that is too much for the path.
     ///
@@ -58,7 +66,7 @@ final class OutgoingPath {
     /// Bits a second that may be sent.
     var available: Int {
         guard isLossy else { return bitrate }
-        return min(estimator.bitrate, estimator.burstRate ?? .max) / 100 * Self.draining
+        return min(bitrate, burstRate ?? .max) / 100 * Self.draining
     }
 
     /// Share of the latest packets that are lost, 0 to 1; nil where too few were told of.
@@ -66,14 +74,42 @@ final class OutgoingPath {
 
     func receive(_ outcomes: [PacketOutcome], roundTrip: Duration?, at now: MonotonicTime) {
         for outcome in outcomes where !outcome.isLate && outcome.sent >= lossSince {
-            told += 1
-            if outcome.arrival == nil { lost += 1 }
-            guard told >= Self.memory else { continue }
-            told /= 2
-            lost /= 2
+            noteLoss(outcome.arrival == nil ? 1 : 0, of: 1)
         }
         guard backlog == nil else { return }
         estimator.receive(outcomes, roundTrip: roundTrip, at: now)
+    }
+
+    /// So that the latest packets count.
+    private func noteLoss(_ lost: Int, of told: Int) {
+        self.told += told
+        self.lost += lost
+        guard self.told >= Self.memory else { return }
+        self.told /= 2
+        self.lost /= 2
+    }
+
+    /// Takes in what the client says that it can take in.
+    /// - Returns: whether it was looked at.
+    func receive(
+        _ estimate: UInt64, of stream: Int, sent: UInt64, roundTrip: Duration?, at now: MonotonicTime
+    ) -> Bool {
+        var known = reported ?? ReportEstimator()
+        let isNews = known.receive(estimate, of: stream, sent: sent, roundTrip: roundTrip, at: now)
+        // Memory of the path is nobody's who is not measured by it.
+        if isNews { reported = known }
+        if known.isProbing == false { probe = nil }
+        return isNews
+    }
+
+    /// Takes in what reports tell of loss, where nothing else does.
+    func receive(_ interval: LossResponse.Interval, sent: UInt64, at now: MonotonicTime) {
+        // Of a long report that is the share of all of it.
+        let told = min(interval.expected, Self.memory)
+        let share = Double(interval.lost) / Double(max(interval.expected, 1))
+        (self.told, self.lost) = (told, interval.hasBurst ? 0 : Int(share * Double(told)))
+        reported?.receive(interval, sent: sent, at: now)
+        if reported?.isProbing == false { probe = nil }
     }
 
     /// Takes in how far the TCP connection has come.
@@ -92,13 +128,16 @@ final class OutgoingPath {
     /// Tells what could be used, in bits a second; nil for nothing.
     func want(_ bitrate: Int?, at now: MonotonicTime) {
         guard backlog == nil else { backlog?.want(bitrate); return }
+        guard reported == nil else { reported?.want(bitrate); return }
         estimator.want(bitrate, at: now)
     }
 
     /// Lets time pass.
     /// - Returns: whether something may have changed.
     func advance(to now: MonotonicTime) -> Bool {
-        guard backlog == nil, isKnown, let due = estimator.deadline, due <= now else { return false }
+        guard backlog == nil, isKnown else { return false }
+        if reported != nil { return reported?.advance(to: now) ?? false }
+        guard let due = estimator.deadline, due <= now else { return false }
         estimator.advance(to: now)
         return true
     }
@@ -106,14 +145,17 @@ final class OutgoingPath {
     /// Begins a probe, if it is time.
     func beginProbe(at now: MonotonicTime) {
         guard probe == nil else { return }
-        let due = backlog == nil ? estimator.probeDue(at: now) : backlog?.probeDue(at: now)
+        let due =
+            backlog != nil
+            ? backlog?.probeDue(at: now)
+            : reported != nil ? reported?.probeDue(at: now) : estimator.probeDue(at: now)
         probe = due.map { ProbeRun($0, at: now) }
     }
 
     /// Ends a probe that cannot be sent.
     func giveUpProbe(at now: MonotonicTime) {
         probe = nil
-        backlog?.trustProbe(at: now)
+        if backlog != nil { backlog?.trustProbe(at: now) } else { reported?.trustProbe(at: now) }
     }
 
     /// Much less is sent from now on: what was lost says nothing of it.
@@ -124,7 +166,10 @@ final class OutgoingPath {
 
     /// When something is to be done next.
     var deadline: MonotonicTime {
-        let estimate = backlog == nil ? packets.hasFeedback ? estimator.deadline : nil : backlog?.deadline
+        let estimate =
+            backlog != nil
+            ? backlog?.deadline
+            : reported != nil ? reported?.deadline : packets.hasFeedback ? estimator.deadline : nil
         return min(probe?.deadline ?? .distantFuture, estimate ?? .distantFuture)
     }
 }

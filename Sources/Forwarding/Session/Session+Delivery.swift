@@ -4,8 +4,8 @@ import Wire
 
 /// Sends less to a viewer who cannot take it all. Sound goes first.
 ///
-/// Where the client tells of each packet when it came, or is connected by TCP, that decides; else what its reports tell
-/// of loss.
+/// Where the client tells of each packet when it came, or how much it can take in, or is connected by TCP, that
+/// decides; else what its reports tell of loss.
 extension Session {
     /// What a burst loses is told within this time: a second at least of the past, the queue that it filled, a report.
     private static let burst = Duration.seconds(3)
@@ -39,10 +39,15 @@ extension Session {
 
     /// Takes in what a report told of everything that the client gets.
     func noteLoss(_ told: LossResponse.Interval, at now: MonotonicTime) {
-        guard told.expected > 0, knownPath == nil else { return }
+        guard told.expected > 0, knownPath.map(\.isReported) ?? true else { return }
         var interval = told
         interval.hasBurst = lastReception < excused
         lastReception = now
+        if let knownPath {
+            knownPath.receive(interval, sent: picturesSent, at: now)
+            allocate(at: now)
+            return requestWake()
+        }
         let before = delivery.sendsPictures
         delivery.receive(interval, at: now)
         if delivery.sendsPictures != before { aimPictures(at: now) }
@@ -68,7 +73,8 @@ extension Session {
         excused = now + Self.burst
     }
 
-    private func aimPictures(at now: MonotonicTime) {
+    /// Pictures begin to be sent, or stop.
+    func aimPictures(at now: MonotonicTime) {
         for slot in slots where slot.plan.kind == .video { slot.track?.retarget(slot, at: now) }
         requestWake()
     }

@@ -43,7 +43,8 @@ extension Session {
         case .extendedReport(let report):
             for sample in exchange.receive(report, at: now, clock: clock) { roundTrip.add(sample) }
         case .transportFeedback(let feedback): receive(feedback, at: now)
-        case .sourceDescription, .bye, .receiverEstimatedMaximumBitrate, .unknown:
+        case .receiverEstimatedMaximumBitrate(let estimate): receive(estimate, at: now)
+        case .sourceDescription, .bye, .unknown:
             // BYE is ignored: Chromium says it when it renegotiates and goes on with the same SSRC.
             break
         }
@@ -75,7 +76,7 @@ extension Session {
             let interval = reception.interval(since: before)
             told.add(interval)
             // Who tells of each packet tells more, and sooner.
-            if path?.isKnown != true { slot.noteLoss(interval.lost, of: interval.expected, at: now) }
+            if path?.tellsOfLoss != true { slot.noteLoss(interval.lost, of: interval.expected, at: now) }
         }
         noteLoss(told, at: now)
         tellQuality(at: now)

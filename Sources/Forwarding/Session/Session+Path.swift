@@ -2,10 +2,10 @@ import Base
 import Peer
 import Wire
 
-/// Sends what the path to the client takes: what it tells of each packet, or what waits in its TCP connection, decides
-/// on layers, and on probes for more.
+/// Sends what the path to the client takes: what it tells of each packet, or says that it can take in, or what waits in
+/// its TCP connection, decides on layers, and on probes for more.
 extension Session {
-    /// Until the client tells of the first packets: 8 Mbit/s, in bytes a second.
+    /// Until the client has told of what limits it: 8 Mbit/s, in bytes a second.
     private static let firstReplayRate = 1_000_000
     /// Percent of the rate at which bursts come that may be filled.
     private static let burstShare = 85
@@ -20,6 +20,34 @@ extension Session {
         allocate(at: now)
         tellQuality(at: now)
         requestWake()
+    }
+
+    /// Takes in what a client by UDP that does not tell of each packet says that it can take in.
+    func receive(_ estimate: ReceiverEstimatedMaximumBitrate, at now: MonotonicTime) {
+        leaveStreamIfOver(at: now)
+        guard connection.state == .connected, connection.remoteAddress?.transport != .tcp,
+            !plan.slots.contains(where: { $0.extensions.transportSequenceNumber != nil }),
+            let stream = slots.firstIndex(where: { slot in
+                estimate.ssrcs.isEmpty || estimate.ssrcs.contains(slot.plan.ssrc)
+            })
+        else { return }
+        let path = path ?? OutgoingPath()
+        self.path = path
+        let before = sendsPictures
+        let isNews = path.receive(
+            estimate.bitrate, of: stream, sent: picturesSent, roundTrip: roundTrip.smoothed, at: now)
+        guard isNews else { return }
+        allocate(at: now)
+        if sendsPictures != before { aimPictures(at: now) }
+        tellQuality(at: now)
+        requestWake()
+    }
+
+    /// Bytes that were sent in pictures and in probes.
+    var picturesSent: UInt64 {
+        slots.reduce(counters.probeBytes) {
+            $1.plan.kind == .video ? $0 &+ $1.counters.bytesSent : $0
+        }
     }
 
     /// Takes in how far the client's TCP connection has come.
@@ -90,7 +118,9 @@ extension Session {
         guard let path, path.isKnown else { return nil }
         guard !path.isOverused else { return 0 }
         let burst = (path.burstRate ?? 0) / 100 * Self.burstShare
-        return max(burst, path.bitrate) / 8
+        // A receiver knows no more than what it was sent: where nothing limits that, the path may well take more.
+        let least = path.isReported && path.cause == .application ? Self.firstReplayRate : 0
+        return max(max(burst, path.bitrate) / 8, least)
     }
 
     /// Divides what the path takes between the slots.

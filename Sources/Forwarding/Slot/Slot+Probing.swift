@@ -59,6 +59,11 @@ extension Slot {
                         try writer.append(
                             id: id, UInt64(path.packets.nextNumber), length: 2, into: &buffer)
                     }
+                    if let id = plan.extensions.absoluteSendTime {
+                        try writer.append(
+                            id: id, UInt64(AbsoluteSendTime.value(at: now)), length: AbsoluteSendTime.length,
+                            into: &buffer)
+                    }
                     if let id = plan.extensions.mid {
                         let mid = mid
                         try writer.append(id: id, copying: mid.span, 0..<mid.count, into: &buffer)

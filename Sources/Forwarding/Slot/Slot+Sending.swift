@@ -43,6 +43,7 @@ extension Slot {
         var run = SentRun()
         var numbers = path?.borrowPackets()
         let depth = redundancyDepth(of: format)
+        let sendTime = sendTime(of: format, at: now)
         let nothing = EncryptedPacket(length: 0)
         sink.append(packets.count, to: address, capacity: Self.maximumDatagram) { index, buffer in
             let packet = packets[index]
@@ -80,7 +81,8 @@ extension Slot {
                 playout: mapping.playout(of: sequence),
                 originalSequence: nil, isEmpty: verdict == .fill,
                 // One that only fills a place is repeated under its own index, and is never numbered.
-                transportNumber: verdict == .fill ? nil : numbers?.nextNumber)
+                transportNumber: verdict == .fill ? nil : numbers?.nextNumber,
+                sendTime: verdict == .fill ? nil : sendTime)
             let earlier = depth > 0 ? earlierSound(before: packet, depth: depth, in: storage) : EarlierSound()
             guard
                 let sent = earlier.count > 0
@@ -186,13 +188,14 @@ extension Slot {
         var form = OutgoingForm(
             ssrc: plan.ssrc, payloadType: format.payloadType, index: outgoing, timestamp: timestamp,
             offsets: segment.pictureOffsets(of: sequence), playout: segment.playout(of: outgoing),
-            originalSequence: nil, isEmpty: isEmpty, transportNumber: nil)
+            originalSequence: nil, isEmpty: isEmpty, transportNumber: nil, sendTime: nil)
         if !form.isEmpty, let repairSSRC = plan.repairSSRC, let repairPayloadType = format.repairPayloadType {
             form.ssrc = repairSSRC
             form.payloadType = repairPayloadType
             form.index = repairIndex
             form.originalSequence = UInt16(truncatingIfNeeded: outgoing)
             form.transportNumber = path?.packets.nextNumber
+            form.sendTime = sendTime(of: format, at: now)
             repairIndex &+= 1
         } else if !form.isEmpty, path != nil {
             // From now on numbers are remembered.
@@ -231,6 +234,16 @@ extension Slot {
         }
         if form.originalSequence != nil { noteRepair(of: length, probe: probe, at: now) }
         return length
+    }
+
+    /// What is written into packets that leave now, where the receiver wants it.
+    ///
+    /// Nothing where a packet would be sent again under its own index: it has to be the same then.
+    func sendTime(of format: MediaFormat, at now: MonotonicTime) -> UInt32? {
+        guard plan.extensions.absoluteSendTime != nil, plan.repairSSRC != nil,
+            format.repairPayloadType != nil
+        else { return nil }
+        return AbsoluteSendTime.value(at: now)
     }
 
     /// Counts a packet of the RTX stream for feedback on the path.
@@ -344,6 +357,9 @@ extension Slot {
         if let number = form.transportNumber, let id = ids.transportSequenceNumber {
             try writer.append(id: id, UInt64(number), length: 2, into: &buffer)
         }
+        if let time = form.sendTime, let id = ids.absoluteSendTime {
+            try writer.append(id: id, UInt64(time), length: AbsoluteSendTime.length, into: &buffer)
+        }
         // RTX packets always say it: what the receiver reports tells nothing of their SSRC, and Firefox drops each that
         // came without one before it got to know the SSRC by one that had it.
         if form.originalSequence != nil || form.index < firstIndexWithoutMID, let id = ids.mid {
@@ -409,6 +425,8 @@ private struct OutgoingForm {
     var isEmpty: Bool
     /// Nil where the receiver does not tell of each packet when it came.
     var transportNumber: UInt16?
+    /// Nil where the receiver does not measure by it.
+    var sendTime: UInt32?
 }
 
 extension RTPHeaderWriter {

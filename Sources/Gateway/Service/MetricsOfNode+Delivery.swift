@@ -17,8 +17,8 @@ extension MetricsOfNode {
                 "height", pictures, kind: .gauge),
             labelled(
                 workers, "rostrum_paths",
-                "Connections of clients that tell of each packet or come by TCP, by the least of these bit rates that what "
-                    + "their path is estimated to take fits into.",
+                "Connections of clients that tell of each packet, say how much they can take in or come by TCP, by the "
+                    + "least of these bit rates that what their path is estimated to take fits into.",
                 "bits_per_second", classes(DeliveryCensus.estimates) { $0.paths }, kind: .gauge),
         ]
     }
