@@ -136,10 +136,28 @@ int cmuxer_add_audio(cmuxer *muxer) {
     return result < 0 ? result : stream->index;
 }
 
-int cmuxer_begin(cmuxer *muxer) {
+int cmuxer_add_aac(cmuxer *muxer, const uint8_t *configuration, size_t count) {
+    AVStream *stream = avformat_new_stream(muxer->context, NULL);
+    if (stream == NULL) return AVERROR(ENOMEM);
+    stream->time_base = (AVRational){1, 48000};
+    stream->codecpar->codec_type = AVMEDIA_TYPE_AUDIO;
+    stream->codecpar->codec_id = AV_CODEC_ID_AAC;
+    stream->codecpar->sample_rate = 48000;
+    stream->codecpar->frame_size = 1024;
+    av_channel_layout_default(&stream->codecpar->ch_layout, 2);
+    int result = set_header(stream->codecpar, configuration, count);
+    return result < 0 ? result : stream->index;
+}
+
+int cmuxer_begin(cmuxer *muxer, int is_segmented) {
     AVDictionary *options = NULL;
-    // A fragment when we say so; those of WebM, called clusters, end by themselves a little later.
-    av_dict_set(&options, "movflags", "frag_custom+empty_moov+default_base_moof", 0);
+    // A fragment when we say so; those of WebM, called clusters, end by themselves a little later. Segments say their
+    // time as it was given, tracks of a file begin at 0.
+    av_dict_set(
+        &options, "movflags",
+        is_segmented ? "frag_custom+empty_moov+default_base_moof+frag_discont"
+                     : "frag_custom+empty_moov+default_base_moof",
+        0);
     av_dict_set(&options, "cluster_time_limit", "900", 0);
     int result = avformat_write_header(muxer->context, &options);
     av_dict_free(&options);

@@ -16,6 +16,9 @@ func fuzzTranscoder(_ input: Span<UInt8>) {
     if let report = try? RecordingReport(bytes), (try? RecordingReport(report.bytes)) != report {
         fatalError("\(report) does not survive being written")
     }
+    if let report = try? PackagingReport(bytes), (try? PackagingReport(report.bytes)) != report {
+        fatalError("\(report) does not survive being written")
+    }
     var pieces = MessageAssembler()
     try? pieces.receive(bytes) { kind, body in _ = try? TranscoderRequest(kind, body) }
 

@@ -59,6 +59,42 @@ int ccodecs_sound_decode(
     struct ccodecs_sound *sound, const uint8_t *bytes, size_t count, const float **samples);
 void ccodecs_sound_close(struct ccodecs_sound *sound);
 
+// Encoders
+
+/// An encoder of libavcodec, with one thread: H.264 by x264, AAC by its own.
+struct ccodecs_encoder;
+
+/// One frame as it was encoded; good until the encoder's next call.
+struct ccodecs_encoded {
+    const uint8_t *bytes;
+    size_t count;
+    int is_key_frame;
+};
+
+/// Samples of a channel in a frame of AAC.
+enum { CCODECS_AAC_FRAMES = 1024 };
+
+/// H.264 without B-frames and look-ahead.
+/// @param bitrate in bits a second, as a mean and at most over a second.
+/// @return null where libavcodec has no such encoder, or does not take the values.
+struct ccodecs_encoder *ccodecs_h264_open(int width, int height, int frames_per_second, int bitrate);
+/// AAC-LC of stereo at 48 kHz.
+struct ccodecs_encoder *ccodecs_aac_open(int bitrate);
+/// What a decoder must know: parameter sets with start codes, or an AudioSpecificConfig; lasts as long as the encoder.
+const uint8_t *ccodecs_encoder_header(struct ccodecs_encoder *encoder, size_t *count);
+/// @param planes of I420, of the size that the encoder was opened for.
+/// @param number of the picture, counted up.
+/// @return 1 with a frame, with start codes; 0 without one; or negative.
+int ccodecs_h264_encode(
+    struct ccodecs_encoder *encoder, const uint8_t *const planes[3], const int strides[3], int64_t number,
+    int is_key_frame, struct ccodecs_encoded *encoded);
+/// @param samples left and right in turn, CCODECS_AAC_FRAMES of each.
+/// @param time of the first of them, in samples.
+/// @return as above; the first frames are made of what was before the beginning.
+int ccodecs_aac_encode(
+    struct ccodecs_encoder *encoder, const float *samples, int64_t time, struct ccodecs_encoded *encoded);
+void ccodecs_encoder_close(struct ccodecs_encoder *encoder);
+
 /// Four bytes a pixel out of I420. libyuv's constants must lie where it put them: it loads them as aligned vectors.
 int ccodecs_i420_to_bgra(
     const uint8_t *y, int y_stride, const uint8_t *u, const uint8_t *v, int chroma_stride, uint8_t *bgra,

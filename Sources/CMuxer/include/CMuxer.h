@@ -25,8 +25,12 @@ int cmuxer_add_video(
     size_t header_size);
 /// Opus in two channels.
 int cmuxer_add_audio(cmuxer *muxer);
+/// AAC in two channels at 48 kHz; for MP4.
+/// @param configuration an AudioSpecificConfig.
+int cmuxer_add_aac(cmuxer *muxer, const uint8_t *configuration, size_t count);
 /// After the last track, before the first frame.
-int cmuxer_begin(cmuxer *muxer);
+/// @param is_segmented whether what is flushed is a segment, which tells its time, and not part of a file; of MP4 alone.
+int cmuxer_begin(cmuxer *muxer, int is_segmented);
 /// @param time in microseconds; must grow within a track.
 int cmuxer_write(
     cmuxer *muxer, int track, int64_t time, int64_t duration, int is_key_frame, const uint8_t *bytes, size_t count);

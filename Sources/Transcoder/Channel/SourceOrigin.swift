@@ -10,6 +10,8 @@ package enum SourceOrigin: Hashable, Sendable {
     ///
     /// By itself, because a recording decodes nothing: it goes on with what previews and compositions are refused.
     case recording(SessionID?, StreamID)
+    /// A stream's programme, decoded for HLS; no session where the server makes it.
+    case packaging(SessionID?, StreamID)
     /// The sound of a publisher by RTMP.
     case sound(SessionID)
     /// The picture of a publisher by RTMP, where browsers do not show it as it is.

@@ -38,6 +38,7 @@ package enum JobKind: UInt8, Sendable {
     case rendition = 6
     case sound = 7
     case conversion = 8
+    case packaging = 9
 }
 
 /// What an input carries.

@@ -154,7 +154,7 @@ private final class CompositionSources {
 }
 
 /// Says which voice is decoded while it is.
-private final class RegisteredSound: SoundDecoder {
+final class RegisteredSound: SoundDecoder {
     private let decoder: OpusDecoder
     private let source: SourceKey
     private let register: DecodingRegister

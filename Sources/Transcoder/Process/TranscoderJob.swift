@@ -53,6 +53,7 @@ enum JobFactory {
         case .rendition: RenditionJob(body, environment)
         case .sound: SoundJob(body, environment)
         case .conversion: ConversionJob(environment)
+        case .packaging: PackagingJob(environment)
         }
     }
 }

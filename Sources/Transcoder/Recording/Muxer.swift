@@ -58,7 +58,20 @@ package enum RecordingContainer: UInt8, Sendable {
                     Int32(clamping: video.resolution.height), video.header, video.header.count))
         }
         if hasAudio { audioTrack = unsafe try Self.check(cmuxer_add_audio(handle)) }
-        try unsafe check(cmuxer_begin(handle))
+        try unsafe check(cmuxer_begin(handle, 0))
+    }
+
+    /// Begins fragments of MP4 that can be played one by one: what is flushed together tells its time.
+    /// - Parameter audio: an AudioSpecificConfig of AAC.
+    init(segmentsOf video: Video, audio: [UInt8]) throws(Failure) {
+        guard let handle = unsafe cmuxer_open(1) else { throw Failure(code: -12) }
+        unsafe self.handle = unsafe handle
+        videoTrack = unsafe try Self.check(
+            cmuxer_add_video(
+                handle, Self.name(of: video.codec), Int32(clamping: video.resolution.width),
+                Int32(clamping: video.resolution.height), video.header, video.header.count))
+        audioTrack = unsafe try Self.check(cmuxer_add_aac(handle, audio, audio.count))
+        try unsafe check(cmuxer_begin(handle, 1))
     }
 
     deinit {

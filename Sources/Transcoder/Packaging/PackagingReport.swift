@@ -1,0 +1,100 @@
+import Base
+import Wire
+
+/// What a packaging job reports; it is asked for nothing.
+package enum PackagingReport: Equatable, Sendable {
+    /// What follows belongs to this initialization segment, and to no time line that was there before.
+    /// - `codecs`: of both tracks, as RFC 6381 writes them.
+    case began(initialization: [UInt8], codecs: String, VideoResolution)
+    /// A part of a segment: whole pictures, and the sound that belongs to them.
+    case part(Part)
+
+    /// A part, as fragments of MP4.
+    package struct Part: Equatable, Sendable {
+        package var bytes: [UInt8]
+        /// How long its pictures are shown.
+        package var milliseconds: UInt32
+        /// Whether a segment begins here, with a key frame.
+        package var startsSegment: Bool
+        package var endsSegment: Bool
+        /// When its first picture was captured.
+        package var captured: MonotonicTime
+
+        package init(
+            bytes: [UInt8], milliseconds: UInt32, startsSegment: Bool, endsSegment: Bool,
+            captured: MonotonicTime
+        ) {
+            self.bytes = bytes
+            self.milliseconds = milliseconds
+            self.startsSegment = startsSegment
+            self.endsSegment = endsSegment
+            self.captured = captured
+        }
+    }
+
+    /// The report's body.
+    package var bytes: [UInt8] {
+        var writer = MessageWriter()
+        switch self {
+        case .began(let initialization, let codecs, let resolution):
+            writer.write(UInt8(1))
+            writer.write(initialization)
+            writer.write(codecs)
+            writer.write(UInt16(clamping: resolution.width))
+            writer.write(UInt16(clamping: resolution.height))
+        case .part(let part):
+            writer.write(UInt8(2))
+            writer.write(part.bytes)
+            writer.write(part.milliseconds)
+            writer.write(part.startsSegment)
+            writer.write(part.endsSegment)
+            writer.write(part.captured)
+        }
+        return writer.bytes
+    }
+
+    /// - Throws: for what `bytes` does not make.
+    package init(_ bytes: [UInt8]) throws(WireError) {
+        var reader = MessageReader(bytes)
+        switch try reader.uint8() {
+        case 1:
+            let (initialization, codecs) = (try reader.array(), try reader.text(limit: 100))
+            // Goes into playlists as it is.
+            guard codecs.utf8.allSatisfy(Self.isPlain) else { throw .invalid(.transcoderMessage) }
+            let (width, height) = (Int(try reader.uint16()), Int(try reader.uint16()))
+            self = .began(
+                initialization: initialization, codecs: codecs,
+                VideoResolution(width: width, height: height))
+        case 2:
+            self = .part(
+                Part(
+                    bytes: try reader.array(), milliseconds: try reader.uint32(),
+                    startsSegment: try reader.bool(), endsSegment: try reader.bool(),
+                    captured: try reader.time() ?? .zero))
+        default: throw .invalid(.transcoderMessage)
+        }
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: ","):
+            true
+        default: false
+        }
+    }
+}
+
+/// How long segments and their parts are.
+package enum PackagingTiming {
+    package static let framesPerSecond = 30
+    /// Half a second.
+    package static let framesPerPart = 15
+    package static let partsPerSegment = 4
+    /// The first one of a time line is shorter, because players that know no parts wait for it.
+    package static let partsOfFirstSegment = 2
+    /// Of a part, in milliseconds; each is exactly as long.
+    package static let partMilliseconds = framesPerPart * 1_000 / framesPerSecond
+    /// Of the longest segment.
+    package static let segmentMilliseconds = partMilliseconds * partsPerSegment
+}

@@ -1,0 +1,109 @@
+import Base
+import Codecs
+import TestSupport
+import Testing
+import Wire
+
+@testable import Transcoder
+
+@Suite struct `A packager` {
+    private static let start = MonotonicTime(nanoseconds: 1_000_000_000)
+    private let packager = Packager(
+        at: start,
+        codecs: Packager.Codecs(makePictureDecoder: { _, _ in nil }, makeSoundDecoder: { _ in nil }))
+
+    /// What is reported until a time after the start, looked at every 20 ms.
+    private func reports(until end: Duration, from begin: Duration = .zero) -> [PackagingReport] {
+        var reports: [PackagingReport] = []
+        var time = begin
+        while time <= end {
+            reports += packager.advance(to: Self.start + time)
+            time += .milliseconds(20)
+        }
+        return reports
+    }
+
+    private static func parts(_ reports: [PackagingReport]) -> [PackagingReport.Part] {
+        reports.compactMap { if case .part(let part) = $0 { part } else { nil } }
+    }
+
+    @Test func `waits a while for a picture, and shows something then`() throws {
+        #expect(reports(until: .milliseconds(1_480)).isEmpty)
+        let later = reports(until: .seconds(3), from: .milliseconds(1_500))
+        guard case .began(let initialization, let codecs, let resolution) = try #require(later.first) else {
+            Issue.record("it begins with \(later)")
+            return
+        }
+        #expect(initialization[4..<8].elementsEqual("ftyp".utf8))
+        #expect(codecs.hasPrefix("avc1.") && codecs.hasSuffix(",mp4a.40.2"))
+        #expect(resolution == VideoResolution(width: 640, height: 360))
+        #expect(later.count == 1 + Self.parts(later).count)
+        #expect(!packager.hasFailed)
+    }
+
+    @Test func `makes parts of the same length, and segments of four after the first`() {
+        let parts = Self.parts(reports(until: .milliseconds(8_600)))
+        #expect(parts.count == 14)
+        #expect(parts.allSatisfy { $0.milliseconds == 500 })
+        #expect(parts.allSatisfy { $0.bytes[4..<8].elementsEqual("moof".utf8) })
+        #expect(parts.indices.filter { parts[$0].startsSegment } == [0, 2, 6, 10])
+        #expect(parts.indices.filter { parts[$0].endsSegment } == [1, 5, 9, 13])
+        for (part, next) in zip(parts, parts.dropFirst()) {
+            #expect((next.captured - part.captured).wholeNanoseconds / 1_000_000 == 500)
+        }
+    }
+
+    @Test func `begins anew after it was held up for long`() {
+        let before = reports(until: .seconds(3))
+        #expect(before.count { if case .began = $0 { true } else { false } } == 1)
+        let after = reports(until: .seconds(7), from: .seconds(5))
+        #expect(after.count { if case .began = $0 { true } else { false } } == 1)
+        #expect(Self.parts(after).first?.startsSegment == true)
+    }
+}
+
+@Suite struct `A time line of HLS` {
+    private static let start = MonotonicTime(nanoseconds: 1_000_000_000)
+
+    private static func picture(_ width: Int, _ height: Int) throws -> Picture {
+        try Picture(width: width, height: height)
+    }
+
+    @Test func `takes pictures of its proportions, larger ones where a segment ends`() throws {
+        let timeline = try PackagedTimeline(try Self.picture(320, 180), from: Self.start)
+        for index in 0..<30 {
+            if index % 15 != 0 { #expect(timeline.takes(try Self.picture(640, 360))) }
+            #expect(timeline.takes(try Self.picture(160, 90)))
+            #expect(!timeline.takes(try Self.picture(180, 320)))
+            try timeline.append(try Self.picture(320, 180), at: Self.start, captured: Self.start)
+        }
+        #expect(!timeline.takes(try Self.picture(640, 360)))
+        #expect(timeline.takes(try Self.picture(320, 180)))
+    }
+}
+
+@Suite struct `Reports of a packaging` {
+    private static let reports: [PackagingReport] = [
+        .began(
+            initialization: [1, 2], codecs: "avc1.64001F,mp4a.40.2", VideoResolution(width: 64, height: 36)),
+        .part(
+            PackagingReport.Part(
+                bytes: [1, 2, 3], milliseconds: 500, startsSegment: true, endsSegment: false,
+                captured: MonotonicTime(nanoseconds: 5))),
+    ]
+
+    @Test(arguments: reports)
+    func `survive being written, and no prefix does`(report: PackagingReport) throws {
+        #expect(try PackagingReport(report.bytes) == report)
+        for length in 0..<report.bytes.count {
+            #expect(throws: WireError.self) { try PackagingReport(Array(report.bytes[..<length])) }
+        }
+    }
+
+    @Test(arguments: ["avc1\"", "a\nb", "a b", "é"])
+    func `name no codecs that a playlist cannot have`(codecs: String) {
+        let report = PackagingReport.began(
+            initialization: [], codecs: codecs, VideoResolution(width: 1, height: 1))
+        #expect(throws: WireError.self) { try PackagingReport(report.bytes) }
+    }
+}
