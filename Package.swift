@@ -67,6 +67,7 @@ let package = Package(
         .target(name: "Stage", dependencies: ["Base"], swiftSettings: pure),
         .target(name: "StoryFeed", dependencies: ["Base"], swiftSettings: pure),
         .target(name: "Interaction", dependencies: ["Base"], swiftSettings: pure),
+        .target(name: "HLS", dependencies: ["Base"], swiftSettings: pure),
 
         // Edges: threads, sockets, disks, clocks.
         .target(
@@ -93,13 +94,14 @@ let package = Package(
             name: "Node",
             dependencies: [
                 "Base", "Wire", "Crypto", "Peer", "Forwarding", "Ingest", "Net", "Stage", "StoryFeed",
-                "Interaction", "Store", "Transcoder", "Recordings",
+                "Interaction", "HLS", "Store", "Transcoder", "Recordings",
             ],
             swiftSettings: common),
         .target(
             name: "Gateway",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Interaction", "Store",
+                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Interaction", "HLS",
+                "Store",
                 "Transcoder", "HTTP", "Recordings", "Node",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json"), .copy("OpenAPI/asyncapi.json")],
@@ -193,6 +195,8 @@ let package = Package(
             name: "InteractionTests", dependencies: ["Base", "Interaction", "TestSupport"],
             swiftSettings: common),
         .testTarget(
+            name: "HLSTests", dependencies: ["Base", "HLS", "TestSupport"], swiftSettings: common),
+        .testTarget(
             name: "StoryFeedTests", dependencies: ["Base", "StoryFeed", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "NetTests",
@@ -223,7 +227,7 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "Stage", "StoryFeed", "Interaction", "Store",
+                "Base", "Wire", "Crypto", "Forwarding", "Stage", "StoryFeed", "Interaction", "HLS", "Store",
                 "Transcoder", "Recordings", "HTTP", "Node", "Gateway", "TestSupport", "HTTPTestSupport",
             ],
             swiftSettings: common),

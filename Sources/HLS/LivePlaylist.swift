@@ -1,0 +1,299 @@
+import Base
+
+/// The last segments of one rendition, and the playlist that tells of them: parts in, text and bytes out.
+///
+/// No I/O and no clock. Names begin with a tag of the packaging's own, so that a cache never takes one for another's.
+/// - Source: RFC 8216bis (draft-pantos-hls-rfc8216bis-16) §4.4 (tags), §6.2.5 (server control), §B.1 (low latency).
+package struct LivePlaylist: Sendable {
+    /// A part of a segment, as it is served.
+    package struct Part: Equatable, Sendable {
+        package var bytes: [UInt8]
+        package var milliseconds: Int
+        /// Whether a segment begins here, with a key frame.
+        package var startsSegment: Bool
+        package var endsSegment: Bool
+        /// When its first picture was captured.
+        package var date: WallTime
+
+        package init(
+            bytes: [UInt8], milliseconds: Int, startsSegment: Bool, endsSegment: Bool, date: WallTime
+        ) {
+            self.bytes = bytes
+            self.milliseconds = milliseconds
+            self.startsSegment = startsSegment
+            self.endsSegment = endsSegment
+            self.date = date
+        }
+    }
+
+    /// How long things are, which playlists announce.
+    package struct Timing: Equatable, Sendable {
+        /// No part is longer, in milliseconds.
+        package var part: Int
+        /// No segment is longer, in milliseconds.
+        package var segment: Int
+        /// Parts of a segment that is not the first.
+        package var partsPerSegment: Int
+
+        package init(part: Int, segment: Int, partsPerSegment: Int) {
+            self.part = part
+            self.segment = segment
+            self.partsPerSegment = partsPerSegment
+        }
+    }
+
+    private struct Initialization {
+        let number: Int
+        let bytes: [UInt8]
+    }
+
+    private struct Segment {
+        let sequenceNumber: Int
+        /// The number of its initialization segment.
+        let initialization: Int
+        let isDiscontinuous: Bool
+        let date: WallTime
+        var parts: [Part] = []
+        var isComplete = false
+
+        var milliseconds: Int { parts.reduce(0) { $0 + $1.milliseconds } }
+    }
+
+    /// Complete segments that are kept: what players may lag behind, and 20 s of memory.
+    package static let segmentLimit = 10
+    /// Bytes of all parts that are kept, whatever their segments are.
+    package static let byteLimit = 32 << 20
+    /// Segments with parts in the playlist, at its end: three target durations (§4.4.4.9).
+    private static let segmentsWithParts = 3
+
+    private let tag: String
+    private let timing: Timing
+    /// The oldest first; the last one may be under way.
+    private var segments: [Segment] = []
+    private var initializations: [Initialization] = []
+    private var discontinuitySequence = 0
+    private var nextSequenceNumber = 0
+    /// Of what is kept.
+    package private(set) var byteCount = 0
+    /// Of both tracks, as RFC 6381 writes them; nil before anything began.
+    package private(set) var codecs: String?
+    /// In pixels.
+    package private(set) var resolution = (width: 0, height: 0)
+    package private(set) var hasEnded = false
+
+    /// - Parameter tag: what all names begin with, of letters and digits; another one for each packaging.
+    package init(tag: String, timing: Timing) {
+        self.tag = tag
+        self.timing = timing
+    }
+
+    // MARK: What is made
+
+    /// What follows belongs to this initialization segment; where something was there before, it is discontinuous.
+    package mutating func begin(initialization: [UInt8], codecs: String, width: Int, height: Int) {
+        completeSegment()
+        let number = (initializations.last?.number ?? -1) + 1
+        initializations.append(Initialization(number: number, bytes: initialization))
+        self.codecs = codecs
+        resolution = (width, height)
+        trim()
+    }
+
+    /// Takes in the next part; one that nothing begins with is left out.
+    package mutating func append(_ part: Part) {
+        guard !hasEnded, let initialization = initializations.last?.number else { return }
+        if part.startsSegment || segments.last?.isComplete ?? true
+            || segments.last?.initialization != initialization
+        {
+            guard part.startsSegment else { return }
+            completeSegment()
+            let isDiscontinuous = segments.last.map { $0.initialization != initialization } ?? false
+            segments.append(
+                Segment(
+                    sequenceNumber: nextSequenceNumber, initialization: initialization,
+                    isDiscontinuous: isDiscontinuous, date: part.date))
+            nextSequenceNumber += 1
+        }
+        let index = segments.count - 1
+        segments[index].parts.append(part)
+        byteCount += part.bytes.count
+        if part.endsSegment { segments[index].isComplete = true }
+        trim()
+    }
+
+    /// Nothing more comes.
+    package mutating func end() {
+        completeSegment()
+        hasEnded = true
+    }
+
+    private mutating func completeSegment() {
+        guard !segments.isEmpty else { return }
+        segments[segments.count - 1].isComplete = true
+    }
+
+    private mutating func trim() {
+        while segments.count > 1, segments.count > Self.segmentLimit + 1 || byteCount > Self.byteLimit {
+            let removed = segments.removeFirst()
+            byteCount -= removed.parts.reduce(0) { $0 + $1.bytes.count }
+            if removed.isDiscontinuous { discontinuitySequence += 1 }
+        }
+        let needed = segments.first?.initialization ?? initializations.last?.number ?? 0
+        initializations.removeAll { $0.number < needed }
+    }
+
+    // MARK: Where it stands
+
+    /// Whether a player that knows no parts could begin.
+    package var hasCompleteSegment: Bool { segments.contains(where: \.isComplete) }
+
+    /// How a playlist that has this segment, or this part, stands to the one that there is.
+    package func standing(of position: PlaylistQuery.Position) -> Standing {
+        let next = segments.last.map { $0.isComplete ? $0.sequenceNumber + 1 : $0.sequenceNumber } ?? 0
+        if hasEnded { return .there }
+        guard position.sequenceNumber <= next + 1 else { return .tooFar }
+        guard let part = position.part else { return position.sequenceNumber < next ? .there : .awaited }
+        guard part <= 2 * timing.partsPerSegment else { return .tooFar }
+        if position.sequenceNumber < next { return .there }
+        guard position.sequenceNumber == next, let last = segments.last, !last.isComplete else {
+            return .awaited
+        }
+        return part < last.parts.count ? .there : .awaited
+    }
+
+    /// Whether something can be had.
+    package enum Standing: Equatable, Sendable {
+        case there
+        /// It comes soon.
+        case awaited
+        /// It would have to be waited for too long.
+        case tooFar
+        /// It was, or will never be.
+        case nowhere
+    }
+
+    // MARK: Files
+
+    /// A part, segment or initialization segment.
+    /// - Returns: its bytes, where it is there.
+    package func file(named name: String) -> (standing: Standing, bytes: [UInt8]) {
+        guard let file = MediaFileName(name, tag: tag) else { return (.nowhere, []) }
+        switch file {
+        case .initialization(let number):
+            guard let found = initializations.first(where: { $0.number == number }) else {
+                return (.nowhere, [])
+            }
+            return (.there, found.bytes)
+        case .segment(let number):
+            guard let segment = segments.first(where: { $0.sequenceNumber == number }), segment.isComplete
+            else { return (.nowhere, []) }
+            return (.there, segment.parts.flatMap(\.bytes))
+        case .part(let number, let index):
+            if let segment = segments.first(where: { $0.sequenceNumber == number }),
+                segment.parts.indices.contains(index)
+            {
+                return (.there, segment.parts[index].bytes)
+            }
+            return (file == hinted ? .awaited : isLater(number, index) ? .tooFar : .nowhere, [])
+        }
+    }
+
+    private func isLater(_ number: Int, _ index: Int) -> Bool {
+        guard !hasEnded, case .part(let nextNumber, let nextIndex) = hinted else { return false }
+        return (number, index) > (nextNumber, nextIndex)
+    }
+
+    /// The part that comes next; nil where nothing does.
+    private var hinted: MediaFileName? {
+        guard !hasEnded else { return nil }
+        guard let last = segments.last, !last.isComplete else { return .part(nextSequenceNumber, 0) }
+        return .part(last.sequenceNumber, last.parts.count)
+    }
+
+    // MARK: Text
+
+    /// The media playlist.
+    /// - Parameter skips: whether whoever asks knows the older segments.
+    package func text(skips: Bool = false) -> String {
+        var lines = header
+        let complete = segments.filter(\.isComplete)
+        let skipped = skips ? skippable(complete) : 0
+        if skipped > 0 { lines.append("#EXT-X-SKIP:SKIPPED-SEGMENTS=\(skipped)") }
+        var initialization: Int?
+        let firstWithParts = segments.count - Self.segmentsWithParts
+        for (index, segment) in segments.enumerated() where index >= skipped {
+            if segment.isDiscontinuous { lines.append("#EXT-X-DISCONTINUITY") }
+            if initialization != segment.initialization {
+                initialization = segment.initialization
+                lines.append(
+                    "#EXT-X-MAP:URI=\"\(MediaFileName.initialization(segment.initialization).text(tag))\"")
+            }
+            lines.append("#EXT-X-PROGRAM-DATE-TIME:\(segment.date.text)")
+            if index >= firstWithParts || !segment.isComplete { lines += parts(of: segment) }
+            guard segment.isComplete else { continue }
+            lines.append("#EXTINF:\(Self.seconds(segment.milliseconds)),")
+            lines.append(MediaFileName.segment(segment.sequenceNumber).text(tag))
+        }
+        if hasEnded {
+            lines.append("#EXT-X-ENDLIST")
+        } else if let hinted, initializations.last?.number == initialization {
+            lines.append("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"\(hinted.text(tag))\"")
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private var header: [String] {
+        let target = (timing.segment + 999) / 1_000
+        return [
+            "#EXTM3U", "#EXT-X-VERSION:9", "#EXT-X-TARGETDURATION:\(target)",
+            "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL=\(6 * target).0,"
+                + "PART-HOLD-BACK=\(Self.seconds(3 * timing.part))",
+            "#EXT-X-PART-INF:PART-TARGET=\(Self.seconds(timing.part))",
+            "#EXT-X-MEDIA-SEQUENCE:\(segments.first?.sequenceNumber ?? nextSequenceNumber)",
+            "#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuitySequence)",
+        ]
+    }
+
+    private func parts(of segment: Segment) -> [String] {
+        segment.parts.enumerated().map { index, part in
+            let name = MediaFileName.part(segment.sequenceNumber, index).text(tag)
+            let mark = part.startsSegment ? ",INDEPENDENT=YES" : ""
+            return "#EXT-X-PART:DURATION=\(Self.seconds(part.milliseconds)),URI=\"\(name)\"\(mark)"
+        }
+    }
+
+    /// Segments that lie further from the end than six target durations (§6.2.5.1).
+    private func skippable(_ complete: [Segment]) -> Int {
+        let boundary = 6 * ((timing.segment + 999) / 1_000) * 1_000
+        var behind = segments.reduce(0) { $0 + $1.milliseconds }
+        var count = 0
+        for segment in complete {
+            behind -= segment.milliseconds
+            guard behind >= boundary else { break }
+            count += 1
+        }
+        return count
+    }
+
+    private static func seconds(_ milliseconds: Int) -> String {
+        let rest = String(milliseconds % 1_000 + 1_000).dropFirst()
+        return "\(milliseconds / 1_000).\(rest)"
+    }
+
+    /// The playlist that names this one; nil before anything began.
+    /// - Parameter uri: of the media playlist.
+    package func multivariantText(uri: String) -> String? {
+        guard let codecs else { return nil }
+        // Sound included, with room for key frames.
+        let bandwidth = max(resolution.width * resolution.height * 9 / 4, 400_000) * 3 / 2 + 150_000
+        return """
+            #EXTM3U
+            #EXT-X-VERSION:9
+            #EXT-X-INDEPENDENT-SEGMENTS
+            #EXT-X-STREAM-INF:BANDWIDTH=\(bandwidth),CODECS="\(codecs)",\
+            RESOLUTION=\(resolution.width)x\(resolution.height),FRAME-RATE=30.000
+            \(uri)
+
+            """
+    }
+}

@@ -1,0 +1,36 @@
+/// The name of something that playlists refer to, relative to them.
+enum MediaFileName: Equatable {
+    case initialization(Int)
+    case segment(Int)
+    /// A segment's number, and the part's in it.
+    case part(Int, Int)
+
+    /// Longer ones are none of ours.
+    private static let lengthLimit = 64
+
+    func text(_ tag: String) -> String {
+        switch self {
+        case .initialization(let number): "\(tag)-i\(number).mp4"
+        case .segment(let number): "\(tag)-s\(number).m4s"
+        case .part(let number, let index): "\(tag)-p\(number)-\(index).m4s"
+        }
+    }
+
+    /// - Returns: nil for what `text` does not write.
+    init?(_ name: String, tag: String) {
+        guard name.utf8.count <= Self.lengthLimit else { return nil }
+        let parts = name.split(separator: ".", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        let fields = parts[0].split(separator: "-", omittingEmptySubsequences: false)
+        guard fields.count >= 2, fields[0] == tag, let number = PlaylistQuery.number(fields[1].dropFirst())
+        else { return nil }
+        switch (fields[1].first, fields.count, parts[1]) {
+        case ("i", 2, "mp4"): self = .initialization(number)
+        case ("s", 2, "m4s"): self = .segment(number)
+        case ("p", 3, "m4s"):
+            guard let index = PlaylistQuery.number(fields[2]) else { return nil }
+            self = .part(number, index)
+        default: return nil
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import Base
+import HLS
+import TestSupport
+import Testing
+
+/// Parts as a packager makes them.
+private struct Making {
+    var playlist = LivePlaylist(
+        tag: "abc", timing: LivePlaylist.Timing(part: 500, segment: 2_000, partsPerSegment: 4))
+    private var count = 0
+
+    init() {
+        begin()
+    }
+
+    mutating func begin() {
+        playlist.begin(initialization: [9], codecs: "avc1.64001F,mp4a.40.2", width: 1_280, height: 720)
+        count = 0
+    }
+
+    /// Makes one part; the fourth ends a segment.
+    mutating func part() {
+        let place = count % 4
+        playlist.append(
+            LivePlaylist.Part(
+                bytes: [UInt8(truncatingIfNeeded: count)], milliseconds: 500, startsSegment: place == 0,
+                endsSegment: place == 3, date: WallTime(milliseconds: 1_700_000_000_000)))
+        count += 1
+    }
+
+    mutating func parts(_ count: Int) {
+        for _ in 0..<count { part() }
+    }
+
+    func standing(_ number: Int, _ part: Int? = nil) -> LivePlaylist.Standing {
+        playlist.standing(of: PlaylistQuery.Position(sequenceNumber: number, part: part))
+    }
+}
+
+@Suite struct LivePlaylists {
+    private var making = Making()
+
+    @Test mutating func `says what a player has to know`() {
+        making.parts(5)
+        #expect(
+            making.playlist.text() == """
+                #EXTM3U
+                #EXT-X-VERSION:9
+                #EXT-X-TARGETDURATION:2
+                #EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL=12.0,PART-HOLD-BACK=1.500
+                #EXT-X-PART-INF:PART-TARGET=0.500
+                #EXT-X-MEDIA-SEQUENCE:0
+                #EXT-X-DISCONTINUITY-SEQUENCE:0
+                #EXT-X-MAP:URI="abc-i0.mp4"
+                #EXT-X-PROGRAM-DATE-TIME:2023-11-14T22:13:20.000Z
+                #EXT-X-PART:DURATION=0.500,URI="abc-p0-0.m4s",INDEPENDENT=YES
+                #EXT-X-PART:DURATION=0.500,URI="abc-p0-1.m4s"
+                #EXT-X-PART:DURATION=0.500,URI="abc-p0-2.m4s"
+                #EXT-X-PART:DURATION=0.500,URI="abc-p0-3.m4s"
+                #EXTINF:2.000,
+                abc-s0.m4s
+                #EXT-X-PROGRAM-DATE-TIME:2023-11-14T22:13:20.000Z
+                #EXT-X-PART:DURATION=0.500,URI="abc-p1-0.m4s",INDEPENDENT=YES
+                #EXT-X-PRELOAD-HINT:TYPE=PART,URI="abc-p1-1.m4s"
+
+                """)
+    }
+
+    @Test mutating func `names itself with codecs and size`() {
+        #expect(
+            LivePlaylist(tag: "a", timing: .init(part: 1, segment: 1, partsPerSegment: 1))
+                .multivariantText(uri: "x") == nil)
+        let text = making.playlist.multivariantText(uri: "media.m3u8")
+        #expect(text?.contains("CODECS=\"avc1.64001F,mp4a.40.2\",RESOLUTION=1280x720") == true)
+        #expect(text?.hasSuffix("\nmedia.m3u8\n") == true)
+    }
+
+    @Test mutating func `conforms at every part of a run with breaks`() {
+        var conformance = PlaylistConformance()
+        for step in 0..<400 {
+            if step == 90 || step == 203 || step == 204 || step == 301 { making.begin() }
+            making.part()
+            #expect(conformance.check(making.playlist.text()) == [], "part \(step)")
+            #expect(conformance.check(making.playlist.text(skips: true)) == [], "part \(step), skipped")
+        }
+        making.playlist.end()
+        #expect(conformance.check(making.playlist.text()) == [])
+    }
+
+    @Test func `is not believed by a checker that cannot fail`() {
+        var conformance = PlaylistConformance()
+        var making = Making()
+        making.parts(8)
+        let text = making.playlist.text()
+        for (right, wrong) in [
+            ("#EXTINF:2.000", "#EXTINF:1.500"), (",INDEPENDENT=YES", ""),
+            ("#EXT-X-MAP:URI=\"abc-i0.mp4\"\n", ""),
+            ("PART-TARGET=0.500", "PART-TARGET=0.400"), ("abc-p2-0", "abc-p1-3"),
+        ] {
+            #expect(!conformance.check(text.replacing(right, with: wrong)).isEmpty, "\(wrong)")
+        }
+    }
+
+    @Test mutating func `skips what lies behind six target durations`() {
+        making.parts(40)
+        let text = making.playlist.text(skips: true)
+        #expect(text.contains("#EXT-X-SKIP:SKIPPED-SEGMENTS=4\n"))
+        #expect(!text.contains("abc-s3.m4s"))
+        #expect(text.contains("abc-s4.m4s"))
+        #expect(!making.playlist.text().contains("SKIP:"))
+    }
+
+    @Test mutating func `keeps ten segments and what is under way`() {
+        making.parts(4 * 30 + 1)
+        let text = making.playlist.text()
+        #expect(text.contains("#EXT-X-MEDIA-SEQUENCE:20\n"))
+        #expect(making.playlist.byteCount == 41)
+        #expect(making.playlist.file(named: "abc-s19.m4s").standing == .nowhere)
+        #expect(making.playlist.file(named: "abc-s20.m4s").bytes == [80, 81, 82, 83])
+    }
+
+    @Test mutating func `keeps no more bytes than it may`() {
+        let large = [UInt8](repeating: 0, count: 12 << 20)
+        for index in 0..<12 {
+            making.playlist.append(
+                LivePlaylist.Part(
+                    bytes: large, milliseconds: 500, startsSegment: true, endsSegment: index % 2 == 0,
+                    date: WallTime(milliseconds: 0)))
+            #expect(making.playlist.byteCount <= LivePlaylist.byteLimit)
+        }
+    }
+
+    @Test mutating func `has whoever asks wait for the next part alone`() {
+        making.parts(6)
+        #expect(making.standing(0) == .there)
+        #expect(making.standing(1) == .awaited)
+        #expect(making.standing(1, 1) == .there)
+        #expect(making.standing(1, 2) == .awaited)
+        #expect(making.standing(2, 0) == .awaited)
+        #expect(making.standing(3) == .tooFar)
+        #expect(making.standing(1, 9) == .tooFar)
+        #expect(making.playlist.file(named: "abc-p1-1.m4s").bytes == [5])
+        #expect(making.playlist.file(named: "abc-p1-2.m4s").standing == .awaited)
+        #expect(making.playlist.file(named: "abc-p1-3.m4s").standing == .tooFar)
+        #expect(making.playlist.file(named: "abc-p900-0.m4s").standing == .tooFar)
+        #expect(making.playlist.file(named: "abc-s1.m4s").standing == .nowhere)
+        #expect(making.playlist.file(named: "abc-i0.mp4").bytes == [9])
+    }
+
+    @Test mutating func `marks what follows another initialization segment`() {
+        making.parts(5)
+        making.begin()
+        #expect(!making.playlist.text().contains("HINT"))
+        // A part of a segment whose beginning is not there.
+        making.playlist.append(
+            LivePlaylist.Part(
+                bytes: [7], milliseconds: 500, startsSegment: false, endsSegment: false,
+                date: WallTime(milliseconds: 0)))
+        #expect(!making.playlist.text().contains("abc-p2-0"))
+        making.part()
+        let text = making.playlist.text()
+        #expect(text.contains("abc-s1.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"abc-i1.mp4\"\n"))
+        #expect(text.contains("#EXTINF:0.500,\nabc-s1.m4s"))
+    }
+
+    @Test mutating func `ends, and lets nobody wait any longer`() {
+        making.parts(6)
+        making.playlist.end()
+        let text = making.playlist.text()
+        #expect(text.hasSuffix("#EXTINF:1.000,\nabc-s1.m4s\n#EXT-X-ENDLIST\n"))
+        #expect(making.standing(1, 2) == .there)
+        #expect(making.playlist.file(named: "abc-p1-2.m4s").standing == .nowhere)
+        making.part()
+        #expect(making.playlist.text() == text)
+    }
+
+    @Test(arguments: [
+        "", "abc", "abc-", "abc-s", "abc-s0", "abc-s0.mp4", "abc-s-1.m4s", "abd-s0.m4s", "abc-p0.m4s",
+        "abc-p0-0-0.m4s", "abc-s0.m4s.m4s", "abc-s9999999999999999999999.m4s", "abc-x0.m4s", "abc--0.m4s",
+        "../abc-s0.m4s",
+    ])
+    func `has no file by another name`(name: String) {
+        var making = Making()
+        making.parts(8)
+        #expect(making.playlist.file(named: name).standing == .nowhere)
+    }
+
+    @Test func `survives any name and any question`() {
+        var random = SeededGenerator(seed: 17)
+        var making = Making()
+        making.parts(9)
+        let alphabet = Array("abc-psi0123456789.m4")
+        for _ in 0..<20_000 {
+            let name = String(
+                (0..<Int.random(in: 0...20, using: &random)).map { _ in
+                    alphabet[Int.random(in: 0..<alphabet.count, using: &random)]
+                })
+            _ = making.playlist.file(named: name)
+            guard let query = try? PlaylistQuery(sequenceNumber: name, part: name, skip: name),
+                let position = query.position
+            else { continue }
+            _ = making.playlist.standing(of: position)
+        }
+    }
+}
+
+@Suite struct PlaylistQueries {
+    @Test func `takes numbers and nothing else`() throws {
+        let query = try PlaylistQuery(sequenceNumber: "12", part: "3", skip: "YES")
+        #expect(query.position == PlaylistQuery.Position(sequenceNumber: 12, part: 3))
+        #expect(query.skips)
+        #expect(try PlaylistQuery(sequenceNumber: nil, part: nil, skip: "no").position == nil)
+        for bad in ["", "-1", "+1", "1.0", "x", "1234567890123"] {
+            #expect(throws: PlaylistQuery.Failure.malformed) {
+                try PlaylistQuery(sequenceNumber: bad, part: nil, skip: nil)
+            }
+            #expect(throws: PlaylistQuery.Failure.malformed) {
+                try PlaylistQuery(sequenceNumber: "1", part: bad, skip: nil)
+            }
+        }
+    }
+
+    @Test func `takes no part without its segment`() {
+        #expect(throws: PlaylistQuery.Failure.partAlone) {
+            try PlaylistQuery(sequenceNumber: nil, part: "1", skip: nil)
+        }
+    }
+}
