@@ -26,6 +26,7 @@ extension Node {
         var counters = inboxes.counters
         counters["previews"] = previews?.inboxCounters
         counters["recordings"] = recordings?.inboxCounters
+        counters["packagings"] = packagings?.inboxCounters
         return counters
     }
 

@@ -68,6 +68,7 @@ extension Node {
         omissions.tell(inboxCounters, to: log)
         await previews?.advance()
         await recordings?.advance { [directory] in directory[$0]?.state == .ended }
+        await packagings?.advance { [directory] in directory[$0]?.state == .ended }
     }
 
     // MARK: What viewers get

@@ -76,6 +76,9 @@ package actor Node {
     /// Nil where nothing is kept on a disk.
     package nonisolated var recordings: RecordingDesk? { desks.recordings }
 
+    /// Nil where no HLS is made.
+    package nonisolated var packagings: PackagingDesk? { desks.packagings }
+
     /// Whether it begins nothing any more.
     var isStopping: Bool { tasks.isStopping }
 
@@ -110,6 +113,7 @@ package actor Node {
         await beginPreviews()
         await beginPausePictures()
         await beginRecordings()
+        await packagings?.start()
         tasks.drive(by: inboxes.compositions) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.drive(by: inboxes.pauses) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.drive(by: inboxes.renditions) { [weak self] in await self?.take($0) }
@@ -125,6 +129,7 @@ package actor Node {
         entrance?.stop()
         // While there are packets to complete files with.
         await recordings?.stop()
+        await packagings?.stop()
         tasks.cancelListeners()
         workers.stop()
         await previews?.stop()

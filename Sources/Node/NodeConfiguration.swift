@@ -50,6 +50,8 @@ package struct NodeConfiguration: Sendable {
     package var renditionLimit = 1
     /// Pictures by RTMP that browsers do not show are not made anew of more publishers at once: others are refused.
     package var conversionLimit = 1
+    /// HLS is not made of more streams at once.
+    package var packagingLimit = 0
     /// Where clients find previews and recordings; nil where nobody serves them.
     package var locator: (any ResourceLocator)?
     /// Where recordings are kept; nil for nowhere.

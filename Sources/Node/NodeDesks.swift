@@ -3,7 +3,7 @@ import Forwarding
 import Recordings
 import Transcoder
 
-/// What a node has the transcoder do for all streams: previews, pause pictures, recordings.
+/// What a node has the transcoder do for all streams: previews, pause pictures, recordings, HLS.
 struct NodeDesks: Sendable {
     /// Nil where nothing is decoded.
     let transcoder: TranscoderSupervisor?
@@ -13,6 +13,8 @@ struct NodeDesks: Sendable {
     let recordings: RecordingDesk?
     /// Nil where nothing is decoded, or nothing is kept on a disk.
     let pauseShelf: PausePictureShelf?
+    /// Nil where nothing is decoded, or no HLS is made.
+    let packagings: PackagingDesk?
     /// Of the taps on tracks that they and compositions have.
     let taps = TapNumbers()
 
@@ -21,7 +23,7 @@ struct NodeDesks: Sendable {
         now: @escaping @Sendable () -> Moment
     ) {
         guard let settings = configuration.transcoder else {
-            (transcoder, previews, recordings, pauseShelf) = (nil, nil, nil, nil)
+            (transcoder, previews, recordings, pauseShelf, packagings) = (nil, nil, nil, nil, nil)
             return
         }
         let transcoder = TranscoderSupervisor(settings, log: log)
@@ -31,10 +33,14 @@ struct NodeDesks: Sendable {
             transcoder: transcoder, locator: configuration.locator, limit: configuration.previewMemory,
             taps: taps, now: now, post: post)
         pauseShelf = configuration.pausePictures.map { PausePictureShelf(directory: $0) }
-        recordings = configuration.recordings.map { [taps] in
-            RecordingDesk(
-                $0, transcoder: transcoder,
-                taps: WorkerTaps(transcoder: transcoder, numbers: taps, post: post), log: log, now: now)
+        let workerTaps = WorkerTaps(transcoder: transcoder, numbers: taps, post: post)
+        recordings = configuration.recordings.map {
+            RecordingDesk($0, transcoder: transcoder, taps: workerTaps, log: log, now: now)
         }
+        let limit = configuration.packagingLimit
+        packagings =
+            limit > 0
+            ? PackagingDesk(limit: limit, transcoder: transcoder, taps: workerTaps, log: log, now: now)
+            : nil
     }
 }

@@ -39,7 +39,7 @@ package actor RecordingDesk {
         let base: String
         var job: JobID?
         var file: RecordingFile?
-        var inputs: RecordingInputs
+        var inputs: ProgrammeInputs
         var cause = RecordingReport.Cause.failed
         /// Why it ends, once that is decided.
         var reason: RecordingEntry.EndReason?
@@ -172,7 +172,7 @@ package actor RecordingDesk {
         }
         let id = Self.makeID()
         let entry = RecordingEntry(id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds)
-        active[stream] = Active(entry: entry, base: id, inputs: RecordingInputs(taps, transcoder))
+        active[stream] = Active(entry: entry, base: id, inputs: ProgrammeInputs(taps, transcoder))
         if let reason = await shelf.save(entry) {
             active[stream] = nil
             resumeWaiters(of: stream)
@@ -381,7 +381,7 @@ package actor RecordingDesk {
             id: "\(recording.base)-\(entry.part + 1)", stream: stream, part: entry.part + 1,
             startedAt: now().wall.milliseconds)
         active[stream] = Active(
-            entry: next, base: recording.base, inputs: RecordingInputs(taps, transcoder))
+            entry: next, base: recording.base, inputs: ProgrammeInputs(taps, transcoder))
         entries[stream, default: []].append(next)
         if let failure = await shelf.save(next) {
             inbox.put(.failed(stream, next.id, FileError(code: EIO)))

@@ -40,6 +40,7 @@ extension Configuration {
         case "max-compositions": return .integer(maximumCompositions)
         case "max-renditions": return .integer(maximumRenditions)
         case "max-conversions": return .integer(maximumConversions)
+        case "max-hls": return .integer(maximumPackagings)
         case "feed-viewers-weight": return .integer(feedWeights.perDoublingOfViewers)
         case "feed-age-weight": return .integer(feedWeights.perHour)
         case "feed-boost-weight": return .integer(feedWeights.perBoost)

@@ -44,6 +44,8 @@ struct Configuration: Sendable {
     /// Tracks of which renditions are made at once.
     var maximumRenditions: Int
     var maximumConversions: Int
+    /// Streams of which HLS is made at once.
+    var maximumPackagings: Int
     /// Nil to remember as long as the process lives.
     var dataDirectory: String?
     var webhooks: Webhooks?
@@ -101,6 +103,7 @@ struct Configuration: Sendable {
         maximumCompositions = try values.number("max-compositions", 0...10_000) ?? 2 * max(processors, 1)
         maximumRenditions = try values.number("max-renditions", 0...10_000) ?? max(processors, 1)
         maximumConversions = try values.number("max-conversions", 0...10_000) ?? max(processors / 2, 1)
+        maximumPackagings = try values.number("max-hls", 0...10_000) ?? 0
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
         webhooks = try Self.webhooks(values)
         feedWeights = try Self.feedWeights(values)

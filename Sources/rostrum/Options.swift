@@ -81,6 +81,11 @@ struct Option: Sendable {
             "the pictures of so many anew at once; more are refused. 0 for none.",
             "Default: one for two processors; one takes up to a processor."),
         Option(
+            "max-hls", .text, "N",
+            "Make HLS of so many streams at once, while somebody asks for it at",
+            "/hls/{stream}/index.m3u8; others are refused. One takes a quarter of a processor.",
+            "Default: 0, which is none."),
+        Option(
             "data", .text, "DIRECTORY",
             "Where to keep what must outlive a restart, and recordings. Default: data;",
             "with --dev nowhere: a restart begins with nothing, and nothing is recorded."),

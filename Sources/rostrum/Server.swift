@@ -169,6 +169,7 @@ struct Server: Sendable {
         result.compositionLimit = configuration.maximumCompositions
         result.renditionLimit = configuration.maximumRenditions
         result.conversionLimit = configuration.maximumConversions
+        result.packagingLimit = configuration.maximumPackagings
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")
         }

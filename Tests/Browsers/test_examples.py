@@ -2,7 +2,7 @@
 
 Each operation is asked with the example of its parameters and of its body, by whom `x-token` says; the answer has the
 status that is described, and the members and types of the example. Only what a server makes up (sessions, tags,
-recordings) is put in. `/docs` shows the same examples.
+recordings, files of HLS) is put in. `/docs` shows the same examples.
 """
 
 from __future__ import annotations
@@ -211,6 +211,10 @@ def keep_recording(story: Story, _: dict[str, str], page: Any) -> None:
     story.made.update(recording=recording["id"], file=recording["url"].rsplit("/", 1)[1])
 
 
+def keep_hls_file(story: Story, _: dict[str, str], playlist: str) -> None:
+    story.made["hls"] = playlist.split('#EXT-X-MAP:URI="')[1].split('"')[0]
+
+
 def session_steps(prefix: str, make: Step, extra: list[Step]) -> list[Step]:
     """A session of one of the four kinds, from its offer to its end."""
     made = {"session": kept("session")}
@@ -254,6 +258,15 @@ WATCHING = [
         *(Step(name, 200, {"session": kept("session")}) for name in ("peek", "release", "focus")),
     ]),
     Step("previewWebP"), Step("previewJPEG"),
+    *(Step(f"showHLS{end}", given={"token": lambda story: story.tokens["viewer"]}) for end in ("", "ByToken")),
+    *(
+        Step(f"showHLSMedia{end}", given={"token": lambda story: story.tokens["viewer"]}, keep=keep_hls_file)
+        for end in ("", "ByToken")
+    ),
+    *(
+        Step(f"showHLSFile{end}", given={"token": lambda story: story.tokens["viewer"], "file": kept("hls")})
+        for end in ("", "ByToken")
+    ),
     Step("choosePausePicture", 204, body=picture(), content_type="image/jpeg"), Step("dropPausePicture", 204),
 ]
 STAGE = [
@@ -292,7 +305,8 @@ SOCKETS = {"followStream": "/v1/streams/talk/sync", "followFeed": "/v1/feed/sync
 @pytest.fixture
 def story(logs: Path, tmp_path: Path) -> Iterator[Story]:
     rtmp = free_port()
-    server = Server(logs / "server-examples.log", "--data", str(tmp_path / "data"), "--rtmp", f"127.0.0.1:{rtmp}")
+    server = Server(
+        logs / "server-examples.log", "--data", str(tmp_path / "data"), "--rtmp", f"127.0.0.1:{rtmp}", "--max-hls", "1")
     story = Story(server)
     story.made["rtmp"] = f"rtmp://127.0.0.1:{rtmp}/live/talk?token={story.tokens['host']}"
     yield story

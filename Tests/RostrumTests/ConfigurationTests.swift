@@ -90,7 +90,8 @@ import Testing
             "--http", "[::1]:80", "--udp=10.0.0.1:9000", "--public-address", "203.0.113.7,2001:db8::1",
             "--public-address", "203.0.113.8", "--workers", "2", "--max-sessions", "7",
             "--max-sessions-per-address", "3",
-            "--max-compositions", "0", "--max-renditions", "3", "--max-conversions", "4", "--data",
+            "--max-compositions", "0", "--max-renditions", "3", "--max-conversions", "4", "--max-hls", "5",
+            "--data",
             "/var/lib/rostrum",
             "--key-id", "k1", "--secret", "0123456789abcdef0123456789abcdef", "--viewers", "public",
             "--tls-certificate", "a.pem", "--tls-key", "a.key", "--ice-server", "stun:stun.example.org:3478",
@@ -107,6 +108,7 @@ import Testing
         #expect(configuration.maximumCompositions == 0)
         #expect(configuration.maximumRenditions == 3)
         #expect(configuration.maximumConversions == 4)
+        #expect(configuration.maximumPackagings == 5)
         #expect(configuration.dataDirectory == "/var/lib/rostrum")
         #expect(configuration.key.id == "k1")
         #expect(configuration.key.secret?.exposed == "0123456789abcdef0123456789abcdef")

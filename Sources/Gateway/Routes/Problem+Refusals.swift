@@ -135,6 +135,32 @@ extension RecordingRefusal: ProblemConvertible {
     }
 }
 
+extension HLSRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .unavailable:
+            Problem(503, "no-hls", "This server makes no HLS: it was started without --max-hls.")
+        case .notLive: Problem(404, "not-live", "No such stream is live.", headers: Self.short)
+        case .full:
+            Problem(
+                503, "hls-full", "HLS is made of as many streams as this server may (--max-hls).",
+                headers: ["Retry-After": "10"])
+        case .overloaded:
+            Problem(
+                503, "overloaded", "Too many requests wait for the next part.", headers: ["Retry-After": "1"])
+        case .late:
+            Problem(503, "late", "What was waited for did not come in time.", headers: ["Retry-After": "1"])
+        case .tooFarAhead:
+            Problem(400, "too-far-ahead", "This is further ahead than the next segment.", headers: Self.short)
+        case .unknownFile:
+            Problem(404, "unknown-file", "There is no such part or segment any more.", headers: Self.short)
+        }
+    }
+
+    /// Nobody keeps it for long: it may be there in a moment.
+    private static var short: HTTPHeaders { ["Cache-Control": "max-age=1"] }
+}
+
 extension CursorRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {

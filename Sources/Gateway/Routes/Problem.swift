@@ -66,7 +66,7 @@ package struct Problem: Error, Sendable {
         object["status"] = .integer(status)
         var response = HTTPResponse(status: status, headers: headers)
         response.headers.set("Content-Type", "application/problem+json")
-        response.headers.set("Cache-Control", "no-store")
+        if headers["cache-control"] == nil { response.headers.set("Cache-Control", "no-store") }
         let wait = headers["retry-after"].flatMap { Int($0) } ?? Self.usualDelay
         switch status {
         case 429: response.headers.set(RateLimit(kind, wait: wait, quota: quota).headers)

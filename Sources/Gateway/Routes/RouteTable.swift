@@ -23,6 +23,16 @@ extension Router {
             try await $0.showQuality($1, .play)
         },
         Route(.delete, "/whep/{stream}/{session}", "playEnd") { try await $0.endSession($1, .play) },
+        Route(.get, "/hls/{stream}/index.m3u8", "showHLS") { try await $0.showHLS($1) },
+        Route(.get, "/hls/{stream}/media.m3u8", "showHLSMedia") { try await $0.showHLSMedia($1) },
+        Route(.get, "/hls/{stream}/{file}", "showHLSFile") { try await $0.showHLSFile($1) },
+        Route(.get, "/hls/{stream}/t/{token}/index.m3u8", "showHLSByToken") { try await $0.showHLS($1) },
+        Route(.get, "/hls/{stream}/t/{token}/media.m3u8", "showHLSMediaByToken") {
+            try await $0.showHLSMedia($1)
+        },
+        Route(.get, "/hls/{stream}/t/{token}/{file}", "showHLSFileByToken") {
+            try await $0.showHLSFile($1)
+        },
         Route(.post, "/v1/tokens", "makeToken") { try $0.makeToken($1) },
         Route(.get, "/v1/streams", "listStreams") { try await $0.listStreams($1) },
         Route(.post, "/v1/streams", "createStream") { try await $0.createStream($1) },

@@ -1,4 +1,5 @@
 import Base
+import HLS
 import Interaction
 import Node
 import Recordings
@@ -116,6 +117,12 @@ package protocol SessionService: Sendable {
     func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal)
     /// Where a recording's bytes are.
     func path(of recording: RecordingEntry) -> String?
+    /// The HLS playlist that names the media playlist, which is at `uri`.
+    func hlsMultivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String
+    /// The HLS playlist of segments and parts, once what the query wants is in it.
+    func hlsMediaPlaylist(of stream: StreamID, _ query: PlaylistQuery) async throws(HLSRefusal) -> String
+    /// A file that an HLS playlist names, once it is there.
+    func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8]
     /// Whether it takes new sessions.
     var isReady: Bool { get async }
     /// - Parameters: `published` and `played`: how long their requests took to be answered.
@@ -137,6 +144,7 @@ extension Node: SessionService {
             + [MetricsOfNode.joins(workers, published: published, played: played)]
             + MetricsOfNode.feed(workers, feedStatistics())
             + (await transcoderMetrics) + compositionMetrics + renditionMetrics
+            + (await packagingMetrics)
             + MetricsOfNode.control(inboxCounters)
     }
 }

@@ -15,6 +15,7 @@ extension Node {
 
     /// Tells the desk what viewers get of a stream now, and begins to record it where that is its setting.
     func followRecording(of stream: StreamID) async {
+        if let packagings { await packagings.update(stream, to: live.recordedProgramme(of: stream)) }
         guard let recordings, !isStopping else { return }
         await recordings.update(stream, to: live.recordedProgramme(of: stream))
         guard live[stream]?.isLive == true, let snapshot = directory[stream], snapshot.state == .live,

@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import HLS
 import HTTP
 import Interaction
 import Recordings
@@ -183,6 +184,22 @@ final class FakeService: SessionService {
     }
 
     func path(of recording: RecordingEntry) -> String? { nil }
+
+    /// Of every stream but one that is called `off`.
+    func hlsMultivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String {
+        guard stream.description != "off" else { throw .notLive }
+        return "#EXTM3U\n\(uri)\n"
+    }
+
+    func hlsMediaPlaylist(of stream: StreamID, _ query: PlaylistQuery) async throws(HLSRefusal) -> String {
+        if let position = query.position, position.sequenceNumber > 99 { throw .tooFarAhead }
+        return "#EXTM3U\n"
+    }
+
+    func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8] {
+        guard name == "a-s1.m4s" || name == "a-i0.mp4" else { throw .unknownFile }
+        return [1, 2, 3]
+    }
 
     func feedPage(
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader

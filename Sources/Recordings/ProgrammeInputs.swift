@@ -2,8 +2,8 @@ import Base
 import Forwarding
 import Transcoder
 
-/// What feeds the job of a recording: one input for the picture and one for sound, and the taps behind them.
-struct RecordingInputs {
+/// What feeds a job with a stream's programme: one input for the picture and one for sound, and the taps behind them.
+package struct ProgrammeInputs: Sendable {
     private struct Feed {
         let source: ProgrammeSource
         let tap: TapID
@@ -12,17 +12,23 @@ struct RecordingInputs {
 
     private let taps: any ProgrammeTaps
     private let transcoder: TranscoderSupervisor
+    private let origin: @Sendable (SessionID?, StreamID) -> SourceOrigin
     private var video: Feed?
     private var audio: Feed?
 
-    init(_ taps: any ProgrammeTaps, _ transcoder: TranscoderSupervisor) {
+    /// - Parameter origin: what a source is read for.
+    package init(
+        _ taps: any ProgrammeTaps, _ transcoder: TranscoderSupervisor,
+        origin: @escaping @Sendable (SessionID?, StreamID) -> SourceOrigin = SourceOrigin.recording
+    ) {
         self.taps = taps
         self.transcoder = transcoder
+        self.origin = origin
     }
 
-    /// Sees to it that what viewers get now is what is recorded.
+    /// Sees to it that what viewers get now is what the job gets.
     /// - Parameter ended: called on a worker's thread; `tapEnded` is to follow.
-    mutating func connect(
+    package mutating func connect(
         to programme: RecordingDesk.Programme?, of stream: StreamID, for job: JobID,
         ended: @escaping @Sendable (TapID) -> Void
     ) {
@@ -30,13 +36,14 @@ struct RecordingInputs {
         connect(&audio, to: programme?.audio, .opus, of: stream, for: job, ended)
     }
 
-    mutating func disconnect() {
+    /// Nothing more comes of what it is connected to.
+    package mutating func disconnect() {
         disconnect(&video)
         disconnect(&audio)
     }
 
     /// Nothing more comes of a tap.
-    mutating func tapEnded(_ tap: TapID) {
+    package mutating func tapEnded(_ tap: TapID) {
         for feed in [video, audio] {
             guard let feed, feed.tap == tap else { continue }
             transcoder.close(feed.input)
@@ -46,7 +53,7 @@ struct RecordingInputs {
     }
 
     /// The transcoder can go on only with a key frame.
-    func keyFrameWanted(for input: InputID) {
+    package func keyFrameWanted(for input: InputID) {
         guard let video, video.input == input else { return }
         taps.demandKeyFrame(video.tap, of: video.source)
     }
@@ -59,7 +66,7 @@ struct RecordingInputs {
         disconnect(&feed)
         guard let source, source.target != nil,
             let input = transcoder.open(
-                for: job, from: SourceKey(.recording(source.session, stream)), codec)
+                for: job, from: SourceKey(origin(source.session, stream)), codec)
         else { return }
         guard let tap = taps.open(source, into: input, ended: ended) else {
             return transcoder.close(input)

@@ -1,0 +1,91 @@
+import Base
+import HLS
+import HTTP
+import Node
+import Stage
+
+/// HLS, for televisions, old browsers, and caches in front of the server.
+///
+/// A viewer's token stands in the path, where caches tell it from others' and relative addresses keep it:
+/// `/hls/{stream}/t/{token}/index.m3u8`. What has a name of its own never changes, so anything may keep it.
+/// - Source: RFC 8216bis §6.2.5 (what blocks), §B.1 (caches).
+extension GatewayHandler {
+    private static let playlistType = "application/vnd.apple.mpegurl"
+    private static let mediaPlaylist = "media.m3u8"
+
+    /// `GET /hls/{stream}/index.m3u8`.
+    func showHLS(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await hlsStream(call)
+        let text = try await service.hlsMultivariantPlaylist(of: stream, uri: Self.mediaPlaylist)
+        return Self.playlist(text, lifetime: 1)
+    }
+
+    /// `GET /hls/{stream}/media.m3u8`, which blocks until what the query wants is in it.
+    func showHLSMedia(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await hlsStream(call)
+        let request = call.request
+        let query: PlaylistQuery
+        do throws(PlaylistQuery.Failure) {
+            query = try PlaylistQuery(
+                sequenceNumber: request.query("_HLS_msn"), part: request.query("_HLS_part"),
+                skip: request.query("_HLS_skip"))
+        } catch {
+            throw Problem(
+                400, "malformed-query",
+                error == .partAlone
+                    ? "_HLS_part needs _HLS_msn." : "_HLS_msn and _HLS_part are numbers of up to 12 digits.")
+        }
+        let text = try await service.hlsMediaPlaylist(of: stream, query)
+        // What was waited for stays right for as long as anybody may ask for it.
+        return Self.playlist(text, lifetime: query.position == nil ? 1 : 6)
+    }
+
+    /// `GET /hls/{stream}/{file}`: a part, segment or initialization segment.
+    func showHLSFile(_ call: Call) async throws -> HTTPResponse {
+        let stream = try call.stream
+        _ = try hlsAccess(call).requireViewer(of: stream)
+        let name = call.parameters["file"] ?? ""
+        let bytes = try await service.hlsFile(named: name, of: stream)
+        let type = name.hasSuffix(".mp4") ? "video/mp4" : "video/iso.segment"
+        return HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": type, "Cache-Control": "public, max-age=60, immutable",
+                "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
+            ], body: bytes)
+    }
+
+    // MARK: Who and what
+
+    /// The stream, asked about by somebody who may watch it.
+    private func hlsStream(_ call: Call) async throws -> StreamID {
+        let stream = try call.stream
+        let token = try hlsAccess(call).requireViewer(of: stream)
+        if let sender = token?.sender(in: stream) {
+            do throws(StageRefusal) {
+                _ = try await service.look(at: stream, as: sender)
+            } catch {
+                guard error == .unknownStream else { throw error }
+            }
+        }
+        return stream
+    }
+
+    /// What whoever shows the path's token may do; where there is none in it, it may be in the header.
+    private func hlsAccess(_ call: Call) -> Access {
+        guard let token = call.parameters["token"] else { return call.access }
+        var request = call.request
+        request.headers.set("Authorization", "Bearer \(token)")
+        return Access(
+            request: request, authority: call.access.authority, settings: settings, now: call.access.now)
+    }
+
+    private static func playlist(_ text: String, lifetime: Int) -> HTTPResponse {
+        HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": playlistType, "Cache-Control": "public, max-age=\(lifetime)",
+                "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
+            ], body: Array(text.utf8))
+    }
+}

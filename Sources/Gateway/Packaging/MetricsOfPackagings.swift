@@ -1,0 +1,31 @@
+import Node
+
+/// What monitoring knows of HLS.
+extension Node {
+    package var packagingMetrics: [Metric] {
+        get async {
+            guard let counters = await packagings?.counters else { return [] }
+            return [
+                Metric(
+                    "rostrum_hls_streams", .gauge, "Streams of which HLS is made now.",
+                    Double(counters.active)),
+                Metric(
+                    "rostrum_hls_requests_waiting", .gauge, "Requests that wait for the next part.",
+                    Double(counters.waiting)),
+                Metric(
+                    "rostrum_hls_segment_bytes", .gauge, "Memory that segments take.",
+                    Double(counters.bytes)),
+                Metric(
+                    "rostrum_hls_started_total", .counter, "Streams of which HLS was begun.",
+                    Double(counters.started)),
+                Metric(
+                    "rostrum_hls_refused_total", .counter,
+                    "Requests that --max-hls left without HLS.", Double(counters.refused)),
+                Metric(
+                    "rostrum_hls_lost_total", .counter, "Times that HLS went on after its process had died.",
+                    Double(counters.lost)),
+                Metric("rostrum_hls_parts_total", .counter, "Parts that were made.", Double(counters.parts)),
+            ]
+        }
+    }
+}

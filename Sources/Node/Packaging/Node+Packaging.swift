@@ -1,0 +1,42 @@
+import Base
+import HLS
+import Stage
+
+/// HLS of streams' programmes, for those who cannot watch by WebRTC.
+extension Node {
+    /// The playlist that names the others; the first request begins it.
+    /// - Parameter uri: of the media playlist.
+    package func hlsMultivariantPlaylist(
+        of stream: StreamID, uri: String
+    ) async throws(HLSRefusal) -> String {
+        try await packaged(stream).multivariantPlaylist(of: stream, uri: uri)
+    }
+
+    /// The playlist of segments and parts; the first request begins it.
+    package func hlsMediaPlaylist(
+        of stream: StreamID, _ query: PlaylistQuery
+    ) async throws(HLSRefusal) -> String {
+        try await packaged(stream).mediaPlaylist(of: stream, query)
+    }
+
+    /// A part, segment or initialization segment; one that comes next is waited for.
+    package nonisolated func hlsFile(
+        named name: String, of stream: StreamID
+    ) async throws(HLSRefusal) -> [UInt8] {
+        guard let packagings else { throw .unavailable }
+        return try await packagings.file(named: name, of: stream)
+    }
+
+    /// The desk, with the stream under way.
+    private func packaged(_ stream: StreamID) async throws(HLSRefusal) -> PackagingDesk {
+        guard let packagings, !isStopping else { throw .unavailable }
+        if await packagings.isActive(stream) { return packagings }
+        guard await streamSnapshot(stream)?.state == .live,
+            let programme = live.recordedProgramme(of: stream)
+        else { throw .notLive }
+        try await packagings.begin(stream, programme)
+        // Whatever else was said of it meanwhile, the latest is what counts.
+        programmeChanged(in: stream)
+        return packagings
+    }
+}

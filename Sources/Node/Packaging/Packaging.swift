@@ -1,0 +1,59 @@
+import Base
+import HLS
+import Recordings
+import Transcoder
+
+/// HLS of one stream, while somebody watches it.
+struct Packaging {
+    /// A request that waits for something to be made.
+    struct Waiter {
+        let wish: Wish
+        let deadline: MonotonicTime
+        let continuation: CheckedContinuation<Void, Never>
+    }
+
+    /// What a request waits for.
+    enum Wish {
+        /// The first part, which tells what players must know before they begin.
+        case beginning
+        /// A whole segment: players that know no parts take nothing less.
+        case segment
+        case position(PlaylistQuery.Position)
+        case file(String)
+    }
+
+    var playlist: LivePlaylist
+    var inputs: ProgrammeInputs
+    var job: JobID?
+    /// Of the job, as the desk counts all of them.
+    var number: UInt64 = 0
+    /// When the transcoder is asked again.
+    var retryAt: MonotonicTime?
+    var lastRequest: MonotonicTime
+    var waiters: [Waiter] = []
+
+    /// Whether there is an answer, be it that there will be none.
+    func satisfies(_ wish: Wish) -> Bool {
+        if playlist.hasEnded { return true }
+        return switch wish {
+        case .beginning: playlist.codecs != nil
+        case .segment: playlist.hasCompleteSegment
+        case .position(let position): playlist.standing(of: position) != .awaited
+        case .file(let name): playlist.file(named: name).standing != .awaited
+        }
+    }
+
+    /// Those whose wish is fulfilled, or who waited long enough.
+    mutating func takeWaiters(at now: MonotonicTime) -> [Waiter] {
+        var (done, left): ([Waiter], [Waiter]) = ([], [])
+        for waiter in waiters {
+            if now >= waiter.deadline || satisfies(waiter.wish) {
+                done.append(waiter)
+            } else {
+                left.append(waiter)
+            }
+        }
+        waiters = left
+        return done
+    }
+}

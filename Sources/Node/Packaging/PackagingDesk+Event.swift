@@ -1,0 +1,37 @@
+import Base
+import Forwarding
+import Transcoder
+
+extension PackagingDesk {
+    /// What is told of jobs that the desk began, by the desk's own numbers, and of taps that it opened.
+    enum Event: InboxElement {
+        /// As often as the transcoder's limits allow; each counts.
+        case report(StreamID, UInt64, PackagingReport)
+        case over(StreamID, UInt64)
+        case tapEnded(StreamID, TapID)
+        case keyFrameWanted(StreamID, InputID)
+
+        enum Topic: Hashable, Sendable {
+            case end(UInt64)
+            case tap(TapID)
+            case keyFrame(InputID)
+        }
+
+        var topic: Topic? {
+            switch self {
+            case .report: nil
+            case .over(_, let job): .end(job)
+            case .tapEnded(_, let tap): .tap(tap)
+            case .keyFrameWanted(_, let input): .keyFrame(input)
+            }
+        }
+
+        /// A part that is dropped is a gap, which the next time line makes good.
+        var isNeeded: Bool {
+            switch self {
+            case .over, .tapEnded: true
+            case .report, .keyFrameWanted: false
+            }
+        }
+    }
+}

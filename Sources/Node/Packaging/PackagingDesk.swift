@@ -1,0 +1,305 @@
+import Base
+import Forwarding
+import HLS
+import Recordings
+import Transcoder
+import Wire
+
+/// Makes HLS of streams while somebody asks for it, and holds the last segments in memory.
+///
+/// The first request for a playlist begins it, half a minute without any ends it. Requests for what is about to come
+/// wait here, bounded in number and time; nothing waits for the transcoder but them.
+package actor PackagingDesk {
+    /// What is counted.
+    package struct Counters: Equatable, Sendable {
+        /// Under way now.
+        package var active = 0
+        /// Requests that wait now.
+        package var waiting = 0
+        /// Bytes of segments in memory.
+        package var bytes = 0
+        package var started: UInt64 = 0
+        /// Those that could not begin, because there were as many as may be.
+        package var refused: UInt64 = 0
+        /// Times that one went on in another job: its transcoder died.
+        package var lost: UInt64 = 0
+        package var parts: UInt64 = 0
+    }
+
+    /// How long one goes on when nobody asks any more.
+    static let idleTime = Duration.seconds(30)
+    /// Three target durations: what a request waits at most (RFC 8216bis §6.2.5.2).
+    static let waitingTime = Duration.milliseconds(3 * PackagingTiming.segmentMilliseconds)
+    /// Requests that wait for one stream.
+    private static let waiterLimit = 2_000
+    /// And for all.
+    private static let totalWaiterLimit = 8_000
+    private static let pause = Duration.seconds(1)
+
+    private let limit: Int
+    private let transcoder: TranscoderSupervisor
+    private let taps: any ProgrammeTaps
+    private let now: @Sendable () -> Moment
+    private let log: Log
+    private var active: [StreamID: Packaging] = [:]
+    private var programmes: [StreamID: RecordingDesk.Programme] = [:]
+    private var counted = Counters()
+    private var isStopped = false
+    private var lastNumber: UInt64 = 0
+    private let inbox = Inbox<Event>(limit: 1_024)
+    private var listener: Task<Void, Never>?
+
+    init(
+        limit: Int, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps, log: Log,
+        now: @escaping @Sendable () -> Moment
+    ) {
+        self.limit = limit
+        self.transcoder = transcoder
+        self.taps = taps
+        self.log = log.subsystem("hls")
+        self.now = now
+    }
+
+    /// Begins to act on what the transcoder says.
+    func start() {
+        guard listener == nil else { return }
+        listener = Task { [inbox, weak self] in
+            for await _ in inbox.news {
+                for event in inbox.takeAll() { await self?.take(event) }
+            }
+        }
+    }
+
+    /// Ends all, and lets nobody wait any longer.
+    func stop() {
+        isStopped = true
+        for stream in active.keys { end(stream, because: "stopping") }
+        listener?.cancel()
+        inbox.close()
+    }
+
+    /// What waits for the desk.
+    package nonisolated var inboxCounters: InboxCounters { inbox.counters }
+
+    /// As of now.
+    package var counters: Counters {
+        var result = counted
+        result.active = active.count
+        result.waiting = active.values.reduce(0) { $0 + $1.waiters.count }
+        result.bytes = active.values.reduce(0) { $0 + $1.playlist.byteCount }
+        return result
+    }
+
+    // MARK: Requests
+
+    /// Whether something is made of a stream, or was and is still there.
+    func isActive(_ stream: StreamID) -> Bool { active[stream] != nil }
+
+    /// Begins to make HLS of a stream, where that is not under way.
+    func begin(_ stream: StreamID, _ programme: RecordingDesk.Programme?) throws(HLSRefusal) {
+        guard active[stream] == nil else { return }
+        guard !isStopped else { throw .unavailable }
+        guard active.count < limit else {
+            counted.refused &+= 1
+            throw .full
+        }
+        programmes[stream] = programme
+        active[stream] = Packaging(
+            playlist: LivePlaylist(tag: Self.makeTag(), timing: Self.timing),
+            inputs: ProgrammeInputs(taps, transcoder, origin: SourceOrigin.packaging),
+            lastRequest: now().elapsed)
+        counted.started &+= 1
+        log.info("hls.started", ["stream": stream])
+        launch(stream)
+    }
+
+    /// The playlist that names the others.
+    /// - Parameter uri: of the media playlist.
+    func multivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String {
+        let playlist = try await playlist(of: stream, when: .beginning)
+        guard let text = playlist.multivariantText(uri: uri) else { throw .late }
+        return text
+    }
+
+    /// The playlist of segments and parts.
+    func mediaPlaylist(of stream: StreamID, _ query: PlaylistQuery) async throws(HLSRefusal) -> String {
+        guard let position = query.position else {
+            let playlist = try await playlist(of: stream, when: .segment)
+            guard playlist.hasCompleteSegment else { throw .late }
+            return playlist.text(skips: query.skips)
+        }
+        let playlist = try await playlist(of: stream, when: .position(position))
+        switch playlist.standing(of: position) {
+        case .there: return playlist.text(skips: query.skips)
+        case .tooFar, .nowhere: throw .tooFarAhead
+        case .awaited: throw .late
+        }
+    }
+
+    /// A part, segment or initialization segment; one that comes next is waited for.
+    func file(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8] {
+        let playlist = try await playlist(of: stream, when: .file(name))
+        let (standing, bytes) = playlist.file(named: name)
+        switch standing {
+        case .there: return bytes
+        case .tooFar: throw .tooFarAhead
+        case .awaited: throw .late
+        case .nowhere: throw .unknownFile
+        }
+    }
+
+    /// The playlist once a wish is fulfilled, or was waited for long enough.
+    private func playlist(
+        of stream: StreamID, when wish: Packaging.Wish
+    ) async throws(HLSRefusal) -> LivePlaylist {
+        guard let packaging = active[stream] else { throw .unknownFile }
+        let time = now().elapsed
+        active[stream]?.lastRequest = time
+        if packaging.satisfies(wish) { return packaging.playlist }
+        let total = active.values.reduce(0) { $0 + $1.waiters.count }
+        guard packaging.waiters.count < Self.waiterLimit, total < Self.totalWaiterLimit else {
+            throw .overloaded
+        }
+        await withCheckedContinuation { continuation in
+            active[stream]?.waiters.append(
+                Packaging.Waiter(
+                    wish: wish, deadline: time + Self.waitingTime, continuation: continuation))
+        }
+        guard let playlist = active[stream]?.playlist else { throw .unknownFile }
+        return playlist
+    }
+
+    // MARK: What is made
+
+    /// Takes in what viewers get of a stream now; nil for nothing.
+    func update(_ stream: StreamID, to programme: RecordingDesk.Programme?) {
+        guard active[stream] != nil, programmes[stream] != programme else { return }
+        programmes[stream] = programme
+        connect(stream)
+    }
+
+    /// Does what is due; called every second.
+    /// - Parameter ended: whether a stream has ended.
+    func advance(ended: @Sendable (StreamID) -> Bool) {
+        let time = now().elapsed
+        for (stream, packaging) in active {
+            if time >= packaging.lastRequest + Self.idleTime, packaging.waiters.isEmpty {
+                end(stream, because: "nobody asks")
+                continue
+            }
+            if ended(stream), !packaging.playlist.hasEnded {
+                active[stream]?.playlist.end()
+                release(stream)
+            } else if let retryAt = packaging.retryAt, time >= retryAt {
+                launch(stream)
+            } else {
+                connect(stream)
+            }
+            resume(stream)
+        }
+    }
+
+    private func launch(_ stream: StreamID) {
+        guard var packaging = active[stream], packaging.job == nil, !packaging.playlist.hasEnded else {
+            return
+        }
+        lastNumber += 1
+        let name = lastNumber
+        packaging.number = name
+        let job = transcoder.begin(.packaging, []) { [inbox] event in
+            switch event {
+            case .report(let bytes):
+                guard let report = try? PackagingReport(bytes) else { return }
+                inbox.put(.report(stream, name, report))
+            case .keyFrameWanted(let input): inbox.put(.keyFrameWanted(stream, input))
+            case .ended, .lost: inbox.put(.over(stream, name))
+            case .packet: break
+            }
+        }
+        packaging.job = job
+        packaging.retryAt = job == nil ? now().elapsed + Self.pause : nil
+        active[stream] = packaging
+        connect(stream)
+    }
+
+    /// Sees to it that what viewers get now is what is packaged.
+    private func connect(_ stream: StreamID) {
+        guard let job = active[stream]?.job else { return }
+        active[stream]?.inputs.connect(to: programmes[stream], of: stream, for: job) { [inbox] tap in
+            inbox.put(.tapEnded(stream, tap))
+        }
+    }
+
+    private func take(_ event: Event) {
+        switch event {
+        case .report(let stream, let job, let report): take(report, of: job, in: stream)
+        case .over(let stream, let job): lose(job, of: stream)
+        case .tapEnded(let stream, let tap): active[stream]?.inputs.tapEnded(tap)
+        case .keyFrameWanted(let stream, let input): active[stream]?.inputs.keyFrameWanted(for: input)
+        }
+    }
+
+    private func take(_ report: PackagingReport, of number: UInt64, in stream: StreamID) {
+        guard active[stream]?.number == number else { return }
+        switch report {
+        case .began(let initialization, let codecs, let resolution):
+            active[stream]?.playlist.begin(
+                initialization: initialization, codecs: codecs, width: resolution.width,
+                height: resolution.height)
+        case .part(let part):
+            counted.parts &+= 1
+            active[stream]?.playlist.append(
+                LivePlaylist.Part(
+                    bytes: part.bytes, milliseconds: Int(part.milliseconds),
+                    startsSegment: part.startsSegment,
+                    endsSegment: part.endsSegment, date: date(of: part.captured)))
+        }
+        resume(stream)
+    }
+
+    /// A moment of the past on the clock of days.
+    private func date(of time: MonotonicTime) -> WallTime {
+        let moment = now()
+        let age = min(max(moment.elapsed.nanoseconds(since: time) / 1_000_000, 0), 60_000)
+        return WallTime(milliseconds: moment.wall.milliseconds - age)
+    }
+
+    /// The job is over: the transcoder died, or could not go on.
+    private func lose(_ number: UInt64, of stream: StreamID) {
+        guard active[stream]?.number == number, active[stream]?.job != nil else { return }
+        counted.lost &+= 1
+        log.warning("hls.lost", ["stream": stream])
+        release(stream)
+        active[stream]?.retryAt = now().elapsed + Self.pause
+    }
+
+    private func release(_ stream: StreamID) {
+        active[stream]?.inputs.disconnect()
+        if let job = active[stream]?.job { transcoder.end(job) }
+        active[stream]?.job = nil
+    }
+
+    private func end(_ stream: StreamID, because reason: String) {
+        release(stream)
+        programmes[stream] = nil
+        let waiters = active.removeValue(forKey: stream)?.waiters ?? []
+        for waiter in waiters { waiter.continuation.resume() }
+        log.info("hls.ended", ["stream": stream, "reason": reason])
+    }
+
+    /// Lets those go on whose wish is fulfilled, or who waited long enough.
+    private func resume(_ stream: StreamID) {
+        let time = now().elapsed
+        for waiter in active[stream]?.takeWaiters(at: time) ?? [] { waiter.continuation.resume() }
+    }
+
+    private static let timing = LivePlaylist.Timing(
+        part: PackagingTiming.partMilliseconds, segment: PackagingTiming.segmentMilliseconds,
+        partsPerSegment: PackagingTiming.partsPerSegment)
+
+    /// 40 random bits: the names of one packaging are never another's.
+    private static func makeTag() -> String {
+        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
+        return String((0..<8).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
+    }
+}

@@ -1,0 +1,180 @@
+"""HLS: what a browser publishes plays in ffmpeg, GStreamer and a MediaSource, and nothing of it costs anything unasked."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from threading import Timer
+
+import pytest
+
+from drivers import Browser, wait_until
+from drivers.patience import patient
+from media import end_stream, go_live
+from server import Server
+from test_previews import transcoder
+
+#: Appends what the media playlist names, part by part, as low-latency players do; true once it plays.
+PLAY = """async base => {
+    const video = document.body.appendChild(document.createElement('video'));
+    const source = new MediaSource();
+    video.muted = true;
+    video.src = URL.createObjectURL(source);
+    await new Promise(done => source.addEventListener('sourceopen', done, {once: true}));
+    const text = async path => (await fetch(base + path)).text();
+    const codecs = (await text('index.m3u8')).match(/CODECS="([^"]*)"/)[1];
+    const buffer = source.addSourceBuffer(`video/mp4; codecs="${codecs}"`);
+    const append = async path => {
+        buffer.appendBuffer(await (await fetch(base + path)).arrayBuffer());
+        await new Promise((done, failed) => {
+            buffer.addEventListener('updateend', done, {once: true});
+            buffer.addEventListener('error', failed, {once: true});
+        });
+    };
+    let playlist = await text('media.m3u8');
+    await append(playlist.match(/EXT-X-MAP:URI="([^"]*)"/)[1]);
+    const seen = new Set();
+    while (seen.size < 10) {
+        for (const [, part] of playlist.matchAll(/EXT-X-PART:[^\\n]*URI="([^"]*)"/g)) {
+            if (!seen.has(part)) await append(part);
+            seen.add(part);
+        }
+        // What is hinted at blocks until it is there.
+        const [, hint, segment, part] = playlist.match(/PRELOAD-HINT:TYPE=PART,URI="([^"]*-p(\\d+)-(\\d+)[^"]*)"/);
+        if (!seen.has(hint)) await append(hint);
+        seen.add(hint);
+        playlist = await text(`media.m3u8?_HLS_msn=${segment}&_HLS_part=${part}`);
+    }
+    video.currentTime = buffer.buffered.start(0);
+    await video.play();
+    await new Promise(done => video.requestVideoFrameCallback(() => video.requestVideoFrameCallback(done)));
+    const data = {width: video.videoWidth, height: video.videoHeight, ranges: buffer.buffered.length,
+        seconds: buffer.buffered.end(0) - buffer.buffered.start(0), error: video.error?.message ?? null};
+    video.remove();
+    return data;
+}"""
+
+
+@pytest.fixture
+def maker(logs: Path, stream: str) -> Iterator[Server]:
+    """A server that makes HLS of one stream."""
+    server = Server(logs / f"server-hls-{stream}.log", "--max-hls", "1")
+    yield server
+    assert server.is_running
+    assert server.stop() == 0
+
+
+def fetch(server: Server, path: str) -> str:
+    status, _, body = server.request("GET", path)
+    assert status == 200, (status, body)
+    return body.decode()
+
+
+def metric(server: Server, name: str) -> float:
+    found = re.search(rf"^{name} (\S+)$", fetch(server, "/metrics"), re.MULTILINE)
+    assert found, name
+    return float(found[1])
+
+
+def hinted(playlist: str) -> tuple[str, int, int]:
+    """The part that comes next: its name, its segment's number, and its own."""
+    found = re.search(r'#EXT-X-PRELOAD-HINT:TYPE=PART,URI="(\w+-p(\d+)-(\d+)\.m4s)"', playlist)
+    assert found, playlist
+    return found[1], int(found[2]), int(found[3])
+
+
+def test_a_browsers_stream_plays_in_ffmpeg_and_in_a_media_source(
+    chromium: Browser, maker: Server, stream: str
+) -> None:
+    base = f"/hls/{stream}/"
+    assert maker.request("GET", base + "index.m3u8")[0] == 404
+    with go_live(chromium, maker, stream) as page:
+        assert metric(maker, "rostrum_hls_streams") == 0
+        asked = time.monotonic()
+        master = fetch(maker, base + "index.m3u8")
+        media = fetch(maker, base + "media.m3u8")
+        print(f"first playlists after {time.monotonic() - asked:.2f} s")
+        assert re.search(r'CODECS="avc1\.[0-9A-F]{6},mp4a\.40\.2"', master), master
+        assert "#EXTINF:1.000," in media
+        done = subprocess.run(
+            ["ffmpeg", "-v", "info", "-i", maker.origin + base + "index.m3u8", "-t", "3", "-af", "volumedetect",
+             "-f", "null", "-"], capture_output=True, text=True, timeout=patient(30), check=True)
+        assert int(re.findall(r"frame=\s*(\d+)", done.stderr)[-1]) >= 85, done.stderr
+        loudness = re.search(r"mean_volume: (-?[\d.]+) dB", done.stderr)
+        assert loudness and float(loudness[1]) > -60, done.stderr
+        played = page.evaluate(PLAY, base, seconds=patient(30))
+        assert played["error"] is None and played["ranges"] == 1 and played["height"] > 0, played
+        assert played["seconds"] >= 3, played
+        end_stream(page)
+        ended = wait_until(
+            lambda: (text := fetch(maker, base + "media.m3u8")) and "#EXT-X-ENDLIST" in text and text, 15, "the end")
+        assert "PRELOAD-HINT" not in ended
+
+
+def test_gstreamer_plays_it(chromium: Browser, maker: Server, stream: str) -> None:
+    with go_live(chromium, maker, stream):
+        # It stands still where it finds fewer segments than it wants to stay behind.
+        wait_until(
+            lambda: fetch(maker, f"/hls/{stream}/media.m3u8").count("#EXTINF") >= 4, 30, "there are segments")
+        sinks = [f"{kind}-sink=fakesink name={kind} silent=false" for kind in ("video", "audio")]
+        player = subprocess.Popen(
+            ["gst-launch-1.0", "-v", "playbin3", f"uri={maker.origin}/hls/{stream}/index.m3u8", *sinks],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        limit = Timer(patient(60), player.kill)
+        limit.start()
+        shown = {"video": 0, "audio": 0}
+        assert player.stdout
+        for line in player.stdout:
+            assert "ERROR" not in line, line
+            for kind in shown:
+                shown[kind] += f"chain   ******* ({kind}:sink)" in line
+            if min(shown.values()) >= 60:
+                break
+        limit.cancel()
+        player.kill()
+        player.wait()
+        assert min(shown.values()) >= 60, shown
+
+
+def test_what_comes_next_is_waited_for_and_what_comes_later_is_refused(
+    chromium: Browser, maker: Server, stream: str
+) -> None:
+    base = f"/hls/{stream}/"
+    with go_live(chromium, maker, stream):
+        playlist = fetch(maker, base + "media.m3u8")
+        name, number, part = hinted(playlist)
+        with ThreadPoolExecutor(20) as pool:
+            waiting = [pool.submit(maker.request, "GET", base + name) for _ in range(10)]
+            reload = pool.submit(fetch, maker, f"{base}media.m3u8?_HLS_msn={number}&_HLS_part={part}&_HLS_skip=YES")
+            bodies = {answer.result()[2] for answer in waiting}
+            assert len(bodies) == 1 and b"moof" in bodies.pop()[:64]
+            assert f'URI="{name}"' in reload.result()
+        assert maker.request("GET", f"{base}media.m3u8?_HLS_msn={number + 50}")[0] == 400
+        assert maker.request("GET", base + name.replace(f"p{number}", f"p{number + 50}"))[0] == 400
+        status, headers, _ = maker.request("GET", base + "none.m4s")
+        assert status == 404 and headers["cache-control"] == "max-age=1"
+
+
+def test_a_transcoder_that_dies_costs_a_discontinuity(chromium: Browser, maker: Server, stream: str) -> None:
+    base = f"/hls/{stream}/"
+    with go_live(chromium, maker, stream):
+        fetch(maker, base + "media.m3u8")
+        os.kill(transcoder(maker), signal.SIGKILL)
+        after = wait_until(
+            lambda: (text := fetch(maker, base + "media.m3u8")) and "#EXT-X-DISCONTINUITY\n" in text
+            and text.split("#EXT-X-DISCONTINUITY\n")[1].count("#EXTINF") and text, 30, "it goes on")
+        assert len(set(re.findall(r'EXT-X-MAP:URI="([^"]*)"', after))) == 2
+        assert metric(maker, "rostrum_hls_lost_total") == 1
+
+
+def test_more_streams_than_allowed_are_refused(chromium: Browser, maker: Server, stream: str) -> None:
+    with go_live(chromium, maker, stream), go_live(chromium, maker, f"{stream}-2"):
+        fetch(maker, f"/hls/{stream}/index.m3u8")
+        status, headers, body = maker.request("GET", f"/hls/{stream}-2/index.m3u8")
+        assert status == 503 and b"hls-full" in body and headers["retry-after"] == "10"

@@ -1,0 +1,63 @@
+import Base
+import HTTP
+import Stage
+import Testing
+
+@testable import Gateway
+@testable import Node
+
+@Suite struct `HLS over HTTP` {
+    private func get(
+        _ bench: Bench, _ path: String, _ query: [String: String] = [:], _ headers: HTTPHeaders = [:]
+    ) async -> HTTPResponse {
+        await bench.handler.respond(
+            to: HTTPRequest(
+                method: .get, path: path,
+                query: query.map { HTTPRequest.QueryItem(name: $0.key, value: $0.value) }, headers: headers))
+    }
+
+    @Test func `tells caches how long they may keep what`() async throws {
+        let bench = try Bench { $0.viewers = .everyone }
+        let master = await get(bench, "/hls/s1/index.m3u8")
+        #expect(master.status == 200)
+        #expect(master.text == "#EXTM3U\nmedia.m3u8\n")
+        #expect(master.headers["content-type"] == "application/vnd.apple.mpegurl")
+        #expect(master.headers["cache-control"] == "public, max-age=1")
+        #expect(master.headers["access-control-allow-origin"] == "*")
+        #expect(await get(bench, "/hls/s1/media.m3u8").headers["cache-control"] == "public, max-age=1")
+        let blocking = await get(bench, "/hls/s1/media.m3u8", ["_HLS_msn": "7", "_HLS_part": "1"])
+        #expect(blocking.headers["cache-control"] == "public, max-age=6")
+        let segment = await get(bench, "/hls/s1/a-s1.m4s")
+        #expect(segment.body == [1, 2, 3])
+        #expect(segment.headers["content-type"] == "video/iso.segment")
+        #expect(segment.headers["cache-control"] == "public, max-age=60, immutable")
+        #expect(await get(bench, "/hls/s1/a-i0.mp4").headers["content-type"] == "video/mp4")
+        let missing = await get(bench, "/hls/s1/a-s2.m4s")
+        #expect(missing.status == 404)
+        #expect(missing.headers["cache-control"] == "max-age=1")
+    }
+
+    @Test func `refuses what makes no sense, at once`() async throws {
+        let bench = try Bench { $0.viewers = .everyone }
+        for query in [["_HLS_msn": "x"], ["_HLS_part": "1"], ["_HLS_msn": "1", "_HLS_part": "-1"]] {
+            #expect(await get(bench, "/hls/s1/media.m3u8", query).status == 400, "\(query)")
+        }
+        let far = await get(bench, "/hls/s1/media.m3u8", ["_HLS_msn": "100"])
+        #expect(far.status == 400)
+        #expect(far.text.contains("too-far-ahead"))
+        #expect(await get(bench, "/hls/off/index.m3u8").status == 404)
+        #expect(await get(bench, "/hls/a.b/index.m3u8").status == 404)
+    }
+
+    @Test func `takes a viewer's token in the path`() async throws {
+        let bench = try Bench { $0.viewers = .token }
+        #expect(await get(bench, "/hls/s1/index.m3u8").status == 401)
+        #expect(await get(bench, "/hls/s1/a-s1.m4s").status == 401)
+        #expect(await get(bench, "/hls/s1/t/x.y.z/index.m3u8").status == 401)
+        let token = try bench.token(.viewer)
+        for name in ["index.m3u8", "media.m3u8", "a-s1.m4s"] {
+            #expect(await get(bench, "/hls/s1/t/\(token)/\(name)").status == 200, "\(name)")
+            #expect(await get(bench, "/hls/s2/t/\(token)/\(name)").status == 403, "\(name)")
+        }
+    }
+}
