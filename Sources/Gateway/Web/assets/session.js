@@ -11,6 +11,8 @@
 const HEAL_MS = 1500;
 /** Longest time from an offer or an ICE restart to a connection, in milliseconds. */
 const CONNECT_MS = 10_000;
+/** The same for the direct way, where there are TURN servers to try next: well before the server gives a session up. */
+const DIRECT_MS = 2000;
 /** Longest time the server may take to answer a request, in milliseconds. */
 const ANSWER_MS = 10_000;
 /** Candidates found within this time travel in one PATCH, in milliseconds. */
@@ -122,9 +124,9 @@ export class MediaSession extends EventTarget {
       this.resource = new URL(location, response.url).href;
       this.#etag = response.headers.get("ETag");
       await this.peer.setRemoteDescription({ type: "answer", sdp: await response.text() });
-      this.#useIceServers(response.headers.get("Link"));
+      const hasRelays = this.#useIceServers(response.headers.get("Link"));
       this.#watchTransport();
-      this.#expectConnection(CONNECT_MS);
+      this.#expectConnection(hasRelays ? DIRECT_MS : CONNECT_MS);
       this.#scheduleTrickle();
     } catch (error) {
       this.close();
@@ -328,14 +330,15 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * TURN servers the server told of; used when a direct way does not connect in time.
+   * STUN and TURN servers the server told of; used from the next ICE restart on.
    * @param {string | null} header
+   * @returns {boolean} whether there are any
    */
   #useIceServers(header) {
     const iceServers = parseIceServers(header);
-    if (!iceServers.length) return;
+    if (!iceServers.length) return false;
     this.peer.setConfiguration({ ...this.peer.getConfiguration(), iceServers });
-    this.#expectConnection(2000);
+    return true;
   }
 
   /** @param {Record<string, string>} [more] */
