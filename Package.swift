@@ -63,6 +63,7 @@ let package = Package(
         .target(name: "Forwarding", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: pure),
 
         .target(name: "Ingest", dependencies: ["Base", "Wire"], swiftSettings: pure),
+        .target(name: "TURN", dependencies: ["Base", "Wire"], swiftSettings: pure),
 
         .target(name: "Stage", dependencies: ["Base"], swiftSettings: pure),
         .target(name: "StoryFeed", dependencies: ["Base"], swiftSettings: pure),
@@ -93,16 +94,15 @@ let package = Package(
         .target(
             name: "Node",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Ingest", "Net", "Stage", "StoryFeed",
-                "Interaction", "HLS", "Store", "Transcoder", "Recordings",
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Ingest", "TURN", "Net", "Stage",
+                "StoryFeed", "Interaction", "HLS", "Store", "Transcoder", "Recordings",
             ],
             swiftSettings: common),
         .target(
             name: "Gateway",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "Net", "Stage", "StoryFeed", "Interaction", "HLS",
-                "Store",
-                "Transcoder", "HTTP", "Recordings", "Node",
+                "Base", "Wire", "Crypto", "Forwarding", "TURN", "Net", "Stage", "StoryFeed", "Interaction",
+                "HLS", "Store", "Transcoder", "HTTP", "Recordings", "Node",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json"), .copy("OpenAPI/asyncapi.json")],
             swiftSettings: common),
@@ -136,7 +136,7 @@ let package = Package(
         .target(
             name: "FuzzEntries",
             dependencies: [
-                "Base", "Wire", "Crypto", "SCTP", "Peer", "Ingest", "Interaction", "Transcoder",
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Ingest", "TURN", "Interaction", "Transcoder",
                 "Recordings", "TestSupport",
             ],
             path: "Tests/Fuzz",
@@ -190,6 +190,8 @@ let package = Package(
             name: "IngestTests", dependencies: ["Base", "Wire", "Ingest", "TestSupport"],
             swiftSettings: common),
         .testTarget(
+            name: "TURNTests", dependencies: ["Base", "Wire", "TURN", "TestSupport"], swiftSettings: common),
+        .testTarget(
             name: "StageTests", dependencies: ["Base", "Stage", "TestSupport"], swiftSettings: common),
         .testTarget(
             name: "InteractionTests", dependencies: ["Base", "Interaction", "TestSupport"],
@@ -219,7 +221,9 @@ let package = Package(
             swiftSettings: common),
         .testTarget(
             name: "RostrumTests",
-            dependencies: ["Base", "Crypto", "HTTP", "Gateway", "StoryFeed", "rostrum", "TestSupport"],
+            dependencies: [
+                "Base", "Crypto", "HTTP", "Node", "Gateway", "StoryFeed", "rostrum", "TestSupport",
+            ],
             swiftSettings: common),
         .testTarget(
             name: "HTTPTests", dependencies: ["Base", "HTTP", "TestSupport", "HTTPTestSupport"],

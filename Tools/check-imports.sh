@@ -25,6 +25,7 @@ declare -A below=(
     [Peer]="Base Wire Crypto SCTP"
     [Forwarding]="Base Wire Crypto SCTP Peer"
     [Ingest]="Base Wire"
+    [TURN]="Base Wire"
     [Stage]="Base"
     [StoryFeed]="Base"
     [Interaction]="Base"
@@ -36,7 +37,7 @@ declare -A below=(
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [HTTP]="Base CWebSockets"
     [Recordings]="Base Wire Forwarding Store Transcoder"
-    [Node]="Base Wire Crypto SCTP Peer Forwarding Ingest Stage StoryFeed Interaction HLS Net Store Transcoder Recordings"
+    [Node]="Base Wire Crypto SCTP Peer Forwarding Ingest TURN Stage StoryFeed Interaction HLS Net Store Transcoder Recordings"
     [Gateway]="Base Wire Crypto Stage StoryFeed Interaction HLS Store HTTP Recordings Node"
     [rostrum]="Base Crypto Codecs Net HTTP Recordings Node Gateway Store StoryFeed Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Codecs Peer ClientPeer Net"
@@ -54,12 +55,13 @@ declare -A exceptions=(
     [Sources/Gateway/Service/MetricsOfCompositions.swift]="Transcoder"
     [Sources/Gateway/Service/MetricsOfRenditions.swift]="Transcoder"
     [Sources/Gateway/Service/MetricsOfTranscoder.swift]="Transcoder"
+    [Sources/Gateway/Service/MetricsOfTURN.swift]="Net TURN"
     # The clock by which the time from a request to its media is measured.
     [Sources/Gateway/Routes/AnswerTimes.swift]="Net"
     [Sources/Gateway/Routes/GatewayHandler+Sessions.swift]="Net"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.
-pure="Base Wire Peer Forwarding Ingest Stage StoryFeed Interaction"
+pure="Base Wire Peer Forwarding Ingest TURN Stage StoryFeed Interaction"
 # What other targets may use of the system; pure ones only Synchronization, for rings between threads.
 system="Foundation FoundationEssentials FoundationNetworking Dispatch Glibc Synchronization"
 

@@ -26,6 +26,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "SRTP", run: fuzzSRTP),
         FuzzEntry(name: "STUN", run: fuzzSTUN),
         FuzzEntry(name: "TOML", run: fuzzTOML),
+        FuzzEntry(name: "TURN", run: fuzzTURN),
         FuzzEntry(name: "Transcoder", run: fuzzTranscoder),
         FuzzEntry(name: "Video", run: fuzzVideo),
     ]

@@ -1,0 +1,145 @@
+import Base
+import Wire
+
+/// What a request of an authentic client is refused with.
+struct RequestRefusal: Error {
+    let code: STUNErrorCode
+    var unknown: [STUNAttribute] = []
+
+    static let badRequest = RequestRefusal(code: .badRequest)
+    static let mismatch = RequestRefusal(code: .allocationMismatch)
+    static let quota = RequestRefusal(code: .quotaReached)
+}
+
+extension RequestRefusal {
+    init(_ refusal: TURNAllocation.Refusal) {
+        switch refusal {
+        case .forbidden: self.init(code: .forbidden)
+        case .wrongFamily: self.init(code: .peerFamilyMismatch)
+        case .conflict: self.init(code: .badRequest)
+        case .tooMany: self.init(code: .insufficientCapacity)
+        }
+    }
+}
+
+/// What is checked of requests, in the order of RFC 8656.
+extension TURNAgent {
+    private static let udp: UInt32 = 17
+    private static let families: [UInt32: Bool] = [0x01: true, 0x02: false]
+
+    private func checkAttributes(_ message: STUNMessage) throws(RequestRefusal) {
+        let unknown = message.attributes.map(\.type).filter {
+            $0.isComprehensionRequired && !$0.isKnownToRelay
+        }
+        guard unknown.isEmpty else { throw RequestRefusal(code: .unknownAttribute, unknown: unknown) }
+    }
+
+    /// The allocation of whoever asks.
+    private func own(_ request: Request, at now: MonotonicTime) throws(RequestRefusal) -> TURNAllocation {
+        guard let allocation, allocation.end > now else { throw .mismatch }
+        guard allocation.username == request.username else { throw RequestRefusal(code: .wrongCredentials) }
+        return allocation
+    }
+
+    /// - Returns: whether an IPv4 address is asked for.
+    /// - Source: RFC 8656 §7.2.
+    func checkAllocation(_ request: Request, _ bytes: Span<UInt8>) throws(RequestRefusal) -> Bool {
+        let message = request.message
+        try checkAttributes(message)
+        guard let transport = try number(.requestedTransport, message, bytes) else { throw .badRequest }
+        guard transport >> 24 == Self.udp else { throw RequestRefusal(code: .transportNotSupported) }
+        // No ports are kept for anybody, and none are chosen.
+        guard message[.reservationToken] == nil, message[.evenPort] == nil else {
+            throw RequestRefusal(code: .insufficientCapacity)
+        }
+        let isIPv4 = try family(message, bytes) ?? true
+        guard policy.hasPeers(isIPv4: isIPv4) else { throw RequestRefusal(code: .familyNotSupported) }
+        return isIPv4
+    }
+
+    /// - Returns: how long it lasts from now on; zero if it is given back.
+    /// - Source: RFC 8656 §8.2.
+    func checkRefresh(
+        _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime
+    ) throws(RequestRefusal) -> Duration {
+        try checkAttributes(request.message)
+        let allocation = try own(request, at: now)
+        if let isIPv4 = try family(request.message, bytes), isIPv4 != (allocation.relayed.ip.ipv4 != nil) {
+            throw RequestRefusal(code: .peerFamilyMismatch)
+        }
+        return try number(.lifetime, request.message, bytes) == 0 ? .zero : policy.lifetime
+    }
+
+    /// - Source: RFC 8656 §10.2.
+    mutating func permit(
+        _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime
+    ) throws(RequestRefusal) {
+        try checkAttributes(request.message)
+        var allocation = try own(request, at: now)
+        guard let peers = try? request.message.peers(in: bytes), !peers.isEmpty else { throw .badRequest }
+        do throws(TURNAllocation.Refusal) {
+            try allocation.permit(peers, by: policy, at: now)
+        } catch {
+            throw RequestRefusal(error)
+        }
+        self.allocation = allocation
+    }
+
+    /// - Source: RFC 8656 §12.2.
+    mutating func bind(
+        _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime
+    ) throws(RequestRefusal) {
+        try checkAttributes(request.message)
+        var allocation = try own(request, at: now)
+        guard let field = try number(.channelNumber, request.message, bytes),
+            let number = ChannelNumber(UInt16(truncatingIfNeeded: field >> 16)),
+            let peers = try? request.message.peers(in: bytes), let peer = peers.first
+        else { throw .badRequest }
+        do throws(TURNAllocation.Refusal) {
+            try allocation.bind(number, to: peer, by: policy, at: now)
+        } catch {
+            throw RequestRefusal(error)
+        }
+        self.allocation = allocation
+    }
+
+    /// Whether IPv4 is asked for; nil where nothing is said.
+    private func family(_ message: STUNMessage, _ bytes: Span<UInt8>) throws(RequestRefusal) -> Bool? {
+        guard let field = try number(.requestedAddressFamily, message, bytes) else { return nil }
+        guard let isIPv4 = Self.families[field >> 24] else { throw RequestRefusal(code: .familyNotSupported) }
+        return isIPv4
+    }
+
+    private func number(
+        _ type: STUNAttribute, _ message: STUNMessage, _ bytes: Span<UInt8>
+    ) throws(RequestRefusal) -> UInt32? {
+        do throws(WireError) {
+            return try message.uint32(type, in: bytes)
+        } catch {
+            throw .badRequest
+        }
+    }
+}
+
+/// A datagram of a peer without a channel.
+///
+/// - Source: RFC 8656 §11.
+enum DataIndication {
+    static func append(_ datagram: Span<UInt8>, from peer: TransportAddress, to output: inout [UInt8]) {
+        // Nobody answers an indication.
+        let id = STUNTransactionID(high: 0, low: 0)
+        let address = XORAddress.encode(peer, id)
+        let padding = -datagram.count & 3
+        output.append(bigEndian: STUNKind.dataIndication.rawValue)
+        output.append(bigEndian: UInt16(truncatingIfNeeded: 8 + address.count + datagram.count + padding))
+        output.append(bigEndian: STUNMessage.magicCookie)
+        output.append(contentsOf: repeatElement(0, count: 12))
+        output.append(bigEndian: STUNAttribute.xorPeerAddress.rawValue)
+        output.append(bigEndian: UInt16(truncatingIfNeeded: address.count))
+        output.append(contentsOf: address)
+        output.append(bigEndian: STUNAttribute.data.rawValue)
+        output.append(bigEndian: UInt16(truncatingIfNeeded: datagram.count))
+        output.append(contentsOf: datagram)
+        output.append(contentsOf: repeatElement(0, count: padding))
+    }
+}
