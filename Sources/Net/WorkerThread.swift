@@ -7,6 +7,8 @@ package struct WorkerConfiguration: Sendable {
     package var address: TransportAddress
     /// Names the thread: `rostrum-w0`.
     package var index = 0
+    /// Of the thread, at most 15 bytes, where it is not to be named by the index.
+    package var name: String?
     /// The only CPU it may run on; nil for any.
     package var cpu: Int?
     /// Commands that may wait; as many essential ones again.
@@ -54,7 +56,8 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
         let streams = try TCPEvents()
         let events = try EventQueue(waker: shared.waker, socket: socket, streams: streams)
         self.shared = shared
-        thread = try NativeThread(name: "rostrum-w\(configuration.index)", cpu: configuration.cpu) {
+        let name = configuration.name ?? "rostrum-w\(configuration.index)"
+        thread = try NativeThread(name: name, cpu: configuration.cpu) {
             Self.live(shared, events, streams, configuration, makeHandler)
         }
     }

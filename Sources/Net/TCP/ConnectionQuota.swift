@@ -20,8 +20,8 @@ package struct ConnectionLimits: Sendable {
     package init() {}
 }
 
-/// Counts the connections there are, by where they come from.
-final class ConnectionQuota: Sendable {
+/// Counts the connections there are, or what else clients have, by where they come from.
+package final class ConnectionQuota: Sendable {
     private struct State {
         var total = 0
         var counts: [ClientNetwork: Int] = [:]
@@ -35,16 +35,16 @@ final class ConnectionQuota: Sendable {
     /// - Parameters:
     ///   - total: of all addresses.
     ///   - share: what all addresses of a site may have together; `perAddress` if that is more.
-    init(total: Int, perAddress: Int, share: Int) {
+    package init(total: Int, perAddress: Int, share: Int) {
         self.total = total
         self.perAddress = perAddress
         self.share = max(share, perAddress)
     }
 
-    var count: Int { state.withLock { $0.total } }
+    package var count: Int { state.withLock { $0.total } }
 
     /// - Returns: false if there are too many.
-    func take(_ address: IPAddress) -> Bool {
+    package func take(_ address: IPAddress) -> Bool {
         let networks = ClientNetwork.all(of: address)
         return state.withLock { state in
             let hasRoom = networks.allSatisfy { state.counts[$0, default: 0] < limit(of: $0) }
@@ -55,7 +55,7 @@ final class ConnectionQuota: Sendable {
         }
     }
 
-    func giveBack(_ address: IPAddress) {
+    package func giveBack(_ address: IPAddress) {
         state.withLock { state in
             state.total -= 1
             for network in ClientNetwork.all(of: address) {

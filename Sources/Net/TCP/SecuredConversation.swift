@@ -29,9 +29,9 @@ package final class SecuredConversation<Inner: StreamConversation>: StreamConver
 
     package func advance(to now: MonotonicTime) { inner.advance(to: now) }
 
-    package func takeOutput() -> [UInt8] {
+    package func takeOutput(waiting: Int) -> [UInt8] {
         guard let tls else { return [] }
-        tls.send(inner.takeOutput())
+        tls.send(inner.takeOutput(waiting: waiting))
         if inner.isOver, !isClosing {
             isClosing = true
             tls.close()

@@ -16,7 +16,10 @@ package protocol StreamConversation: AnyObject, SendableMetatype {
     func perform(_ command: Command, at now: MonotonicTime)
     func advance(to now: MonotonicTime)
     /// What is to be sent since the last call.
-    func takeOutput() -> [UInt8]
+    ///
+    /// A connection for which too much waits is closed; who says what can be left out leaves it out before.
+    /// - Parameter waiting: bytes that the client has not read yet.
+    func takeOutput(waiting: Int) -> [UInt8]
     /// The connection is gone: the other end closed it, it broke, or there was no place for it any longer.
     func lose(at now: MonotonicTime)
 }

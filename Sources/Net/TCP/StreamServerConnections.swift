@@ -181,7 +181,7 @@ private final class StreamServerConnection<Conversation: StreamConversation> {
     /// Sends as much as the kernel takes.
     /// - Returns: false if the connection is broken, or its client does not read.
     func flush(on port: ListeningPort, _ token: UInt32, at now: MonotonicTime) -> Bool {
-        output += conversation.takeOutput()
+        output += conversation.takeOutput(waiting: output.count)
         guard output.count <= outputLimit else { return false }
         while !output.isEmpty {
             let sent = unsafe output.withUnsafeBytes { buffer in

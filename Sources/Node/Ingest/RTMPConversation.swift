@@ -67,7 +67,7 @@ final class RTMPConversation: StreamConversation {
         }
     }
 
-    func takeOutput() -> [UInt8] {
+    func takeOutput(waiting: Int) -> [UInt8] {
         defer { output = [] }
         return output
     }

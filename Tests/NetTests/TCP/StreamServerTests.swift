@@ -47,7 +47,7 @@ private final class Echo: StreamConversation {
         deadline = nil
     }
 
-    func takeOutput() -> [UInt8] {
+    func takeOutput(waiting: Int) -> [UInt8] {
         defer { output = [] }
         return output
     }
