@@ -20,7 +20,9 @@ package actor Node {
     let workers: WorkerPool
     /// Nil where nobody is taken by RTMP.
     nonisolated let entrance: IngestEntrance?
-    /// Who publishes by it.
+    /// Nil where nobody is taken by TURN.
+    private nonisolated let turn: TURNEntrance?
+    /// Who publishes by RTMP.
     var ingests = IngestRegister()
     nonisolated let desks: NodeDesks
     /// What others leave for it.
@@ -64,6 +66,9 @@ package actor Node {
             }
         }
         workers = try WorkerPool(configuration, events: inboxes.workers, start: now())
+        turn = try configuration.turn.map { [workers] in
+            try TURNEntrance($0, peers: workers.turnPeers, now: now)
+        }
         desks = NodeDesks(configuration, workers: workers, log: log, now: now)
     }
 
@@ -97,8 +102,17 @@ package actor Node {
     /// Where publishers are taken by RTMPS; nil if they are not.
     package nonisolated var rtmpsAddress: TransportAddress? { entrance?.secureAddress }
 
-    /// Publishers who connect by RTMPS from now on are answered by this.
-    package nonisolated func renewCertificate(_ identity: TLSIdentity) { entrance?.renew(identity) }
+    /// Where clients are taken by TURN.
+    package nonisolated var turnAddresses: TURNAddresses { turn?.addresses ?? TURNAddresses() }
+
+    /// Of clients by TURN; nil where nobody is taken by it.
+    package nonisolated var turnStatistics: TURNStatistics? { turn?.statistics }
+
+    /// Who connects by RTMPS, or by TURN over TLS, from now on is answered by this.
+    package nonisolated func renewCertificate(_ identity: TLSIdentity) {
+        entrance?.renew(identity)
+        turn?.renew(identity)
+    }
 
     /// Begins to act on what the workers tell.
     package func start() async {
@@ -132,6 +146,8 @@ package actor Node {
         await packagings?.stop()
         tasks.cancelListeners()
         workers.stop()
+        // Behind the workers, whose goodbye goes this way, too.
+        turn?.stop()
         await previews?.stop()
         transcoder?.stop()
         live.clear()

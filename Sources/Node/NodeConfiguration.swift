@@ -13,6 +13,8 @@ package struct NodeConfiguration: Sendable {
     package var tcp: TransportAddress?
     /// Where publishers are taken by RTMP, and who; nil for not at all.
     package var ingest: IngestSettings?
+    /// Where clients are taken by TURN, and with what passwords; nil for not at all.
+    package var turn: TURNSettings?
     /// What candidates advertise; empty for the local addresses.
     package var publicAddresses: [IPAddress] = []
     /// Threads with a port each; at least one is made.

@@ -69,6 +69,13 @@ struct WorkerPool: Sendable {
     /// Where connections over TCP are taken; nil if they are not.
     var tcpAddress: TransportAddress? { entrance?.address }
 
+    /// Whom clients may name to a TURN port.
+    var turnPeers: TURNPeers {
+        let local = workers.first.map { LocalAddresses.advertised(for: $0.address.ip) } ?? []
+        return TURNPeers(
+            workers.map { TURNPeers.Worker(bound: $0.address, advertised: $0.advertised) }, local: local)
+    }
+
     /// Our end of a session on `worker`, as its answer describes it.
     func transport(of worker: Int, credentials: ICECredentials) -> LocalTransport {
         LocalTransport(

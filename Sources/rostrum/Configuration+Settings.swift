@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Gateway
 import HTTP
+import Node
 import StoryFeed
 import Transcoder
 import Webhooks
@@ -62,6 +63,9 @@ extension Configuration {
         case "tcp": tcp?.description ?? "off"
         case "rtmp": rtmp?.description ?? "off"
         case "rtmps": rtmps?.description ?? "off"
+        case "turn-tls": turn.tls?.description ?? "off"
+        case "turn-tcp": turn.tcp?.description ?? "off"
+        case "turn-udp": turn.udp?.description ?? "off"
         case "data": dataDirectory
         case "key-id": key.id
         case "secret-file": secretFile

@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Gateway
 import HTTP
+import Node
 import StoryFeed
 import Transcoder
 import Webhooks
@@ -35,6 +36,8 @@ struct Configuration: Sendable {
     var rtmp: TransportAddress?
     /// With `tls`.
     var rtmps: TransportAddress?
+    /// Nil for off; `turn.tls` with `tls`.
+    var turn = TURNAddresses()
     var publicAddresses: [IPAddress] = []
     var workers: Int
     var maximumSessions = 20_000
@@ -108,8 +111,11 @@ struct Configuration: Sendable {
         webhooks = try Self.webhooks(values)
         feedWeights = try Self.feedWeights(values)
         tls = try Self.tls(values)
-        guard rtmps == nil || tls != nil else {
-            throw ConfigurationError("--rtmps needs a certificate: give --tls-certificate and --tls-key too")
+        turn = try values.turnAddresses()
+        for (option, address) in [("rtmps", rtmps), ("turn-tls", turn.tls)] where address != nil && tls == nil
+        {
+            throw ConfigurationError(
+                "--\(option) needs a certificate: give --tls-certificate and --tls-key too")
         }
         iceServers = try Self.iceServers(values)
         iceServerSecret = try Self.iceServerSecret(values, for: iceServers)
@@ -290,6 +296,14 @@ extension OptionValues {
             throw ConfigurationError("\(value.origin) must be one of \(names), not \(text)")
         }
         return choice
+    }
+
+    fileprivate func turnAddresses() throws(ConfigurationError) -> TURNAddresses {
+        func address(_ name: String) throws(ConfigurationError) -> TransportAddress? {
+            self[name]?.texts.first == "off" ? nil : try self.address(name)
+        }
+        return TURNAddresses(
+            tls: try address("turn-tls"), tcp: try address("turn-tcp"), udp: try address("turn-udp"))
     }
 
     /// `192.0.2.1:80`, `[::1]:80`, `localhost:80`, and `:80` for all addresses.

@@ -56,6 +56,17 @@ struct Option: Sendable {
             "Where encoders may publish by RTMPS, such as 0.0.0.0:1936, with --tls-certificate.",
             "Default: off."),
         Option(
+            "turn-tls", .text, "ADDRESS:PORT|off",
+            "Where to relay to this server's own sessions by TURN over TLS, with --tls-certificate, for",
+            "networks that let only HTTPS through: best on port 443 of an address of its own, else 5349.",
+            "Default: off."),
+        Option(
+            "turn-tcp", .text, "ADDRESS:PORT|off",
+            "The same over TCP, for clients that do not accept the certificate. Default: off."),
+        Option(
+            "turn-udp", .text, "ADDRESS:PORT|off",
+            "The same over UDP, for networks that let one UDP port through, such as 3478. Default: off."),
+        Option(
             "public-address", .list, "IP[,IP]",
             "Addresses that clients reach this machine by, when it stands",
             "behind a NAT; advertised before its own."),
@@ -195,9 +206,9 @@ enum Help {
             + """
 
             Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT tcp=ADDRESS:PORT`, with
-            rtmp=ADDRESS:PORT and rtmps=ADDRESS:PORT where they are on, on standard output; its log goes to
-            standard error. SIGTERM and SIGINT end it in good order, with status 0. A start that cannot work ends
-            with status 2 when what it was told makes no sense, and with 1 for other reasons.
+            rtmp=, rtmps=, turn-tls=, turn-tcp= and turn-udp=ADDRESS:PORT where they are on, on standard output;
+            its log goes to standard error. SIGTERM and SIGINT end it in good order, with status 0. A start that
+            cannot work ends with status 2 when what it was told makes no sense, and with 1 for other reasons.
 
             SIGHUP has it read its configuration again: who connects from then on gets the certificate that lies in its
             file now, and the five --max-… limits hold for what begins from then on. All else waits for a restart.

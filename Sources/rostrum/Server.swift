@@ -30,6 +30,7 @@ struct Server: Sendable {
             var settings = nodeConfiguration(configuration)
             settings.locator = paths
             settings.ingest = try ingestSettings(configuration, authority)
+            settings.turn = try turnSettings(configuration, signing)
             node = try Node(configuration: settings, log: log, store: data.store)
         } catch {
             await data.stop()
@@ -46,7 +47,7 @@ struct Server: Sendable {
         let counters = HTTPCounters()
         let handler = GatewayHandler(
             service: node, authority: authority,
-            settings: gatewaySettings(configuration, data, paths, node), pages: pages,
+            settings: gatewaySettings(configuration, data, paths, node, signing), pages: pages,
             counters: counters, now: { Int(Date().timeIntervalSince1970) })
         let listeners: [HTTPServer]
         do throws(HTTPServerError) {
@@ -84,8 +85,8 @@ struct Server: Sendable {
         }
     }
 
-    /// `ready http=… udp=… tcp=… rtmp=… rtmps=…`, with the ports that were chosen; the first worker's alone where the
-    /// others count on.
+    /// `ready http=… udp=… tcp=… rtmp=… rtmps=… turn-tls=…`, with the ports that were chosen; the first worker's alone
+    /// where the others count on.
     var readyLine: String {
         let addresses = node.addresses
         let first = addresses.first
@@ -93,12 +94,16 @@ struct Server: Sendable {
             first.map { Int($0.port) + index == Int(address.port) } ?? false
         }
         let shown = isSequence ? Array(addresses.prefix(1)) : addresses
-        let tcp = node.tcpAddress.map { " tcp=\($0)" } ?? ""
-        let rtmp = node.rtmpAddress.map { " rtmp=\($0)" } ?? ""
-        let rtmps = node.rtmpsAddress.map { " rtmps=\($0)" } ?? ""
+        let turn = node.turnAddresses
+        let further: [(String, TransportAddress?)] = [
+            ("tcp", node.tcpAddress), ("rtmp", node.rtmpAddress), ("rtmps", node.rtmpsAddress),
+            ("turn-tls", turn.tls), ("turn-tcp", turn.tcp), ("turn-udp", turn.udp),
+        ]
         let http = listeners.first?.address.description ?? ""
         let udp = shown.map(\.description).joined(separator: ",")
-        return "ready http=\(http) udp=\(udp)\(tcp)\(rtmp)\(rtmps)"
+        return further.reduce("ready http=\(http) udp=\(udp)") { line, port in
+            port.1.map { "\(line) \(port.0)=\($0)" } ?? line
+        }
     }
 
     // MARK: While it runs
@@ -109,7 +114,7 @@ struct Server: Sendable {
         await node.setLimits(Self.nodeConfiguration(configuration).limits)
         do {
             try listeners.first?.renewCertificate(configuration.tls)
-            if configuration.rtmps != nil, let files = configuration.tls {
+            if configuration.rtmps != nil || configuration.turn.tls != nil, let files = configuration.tls {
                 node.renewCertificate(try Self.identity(files))
             }
             return nil
@@ -192,6 +197,22 @@ struct Server: Sendable {
         }
     }
 
+    /// Nil where nobody is taken by TURN.
+    private static func turnSettings(
+        _ configuration: Configuration, _ signing: TokenAuthority.Key
+    ) throws -> TURNSettings? {
+        let addresses = configuration.turn
+        guard addresses != TURNAddresses() else { return nil }
+        let secret = GatewaySettings.TURN.secret(from: signing.secret).exposed
+        var settings = TURNSettings(secret: Secret(Array(secret.utf8)))
+        if let address = addresses.tls, let files = configuration.tls {
+            settings.tls = (address, try identity(files))
+        }
+        settings.tcp = addresses.tcp
+        settings.udp = addresses.udp
+        return settings
+    }
+
     /// What lies in the files now.
     private static func identity(_ files: HTTPServerSettings.TLSFiles) throws -> TLSIdentity {
         func bytes(_ path: String) throws(HTTPServerError) -> [UInt8] {
@@ -211,7 +232,8 @@ struct Server: Sendable {
     }
 
     private static func gatewaySettings(
-        _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths, _ node: Node
+        _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths, _ node: Node,
+        _ signing: TokenAuthority.Key
     ) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.viewers = configuration.viewers
@@ -223,8 +245,16 @@ struct Server: Sendable {
         settings.rtmpsPort = node.rtmpsAddress?.port
         settings.iceServers = configuration.iceServers
         settings.iceServerSecret = configuration.iceServerSecret
+        let turn = node.turnAddresses
+        if turn != TURNAddresses() {
+            settings.turn = GatewaySettings.TURN(
+                tls: turn.tls?.port, tcp: turn.tcp?.port, udp: turn.udp?.port,
+                secret: GatewaySettings.TURN.secret(from: signing.secret))
+        }
         settings.paths = paths
-        settings.furtherMetrics = { data.metrics + [BuildInfo.metric] + node.ingestMetrics }
+        settings.furtherMetrics = {
+            data.metrics + [BuildInfo.metric] + node.ingestMetrics + node.turnMetrics
+        }
         settings.hindrance = { data.hindrance }
         return settings
     }

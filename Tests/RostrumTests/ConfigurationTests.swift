@@ -2,6 +2,7 @@ import Base
 import Crypto
 import Gateway
 import HTTP
+import Node
 import StoryFeed
 import TestSupport
 import Testing
@@ -59,6 +60,16 @@ import Testing
         let files = ["--tls-certificate", "a.pem", "--tls-key", "a.key"]
         #expect(
             try configure(["--dev", "--rtmps", ":1936"] + files).rtmps?.description == "0.0.0.0:1936")
+    }
+
+    @Test func `relays by TURN only where it is told`() throws {
+        #expect(try configure(["--dev"]).summary.contains("turn-tls = \"off\"\nturn-tcp = \"off\"\n"))
+        let files = ["--tls-certificate", "a.pem", "--tls-key", "a.key"]
+        let turn = try configure(
+            ["--dev", "--turn-tls", ":5349", "--turn-tcp", "off", "--turn-udp", "10.0.0.1:3478"] + files
+        ).turn
+        #expect(turn.tls?.description == "0.0.0.0:5349" && turn.tcp == nil)
+        #expect(turn.udp?.description == "10.0.0.1:3478")
     }
 
     @Test func `puts the transcoder as far behind as it is told`() throws {
@@ -239,6 +250,7 @@ import Testing
         (["--dev", "--max-renditions", "-1"], "0 to 10000"),
         (["--dev", "--max-conversions", "-1"], "0 to 10000"),
         (["--dev", "--rtmps", ":1936"], "--tls-certificate"),
+        (["--dev", "--turn-tls", ":5349"], "--tls-certificate"),
         (["--dev", "--webhook", "http://a/"], "ROSTRUM_WEBHOOK_SECRET"),
         (["--dev", "--webhook", "http://a/", "--webhook-secret", "short"], "16 characters"),
         (

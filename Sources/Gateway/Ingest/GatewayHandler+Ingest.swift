@@ -56,7 +56,7 @@ extension GatewayHandler {
     }
 
     /// As the client knows this server.
-    private static func host(of origin: String?) -> String {
+    static func host(of origin: String?) -> String {
         guard let authority = origin?.split(separator: "/").last else { return "localhost" }
         if authority.hasPrefix("[") { return authority.prefix { $0 != "]" } + "]" }
         return String(authority.prefix { $0 != ":" })

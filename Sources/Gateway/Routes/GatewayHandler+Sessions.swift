@@ -48,9 +48,10 @@ extension GatewayHandler {
         response.headers.add("Rostrum-Session", created.id.label)
         response.headers.add("Accept-Patch", MediaType.patches(of: purpose))
         response.headers.add("Cache-Control", "no-store")
-        if !settings.iceServers.isEmpty {
+        if !settings.iceServers.isEmpty || settings.turn != nil {
             let bearer = try call.access.token()?.subject
-            for link in settings.linkHeaders(for: bearer, now: call.access.now()) {
+            let host = Self.host(of: call.request.origin)
+            for link in settings.linkHeaders(for: bearer, at: host, now: call.access.now()) {
                 response.headers.add("Link", link)
             }
         }

@@ -35,6 +35,39 @@ package struct GatewaySettings: Sendable {
         }
     }
 
+    /// This server's own ports for TURN, and what makes passwords for them.
+    package struct TURN: Sendable {
+        /// Nil where none is.
+        package let tls, tcp, udp: UInt16?
+        /// Derived from what signs tokens.
+        package let secret: Secret<String>
+
+        package init(tls: UInt16?, tcp: UInt16?, udp: UInt16?, secret: Secret<String>) {
+            self.tls = tls
+            self.tcp = tcp
+            self.udp = udp
+            self.secret = secret
+        }
+
+        /// - Parameter signing: what signs tokens.
+        package static func secret(from signing: Secret<[UInt8]>) -> Secret<String> {
+            let purpose = Array("rostrum turn passwords".utf8)
+            return Secret(Base64URL.encode(HMAC.sha256(key: signing.exposed.span, purpose.span)))
+        }
+
+        /// What costs least comes first.
+        /// - Parameter host: as a URL has it.
+        /// - Source: RFC 7065 §3.
+        func servers(at host: String) -> [ICEServer] {
+            let urls = [
+                udp.map { "turn:\(host):\($0)?transport=udp" },
+                tcp.map { "turn:\(host):\($0)?transport=tcp" },
+                tls.map { "turns:\(host):\($0)?transport=tcp" },
+            ]
+            return urls.compactMap { $0.map { ICEServer(url: $0) } }
+        }
+    }
+
     /// Of streams and of the feed alike.
     package var viewers = Viewers.token
     /// Of the program, for clients.
@@ -51,6 +84,8 @@ package struct GatewaySettings: Sendable {
     package var isDevelopment = false
     /// In the order in which clients are told.
     package var iceServers: [ICEServer] = []
+    /// Where this server itself takes clients by TURN; nil if it does not.
+    package var turn: TURN?
     /// What TURN servers without a password of their own share with us.
     package var iceServerSecret: Secret<String>?
     /// How long a viewer waits with `?wait` and without a number.
@@ -91,13 +126,19 @@ package struct GatewaySettings: Sendable {
     /// Passwords that last go to bearers of tokens only: with them anybody could relay anything for ever.
     /// - Parameters:
     ///   - subject: whose session it is; nil for somebody without a token.
+    ///   - host: how the client calls this server.
     ///   - now: seconds since 1970.
-    func linkHeaders(for subject: ParticipantID?, now: Int) -> [String] {
-        iceServers.compactMap { server in
+    func linkHeaders(for subject: ParticipantID?, at host: String, now: Int) -> [String] {
+        let expiry = now + Self.relayLifetime
+        let others = iceServers.compactMap { server -> String? in
             if server.credential != nil { return subject == nil ? nil : server.link }
             guard let iceServerSecret, server.url.hasPrefix("turn") else { return server.link }
-            return server.limited(to: subject, by: iceServerSecret, until: now + Self.relayLifetime).link
+            return server.limited(to: subject, by: iceServerSecret, until: expiry).link
         }
+        guard let turn else { return others }
+        // To anybody who has a session: by these nothing can be reached but sessions.
+        return others
+            + turn.servers(at: host).map { $0.limited(to: subject, by: turn.secret, until: expiry).link }
     }
 
     /// For how long a password for a TURN server is good, in seconds: as long as any stream.

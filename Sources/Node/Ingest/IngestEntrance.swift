@@ -3,7 +3,6 @@ import Crypto
 import Ingest
 import Net
 import Stage
-import Synchronization
 
 /// How publishers are taken by RTMP.
 package struct IngestSettings: Sendable {
@@ -143,20 +142,6 @@ package final class IngestEntrance: Sendable {
         server?.stop()
         secureServer?.stop()
     }
-}
-
-/// By what certificate an entrance answers now.
-private final class SharedIdentity: Sendable {
-    private let identity: Mutex<TLSIdentity?>
-
-    init(_ identity: TLSIdentity?) {
-        self.identity = Mutex(identity)
-    }
-
-    /// Nil where nobody is answered.
-    var current: TLSIdentity? { identity.withLock { $0 } }
-
-    func set(_ identity: TLSIdentity) { self.identity.withLock { $0 = identity } }
 }
 
 /// What the node hears of a publisher.

@@ -1,6 +1,7 @@
 import Base
 import Glibc
 import Net
+import Node
 
 /// Whether the ports are the server's, or free for it.
 enum PortCheck {
@@ -33,6 +34,14 @@ enum PortCheck {
         }
         if let tcp = configuration.tcp {
             ports.append(Port(subject: "ice-tcp", option: "tcp", address: tcp.over(.tcp)))
+        }
+        let turn: [(String, TransportAddress?)] = [
+            ("turn-tls", configuration.turn.tls?.over(.tcp)),
+            ("turn-tcp", configuration.turn.tcp?.over(.tcp)),
+            ("turn-udp", configuration.turn.udp),
+        ]
+        for (name, address) in turn {
+            if let address { ports.append(Port(subject: name, option: name, address: address)) }
         }
         return ports
     }

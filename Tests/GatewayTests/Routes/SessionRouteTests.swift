@@ -40,6 +40,22 @@ private let fragment: HTTPHeaders = [
         #expect(named.count == 3 && named[1].contains("username=\"1800043200:") && !named[1].contains("ann"))
     }
 
+    @Test func `tells everybody of its own TURN ports, with passwords for a while`() async throws {
+        let bench = try Bench {
+            $0.turn = GatewaySettings.TURN(tls: 5_349, tcp: nil, udp: 3_478, secret: Secret("north"))
+        }
+        let headers: HTTPHeaders = ["Content-Type": "application/sdp", "Host": "live.example.org:8443"]
+        let response = await bench.ask(.post, "/whep/s1", headers, body: "v=0\r\n")
+        let secrets = "username=\"1800043200:guest\"; credential=\"/Cf+8u9GajBth6HwZ8PQLObRzlA=\"; "
+        #expect(
+            response.headers.fields.filter { $0.name == "link" }.map(\.value)
+                == [
+                    "turn:live.example.org:3478?transport=udp", "turns:live.example.org:5349?transport=tcp",
+                ].map { "<\($0)>; rel=\"ice-server\"; \(secrets)credential-type=\"password\"" })
+        let keys = [Secret([UInt8](repeating: 1, count: 32)), Secret([UInt8](repeating: 2, count: 32))]
+        #expect(Set(keys.map { GatewaySettings.TURN.secret(from: $0).exposed }).count == 2)
+    }
+
     @Test func `makes a session of an offer`() async throws {
         let bench = try Bench {
             $0.iceServers = [
