@@ -35,6 +35,8 @@ let package = Package(
         .target(name: "CSQLite", linkerSettings: [.linkedLibrary("sqlite3")]),
         .target(name: "CCurl", linkerSettings: [.linkedLibrary("curl")]),
         .target(name: "CLinux"),
+        // The flavour that libavformat is linked with, too: two of them in one process would share their symbols.
+        .target(name: "CSRT", dependencies: ["CLinux"], linkerSettings: [.linkedLibrary("srt-gnutls")]),
         .target(name: "CSandbox", linkerSettings: [.linkedLibrary("seccomp")]),
         .target(
             name: "CCodecs", dependencies: ["CPango"],
@@ -72,7 +74,8 @@ let package = Package(
 
         // Edges: threads, sockets, disks, clocks.
         .target(
-            name: "Net", dependencies: ["Base", "Wire", "Crypto", "Peer", "CLinux"], swiftSettings: strict),
+            name: "Net", dependencies: ["Base", "Wire", "Crypto", "Peer", "CLinux", "CSRT"],
+            swiftSettings: strict),
         .target(
             name: "ClientPeer", dependencies: ["Base", "Wire", "Crypto", "SCTP", "Peer"],
             swiftSettings: hot),
