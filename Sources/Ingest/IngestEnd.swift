@@ -1,17 +1,29 @@
+/// How long a publisher may say nothing, whatever its protocol.
+package enum IngestTimeouts {
+    /// Until it publishes.
+    package static let join = Duration.seconds(10)
+    /// While it publishes.
+    package static let silence = Duration.seconds(15)
+}
+
 /// Why a publisher's connection ends, as logs and its client are told.
 package enum IngestEnd: Error, Equatable, Sendable {
     /// It said so, or hung up.
     case byPublisher
-    /// What it sent is no RTMP, or more than is taken.
+    /// What it sent is not what its protocol has, or more than is taken.
     case malformed(String)
-    /// It did not say in time what it wants.
+    /// It did not say in time what it wants, or what it sends.
     case timedOut
     /// Nothing came for a while.
     case stalled
     /// An application that is not here.
     case unknownApplication
-    /// No stream, or nobody who may publish to it.
+    /// A stream that nobody has made.
+    case unknownStream
+    /// Nobody who may publish to it.
     case badKey(String)
+    /// No room for another one.
+    case overloaded
     /// The stream's rules or the server's limits stand against it.
     case refused(String)
     /// It sends what viewers cannot be given; in words for whoever set up the encoder.
@@ -27,8 +39,8 @@ package enum IngestEnd: Error, Equatable, Sendable {
         case .timedOut: "timed-out"
         case .stalled: "stalled"
         case .unknownApplication: "unknown-application"
-        case .badKey: "bad-key"
-        case .refused: "refused"
+        case .unknownStream, .badKey: "bad-key"
+        case .refused, .overloaded: "refused"
         case .unsupported: "unsupported"
         case .ended: "ended"
         }
@@ -38,8 +50,11 @@ package enum IngestEnd: Error, Equatable, Sendable {
     package var detail: String {
         switch self {
         case .byPublisher, .timedOut: ""
-        case .stalled: "Nothing came for \(RTMPSession.silenceLimit.components.seconds) seconds."
+        case .stalled: "Nothing came for \(IngestTimeouts.silence.components.seconds) seconds."
         case .unknownApplication: "The server's address ends with /\(RTMPSession.application)."
+        case .unknownStream:
+            "There is no such stream: make it first, in the studio or by POST /v1/streams."
+        case .overloaded: "The server has no room for another session now."
         case .malformed(let text), .badKey(let text), .refused(let text), .unsupported(let text),
             .ended(let text):
             text

@@ -15,6 +15,14 @@ package struct IngestPicture: Equatable, Sendable {
     package var size: Int { packets.reduce(0) { $0 + $1.count } }
 }
 
+/// When a picture is decoded and shown.
+struct PictureTiming: Equatable, Sendable {
+    /// In milliseconds, on the encoder's clock, modulo 2^32.
+    let decoded: UInt32
+    /// From decoding to showing, in milliseconds.
+    let delay: Int32
+}
+
 /// A frame of AAC, to be decoded.
 package struct IngestSound: Equatable, Sendable {
     /// One access unit, without a header.
@@ -25,7 +33,7 @@ package struct IngestSound: Equatable, Sendable {
     package let captured: MonotonicTime
 }
 
-/// Makes of a publisher's FLV messages what workers forward and what the transcoder decodes.
+/// Makes of a publisher's pictures and sound what workers forward and what the transcoder decodes.
 ///
 /// H.264 goes through as it is, in RTP packets, or is to be converted where browsers do not show it; AAC goes on in
 /// frames. What viewers cannot be given is refused in words for whoever set up the encoder. Pure: knows neither
@@ -93,83 +101,84 @@ package struct IngestMedia: Sendable {
 
     // MARK: What comes
 
-    /// Takes in what the encoder says of itself.
-    package mutating func receive(metadata members: [AMF0Value.Member], at now: MonotonicTime) -> [Effect] {
-        let object = AMF0Value.object(members)
-        if formats == nil, !members.isEmpty {
-            expected = (
-                audio: Self.isPresent(object[name: "audiocodecid"]),
-                video: Self.isPresent(object[name: "videocodecid"])
-            )
-        }
+    /// Takes in what the encoder says it will send.
+    package mutating func expect(audio: Bool, video: Bool, at now: MonotonicTime) -> [Effect] {
+        if formats == nil { expected = (audio, video) }
         return advance(to: now)
     }
 
-    private static func isPresent(_ codec: AMF0Value?) -> Bool {
-        switch codec {
-        case .number(let number)?: number != 0
-        case .string(let text)?: !text.isEmpty
-        default: false
-        }
-    }
-
-    /// Takes a video message's body in; what is no FLV tag is passed over.
-    /// - Parameter timestamp: in milliseconds, on the encoder's clock.
-    package mutating func receive(
-        video bytes: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime
-    ) -> [Effect] {
-        // An empty message says nothing; encoders send them to keep connections alive.
-        guard let tag = try? FLVVideoTag(parsing: bytes) else { return [] }
+    /// Takes in what decoders of the pictures that follow have to know; nil for what makes no sense.
+    mutating func configure(video found: AVCConfiguration?, at now: MonotonicTime) -> [Effect] {
         firstMedia = firstMedia ?? now
-        guard tag.codec == .h264 else {
-            return [
-                .refuse(.unsupported("\(tag.codec) cannot be shown here: set the encoder to H.264 (AVC)."))
-            ]
-        }
-        meter.noteVideo(bytes: bytes.count, isFrame: tag.content == .frame)
-        switch tag.content {
-        case .configuration: configure(video: bytes.extracting(tag.body))
-        case .frame:
-            show(bytes.extracting(tag.body), tag, timeline.place(timestamp, at: now))
-        case .other: break
+        if let found {
+            configure(video: found)
+        } else {
+            refuse("The H.264 configuration makes no sense.")
         }
         return advance(to: now)
+    }
+
+    /// Takes a picture in; nothing comes of one before its configuration.
+    /// - Parameter units: as the configuration has them.
+    mutating func receive(
+        picture units: Span<UInt8>, _ timing: PictureTiming, isKeyFrame: Bool, at now: MonotonicTime
+    ) -> [Effect] {
+        firstMedia = firstMedia ?? now
+        show(units, timing, isKeyFrame: isKeyFrame, timeline.place(timing.decoded, at: now))
+        return advance(to: now)
+    }
+
+    /// A picture did not come whole: what refers to it would be wrong, too.
+    mutating func losePicture() { needsKeyFrame = true }
+
+    /// Takes in what decoders of the frames that follow have to know: an AudioSpecificConfig.
+    mutating func configure(audio bytes: Span<UInt8>, at now: MonotonicTime) -> [Effect] {
+        guard takesSound(at: now) else { return advance(to: now) }
+        configure(audio: bytes)
+        return advance(to: now)
+    }
+
+    /// Takes a frame of AAC in; nothing comes of one before its configuration.
+    /// - Parameter timestamp: in milliseconds, on the clock of the pictures.
+    mutating func receive(sound frame: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime) -> [Effect] {
+        guard takesSound(at: now), audio != nil, let frame = try? frame.bytes(0..<frame.count), !frame.isEmpty
+        else { return advance(to: now) }
+        let place = timeline.place(timestamp, at: now)
+        give(
+            .sound(
+                IngestSound(
+                    bytes: frame, timestamp: UInt32(truncatingIfNeeded: place.media &* 48),
+                    captured: place.captured)), size: frame.count)
+        return advance(to: now)
+    }
+
+    private mutating func takesSound(at now: MonotonicTime) -> Bool {
+        firstMedia = firstMedia ?? now
+        guard !isDecoding else { return true }
+        isSoundLeftOut = true
+        if formats != nil { tell(.soundLeftOut) }
+        return false
+    }
+
+    /// Pictures, or sound, come in a codec that viewers cannot be given.
+    static func refusal(ofVideo codec: some CustomStringConvertible) -> [Effect] {
+        [.refuse(.unsupported("\(codec) cannot be shown here: set the encoder to H.264 (AVC)."))]
     }
 
     /// The same of sound.
-    package mutating func receive(
-        audio bytes: Span<UInt8>, timestamp: UInt32, at now: MonotonicTime
-    ) -> [Effect] {
-        guard let tag = try? FLVAudioTag(parsing: bytes) else { return [] }
-        firstMedia = firstMedia ?? now
-        guard tag.codec == .aac else {
-            return [.refuse(.unsupported("\(tag.codec) cannot be heard here: set the encoder to AAC."))]
-        }
-        meter.noteAudio(bytes: bytes.count)
-        guard isDecoding else {
-            isSoundLeftOut = true
-            if formats != nil { tell(.soundLeftOut) }
-            return advance(to: now)
-        }
-        switch tag.content {
-        case .configuration: configure(audio: bytes.extracting(tag.body))
-        case .frame where audio != nil:
-            let place = timeline.place(timestamp, at: now)
-            guard let frame = try? bytes.bytes(tag.body), !frame.isEmpty else { break }
-            give(
-                .sound(
-                    IngestSound(
-                        bytes: frame, timestamp: UInt32(truncatingIfNeeded: place.media &* 48),
-                        captured: place.captured)), size: frame.count)
-        case .frame, .other: break
-        }
-        return advance(to: now)
+    static func refusal(ofAudio codec: some CustomStringConvertible) -> [Effect] {
+        [.refuse(.unsupported("\(codec) cannot be heard here: set the encoder to AAC."))]
     }
 
-    private mutating func configure(video bytes: Span<UInt8>) {
-        guard let configuration = try? AVCConfiguration(parsing: bytes) else {
-            return effects.append(.refuse(.unsupported("The H.264 configuration makes no sense.")))
-        }
+    /// Counts what came, for reports.
+    mutating func measure(video bytes: Int, isFrame: Bool) {
+        meter.noteVideo(bytes: bytes, isFrame: isFrame)
+    }
+
+    /// The same of sound.
+    mutating func measure(audio bytes: Int) { meter.noteAudio(bytes: bytes) }
+
+    private mutating func configure(video configuration: AVCConfiguration) {
         if formats?.hasVideo == false { tell(.cameTooLate(isAudio: false)) }
         video = configuration
         // Whoever is converted stays so: a decoder takes whatever comes.
@@ -211,21 +220,23 @@ package struct IngestMedia: Sendable {
 
     // MARK: Pictures
 
-    private mutating func show(_ bytes: Span<UInt8>, _ tag: FLVVideoTag, _ place: MediaTimeline.Place) {
+    private mutating func show(
+        _ bytes: Span<UInt8>, _ timing: PictureTiming, isKeyFrame: Bool, _ place: MediaTimeline.Place
+    ) {
         guard let video else { return }
-        if tag.isKeyFrame {
+        if isKeyFrame {
             needsKeyFrame = false
             noteKeyFrame(at: place.media)
         }
         guard !needsKeyFrame else { return }
-        let shown = place.media + Int64(tag.compositionTime)
-        noteOrder(of: tag, decoded: place.media, shown: shown)
+        let shown = place.media + Int64(timing.delay)
+        noteOrder(timing, decoded: place.media, shown: shown, isKeyFrame: isKeyFrame)
         let timestamp = UInt32(truncatingIfNeeded: shown &* 90) &+ timestampOffset
         var isConverted = false
         if case .converted? = fitness { isConverted = true }
         guard
             let packets = try? packetizer.packets(
-                of: bytes, video, timestamp: timestamp, needsParameters: isConverted && tag.isKeyFrame)
+                of: bytes, video, timestamp: timestamp, needsParameters: isConverted && isKeyFrame)
         else {
             // What refers to it would be wrong, too.
             needsKeyFrame = true
@@ -233,8 +244,8 @@ package struct IngestMedia: Sendable {
         }
         guard !packets.isEmpty else { return }
         let picture = IngestPicture(
-            packets: packets, timestamp: timestamp, isKeyFrame: tag.isKeyFrame,
-            captured: place.captured + .milliseconds(min(max(tag.compositionTime, 0), Self.longestDelay)))
+            packets: packets, timestamp: timestamp, isKeyFrame: isKeyFrame,
+            captured: place.captured + .milliseconds(min(max(timing.delay, 0), Self.longestDelay)))
         give(.picture(picture), size: picture.size)
     }
 
@@ -242,13 +253,15 @@ package struct IngestMedia: Sendable {
     ///
     /// One that would have to be shown before it came is held back by its encoder from the first picture on, so a delay
     /// of that says it where the configuration does not.
-    private mutating func noteOrder(of tag: FLVVideoTag, decoded: Int64, shown: Int64) {
+    private mutating func noteOrder(
+        _ timing: PictureTiming, decoded: Int64, shown: Int64, isKeyFrame: Bool
+    ) {
         defer { lastPicture = (decoded, shown) }
         if fitness == .unlessReordered, formats == nil {
-            return judge(tag.compositionTime > 0 ? .converted(.reordering) : .asItIs)
+            return judge(timing.delay > 0 ? .converted(.reordering) : .asItIs)
         }
         if case .converted? = fitness { return }
-        guard let lastPicture, shown < lastPicture.shown, decoded >= lastPicture.decoded, !tag.isKeyFrame
+        guard let lastPicture, shown < lastPicture.shown, decoded >= lastPicture.decoded, !isKeyFrame
         else { return }
         judge(.converted(.reordering))
     }
@@ -316,8 +329,8 @@ package struct IngestMedia: Sendable {
     private mutating func begin(at now: MonotonicTime) {
         guard video != nil || audio != nil else {
             return refuse(
-                "Sound by RTMP is AAC, which becomes Opus in the transcoder, and that is off on this server: publish by "
-                    + "WHIP, or have the server's operator switch the transcoder on.")
+                "The sound is AAC, which becomes Opus in the transcoder, and that is off on this server: publish by WHIP, "
+                    + "or have the server's operator switch the transcoder on.")
         }
         var conversion: IngestConversion?
         if case .converted(let reason)? = fitness { conversion = reason }

@@ -32,6 +32,8 @@ extension Node {
 
     /// Of connections by RTMP; nil where nobody is taken by it.
     package nonisolated var ingestCounters: StreamServerCounters? { entrance?.counters }
+    /// The same by SRT.
+    package nonisolated var srtCounters: SRTServerCounters? { entrance?.srtCounters }
 
     /// One for each worker, in order.
     package func statistics() -> [WorkerReportCopy] { workers.reports }

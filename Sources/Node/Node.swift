@@ -18,11 +18,11 @@ package actor Node {
     /// The time, which nothing in this target asks for in any other way.
     let now: @Sendable () -> Moment
     let workers: WorkerPool
-    /// Nil where nobody is taken by RTMP.
+    /// Nil where nobody is taken by RTMP or SRT.
     nonisolated let entrance: IngestEntrance?
     /// Nil where nobody is taken by TURN.
     private nonisolated let turn: TURNEntrance?
-    /// Who publishes by RTMP.
+    /// Who publishes by RTMP or SRT.
     var ingests = IngestRegister()
     nonisolated let desks: NodeDesks
     /// What others leave for it.
@@ -101,6 +101,9 @@ package actor Node {
 
     /// Where publishers are taken by RTMPS; nil if they are not.
     package nonisolated var rtmpsAddress: TransportAddress? { entrance?.secureAddress }
+
+    /// Where publishers are taken by SRT; nil if they are not.
+    package nonisolated var srtAddress: TransportAddress? { entrance?.srtAddress }
 
     /// Where clients are taken by TURN.
     package nonisolated var turnAddresses: TURNAddresses { turn?.addresses ?? TURNAddresses() }

@@ -11,7 +11,7 @@ package struct NodeConfiguration: Sendable {
     package var udp: TransportAddress
     /// Where ICE-TCP is served, by one port for all workers; nil for not at all.
     package var tcp: TransportAddress?
-    /// Where publishers are taken by RTMP, and who; nil for not at all.
+    /// Where publishers are taken by RTMP and SRT, and who; nil for not at all.
     package var ingest: IngestSettings?
     /// Where clients are taken by TURN, and with what passwords; nil for not at all.
     package var turn: TURNSettings?
@@ -50,7 +50,7 @@ package struct NodeConfiguration: Sendable {
     package var compositionLimit = 4
     /// Renditions are not made of more tracks at once: viewers whose paths do not take others get sound alone.
     package var renditionLimit = 1
-    /// Pictures by RTMP that browsers do not show are not made anew of more publishers at once: others are refused.
+    /// Pictures of encoders that browsers do not show are not made anew of more publishers at once: others are refused.
     package var conversionLimit = 1
     /// HLS is not made of more streams at once.
     package var packagingLimit = 0

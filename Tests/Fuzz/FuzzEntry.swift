@@ -23,6 +23,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "RTP", run: fuzzRTP),
         FuzzEntry(name: "RecordingFile", run: fuzzRecordingFile),
         FuzzEntry(name: "SDP", run: fuzzSDP),
+        FuzzEntry(name: "SRT", run: fuzzSRT),
         FuzzEntry(name: "SRTP", run: fuzzSRTP),
         FuzzEntry(name: "STUN", run: fuzzSTUN),
         FuzzEntry(name: "TOML", run: fuzzTOML),

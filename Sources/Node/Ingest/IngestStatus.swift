@@ -1,17 +1,23 @@
 import Base
 import Ingest
+import Net
 import Stage
 import Wire
 
-/// What comes of a publisher by RTMP, for the host's page and for whoever publishes.
+/// What comes of a publisher by another protocol than WebRTC, for the host's page and for whoever publishes.
 package struct IngestStatus: Equatable, Sendable {
     let participant: ParticipantID
+    /// Its protocol, for programs.
+    let name: String
     let formats: IngestFormats
     /// As last measured.
     var report = IngestReport()
+    /// The same; nil where its protocol has no links of its own.
+    var link: SRTLink?
 
-    init(_ participant: ParticipantID, _ formats: IngestFormats) {
+    init(_ participant: ParticipantID, by name: String, _ formats: IngestFormats) {
         self.participant = participant
+        self.name = name
         self.formats = formats
     }
 
@@ -42,10 +48,18 @@ package struct IngestStatus: Equatable, Sendable {
             ])
         }
         return .object([
-            "participant": .string(participant.description), "protocol": .string("rtmp"), "video": video,
-            "audio": audio,
+            "participant": .string(participant.description), "protocol": .string(name), "video": video,
+            "audio": audio, "link": link.map(Self.json) ?? .null,
             "advice": .array(
                 report.notices.map { .object(["code": .string($0.code), "text": .string($0.text)]) }),
+        ])
+    }
+
+    private static func json(_ link: SRTLink) -> JSON {
+        .object([
+            "roundTrip": .number((link.roundTrip * 10).rounded() / 10), "latency": .integer(link.latency),
+            "received": .integer(link.received), "lost": .integer(link.lost),
+            "retransmitted": .integer(link.retransmitted), "dropped": .integer(link.dropped),
         ])
     }
 }

@@ -1,9 +1,10 @@
 import Base
 import Ingest
+import Net
 import Stage
 import Wire
 
-/// Publishers by RTMP, who follow the rules of WHIP.
+/// Publishers by RTMP and SRT, who follow the rules of WHIP.
 extension Node {
     func take(_ news: IngestNews) async {
         let connection = news.connection
@@ -19,10 +20,15 @@ extension Node {
             if let status = ingests.update(connection, { $0.report = report }) {
                 await tell(status, of: connection)
             }
+        case .link(let link):
+            if let status = ingests.update(connection, { $0.link = link }) {
+                await tell(status, of: connection)
+            }
+        case .rejected(let reason, let remote): note(reason, of: nil, connection, from: remote)
         case .ended(let reason, let remote):
             let publisher = ingests.publisher(of: connection)
             let session = ingests.lose(connection)
-            note(reason, of: publisher?.stream, from: remote)
+            note(reason, of: publisher?.stream, connection, from: remote)
             if let publisher { await tellEnd(of: publisher.id, in: publisher.stream, because: reason) }
             guard let session else { return }
             await perform(live.end(session, because: reason.name, at: now().elapsed))
@@ -85,7 +91,7 @@ extension Node {
             // It may have ended while its stage was told of it.
             guard live.sessions[session] != nil else { return endIngest(of: session, because: "ended") }
             log.info(
-                "rtmp.publishing",
+                "\(connection.protocolName).publishing",
                 [
                     "stream": admission.request.stream, "session": session.label,
                     "video": formats.hasVideo ? "H.264" : "none",
@@ -143,22 +149,27 @@ extension Node {
 
     // MARK: The log
 
-    private func note(_ reason: IngestEnd, of stream: StreamID?, from remote: TransportAddress) {
+    private func note(
+        _ reason: IngestEnd, of stream: StreamID?, _ connection: IngestConnection,
+        from remote: TransportAddress
+    ) {
         guard omissions.admitSessionLine(at: now().elapsed) else { return }
         let fields: KeyValuePairs<String, any CustomStringConvertible> = [
             "stream": stream?.description ?? "", "address": remote, "reason": reason.name,
             "detail": reason.detail,
         ]
+        let name = connection.protocolName
         switch reason {
-        case .byPublisher, .ended: log.info("rtmp.ended", fields)
-        case .malformed, .timedOut, .unknownApplication: log.debug("rtmp.ended", fields)
-        case .stalled, .badKey, .refused, .unsupported: log.warning("rtmp.refused", fields)
+        case .byPublisher, .ended: log.info("\(name).ended", fields)
+        case .malformed, .timedOut, .unknownApplication: log.debug("\(name).ended", fields)
+        case .stalled, .unknownStream, .badKey, .overloaded, .refused, .unsupported:
+            log.warning("\(name).refused", fields)
         }
     }
 
     private func note(_ notice: IngestNotice, of connection: IngestConnection) {
         let stream = ingests.publisher(of: connection)?.stream.description ?? ""
-        log.warning("rtmp.\(notice.code)", ["stream": stream, "detail": notice.text])
+        log.warning("\(connection.protocolName).\(notice.code)", ["stream": stream, "detail": notice.text])
     }
 }
 
@@ -169,12 +180,11 @@ extension IngestEnd {
         case .stage(.rejected(.linkRevoked)):
             self = .badKey("This key was revoked or replaced: copy the new one from the studio.")
         case .stage(.rejected(let rejection)): self = .refused(rejection.explanation)
-        case .stage(.unknownStream):
-            self = .badKey("There is no such stream: make it first, in the studio or by POST /v1/streams.")
+        case .stage(.unknownStream): self = .unknownStream
         case .stage: self = .refused("This cannot be done now. Try again.")
         case .overloaded, .tooManySessions, .noPublisher, .unknownSession, .malformedOffer,
             .unsupportedOffer, .notAcceptable:
-            self = .refused("The server has no room for another session now.")
+            self = .overloaded
         }
     }
 }

@@ -4,45 +4,28 @@ import Ingest
 import Net
 import Wire
 
-/// A publisher's connection: what its session and its media make of the bytes, on the entrance's thread.
+/// A publisher's connection by RTMP: what its session and its media make of the bytes, on the entrance's thread.
 final class RTMPConversation: StreamConversation {
-    /// What the node decided.
-    enum Command: Sendable {
-        case accept
-        case open(IngestInlet)
-        /// Viewers cannot begin, or go on, without one; nothing where pictures go on as they come.
-        case makeKeyFrame
-        case end(IngestEnd)
-    }
+    typealias Command = IngestCommand
 
-    private let remote: TransportAddress
-    private let tell: (IngestEvent) -> Void
+    private let reception: IngestReception
     private var session: RTMPSession
-    private var media: IngestMedia
-    private var inlet: IngestInlet?
-    /// Nil without a session, and where nothing is decoded.
-    private var sound: SoundConversion?
-    /// Nil without a session, and where pictures go on as they come.
-    private var pictures: PictureConversion?
     private var output: [UInt8] = []
-    private var hasEnded = false
 
     init(
         remote: TransportAddress, isDecoding: Bool, at now: MonotonicTime,
         tell: @escaping (IngestEvent) -> Void
     ) {
-        self.remote = remote
-        self.tell = tell
         let random = SecureRandom()
         var bytes: [UInt8] = []
         while bytes.count < RTMPHandshake.randomLength { bytes.append(bigEndian: random.next()) }
         session = RTMPSession(random: bytes, at: now)
-        media = IngestMedia(isDecoding: isDecoding, seed: random.next())
+        reception = IngestReception(remote: remote, isDecoding: isDecoding, seed: random.next(), tell: tell)
     }
 
     var isEstablished: Bool { session.isPublishing }
     var isOver: Bool { session.isOver }
-    var deadline: MonotonicTime? { [session.deadline, media.deadline].compactMap(\.self).min() }
+    var deadline: MonotonicTime? { [session.deadline, reception.deadline].compactMap(\.self).min() }
 
     func receive(_ bytes: Span<UInt8>, at now: MonotonicTime) {
         perform(session.receive(bytes, at: now), at: now)
@@ -50,20 +33,17 @@ final class RTMPConversation: StreamConversation {
 
     func advance(to now: MonotonicTime) {
         perform(session.advance(to: now), at: now)
-        perform(media.advance(to: now), at: now)
+        end(because: reception.advance(to: now), at: now)
     }
 
-    func perform(_ command: Command, at now: MonotonicTime) {
+    func perform(_ command: IngestCommand, at now: MonotonicTime) {
         switch command {
         case .accept: perform(session.accept(at: now), at: now)
         case .open(let inlet):
             guard !isOver else { return }
-            self.inlet = inlet
-            sound = SoundConversion(inlet)
-            pictures = PictureConversion(inlet)
-            perform(media.open(), at: now)
-        case .makeKeyFrame: pictures?.requestKeyFrame()
-        case .end(let reason): perform(session.end(because: reason), at: now)
+            end(because: reception.open(inlet, at: now), at: now)
+        case .makeKeyFrame: reception.requestKeyFrame()
+        case .end(let reason): end(because: reason, at: now)
         }
     }
 
@@ -72,54 +52,28 @@ final class RTMPConversation: StreamConversation {
         return output
     }
 
-    func lose(at now: MonotonicTime) {
-        perform(session.end(because: .byPublisher), at: now)
+    func lose(at now: MonotonicTime) { end(because: .byPublisher, at: now) }
+
+    private func end(because reason: IngestEnd?, at now: MonotonicTime) {
+        if let reason { perform(session.end(because: reason), at: now) }
     }
 
     private func perform(_ effects: [RTMPSession.Effect], at now: MonotonicTime) {
         for effect in effects {
             switch effect {
             case .send(let bytes): output += bytes
-            case .publish(let key): tell(.asked(key: key, from: remote))
-            case .metadata(let members): perform(media.receive(metadata: members, at: now), at: now)
+            case .publish(let key): reception.ask(key)
+            case .metadata(let members): take(at: now) { $0.receive(metadata: members, at: now) }
             case .audio(let bytes, let timestamp):
-                perform(media.receive(audio: bytes.span, timestamp: timestamp, at: now), at: now)
+                take(at: now) { $0.receive(audio: bytes.span, timestamp: timestamp, at: now) }
             case .video(let bytes, let timestamp):
-                perform(media.receive(video: bytes.span, timestamp: timestamp, at: now), at: now)
-            case .finish(let reason): finish(reason)
+                take(at: now) { $0.receive(video: bytes.span, timestamp: timestamp, at: now) }
+            case .finish(let reason): reception.finish(because: reason)
             }
         }
     }
 
-    private func perform(_ effects: [IngestMedia.Effect], at now: MonotonicTime) {
-        for effect in effects where !hasEnded {
-            switch effect {
-            case .begin(let formats): tell(.begun(formats))
-            case .picture(let picture): take(picture, at: now)
-            case .soundFormat(let configuration): sound?.configure(configuration)
-            case .sound(let frame): sound?.take(frame, at: now)
-            case .notice(let notice): tell(.notice(notice))
-            case .report(let report): tell(.report(report))
-            case .refuse(let reason): perform(session.end(because: reason), at: now)
-            }
-        }
-    }
-
-    private func take(_ picture: IngestPicture, at now: MonotonicTime) {
-        guard let pictures else {
-            inlet?.send(picture)
-            return
-        }
-        pictures.take(picture, at: now)
-        guard pictures.isHopeless else { return }
-        let text = "The picture cannot be decoded here: set the encoder's profile to baseline, main or high."
-        perform(session.end(because: .unsupported(text)), at: now)
-    }
-
-    private func finish(_ reason: IngestEnd) {
-        guard !hasEnded else { return }
-        hasEnded = true
-        (inlet, sound, pictures) = (nil, nil, nil)
-        tell(.ended(reason, from: remote))
+    private func take(at now: MonotonicTime, _ read: (inout IngestMedia) -> [IngestMedia.Effect]) {
+        end(because: reception.receive(at: now, read), at: now)
     }
 }

@@ -9,7 +9,7 @@ package enum SyncNotice: String, CaseIterable, Sendable {
     /// What only one participant is told about themselves.
     case you
     case mute
-    /// What comes of an encoder by RTMP; to the host and to whoever publishes.
+    /// What comes of an encoder by RTMP or SRT; to the host and to whoever publishes.
     case encoder
     case heartbeat
     /// What is new of the audience.

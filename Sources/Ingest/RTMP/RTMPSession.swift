@@ -35,9 +35,9 @@ package struct RTMPSession: Sendable {
     /// The only application.
     package static let application = "live"
     /// How long it may take until it publishes.
-    package static let joinLimit = Duration.seconds(10)
+    package static let joinLimit = IngestTimeouts.join
     /// Nothing may come for so long while it publishes.
-    package static let silenceLimit = Duration.seconds(15)
+    package static let silenceLimit = IngestTimeouts.silence
     /// It is asked whether it is there after so much silence.
     private static let pingAfter = Duration.seconds(5)
     /// Messages before it publishes; encoders send some ten.
@@ -260,7 +260,7 @@ package struct RTMPSession: Sendable {
         guard phase != .over else { return }
         let code: String? =
             switch reason {
-            case .badKey, .refused: "NetStream.Publish.BadName"
+            case .unknownStream, .badKey, .refused, .overloaded: "NetStream.Publish.BadName"
             case .unsupported: "NetStream.Publish.Rejected"
             case .stalled: "NetStream.Publish.Idle"
             case .ended: "NetStream.Unpublish.Success"

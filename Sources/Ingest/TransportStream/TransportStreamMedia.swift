@@ -1,0 +1,116 @@
+import Base
+import Wire
+
+/// What comes of a transport stream: its pictures and its sound, as other protocols have them.
+package struct TransportStreamMedia: Sendable {
+    private static let clock: Int64 = 90_000
+    private static let timeBits: Int64 = 33
+
+    private var reader = TransportStreamReader()
+    private var sound = ADTSReader()
+    /// Of pictures and of sound: the latest parameter sets and configuration.
+    private var videoRecord: [UInt8] = []
+    private var audioConfiguration: [UInt8] = []
+    /// The latest time, and where that stands without a leap every 26 hours.
+    private var lastTime: (ticks: UInt64, unwrapped: Int64)?
+    private var nextSound: Int64?
+
+    package init() {}
+
+    /// Takes bytes in, cut anyhow.
+    /// - Parameter media: what becomes of them.
+    package mutating func receive(
+        _ bytes: Span<UInt8>, at now: MonotonicTime, into media: inout IngestMedia
+    ) -> [IngestMedia.Effect] {
+        var effects: [IngestMedia.Effect] = []
+        for element in reader.read(bytes) {
+            switch element {
+            case .programme(let programme): effects += begin(programme, at: now, &media)
+            case .picture(let packet): effects += show(packet, at: now, &media)
+            case .sound(let packet): effects += hear(packet, at: now, &media)
+            case .pictureLost: media.losePicture()
+            }
+        }
+        if reader.isHopeless {
+            effects.append(.refuse(.malformed("What comes is no MPEG-TS: set the encoder's format to mpegts.")))
+        }
+        return effects
+    }
+
+    private func begin(
+        _ programme: TransportStreamProgramme, at now: MonotonicTime, _ media: inout IngestMedia
+    ) -> [IngestMedia.Effect] {
+        if let codec = programme.video?.codec, codec != .h264 { return IngestMedia.refusal(ofVideo: codec) }
+        if let codec = programme.audio?.codec, codec != .aac { return IngestMedia.refusal(ofAudio: codec) }
+        // Those without either may yet get some.
+        guard programme.video != nil || programme.audio != nil else { return [] }
+        return media.expect(audio: programme.audio != nil, video: programme.video != nil, at: now)
+    }
+
+    // MARK: Pictures
+
+    private mutating func show(
+        _ packet: PESPacket, at now: MonotonicTime, _ media: inout IngestMedia
+    ) -> [IngestMedia.Effect] {
+        let picture = AnnexBPicture(parsing: packet.payload.span)
+        media.measure(video: packet.payload.count, isFrame: true)
+        var effects: [IngestMedia.Effect] = []
+        if let record = picture.configurationRecord, record != videoRecord {
+            videoRecord = record
+            effects += media.configure(video: try? AVCConfiguration(parsing: record.span), at: now)
+        }
+        guard let presentation = packet.presentation, let decoding = packet.decoding else {
+            media.losePicture()
+            return effects
+        }
+        let decoded = milliseconds(decoding)
+        let shown = milliseconds(presentation)
+        let timing = PictureTiming(
+            decoded: UInt32(truncatingIfNeeded: decoded), delay: Int32(clamping: shown &- decoded))
+        // Where pictures are refreshed bit by bit, there are entry points without a refresh.
+        let isEntry = packet.isRandomAccess && !picture.sequenceParameters.isEmpty
+        return effects
+            + media.receive(
+                picture: picture.units.span, timing, isKeyFrame: picture.isRefresh || isEntry, at: now)
+    }
+
+    // MARK: Sound
+
+    private mutating func hear(
+        _ packet: PESPacket, at now: MonotonicTime, _ media: inout IngestMedia
+    ) -> [IngestMedia.Effect] {
+        media.measure(audio: packet.payload.count)
+        var effects: [IngestMedia.Effect] = []
+        guard let start = packet.presentation.map({ ticks(of: $0) }) ?? nextSound else { return [] }
+        for frame in sound.read(packet.payload) {
+            if frame.configuration != audioConfiguration {
+                audioConfiguration = frame.configuration
+                effects += media.configure(audio: frame.configuration.span, at: now)
+            }
+            let rate = Int64(frame.sampleRate)
+            let time = start &+ Int64(frame.offset) &* Self.clock / rate
+            nextSound = time &+ 1_024 * Self.clock / rate
+            let timestamp = UInt32(truncatingIfNeeded: time / 90)
+            effects += media.receive(sound: frame.bytes.span, timestamp: timestamp, at: now)
+        }
+        return effects
+    }
+
+    // MARK: Time
+
+    private mutating func milliseconds(_ time: UInt64) -> Int64 { ticks(of: time) / 90 }
+
+    /// Without the leap that 33 bits make.
+    private mutating func ticks(of time: UInt64) -> Int64 {
+        guard let last = lastTime else {
+            let first = Int64(truncatingIfNeeded: time)
+            lastTime = (time, first)
+            return first
+        }
+        let span = Int64(1) << Self.timeBits
+        var step = Int64(truncatingIfNeeded: time) &- Int64(truncatingIfNeeded: last.ticks)
+        if step > span / 2 { step &-= span } else if step < -span / 2 { step &+= span }
+        lastTime = (time, last.unwrapped &+ step)
+        return last.unwrapped &+ step
+    }
+}

@@ -1,0 +1,190 @@
+import Wire
+
+/// What a transport stream holds, out of its packets: H.264 and AAC of its first programme, in whole PES packets.
+///
+/// Takes a stranger's bytes: what is no packet is passed over, and what lacks a packet is left out and told. Of each
+/// kind of media the first stream counts.
+/// - Source: ITU-T H.222.0 §2.4.3.2 (packets), §2.4.3.6 (PES), §2.4.4 (tables).
+struct TransportStreamReader: Sendable {
+    enum Element: Equatable, Sendable {
+        /// What the programme has; told when it is known, and when it changes.
+        case programme(TransportStreamProgramme)
+        case picture(PESPacket)
+        case sound(PESPacket)
+        /// A picture, or a part of one, did not come.
+        case pictureLost
+    }
+
+    private enum Identifier {
+        static let programmes: UInt16 = 0
+        static let null: UInt16 = 0x1FFF
+    }
+
+    static let packetLength = 188
+    private static let syncByte: UInt8 = 0x47
+    /// Of one PES packet, in bytes: a key frame of the best picture that anybody sends live.
+    static let pictureLimit = 4 << 20
+    static let soundLimit = 64 << 10
+    /// What is no packet, since the latest one; of more it is another format.
+    private static let garbageLimit = 64 << 10
+
+    /// Less than a packet.
+    private var rest: [UInt8] = []
+    private var garbage = 0
+    private var programmeTable = SectionAssembler()
+    private var mapTable = SectionAssembler()
+    private var mapIdentifier: UInt16?
+    private var programme: TransportStreamProgramme?
+    private var video = PESAssembler(limit: pictureLimit)
+    private var audio = PESAssembler(limit: soundLimit)
+    private var elements: [Element] = []
+
+    /// Whether so much was no transport stream that nothing more is read.
+    var isHopeless: Bool { garbage > Self.garbageLimit }
+
+    mutating func read(_ bytes: Span<UInt8>) -> [Element] {
+        defer { elements = [] }
+        guard !isHopeless else { return [] }
+        var offset = 0
+        if !rest.isEmpty {
+            let missing = min(Self.packetLength - rest.count, bytes.count)
+            for index in 0..<missing { rest.append(bytes[index]) }
+            offset = missing
+            guard rest.count == Self.packetLength else { return [] }
+            let packet = rest
+            rest = []
+            take(packet.span)
+        }
+        while offset < bytes.count, !isHopeless {
+            guard bytes[offset] == Self.syncByte else {
+                garbage += 1
+                offset += 1
+                continue
+            }
+            guard bytes.count - offset >= Self.packetLength else {
+                for index in offset..<bytes.count { rest.append(bytes[index]) }
+                break
+            }
+            take(bytes.extracting(offset..<(offset + Self.packetLength)))
+            offset += Self.packetLength
+        }
+        return elements
+    }
+
+    // MARK: Packets
+
+    private mutating func take(_ packet: Span<UInt8>) {
+        garbage = 0
+        guard let header = TransportPacketHeader(parsing: packet), !header.isDamaged else { return }
+        let payload = packet.extracting(header.payload)
+        switch header.identifier {
+        case Identifier.null: return
+        case Identifier.programmes:
+            if let section = programmeTable.take(payload, header) { readProgrammes(section.span) }
+        case mapIdentifier:
+            if let section = mapTable.take(payload, header) { readMap(section.span) }
+        case programme?.video?.identifier: takeVideo(payload, header)
+        case programme?.audio?.identifier:
+            for case .whole(let packet) in audio.take(payload, header) { elements.append(.sound(packet)) }
+        default: return
+        }
+    }
+
+    private mutating func takeVideo(_ payload: Span<UInt8>, _ header: TransportPacketHeader) {
+        for outcome in video.take(payload, header) {
+            switch outcome {
+            case .whole(let packet): elements.append(.picture(packet))
+            case .lost: elements.append(.pictureLost)
+            }
+        }
+    }
+
+    // MARK: Tables
+
+    private mutating func readProgrammes(_ section: Span<UInt8>) {
+        guard let identifier = TransportStreamProgramme.firstMap(in: section), identifier != mapIdentifier
+        else { return }
+        mapIdentifier = identifier
+        mapTable = SectionAssembler()
+    }
+
+    private mutating func readMap(_ section: Span<UInt8>) {
+        guard let found = TransportStreamProgramme(parsing: section), found != programme else { return }
+        if found.video?.identifier != programme?.video?.identifier {
+            video = PESAssembler(limit: Self.pictureLimit)
+        }
+        if found.audio?.identifier != programme?.audio?.identifier {
+            audio = PESAssembler(limit: Self.soundLimit)
+        }
+        programme = found
+        elements.append(.programme(found))
+    }
+}
+
+/// The first bytes of a packet.
+/// - Source: ITU-T H.222.0 §2.4.3.2, §2.4.3.4 (adaptation field).
+struct TransportPacketHeader {
+    let identifier: UInt16
+    let startsUnit: Bool
+    /// Scrambled, or marked as damaged on its way.
+    let isDamaged: Bool
+    /// Counts the packets of one identifier that have a payload.
+    let continuity: UInt8
+    let isDiscontinuous: Bool
+    /// Whether a decoder can begin with what begins here.
+    let isRandomAccess: Bool
+    /// Empty where there is none.
+    let payload: Range<Int>
+
+    /// - Parameter packet: of 188 bytes; nil for one whose adaptation field is longer.
+    init?(parsing packet: Span<UInt8>) {
+        guard packet.count == TransportStreamReader.packetLength else { return nil }
+        identifier = UInt16(packet[1] & 0x1F) << 8 | UInt16(packet[2])
+        startsUnit = packet[1] & 0x40 != 0
+        isDamaged = packet[1] & 0x80 != 0 || packet[3] & 0xC0 != 0
+        continuity = packet[3] & 0x0F
+        var start = 4
+        var flags: UInt8 = 0
+        if packet[3] & 0x20 != 0 {
+            let length = Int(packet[4])
+            if length > 0 { flags = packet[5] }
+            start = 5 + length
+        }
+        isDiscontinuous = flags & 0x80 != 0
+        isRandomAccess = flags & 0x40 != 0
+        guard start <= packet.count else { return nil }
+        payload = packet[3] & 0x10 != 0 ? start..<packet.count : packet.count..<packet.count
+    }
+}
+
+/// Puts tables together, which are small and may lie across packets.
+struct SectionAssembler: Sendable {
+    /// Of a section, in bytes (§2.4.4.11).
+    private static let limit = 1_024
+    private var collected: [UInt8] = []
+    private var isCollecting = false
+
+    /// - Returns: a section from its `table_id` on, without its CRC: it came by UDP, which has a checksum.
+    mutating func take(_ payload: Span<UInt8>, _ header: TransportPacketHeader) -> [UInt8]? {
+        var start = 0
+        if header.startsUnit {
+            guard payload.count > 0, Int(payload[0]) + 1 < payload.count else { return nil }
+            start = Int(payload[0]) + 1
+            collected = []
+            isCollecting = true
+        }
+        guard isCollecting else { return nil }
+        for index in start..<payload.count where collected.count < Self.limit {
+            collected.append(payload[index])
+        }
+        guard collected.count >= 3 else { return nil }
+        let length = 3 + (Int(collected[1] & 0x0F) << 8 | Int(collected[2]))
+        guard length <= Self.limit, length >= 12 else {
+            isCollecting = false
+            return nil
+        }
+        guard collected.count >= length else { return nil }
+        isCollecting = false
+        return Array(collected.prefix(length - 4))
+    }
+}
