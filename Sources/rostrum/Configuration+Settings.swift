@@ -35,6 +35,8 @@ extension Configuration {
         case "secret": return key.secret == nil ? nil : concealed
         case "webhook-secret": return webhooks == nil ? nil : concealed
         case "ice-server-secret": return iceServerSecret == nil ? nil : concealed
+        case "srt-passphrase": return srtPassphrase == nil ? nil : concealed
+        case "srt-latency": return .integer(srtLatency)
         case "workers": return .integer(workers)
         case "max-sessions": return .integer(maximumSessions)
         case "max-sessions-per-address": return .integer(maximumSessionsPerAddress)
@@ -63,6 +65,7 @@ extension Configuration {
         case "tcp": tcp?.description ?? "off"
         case "rtmp": rtmp?.description ?? "off"
         case "rtmps": rtmps?.description ?? "off"
+        case "srt": srt?.description ?? "off"
         case "turn-tls": turn.tls?.description ?? "off"
         case "turn-tcp": turn.tcp?.description ?? "off"
         case "turn-udp": turn.udp?.description ?? "off"

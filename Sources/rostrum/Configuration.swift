@@ -36,6 +36,11 @@ struct Configuration: Sendable {
     var rtmp: TransportAddress?
     /// With `tls`.
     var rtmps: TransportAddress?
+    /// Nil for off.
+    var srt: TransportAddress?
+    var srtPassphrase: Secret<String>?
+    /// In milliseconds.
+    var srtLatency = 200
     /// Nil for off; `turn.tls` with `tls`.
     var turn = TURNAddresses()
     var publicAddresses: [IPAddress] = []
@@ -98,6 +103,11 @@ struct Configuration: Sendable {
         }
         if values["rtmp"]?.texts.first != "off" { rtmp = try values.address("rtmp") }
         if values["rtmps"]?.texts.first != "off" { rtmps = try values.address("rtmps") }
+        if values["srt"]?.texts.first != "off" { srt = try values.address("srt") }
+        srtPassphrase = try Self.srtPassphrase(values)
+        if let latency = try values.number("srt-latency", IngestSettings.SRT.latencies) {
+            srtLatency = latency
+        }
         publicAddresses = try Self.publicAddresses(values)
         if let limit = try values.number("max-sessions", 1...1_000_000) { maximumSessions = limit }
         if let limit = try values.number("max-sessions-per-address", 1...1_000_000) {
@@ -153,6 +163,17 @@ struct Configuration: Sendable {
                 "--key-id needs the key itself: set ROSTRUM_SECRET, for example to the output of `openssl rand -hex 32`"
             )
         }
+    }
+
+    private static func srtPassphrase(_ values: OptionValues) throws(ConfigurationError) -> Secret<String>? {
+        guard let value = values["srt-passphrase"], let text = value.texts.first else { return nil }
+        let lengths = IngestSettings.SRT.passphraseLengths
+        guard lengths.contains(text.utf8.count) else {
+            throw ConfigurationError(
+                "\(value.origin) must have \(lengths.lowerBound) to \(lengths.upperBound) bytes, not "
+                    + "\(text.utf8.count)")
+        }
+        return Secret(text)
     }
 
     private static func publicAddresses(_ values: OptionValues) throws(ConfigurationError) -> [IPAddress] {

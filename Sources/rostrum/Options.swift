@@ -56,6 +56,18 @@ struct Option: Sendable {
             "Where encoders may publish by RTMPS, such as 0.0.0.0:1936, with --tls-certificate.",
             "Default: off."),
         Option(
+            "srt", .text, "ADDRESS:PORT|off",
+            "Where encoders may publish by SRT, such as 0.0.0.0:9710 (UDP). Default: off."),
+        Option(
+            "srt-passphrase", .text, "SECRET",
+            "What encoders by SRT have to know beside their key, 10 to 79 characters: their media come",
+            "encrypted, but not their keys. Better in ROSTRUM_SRT_PASSPHRASE or in the file: other",
+            "users can see flags. Default: none."),
+        Option(
+            "srt-latency", .text, "MILLISECONDS",
+            "How long packets by SRT that were lost may take to come again, 20 to 8000; encoders may ask",
+            "for more. Four times the round trip is good. Default 200."),
+        Option(
             "turn-tls", .text, "ADDRESS:PORT|off",
             "Where to relay to this server's own sessions by TURN over TLS, with --tls-certificate, for",
             "networks that let only HTTPS through: best on port 443 of an address of its own, else 5349.",
@@ -88,7 +100,7 @@ struct Option: Sendable {
             "Default: one for each processor; one takes a quarter of a processor."),
         Option(
             "max-conversions", .text, "N",
-            "Of publishers by RTMP whose H.264 browsers do not show, such as that with B-frames, make",
+            "Of publishers by RTMP or SRT whose H.264 browsers do not show, such as that with B-frames, make",
             "the pictures of so many anew at once; more are refused. 0 for none.",
             "Default: one for two processors; one takes up to a processor."),
         Option(
@@ -206,9 +218,9 @@ enum Help {
             + """
 
             Once it serves it prints one line, `ready http=ADDRESS:PORT udp=ADDRESS:PORT tcp=ADDRESS:PORT`, with
-            rtmp=, rtmps=, turn-tls=, turn-tcp= and turn-udp=ADDRESS:PORT where they are on, on standard output;
-            its log goes to standard error. SIGTERM and SIGINT end it in good order, with status 0. A start that
-            cannot work ends with status 2 when what it was told makes no sense, and with 1 for other reasons.
+            rtmp=, rtmps=, srt=, turn-tls=, turn-tcp= and turn-udp=ADDRESS:PORT where they are on, on standard
+            output; its log goes to standard error. SIGTERM and SIGINT end it in good order, with status 0. A start
+            that cannot work ends with status 2 when what it was told makes no sense, and with 1 for other reasons.
 
             SIGHUP has it read its configuration again: who connects from then on gets the certificate that lies in its
             file now, and the five --max-… limits hold for what begins from then on. All else waits for a restart.

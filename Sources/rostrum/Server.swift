@@ -85,8 +85,8 @@ struct Server: Sendable {
         }
     }
 
-    /// `ready http=… udp=… tcp=… rtmp=… rtmps=… turn-tls=…`, with the ports that were chosen; the first worker's alone
-    /// where the others count on.
+    /// `ready http=… udp=… tcp=… rtmp=… rtmps=… srt=… turn-tls=…`, with the ports that were chosen; the first worker's
+    /// alone where the others count on.
     var readyLine: String {
         let addresses = node.addresses
         let first = addresses.first
@@ -97,6 +97,7 @@ struct Server: Sendable {
         let turn = node.turnAddresses
         let further: [(String, TransportAddress?)] = [
             ("tcp", node.tcpAddress), ("rtmp", node.rtmpAddress), ("rtmps", node.rtmpsAddress),
+            ("srt", node.srtAddress),
             ("turn-tls", turn.tls), ("turn-tcp", turn.tcp), ("turn-udp", turn.udp),
         ]
         let http = listeners.first?.address.description ?? ""
@@ -182,16 +183,22 @@ struct Server: Sendable {
         return result
     }
 
-    /// Nil where nobody is taken by RTMP.
+    /// Nil where nobody is taken by RTMP or SRT.
     private static func ingestSettings(
         _ configuration: Configuration, _ authority: TokenAuthority
     ) throws -> IngestSettings? {
-        guard configuration.rtmp != nil || configuration.rtmps != nil else { return nil }
+        guard [configuration.rtmp, configuration.rtmps, configuration.srt].contains(where: { $0 != nil }) else {
+            return nil
+        }
         var secure: (address: TransportAddress, identity: TLSIdentity)?
         if let address = configuration.rtmps, let files = configuration.tls {
             secure = (address, try identity(files))
         }
-        return IngestSettings(address: configuration.rtmp, secure: secure) {
+        let srt = configuration.srt.map {
+            IngestSettings.SRT(
+                address: $0, passphrase: configuration.srtPassphrase, latency: configuration.srtLatency)
+        }
+        return IngestSettings(address: configuration.rtmp, secure: secure, srt: srt) {
             key throws(IngestSettings.Refusal) in
             try authority.authorize(key, now: Int(Date().timeIntervalSince1970))
         }
@@ -243,6 +250,8 @@ struct Server: Sendable {
         settings.records = configuration.dataDirectory != nil
         settings.rtmpPort = node.rtmpAddress?.port
         settings.rtmpsPort = node.rtmpsAddress?.port
+        settings.srtPort = node.srtAddress?.port
+        settings.isSRTEncrypted = configuration.srtPassphrase != nil
         settings.iceServers = configuration.iceServers
         settings.iceServerSecret = configuration.iceServerSecret
         let turn = node.turnAddresses

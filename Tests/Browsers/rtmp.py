@@ -1,4 +1,4 @@
-"""Encoders that publish by RTMP, and a client that says what it likes."""
+"""Encoders that publish by RTMP or SRT, and a client by RTMP that says what it likes."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class Encoder:
     def __init__(
         self, address: str, log: Path, video: tuple[str, ...] = PLAIN, sound: tuple[str, ...] = SOUND,
         size: str = "640x360", rate: int = 30, sample_rate: int = 48_000, pixels: str = "yuv420p",
-        picture: str | None = None,
+        picture: str | None = None, container: str = "flv",
     ) -> None:
         self.log = log
         command = [
             "ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "info",
             "-re", "-f", "lavfi", "-i", picture or f"testsrc2=size={size}:rate={rate}",
             "-re", "-f", "lavfi", "-i", f"sine=frequency=440:sample_rate={sample_rate}",
-            *video, "-pix_fmt", pixels, *sound, "-f", "flv", address,
+            *video, "-pix_fmt", pixels, *sound, "-f", container, address,
         ]
         with log.open("w") as output:
             self._process = subprocess.Popen(

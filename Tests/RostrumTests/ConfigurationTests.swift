@@ -62,6 +62,17 @@ import Testing
             try configure(["--dev", "--rtmps", ":1936"] + files).rtmps?.description == "0.0.0.0:1936")
     }
 
+    @Test func `takes encoders by SRT where it is told to, and shows no passphrase`() throws {
+        let off = try configure(["--dev"])
+        #expect(off.srt == nil && off.srtPassphrase == nil && off.srtLatency == 200)
+        #expect(try configure(["--dev", "--srt", "off"]).srt == nil)
+        let on = try configure([
+            "--dev", "--srt", ":9710", "--srt-passphrase", "of ten or more", "--srt-latency", "400",
+        ])
+        #expect(on.srt?.description == "0.0.0.0:9710" && on.srtPassphrase?.exposed == "of ten or more")
+        #expect(on.srtLatency == 400 && !on.summary.contains("of ten"))
+    }
+
     @Test func `relays by TURN only where it is told`() throws {
         #expect(try configure(["--dev"]).summary.contains("turn-tls = \"off\"\nturn-tcp = \"off\"\n"))
         let files = ["--tls-certificate", "a.pem", "--tls-key", "a.key"]
@@ -250,6 +261,8 @@ import Testing
         (["--dev", "--max-renditions", "-1"], "0 to 10000"),
         (["--dev", "--max-conversions", "-1"], "0 to 10000"),
         (["--dev", "--rtmps", ":1936"], "--tls-certificate"),
+        (["--dev", "--srt-passphrase", "nine char"], "10 to 79 bytes"),
+        (["--dev", "--srt-latency", "9000"], "from 20 to 8000"),
         (["--dev", "--turn-tls", ":5349"], "--tls-certificate"),
         (["--dev", "--webhook", "http://a/"], "ROSTRUM_WEBHOOK_SECRET"),
         (["--dev", "--webhook", "http://a/", "--webhook-secret", "short"], "16 characters"),

@@ -23,8 +23,8 @@ extension GatewayHandler {
     func replaceIngestKey(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requirePublisher(of: stream)
-        guard settings.takesRTMP else {
-            throw Problem(404, nil, "Encoders are not taken by RTMP here, so there are no keys.")
+        guard settings.takesRTMP || settings.takesSRT else {
+            throw Problem(404, nil, "Encoders are not taken by RTMP or SRT here, so there are no keys.")
         }
         let answer = try await service.perform(.replaceKey, in: stream, from: token.sender)
         return Self.fresh(try await ingest(call, token, after: answer.linkRevocations), status: 201)
@@ -36,20 +36,30 @@ extension GatewayHandler {
         let stream = try call.stream
         let origin = call.request.origin
         var answer: [String: JSON] = [
-            "whip": .object(["server": .string("\(origin ?? "")/whip/\(stream)")]), "rtmp": .null,
+            "whip": .object(["server": .string("\(origin ?? "")/whip/\(stream)")]), "rtmp": .null, "srt": .null,
             "encoders": .array(
                 await service.ingestStatuses(of: stream, for: token.sender).map(\.json)),
         ]
+        guard settings.takesRTMP || settings.takesSRT else { return .object(answer) }
+        let (key, expires) = try call.access.ingestKey(to: stream, of: token, after: revocations)
+        let host = Self.host(of: origin)
+        let expiresAt = JSON.string(Timestamp.text(Double(expires)))
         if settings.takesRTMP {
-            let (key, expires) = try call.access.ingestKey(to: stream, of: token, after: revocations)
-            let host = Self.host(of: origin)
             let plain = settings.rtmpPort.map { "rtmp://\(host)\($0 == 1_935 ? "" : ":\($0)")/live" }
             let secure = settings.rtmpsPort.map { "rtmps://\(host)\($0 == 443 ? "" : ":\($0)")/live" }
             answer["rtmp"] = .object([
                 "server": .string(secure ?? plain ?? ""),
                 "plainServer": plain.map { .string($0) } ?? .null,
                 "key": .string(IngestKey.field(stream, key)),
-                "expiresAt": .string(Timestamp.text(Double(expires))),
+                "expiresAt": expiresAt,
+            ])
+        }
+        if let port = settings.srtPort {
+            let streamID = IngestKey.streamID(stream, key)
+            answer["srt"] = .object([
+                "server": .string("srt://\(host):\(port)"), "streamId": streamID.map { .string($0) } ?? .null,
+                "url": streamID.map { .string("srt://\(host):\(port)?streamid=\($0)") } ?? .null,
+                "passphrase": .bool(settings.isSRTEncrypted), "expiresAt": expiresAt,
             ])
         }
         return .object(answer)

@@ -80,6 +80,10 @@ package struct GatewaySettings: Sendable {
     package var rtmpPort: UInt16?
     /// Nil where no encoders are taken by RTMPS.
     package var rtmpsPort: UInt16?
+    /// Nil where no encoders are taken by SRT.
+    package var srtPort: UInt16?
+    /// Whether encoders by SRT have to know the operator's passphrase.
+    package var isSRTEncrypted = false
     /// Hand out tokens to anyone on this machine.
     package var isDevelopment = false
     /// In the order in which clients are told.
@@ -106,6 +110,7 @@ package struct GatewaySettings: Sendable {
 
     /// Whether encoders are taken, by RTMP or by RTMPS.
     var takesRTMP: Bool { rtmpPort != nil || rtmpsPort != nil }
+    var takesSRT: Bool { srtPort != nil }
 
     /// `GET /v1/server`: what clients choose by, such as which link to share.
     var description: HTTPResponse {
@@ -114,6 +119,7 @@ package struct GatewaySettings: Sendable {
             .object([
                 "viewers": .string(viewers.rawValue), "transcoder": .bool(transcodes),
                 "recordings": .bool(transcodes && records), "rtmp": .bool(takesRTMP),
+                "srt": .bool(takesSRT),
                 "development": .bool(isDevelopment),
                 "version": .string(version),
             ]))

@@ -19,7 +19,7 @@ extension Node {
                 Double(lost)),
             Metric(
                 "rostrum_conversions", .gauge,
-                "Publishers by RTMP whose pictures are made anew, because browsers do not show them.",
+                "Publishers by RTMP or SRT whose pictures are made anew, because browsers do not show them.",
                 Double(conversionCount)),
             Metric(
                 "rostrum_rendition_frames_per_second", .gauge,

@@ -24,6 +24,12 @@ package struct IngestKey: Equatable, Sendable {
     static func field(_ stream: StreamID, _ key: Secret<String>) -> String {
         "\(stream)?token=\(key.exposed)"
     }
+
+    /// The same for SRT; nil for one that is longer than SRT takes, which is that of somebody with a long name.
+    static func streamID(_ stream: StreamID, _ key: Secret<String>) -> String? {
+        let text = "publish:\(stream):\(key.exposed)"
+        return text.utf8.count <= 512 ? text : nil
+    }
 }
 
 extension TokenAuthority {

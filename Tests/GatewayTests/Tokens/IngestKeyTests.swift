@@ -87,4 +87,23 @@ import Testing
         #expect(rtmp["key"]?.string?.hasPrefix("talk?token=ey") == true)
         #expect(answer["whip"] == .object(["server": .string("http://live.example:8080/whip/talk")]))
     }
+
+    @Test func `are given for SRT in one with the server`() async throws {
+        let bench = try Bench { settings in
+            settings.srtPort = 9_710
+            settings.isSRTEncrypted = true
+        }
+        let response = await bench.ask(
+            .get, "/v1/streams/talk/ingest", token: try bench.token(.host, stream: "talk"),
+            ["Host": "live.example:8080"])
+        guard case .object(let answer) = try response.json(JSON.self), case .object(let srt)? = answer["srt"]
+        else {
+            Issue.record("no address: \(response.text)")
+            return
+        }
+        let streamID = try #require(srt["streamId"]?.string)
+        #expect(streamID.hasPrefix("publish:talk:ey") && streamID.utf8.count <= 512)
+        #expect(srt["url"] == .string("srt://live.example:9710?streamid=\(streamID)"))
+        #expect(srt["passphrase"] == .bool(true))
+    }
 }

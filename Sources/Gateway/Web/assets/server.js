@@ -8,11 +8,12 @@
  * @property {"public" | "token"} viewers who may watch: anybody, or who has a token
  * @property {boolean} recordings whether there is room for them
  * @property {boolean} rtmp whether it takes encoders by RTMP
+ * @property {boolean} srt whether it takes encoders by SRT
  * @property {boolean} development whether it makes tokens for whoever asks on its own machine
  */
 
 /** Of a server that does not say. @type {About} */
-const USUAL = { transcoder: true, viewers: "public", recordings: true, rtmp: false, development: true };
+const USUAL = { transcoder: true, viewers: "public", recordings: true, rtmp: false, srt: false, development: true };
 
 /** Longest time the answer may take, in milliseconds. */
 const ANSWER_MS = 5000;

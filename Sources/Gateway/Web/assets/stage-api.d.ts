@@ -81,7 +81,7 @@ export interface FreshToken {
   expiresAt: string;
 }
 
-/** What comes of an encoder by RTMP; bit rates are in bits a second. */
+/** What comes of an encoder by RTMP or SRT; bit rates are in bits a second. */
 export interface Encoder {
   participant: string;
   video: {
@@ -89,11 +89,18 @@ export interface Encoder {
     bitrate: number; keyFrameInterval: number | null; converted: boolean;
   } | null;
   audio: { codec: string; sampleRate: number | null; channels: number | null; bitrate: number } | null;
+  /** By SRT: milliseconds, and packets since the connection began. */
+  link: {
+    roundTrip: number; latency: number; received: number; lost: number; retransmitted: number; dropped: number;
+  } | null;
   advice: { code: string; text: string }[];
 }
 
 export interface Ingest {
   rtmp: { server: string; plainServer: string | null; key: string; expiresAt: string } | null;
+  srt: {
+    server: string; streamId: string | null; url: string | null; passphrase: boolean; expiresAt: string;
+  } | null;
   whip: { server: string };
   encoders: Encoder[];
 }

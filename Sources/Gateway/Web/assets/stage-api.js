@@ -20,15 +20,19 @@ const ANSWER_MS = 10_000;
  */
 
 /**
- * @typedef {object} Encoder what comes of one by RTMP; bit rates are in bits a second
+ * @typedef {object} Encoder what comes of one by RTMP or SRT; bit rates are in bits a second
  * @property {string} participant
  * @property {{ codec: string, profile: number | null, width: number | null, height: number | null,
  *   framesPerSecond: number, bitrate: number, keyFrameInterval: number | null, converted: boolean } | null} video
  * @property {{ codec: string, sampleRate: number | null, channels: number | null, bitrate: number } | null} audio
+ * @property {{ roundTrip: number, latency: number, received: number, lost: number, retransmitted: number,
+ *   dropped: number } | null} link by SRT: milliseconds, and packets since the connection began
  * @property {{ code: string, text: string }[]} advice
  *
  * @typedef {object} Ingest
  * @property {{ server: string, plainServer: string | null, key: string, expiresAt: string } | null} rtmp
+ * @property {{ server: string, streamId: string | null, url: string | null, passphrase: boolean,
+ *   expiresAt: string } | null} srt
  * @property {{ server: string }} whip
  * @property {Encoder[]} encoders
  */

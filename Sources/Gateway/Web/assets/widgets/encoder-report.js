@@ -9,7 +9,7 @@ import { formatBitrate } from "../stats.js";
 const PROFILES = { 66: "baseline", 77: "main", 100: "high", 110: "high 10", 122: "high 4:2:2", 244: "high 4:4:4" };
 
 /** @param {Encoder} encoder */
-function describe({ video, audio }) {
+function describe({ video, audio, link }) {
   const parts = [];
   if (video) {
     parts.push(`${video.codec}${video.profile ? ` ${PROFILES[video.profile] ?? video.profile}` : ""}`);
@@ -23,11 +23,15 @@ function describe({ video, audio }) {
     if (audio.sampleRate) parts.push(`${audio.sampleRate / 1000} kHz`);
     if (audio.bitrate) parts.push(formatBitrate(audio.bitrate));
   }
+  if (link) {
+    parts.push(`round trip ${Math.round(link.roundTrip)} ms`);
+    if (link.lost) parts.push(`${link.lost} of ${link.received} packets lost, ${link.dropped} for good`);
+  }
   return parts.join(", ");
 }
 
 /**
- * What comes of encoders by RTMP, and what to set in them.
+ * What comes of encoders by RTMP and SRT, and what to set in them.
  * @param {import("../room.js").Room} room
  */
 export function encoderReport(room) {

@@ -7,7 +7,7 @@ import { encoderReport } from "./encoder-report.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
-/** What OBS and others by RTMP are told: the server's address, and a key of whoever looks; and what comes of them. */
+/** What OBS and others are told: where to publish by RTMP and SRT, with a key of whoever looks; and what comes of them. */
 export const encoder = {
   name: "encoder",
   layer: /** @type {const} */ ("float"),
@@ -23,10 +23,12 @@ export const encoder = {
     const server = field("encoder-server", "Server", "text");
     // Others may see this screen.
     const key = field("encoder-key", "Stream key, which is a password", "password");
+    const srt = field("encoder-srt", "SRT: server with the key in it, which is a password", "password");
+    const srtHint = h("p.muted#encoder-srt-hint");
     const report = encoderReport(room);
     const replace = h("button.button#replace-key", { type: "button", onclick: () => replaceKey() }, "New key…");
     const root = h("details.card.share.settings#encoder", { hidden: true }, h("summary", {}, "Encoder (OBS and others)"),
-      h("div.fields", {}, server.element, key.element,
+      h("div.fields", {}, server.element, key.element, srt.element, srtHint,
         h("p.muted", {}, "H.264 without B-frames (x264: tune zerolatency), a key frame every 2 seconds, and AAC."),
         report.element, h("div.row", {}, replace)));
     layer.append(root);
@@ -42,6 +44,10 @@ export const encoder = {
       isAsking = false;
       server.input.value = answer?.rtmp?.server ?? "";
       key.input.value = answer?.rtmp?.key ?? "";
+      srt.input.value = answer?.srt?.url ?? "";
+      srtHint.textContent = !answer?.srt ? "" : !answer.srt.url
+        ? "Your key is longer than SRT takes: use RTMP, or a shorter name."
+        : answer.srt.passphrase ? "By SRT the encoder also needs the passphrase of this server: ask who runs it." : "";
       report.set(answer?.encoders ?? []);
     };
     /** A key is made when somebody looks, and again when they look again: the one before may have been revoked. */
@@ -54,8 +60,10 @@ export const encoder = {
       if (isSure) await ask(() => room.api.replaceIngestKey());
     };
     root.addEventListener("toggle", look);
-    aboutServer().then(({ rtmp }) => {
-      isOn = rtmp;
+    aboutServer().then((about) => {
+      isOn = about.rtmp || about.srt;
+      for (const { element } of [server, key]) element.hidden = !about.rtmp;
+      srt.element.hidden = srtHint.hidden = !about.srt;
       show();
     });
     const unfollow = follow(room, show);

@@ -1,0 +1,225 @@
+"""Encoders by SRT: what they send in MPEG-TS is seen and heard in a browser, and what is not let in is told why."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import re
+import subprocess
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from urllib.parse import quote
+
+import pytest
+
+from drivers import Browser, wait_until
+from media import check_no_complaints, received, wait_for_frames, wait_for_sound, wait_for_state, watch
+from rtmp import PLAIN, SOUND, Encoder
+from server import Server, free_port
+from srt_path import SRTPath
+
+PASSPHRASE = "a passphrase of ours"
+
+
+class SRTServer(Server):
+    def __init__(self, log: Path, *arguments: str) -> None:
+        self.srt_port = free_port()
+        super().__init__(log, "--srt", f"127.0.0.1:{self.srt_port}", *arguments)
+
+    def ingest(self, stream: str) -> dict:
+        status, _, body = self.request(
+            "GET", f"/v1/streams/{stream}/ingest", headers={"Authorization": f"Bearer {self.token(stream)}"})
+        assert status == 200, (status, body)
+        return json.loads(body)
+
+    def url(self, stream: str) -> str:
+        return self.ingest(stream)["srt"]["url"]
+
+    def called(self, stream_id: str, port: int | None = None) -> str:
+        return f"srt://127.0.0.1:{port or self.srt_port}?streamid={quote(stream_id, safe=':?=')}"
+
+    def streams(self) -> set[str]:
+        return {stream["id"] for stream in self.json("/v1/streams")["streams"] if stream["state"] == "live"}
+
+    def lines(self, *words: str) -> list[str]:
+        return [line for line in self.log.read_text().splitlines() if all(word in line for word in words)]
+
+
+@pytest.fixture(scope="module")
+def srt_server(logs: Path) -> Iterator[SRTServer]:
+    server = SRTServer(logs / "server-srt.log")
+    yield server
+    assert server.is_running, "the server died"
+    assert server.stop() == 0
+
+
+@pytest.fixture
+def log(logs: Path, stream: str) -> Path:
+    return logs / f"ffmpeg-srt-{stream}.log"
+
+
+def publish(url: str, log: Path, video: tuple[str, ...] = PLAIN, **options: object) -> Encoder:
+    return Encoder(url, log, video=video, container="mpegts", **options)
+
+
+def test_an_encoder_is_seen_and_heard(
+    chromium: Browser, srt_server: SRTServer, stream: str, log: Path
+) -> None:
+    with publish(srt_server.url(stream), log, sample_rate=44_100) as encoder:
+        with watch(chromium, srt_server, stream) as page:
+            wait_for_state(page, "live")
+            seen = wait_for_frames(page)
+            assert (seen.width, seen.height) == (640, 360)
+            wait_for_sound(page)
+            check_no_complaints(page)
+        wait_until(lambda: [encoder for encoder in srt_server.ingest(stream)["encoders"] if encoder["link"]], 10,
+                   "the link was measured")
+        told, = srt_server.ingest(stream)["encoders"]
+        assert told["protocol"] == "srt" and not told["video"]["converted"] and told["link"]["latency"] >= 120
+        assert encoder.is_running
+    wait_until(lambda: srt_server.lines("srt.ended", stream, "by-publisher"), 10, "its end is known")
+
+
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_b_frames_are_made_anew(
+    request: pytest.FixtureRequest, srt_server: SRTServer, stream: str, log: Path, name: str
+) -> None:
+    browser: Browser = request.getfixturevalue(name)
+    defaults = ("-c:v", "libx264", "-preset", "ultrafast", "-bf", "2", "-g", "30")
+    with publish(srt_server.url(stream), log, video=defaults):
+        with watch(browser, srt_server, stream) as page:
+            assert wait_for_frames(page).video_codec == "VP8"
+            wait_for_sound(page)
+    assert srt_server.lines("srt.b-frames", stream)
+
+
+def test_who_is_not_let_in_is_told_why(srt_server: SRTServer, stream: str, log: Path) -> None:
+    token = srt_server.token(stream)
+    elsewhere = srt_server.token("elsewhere")
+    for stream_id, code, words in [
+        ("", 1400, "streamid has to be"),
+        (stream, 1400, "lacks the key"),
+        (f"publish:{stream}:abc", 1401, "malformed"),
+        (f"publish:{stream}:{elsewhere}", 1401, "does not allow"),
+        (f"#!::r=live/{stream},s={token}", 1405, "played by SRT"),
+        (f"publish:../../{stream}:{token}", 1400, "streamid has to be"),
+        (f"publish:{stream}\x1b[31m:{token}", 1400, "streamid has to be"),
+        ("x" * 512, 1400, "streamid has to be"),
+    ]:
+        count = len(srt_server.lines("srt.refused", words))
+        with publish(srt_server.called(stream_id), log) as encoder:
+            assert encoder.wait() != 0
+        # ffmpeg's number of a code is 1000 more, as libsrt has it where it is not one of its own.
+        assert str(code) in log.read_text() or "rejected" in log.read_text().lower(), log.read_text()
+        wait_until(lambda: len(srt_server.lines("srt.refused", words)) > count, 10, f"{stream_id!r} is in the log")
+    assert token not in srt_server.log.read_text()
+    # All ways to say the same.
+    for stream_id in [f"#!::r=live/{stream},m=publish,s={token}", f"{stream}?key={token}"]:
+        with publish(srt_server.called(stream_id), log):
+            wait_until(lambda: stream in srt_server.streams(), 20, f"{stream_id} is let in")
+
+
+def test_the_latest_publisher_takes_over_and_the_host_ends_it(
+    chromium: Browser, srt_server: SRTServer, stream: str, log: Path
+) -> None:
+    url = srt_server.url(stream)
+    with publish(url, log) as first, watch(chromium, srt_server, stream) as page:
+        wait_for_frames(page)
+        with publish(url, log.with_suffix(".2.log"), size="320x180") as second:
+            assert first.wait() != 0
+            page.wait_for("() => document.getElementById('video').videoWidth === 320", what="the other is seen")
+            status, _, body = srt_server.request(
+                "DELETE", f"/v1/streams/{stream}/links", headers={"Authorization": f"Bearer {srt_server.token(stream)}"})
+            assert status == 200, body
+            with publish(url, log.with_suffix(".3.log")) as third:
+                assert third.wait() != 0
+            assert srt_server.lines("srt.refused", stream, "revoked or replaced") or srt_server.lines(
+                "srt.refused", "revoked or replaced")
+            status, _, body = srt_server.request(
+                "POST", f"/v1/streams/{stream}/end", headers={"Authorization": f"Bearer {srt_server.token(stream)}"})
+            assert status == 200, body
+            assert second.wait() != 0
+
+
+def test_a_passphrase_is_needed_where_there_is_one(logs: Path, stream: str, log: Path) -> None:
+    with ExitStack() as stack:
+        server = SRTServer(logs / "server-srt-passphrase.log", "--srt-passphrase", PASSPHRASE, "--srt-latency", "300")
+        stack.callback(server.stop)
+        assert server.ingest(stream)["srt"]["passphrase"]
+        for wrong in ("", "&passphrase=another%20one%20here"):
+            with publish(server.url(stream) + wrong, log) as encoder:
+                assert encoder.wait() != 0
+        wait_until(lambda: len(server.lines("srt.refused", "check the passphrase")) == 2, 15, "the log tells both")
+        with publish(f"{server.url(stream)}&passphrase={quote(PASSPHRASE)}&pbkeylen=32", log):
+            wait_until(lambda: stream in server.streams(), 20, "it is live")
+            wait_until(lambda: server.ingest(stream)["encoders"][0]["link"], 10, "the link was measured")
+            assert server.ingest(stream)["encoders"][0]["link"]["latency"] == 300
+        assert PASSPHRASE not in server.log.read_text()
+
+
+def test_what_is_no_transport_stream_is_sent_away(srt_server: SRTServer, stream: str, tmp_path: Path) -> None:
+    noise = tmp_path / "noise"
+    noise.write_bytes(random.Random(9710).randbytes(1 << 20).replace(b"\x47", b"\x00"))
+    process = subprocess.run(
+        ["ffmpeg", "-hide_banner", "-nostdin", "-loglevel", "error", "-re", "-f", "data", "-i", str(noise), "-map", "0",
+         "-c", "copy", "-f", "data", srt_server.url(stream)],
+        timeout=60, capture_output=True, check=False)
+    assert process.returncode is not None
+    assert srt_server.is_running and stream not in srt_server.streams()
+
+
+def test_a_tenth_lost_on_a_link_of_100_ms_costs_no_picture(
+    chromium: Browser, srt_server: SRTServer, stream: str, log: Path
+) -> None:
+    stream_id = srt_server.ingest(stream)["srt"]["streamId"]
+    with SRTPath(srt_server.srt_port, loss=0.1, delay=0.05) as path:
+        # ffmpeg counts in microseconds.
+        url = srt_server.called(stream_id, path.port) + "&latency=400000"
+        with publish(url, log), watch(chromium, srt_server, stream) as page:
+            before = wait_for_frames(page)
+            after = wait_for_frames(page, more=300, seconds=40)
+            assert path.lost > 50, "or nothing is proved"
+            link = srt_server.ingest(stream)["encoders"][0]["link"]
+            assert link["latency"] == 400 and link["lost"] > 20 and link["roundTrip"] > 80, link
+            assert link["dropped"] == 0, link
+            assert after.packets_lost == before.packets_lost
+    metrics = srt_server.request("GET", "/metrics")[2]
+    text = metrics.decode() if isinstance(metrics, bytes) else metrics
+    lost = re.search(r"^rostrum_srt_packets_lost_total (\d+)", text, re.MULTILINE)
+    assert lost and int(lost[1]) > 20, text
+
+
+@pytest.mark.skipif(
+    not os.path.exists("/usr/lib/x86_64-linux-gnu/gstreamer-1.0/libgstsrt.so"), reason="no srtsink here")
+def test_gstreamer_publishes(chromium: Browser, srt_server: SRTServer, stream: str, log: Path) -> None:
+    pipeline = (
+        "mpegtsmux name=m alignment=7 ! srtsink uri={} "
+        "videotestsrc is-live=true ! video/x-raw,width=640,height=360,framerate=30/1 ! "
+        "openh264enc gop-size=30 ! h264parse config-interval=-1 ! m. "
+        "audiotestsrc is-live=true ! audioconvert ! audio/x-raw,channels=2,rate=48000 ! voaacenc ! aacparse ! m."
+    ).format(srt_server.url(stream))
+    with log.open("w") as output:
+        process = subprocess.Popen(["gst-launch-1.0", "-q", *pipeline.split()], stdout=output, stderr=output)
+    try:
+        with watch(chromium, srt_server, stream) as page:
+            wait_for_frames(page)
+            wait_for_sound(page)
+    finally:
+        process.terminate()
+        process.wait(timeout=10)
+
+
+def test_the_studio_shows_what_an_encoder_needs(
+    chromium: Browser, srt_server: SRTServer, stream: str, log: Path
+) -> None:
+    with chromium.open(f"{srt_server.origin}/live/{stream}") as page:
+        page.click("#encoder summary")
+        url = page.wait_for("() => document.getElementById('encoder-srt').value", what="the panel says where to")
+        assert page.evaluate("() => document.getElementById('encoder-srt').type") == "password"
+        assert page.evaluate("() => document.getElementById('encoder-server').offsetParent === null"), "no RTMP here"
+        with publish(url, log):
+            page.wait_for("() => /round trip/.test(document.getElementById('encoder-report').textContent)",
+                          what="it tells of the link", seconds=20)
+        check_no_complaints(page)
