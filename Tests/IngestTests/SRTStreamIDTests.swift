@@ -23,7 +23,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("", SRTStreamID.Fault.malformed), ("talk", .keyless), ("publish:talk", .keyless), ("publish", .unnamed),
+        ("", SRTStreamID.Fault.malformed), ("talk", .keyless), ("publish:talk", .keyless),
+        ("publish", .unnamed),
         ("publish::k", .unnamed), ("publish:talk:", .keyless), ("read:talk:k", .notPublishing),
         ("#!::r=talk,s=k", .notPublishing), ("#!::r=talk,m=request,s=k", .notPublishing),
         ("#!::m=publish,s=k", .unnamed), ("#!::r=talk,m=publish", .keyless), ("#!::r", .malformed),

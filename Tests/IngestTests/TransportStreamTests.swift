@@ -29,7 +29,8 @@ import Wire
     private static func frame(_ count: Int = 20) -> [UInt8] {
         let length = 7 + count
         let head: [UInt8] = [
-            0xFF, 0xF1, 0x4C, 0x80 | UInt8(length >> 11), UInt8(length >> 3 & 0xFF), UInt8(length & 7) << 5 | 0x1F,
+            0xFF, 0xF1, 0x4C, 0x80 | UInt8(length >> 11), UInt8(length >> 3 & 0xFF),
+            UInt8(length & 7) << 5 | 0x1F,
             0xFC,
         ]
         return head + [UInt8](repeating: 0x21, count: count)
@@ -131,7 +132,9 @@ import Wire
         _ = media.open()
         let last = UInt64(1) << 33
         var effects = receive(video(Self.picture(key: true), at: last - 3_000))
-        for tick in [0, 3_000, 6_000] { effects += receive(video(Self.picture(key: false), at: UInt64(tick))) }
+        for tick in [0, 3_000, 6_000] {
+            effects += receive(video(Self.picture(key: false), at: UInt64(tick)))
+        }
         let times = Self.pictures(effects).map(\.timestamp)
         #expect(times.count == 4)
         #expect((times.last ?? 0) &- (times.dropFirst().first ?? 0) <= 67 * 90)

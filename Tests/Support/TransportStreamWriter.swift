@@ -14,7 +14,9 @@ package struct TransportStreamWriter {
         let association: [UInt8] = [0, 1, 0xC1, 0, 0, 0, 1, 0xE0, UInt8(Self.map)]
         var map: [UInt8] = [0, 1, 0xC1, 0, 0, 0xE1, 0, 0xF0, 0]
         for stream in streams {
-            map += [stream.type, 0xE0 | UInt8(stream.identifier >> 8), UInt8(stream.identifier & 0xFF), 0xF0, 0]
+            map += [
+                stream.type, 0xE0 | UInt8(stream.identifier >> 8), UInt8(stream.identifier & 0xFF), 0xF0, 0,
+            ]
         }
         return packets(Self.section(0, association), of: 0) + packets(Self.section(2, map), of: Self.map)
     }
@@ -34,7 +36,8 @@ package struct TransportStreamWriter {
         if let decoding { times += Self.time(decoding, mark: 1) }
         let length = hasLength ? 3 + times.count + payload.count : 0
         let header: [UInt8] = [
-            0, 0, 1, identifier == Self.video ? 0xE0 : 0xC0, UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF), 0x80,
+            0, 0, 1, identifier == Self.video ? 0xE0 : 0xC0, UInt8(length >> 8 & 0xFF), UInt8(length & 0xFF),
+            0x80,
             decoding == nil ? 0x80 : 0xC0, UInt8(times.count),
         ]
         return packets(header + times + payload, of: identifier)

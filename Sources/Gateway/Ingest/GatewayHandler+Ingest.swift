@@ -36,7 +36,8 @@ extension GatewayHandler {
         let stream = try call.stream
         let origin = call.request.origin
         var answer: [String: JSON] = [
-            "whip": .object(["server": .string("\(origin ?? "")/whip/\(stream)")]), "rtmp": .null, "srt": .null,
+            "whip": .object(["server": .string("\(origin ?? "")/whip/\(stream)")]), "rtmp": .null,
+            "srt": .null,
             "encoders": .array(
                 await service.ingestStatuses(of: stream, for: token.sender).map(\.json)),
         ]

@@ -17,7 +17,9 @@ extension Node {
         ]
     }
 
-    private static func metrics(of counters: StreamServerCounters, _ prefix: String, _ name: String) -> [Metric] {
+    private static func metrics(of counters: StreamServerCounters, _ prefix: String, _ name: String)
+        -> [Metric]
+    {
         func total(_ field: String, _ help: String, _ value: UInt64) -> Metric {
             Metric("rostrum_\(prefix)_\(field)_total", .counter, help, Double(value))
         }

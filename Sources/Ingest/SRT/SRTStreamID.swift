@@ -43,7 +43,8 @@ package struct SRTStreamID: Sendable {
         guard !bare.isEmpty else { throw .unnamed }
         guard !key.isEmpty else { throw .keyless }
         // Neither may say what the other one says.
-        guard !bare.contains(where: { "?&/".contains($0) }), !key.contains(where: { "?&".contains($0) }) else {
+        guard !bare.contains(where: { "?&/".contains($0) }), !key.contains(where: { "?&".contains($0) })
+        else {
             throw .malformed
         }
         field = Secret("\(bare)?token=\(key)")

@@ -32,7 +32,8 @@ package struct TransportStreamMedia: Sendable {
             }
         }
         if reader.isHopeless {
-            effects.append(.refuse(.malformed("What comes is no MPEG-TS: set the encoder's format to mpegts.")))
+            effects.append(
+                .refuse(.malformed("What comes is no MPEG-TS: set the encoder's format to mpegts.")))
         }
         return effects
     }

@@ -42,7 +42,8 @@ struct IngestRegister {
 
     mutating func open(_ session: SessionID, on connection: IngestConnection, _ formats: IngestFormats) {
         guard let request = admission(of: connection)?.request, let sender = request.sender else { return }
-        states[connection] = .open(session, in: request.stream, IngestStatus(sender.id, by: connection.protocolName, formats))
+        states[connection] = .open(
+            session, in: request.stream, IngestStatus(sender.id, by: connection.protocolName, formats))
         connections[session] = connection
     }
 

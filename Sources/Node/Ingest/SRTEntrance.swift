@@ -21,7 +21,8 @@ final class SRTEntrance: Sendable {
         } lose: { call in
             let text =
                 port.server.passphrase == nil
-                ? "The handshake was not finished." : "The encryption was not agreed on: check the passphrase."
+                ? "The handshake was not finished."
+                : "The encryption was not agreed on: check the passphrase."
             Self.tell(.ended(.refused(text), from: call.remote), of: call, report)
         } make: { number, remote, now in
             SRTConversation(remote: remote, isDecoding: isDecoding, at: now) { event in

@@ -301,7 +301,8 @@ import Testing
             try response.json(JSON.self)
                 == .object([
                     "viewers": .string("token"), "transcoder": .bool(true), "recordings": .bool(false),
-                    "rtmp": .bool(false), "srt": .bool(false), "development": .bool(false), "version": .string("1.2.3"),
+                    "rtmp": .bool(false), "srt": .bool(false), "development": .bool(false),
+                    "version": .string("1.2.3"),
                 ]))
     }
 }
