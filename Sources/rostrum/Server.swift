@@ -187,9 +187,8 @@ struct Server: Sendable {
     private static func ingestSettings(
         _ configuration: Configuration, _ authority: TokenAuthority
     ) throws -> IngestSettings? {
-        guard [configuration.rtmp, configuration.rtmps, configuration.srt].contains(where: { $0 != nil }) else {
-            return nil
-        }
+        let ports = [configuration.rtmp, configuration.rtmps, configuration.srt]
+        guard ports.contains(where: { $0 != nil }) else { return nil }
         var secure: (address: TransportAddress, identity: TLSIdentity)?
         if let address = configuration.rtmps, let files = configuration.tls {
             secure = (address, try identity(files))

@@ -10,7 +10,6 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from urllib.parse import quote
 
 import pytest
 
@@ -39,7 +38,8 @@ class SRTServer(Server):
         return self.ingest(stream)["srt"]["url"]
 
     def called(self, stream_id: str, port: int | None = None) -> str:
-        return f"srt://127.0.0.1:{port or self.srt_port}?streamid={quote(stream_id, safe=':?=')}"
+        # As it is: the ffmpeg of Debian 12 decodes nothing of it.
+        return f"srt://127.0.0.1:{port or self.srt_port}?streamid={stream_id}"
 
     def streams(self) -> set[str]:
         return {stream["id"] for stream in self.json("/v1/streams")["streams"] if stream["state"] == "live"}
@@ -160,7 +160,7 @@ def test_a_passphrase_is_needed_where_there_is_one(logs: Path, stream: str, log:
             with publish(server.url(stream) + wrong, log) as encoder:
                 assert encoder.wait() != 0
         wait_until(lambda: len(server.lines("srt.refused", "check the passphrase")) == 2, 15, "the log tells both")
-        with publish(f"{server.url(stream)}&passphrase={quote(PASSPHRASE)}&pbkeylen=32", log):
+        with publish(f"{server.url(stream)}&passphrase={PASSPHRASE}&pbkeylen=32", log):
             wait_until(lambda: stream in server.streams(), 20, "it is live")
             wait_until(lambda: server.ingest(stream)["encoders"][0]["link"], 10, "the link was measured")
             assert server.ingest(stream)["encoders"][0]["link"]["latency"] == 300

@@ -21,7 +21,7 @@ package struct SRTLink: Equatable, Sendable {
     package init() {}
 }
 
-/// What comes by one connection by SRT; used by its server's thread alone. It sends nothing.
+/// What comes by one connection by SRT, which sends nothing; used by its server's thread alone.
 package protocol SRTServerConversation: StreamConversation {
     /// Told every second.
     func note(_ link: SRTLink, at now: MonotonicTime)
@@ -102,6 +102,10 @@ package final class SRTServer<Conversation: SRTServerConversation>: Sendable {
         }
     }
 
+    deinit {
+        requestStop()
+    }
+
     /// Where it listens; the port is the real one.
     package var localAddress: TransportAddress { port.localAddress }
     /// A copy; those of the server's thread go on.
@@ -125,9 +129,13 @@ package final class SRTServer<Conversation: SRTServerConversation>: Sendable {
 
     /// Closes the port and every connection.
     package func stop() {
+        requestStop()
+        thread.join()
+    }
+
+    private func requestStop() {
         shared.isStopping.store(true, ordering: .releasing)
         waker.wake()
-        thread.join()
     }
 }
 

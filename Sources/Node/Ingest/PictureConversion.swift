@@ -5,7 +5,7 @@ import Wire
 
 /// Has the transcoder make of one publisher's H.264 what browsers show.
 ///
-/// What came since the latest key frame is kept: an encoder by RTMP or SRT cannot be asked for another one, and when the
+/// What came since the latest key frame is kept: an encoder cannot be asked for another one, and when the
 /// transcoder dies, the next one goes on from there. Used by the thread that reads what the publisher sends.
 final class PictureConversion {
     /// Of what is kept, in bytes; of more nothing is, and a new job waits for a key frame.
