@@ -98,7 +98,8 @@ import Wire
         let cut = media.open() + effects
         var other = TransportStreamTests()
         let rest = other.receive(bytes)
-        #expect(cut == other.media.open() + rest)
+        let whole = other.media.open() + rest
+        #expect(cut == whole)
     }
 
     @Test mutating func `is made anew with B-frames`() {
@@ -153,8 +154,10 @@ import Wire
     }
 
     @Test mutating func `gives up what is no transport stream`() {
-        #expect(receive([UInt8](repeating: 0, count: 64 << 10)).isEmpty)
-        #expect(Self.refusal(receive([0, 0]))?.name == "malformed")
+        let patient = receive([UInt8](repeating: 0, count: 64 << 10))
+        #expect(patient.isEmpty)
+        let last = receive([0, 0])
+        #expect(Self.refusal(last)?.name == "malformed")
     }
 
     @Test mutating func `survives anything`() {
