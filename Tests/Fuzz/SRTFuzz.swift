@@ -32,9 +32,13 @@ private func media(of stream: [UInt8], cut sizes: [Int]) -> [IngestMedia.Effect]
         rest = rest.dropFirst(piece.count)
         for effect in reader.receive(piece.span, at: now, into: &media) {
             // What is refused is not listened to.
-            if case .refuse = effect { return result + [effect] }
+            if case .refuse = effect { return [effect] }
             if case .begin = effect { result += media.open() }
-            result.append(effect)
+            // Reports and notices stand elsewhere among media that waited for a session.
+            switch effect {
+            case .picture, .sound, .soundFormat: result.append(effect)
+            case .begin, .notice, .report, .refuse: break
+            }
         }
     }
     for case .picture(let picture) in result {

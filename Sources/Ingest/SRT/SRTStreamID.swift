@@ -43,7 +43,7 @@ package struct SRTStreamID: Sendable {
         guard !bare.isEmpty else { throw .unnamed }
         guard !key.isEmpty else { throw .keyless }
         // Neither may say what the other one says.
-        guard !bare.contains(where: { "?&/".contains($0) }), !key.contains(where: { "?&".contains($0) })
+        guard !bare.contains(where: { ":?&/".contains($0) }), !key.contains(where: { "?&".contains($0) })
         else {
             throw .malformed
         }
