@@ -1,16 +1,16 @@
 /// Writes a transport stream of one programme, for tests: H.264 on 0x100, sound on 0x101.
 struct TransportStreamWriter {
-static let video: UInt16 = 0x100
-static let audio: UInt16 = 0x101
+    static let video: UInt16 = 0x100
+    static let audio: UInt16 = 0x101
     private static let map: UInt16 = 0x20
 
     private var continuity: [UInt16: UInt8] = [:]
 
-init() {}
+    init() {}
 
     /// The two tables.
     /// - Parameter streams: type and identifier of each.
-mutating func tables(_ streams: [(type: UInt8, identifier: UInt16)]) -> [UInt8] {
+    mutating func tables(_ streams: [(type: UInt8, identifier: UInt16)]) -> [UInt8] {
         let association: [UInt8] = [0, 1, 0xC1, 0, 0, 0, 1, 0xE0, UInt8(Self.map)]
         var map: [UInt8] = [0, 1, 0xC1, 0, 0, 0xE1, 0, 0xF0, 0]
         for stream in streams {
@@ -28,7 +28,7 @@ mutating func tables(_ streams: [(type: UInt8, identifier: UInt16)]) -> [UInt8] 
 
     /// A PES packet without a length, as pictures have it, or with one.
     /// - Parameters: `presentation` and `decoding` are in ticks of 90 kHz.
-mutating func unit(
+    mutating func unit(
         _ payload: [UInt8], of identifier: UInt16, presentation: UInt64, decoding: UInt64? = nil,
         hasLength: Bool = false
     ) -> [UInt8] {
