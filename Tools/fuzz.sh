@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Fuzzes the entries in Tests/Fuzz with libFuzzer: Tools/fuzz.sh SECONDS [ENTRY ...]
 # SECONDS are shared by the entries, building not counted. See Tests/Fuzz/README.md.
+# An input that takes longer than ROSTRUM_FUZZ_TIMEOUT seconds (5) is a finding: give more where others keep the machine busy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,7 +23,10 @@ options=(--scratch-path "$build/$sanitizers" --configuration release --target Fu
 mkdir -p "$build"
 swift build "${options[@]}" >"$build/build.log" 2>&1 || { tail -n 40 "$build/build.log"; exit 1; }
 products=$(swift build "${options[@]}" --show-bin-path)
-objects=$(find "$products" -path '*.build/*.o')
+# What the last build made of Swift: a source that was renamed or removed leaves its object behind.
+objects=$(grep -ho '"object": "[^"]*"' "$products"/*.build/output-file-map.json | cut -d '"' -f 4 |
+    while read -r object; do [ ! -e "$object" ] || echo "$object"; done)
+objects+=" $(find "$products" -path '*.build/*.o' ! -name '*.swift.o')"
 codecs="-lvpx -lavformat -lavcodec -lavutil -lswresample -lyuv -lwebp -lturbojpeg -lopus -lseccomp $(pkg-config --libs pangocairo)"
 # shellcheck disable=SC2086
 swiftc "-sanitize=$sanitizers" $objects -lssl -lcrypto -lsrtp2 -lusrsctp -lsqlite3 $codecs -o "$build/fuzz" >>"$build/build.log" 2>&1 || {
@@ -57,8 +61,8 @@ for entry in "${entries[@]}"; do
     write_seeds "$entry" "$seeds"
     mkdir -p "$corpus" "$crashers"
     # Swift's own crash handler would end the process before libFuzzer could keep the input.
-    if SWIFT_BACKTRACE=enable=no ROSTRUM_FUZZ_ENTRY=$entry "$build/fuzz" -max_total_time="$share" -max_len=8192 -timeout=5 \
-        -rss_limit_mb=2048 -report_slow_units=5 -print_final_stats=1 -artifact_prefix="$crashers/" \
+    if SWIFT_BACKTRACE=enable=no ROSTRUM_FUZZ_ENTRY=$entry "$build/fuzz" -max_total_time="$share" -max_len=8192 \
+        -timeout="${ROSTRUM_FUZZ_TIMEOUT:-5}" -rss_limit_mb=2048 -report_slow_units=5 -print_final_stats=1 -artifact_prefix="$crashers/" \
         "$corpus" "$seeds" "$crashers" >"$build/$entry.log" 2>&1; then
         printf '%-12s %s runs, %s edges\n' "$entry" \
             "$(sed -n 's/^stat::number_of_executed_units: *//p' "$build/$entry.log")" \
