@@ -265,3 +265,45 @@ def assert_shows(page: Page, story: Story, height: float = 0.5) -> None:
         wait_until(is_shown, 3, story.title)
     except TimeoutError:
         raise AssertionError(f"{story.title} is {story.colour}, seen is {seen[-1]}") from None
+
+
+#: From here on every frame that is seen must be of the story that is written beside it; `checked` counts them by story.
+CHECK_COLOURS = """colours => {
+    globalThis.wrong = [];
+    globalThis.checked = {};
+    const canvas = new OffscreenCanvas(3, 3), context = canvas.getContext('2d', {willReadFrequently: true});
+    for (const side of rostrum.cube.sides) {
+        let request = 0;
+        const listen = () => {
+            side.video.cancelVideoFrameCallback(request);
+            request = side.video.requestVideoFrameCallback(check);
+        };
+        const check = () => {
+            listen();
+            if (!side.isUncovered || !side.story || side.video.paused) return;
+            context.drawImage(side.video, 0, 0, 3, 3);
+            const seen = [...context.getImageData(1, 1, 1, 1).data.slice(0, 3)];
+            checked[side.story.id] = (checked[side.story.id] ?? 0) + 1;
+            if (seen.some((value, index) => Math.abs(value - colours[side.story.id][index]) > 60)) {
+                wrong.push({story: side.story.id, seen, slots: rostrum.feed.slots.map(({stream}) => stream)});
+            }
+        };
+        listen();
+        // Firefox forgets some requests that were made before a pause.
+        side.video.addEventListener('play', listen);
+        setInterval(listen, 200);
+    }
+}"""
+
+
+def watch_colours(page: Page, studio: Studio) -> None:
+    page.evaluate(CHECK_COLOURS, {name: story.colour for name, story in studio.stories.items()})
+
+
+def assert_shows_pictures(page: Page, studio: Studio, stream: str) -> None:
+    """A story is seen, and goes on: the quicker a machine, the fewer pictures come while it is looked at once."""
+    wait_for_story(page, stream)
+    before = page.evaluate("stream => checked[stream] ?? 0", stream)
+    assert_shows(page, studio.stories[stream])
+    page.wait_for(
+        "(stream, count) => checked[stream] >= count", stream, before + 3, what=f"pictures of {stream} are checked")
