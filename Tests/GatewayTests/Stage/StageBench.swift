@@ -39,7 +39,7 @@ struct StageBench {
         var settings = GatewaySettings()
         settings.rtmpPort = 1_935
         handler = GatewayHandler(
-            service: node, authority: authority, settings: settings, pages: try WebPages.load(),
+            service: node, authority: authority, settings: settings, pages: try LoadedPages.all.get(),
             counters: HTTPCounters(), now: { Int(Date().timeIntervalSince1970) })
     }
 
