@@ -16,8 +16,6 @@ from server import Server
 from stage import COLOURS, join
 from test_previews import pixels
 
-pytestmark = pytest.mark.alone
-
 #: Watches what is rendered: when, and whether the sound has certain tones.
 LISTEN = """() => {
     const mid = Object.keys(speaker.videos)[0];
@@ -147,6 +145,7 @@ def screenshot(page: Page, logs: Path, name: str) -> None:
     page.screenshot(logs / f"composition-{name}.png")
 
 
+@pytest.mark.alone
 def test_a_composition_follows_its_stage(
     browsers: dict[str, Browser], server: Server, stream: str, logs: Path
 ) -> None:

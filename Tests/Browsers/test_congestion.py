@@ -89,14 +89,14 @@ def test_is_not_sent_more_because_less_arrives(chromium: Browser, server: Server
     with go_live(chromium, server, stream, quality=720, simulcast=0), chromium.open(path.origin + "/healthz", before_load=path.rewrite) as page:
         page.evaluate(PLAY, f"/whep/{stream}?wait=10")
         wait_until(lambda: page.evaluate(COUNT)["frames"] > 60, 30, "pictures come")
-        whole = Record(page, path, 5)
+        whole = Record(page, path, 4)
         path.down.capacity = min(CAPACITY, whole.bitrate / 4)
         Record(page, path, 5)
-        capped = Record(page, path, 15)
+        capped = Record(page, path, 10)
         path.down.capacity = None
         before = page.evaluate(COUNT)["frames"]
         wait_until(lambda: page.evaluate(COUNT)["frames"] > before + 100, 60, "pictures come again")
-        print(f"whole: {whole}; capped: {capped}; after it: {Record(page, path, 3)}")
+        print(f"whole: {whole}; capped: {capped}; after it: {Record(page, path, 1)}")
         assert capped.bitrate <= 1.3 * whole.bitrate, f"whole: {whole}; capped: {capped}"
         assert capped.concealed <= 0.3, f"whole: {whole}; capped: {capped}"
 
@@ -168,9 +168,9 @@ def test_gets_the_size_that_its_link_takes(
         path.down.capacity = 2 * CAPACITY
         wait_until(lambda: 0 < page.evaluate(height) < 720, 30, "a smaller picture comes")
         Record(page, path, 5)
-        slow = Record(page, path, 10)
+        slow = Record(page, path, 6)
         path.down.capacity = None
         wait_until(lambda: page.evaluate(height) == 720, 60, "the largest picture comes again")
-        assert slow.frames >= 50, f"{slow}"
+        assert slow.frames >= 30, f"{slow}"
         assert slow.concealed <= 0.1, f"{slow}"
         assert slow.bitrate <= 1.1 * 2 * CAPACITY, f"{slow}"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from drivers import DESKTOP, PHONE, Browser, Page
+from drivers.page import Viewport
 from media import check_no_complaints, go_live, press_go_live, wait_for_frames, wait_for_state, watch
 from server import Server
 
@@ -31,6 +34,15 @@ def assert_fits(page: Page) -> None:
             .map(e => [e.id, e.getBoundingClientRect()]).filter(([, box]) => box.height < 43.9 || box.width < 43.9)
             .map(([id]) => id)""")
     assert small == []
+
+
+def assert_fits_in(page: Page, viewport: Viewport, path: Path) -> None:
+    """Makes the window as large, looks whether all of it fits, and takes a picture."""
+    page.resize(viewport)
+    page.wait_for(
+        "size => innerWidth === size[0] && innerHeight === size[1]", list(viewport), what=f"the window is {viewport}")
+    assert_fits(page)
+    page.screenshot(path)
 
 
 @pytest.mark.parametrize("viewport", [PHONE, DESKTOP], ids=["phone", "desktop"])
