@@ -33,16 +33,26 @@ extension Interaction {
         case otherCurrency(String)
         /// The key came before, with another gift.
         case giftKeyReused
+        case unknownDuel
+        /// A host is in one at a time.
+        case inDuel
+        /// Of either stream, or without its host.
+        case notLive
+        /// It is the other side's to say.
+        case notInvited
+        case duelOver
+        /// Who lost asks for another one when the penalty is over.
+        case penalty
         /// The field that is out of its range.
         case invalid(String)
 
         /// What the API makes its status of.
         package var kind: RefusalKind {
             switch self {
-            case .silenced, .notModerator, .notShop: .forbidden
-            case .unknownComment, .notSilenced, .unknownPoll: .missing
+            case .silenced, .notModerator, .notShop, .notInvited: .forbidden
+            case .unknownComment, .notSilenced, .unknownPoll, .unknownDuel: .missing
             case .notOpen, .commentsOff, .moderatorSpeaks, .pollOpen, .pollClosed, .alreadyVoted,
-                .giftKeyReused:
+                .giftKeyReused, .inDuel, .notLive, .duelOver, .penalty:
                 .conflict
             case .unknownGift, .otherCurrency, .unknownReaction, .emptyComment, .longComment, .forbiddenWord,
                 .invalid:
@@ -77,6 +87,12 @@ extension Interaction {
             case .unknownGift: "unknown-gift"
             case .otherCurrency: "other-currency"
             case .giftKeyReused: "gift-key-reused"
+            case .unknownDuel: "unknown-duel"
+            case .inDuel: "in-duel"
+            case .notLive: "not-live"
+            case .notInvited: "not-invited"
+            case .duelOver: "duel-over"
+            case .penalty: "penalty"
             case .invalid: "invalid-field"
             }
         }
@@ -108,6 +124,12 @@ extension Interaction {
             case .unknownGift: "This gift is not in the stream's catalogue."
             case .otherCurrency(let currency): "Gifts of this stream are counted in \(currency)."
             case .giftKeyReused: "This key came before, with another gift."
+            case .unknownDuel: "There is no such duel any more."
+            case .inDuel: "This stream is in a duel already."
+            case .notLive: "A duel is one of two live streams whose hosts are there."
+            case .notInvited: "This is for the other stream's host to say."
+            case .duelOver: "It is too late for that in this duel."
+            case .penalty: "Who lost can ask for a rematch when the penalty is over."
             case .invalid(let field): "\(field) is missing, of another type, or out of its range."
             }
         }

@@ -1,0 +1,316 @@
+import Base
+
+/// One stream's part in its duels: what its host does, what the opponent's stream says, and what time brings.
+///
+/// Pure, and written as if the opponent were on another machine: the two share nothing, and what one tells the other
+/// may be lost, late or repeated. What has changed is made durable before the other side hears of it.
+package struct DuelSide: Sendable {
+    /// What a host wants.
+    package enum Command: Equatable, Sendable {
+        case invite(StreamID, DuelTerms)
+        case accept(DuelID)
+        case decline(DuelID)
+        case cancel(DuelID)
+        case leave(DuelID)
+        /// The same terms once more.
+        case rematch(DuelID)
+    }
+
+    /// How the stream is now.
+    package struct Situation: Equatable, Sendable {
+        package var isLive: Bool
+        package var isHostThere: Bool
+        /// The host's, for people.
+        package var name: String?
+        package var tally: DuelTally
+
+        package init(isLive: Bool, isHostThere: Bool, name: String?, tally: DuelTally) {
+            self.isLive = isLive
+            self.isHostThere = isHostThere
+            self.name = name.map { String($0.prefix(Gift.nameLength)) }
+            self.tally = tally
+        }
+    }
+
+    /// The latest of a stream, which can be asked for.
+    package static let limit = 8
+    /// Of one host: three at once, and then one every ten seconds.
+    static let invitations = Rate(burst: 3, perSecond: 0.1)
+
+    /// Whose side it is.
+    package let stream: StreamID
+    /// Ahead of what is durable while a commit is under way; the latest last, at most `limit`.
+    package private(set) var duels: [Duel]
+    private var allowance: Allowance?
+    private var hostGoneSince: MonotonicTime?
+    private var couriers: [DuelID: DuelCourier] = [:]
+
+    package init(of stream: StreamID, restoring duels: [Duel] = []) {
+        self.stream = stream
+        self.duels = duels
+    }
+
+    /// Goes back to what is durable.
+    package mutating func revert(to duels: [Duel]) { self.duels = duels }
+
+    /// The log's way to the same list.
+    package static func keep(_ duel: Duel, in duels: inout [Duel]) {
+        if let index = duels.firstIndex(where: { $0.id == duel.id }) {
+            duels[index] = duel
+        } else {
+            duels.append(duel)
+            if duels.count > limit { duels.removeFirst(duels.count - limit) }
+        }
+    }
+
+    private mutating func keep(_ duel: Duel) -> Duel {
+        Self.keep(duel, in: &duels)
+        couriers = couriers.filter { courier in duels.contains { $0.id == courier.key } }
+        return duel
+    }
+
+    // MARK: What the host wants
+
+    /// - Returns: the duel as it is now; to be durable before anybody is told, if it is another than before.
+    package mutating func apply(
+        _ command: Command, _ situation: Situation, at now: Moment
+    ) throws(Interaction.Refusal) -> Duel {
+        switch command {
+        case .invite(let opponent, let terms):
+            guard opponent != stream else { throw .invalid("to") }
+            try terms.validate()
+            guard duels.last?.isOccupying(at: now.wall) != true else { throw .inDuel }
+            return try invite(opponent, terms, situation, at: now)
+        case .rematch(let id):
+            guard let duel = duels.last, duel.id == id else {
+                throw duels.contains { $0.id == id } ? .duelOver : .unknownDuel
+            }
+            switch duel.phase(at: now.wall) {
+            case .over: break
+            case .penalty: guard duel.loser != stream else { throw .penalty }
+            case .invited, .off, .countdown, .running, .settling: throw .inDuel
+            }
+            return try invite(duel.other.stream, duel.terms, situation, at: now)
+        case .accept(let id): return try answer(id, isAccepted: true, situation, at: now)
+        case .decline(let id): return try answer(id, isAccepted: false, situation, at: now)
+        case .cancel(let id):
+            var duel = try find(id)
+            guard duel.isInviter else { throw .notInvited }
+            guard !isCalledOff(duel) else { return duel }
+            guard duel.phase(at: now.wall) == .invited else { throw .duelOver }
+            duel.quit(.cancelled, situation.tally, at: now.wall)
+            return keep(duel)
+        case .leave(let id): return try leave(id, situation, at: now)
+        }
+    }
+
+    private func find(_ id: DuelID) throws(Interaction.Refusal) -> Duel {
+        guard let duel = duels.last(where: { $0.id == id }) else { throw .unknownDuel }
+        return duel
+    }
+
+    private func isCalledOff(_ duel: Duel) -> Bool {
+        if case .calledOff = duel.result { true } else { false }
+    }
+
+    private mutating func invite(
+        _ opponent: StreamID, _ terms: DuelTerms, _ situation: Situation, at now: Moment
+    ) throws(Interaction.Refusal) -> Duel {
+        guard situation.isLive, situation.isHostThere else { throw .notLive }
+        var allowance = self.allowance ?? Allowance(Self.invitations, at: now.elapsed)
+        defer { self.allowance = allowance }
+        guard allowance.take(1, of: Self.invitations, at: now.elapsed) == 1 else {
+            throw .tooFast(wait: allowance.wait(for: Self.invitations, at: now.elapsed) ?? 1)
+        }
+        let last = duels.last { $0.isInviter }?.id.number ?? 0
+        let number = max(Int(clamping: now.wall.milliseconds), last + 1, 1)
+        var duel = Duel(
+            id: DuelID(inviter: stream, number: number), terms: terms, invitedAt: now.wall,
+            own: Duel.Statement(stream: stream, name: situation.name),
+            other: Duel.Statement(stream: opponent))
+        duel.say { _ in }
+        return keep(duel)
+    }
+
+    private mutating func answer(
+        _ id: DuelID, isAccepted: Bool, _ situation: Situation, at now: Moment
+    ) throws(Interaction.Refusal) -> Duel {
+        var duel = try find(id)
+        guard !duel.isInviter else { throw .notInvited }
+        // The same answer once more is no mistake.
+        if isAccepted ? duel.own.hasAccepted && duel.own.end == nil : duel.own.end == .declined {
+            return duel
+        }
+        guard duel.phase(at: now.wall) == .invited, !duel.own.hasAccepted, now.wall < duel.expiresAt else {
+            throw .duelOver
+        }
+        if isAccepted {
+            guard situation.isLive, situation.isHostThere else { throw .notLive }
+            duel.say { $0.hasAccepted = true }
+        } else {
+            duel.quit(.declined, situation.tally, at: now.wall)
+        }
+        return keep(duel)
+    }
+
+    private mutating func leave(
+        _ id: DuelID, _ situation: Situation, at now: Moment
+    ) throws(Interaction.Refusal) -> Duel {
+        var duel = try find(id)
+        switch duel.phase(at: now.wall) {
+        case .invited:
+            let end: Duel.End = duel.isInviter ? .cancelled : duel.own.hasAccepted ? .left : .declined
+            duel.quit(end, situation.tally, at: now.wall)
+        case .countdown, .running: duel.quit(.left, situation.tally, at: now.wall)
+        case .penalty: duel.say { $0.isClosed = true }
+        case .settling, .off, .over: return duel
+        }
+        return keep(duel)
+    }
+
+    // MARK: What the opponent's stream says
+
+    /// - Returns: what is to become durable, and what is to be answered though nothing is remembered of it.
+    package mutating func receive(
+        _ message: DuelMessage, _ situation: Situation, at now: Moment
+    ) -> (change: Duel?, answer: DuelMessage?) {
+        guard message.to == stream, message.isSound else { return (nil, nil) }
+        guard var duel = duels.last(where: { $0.id == message.id }) else {
+            return meet(message, situation, at: now)
+        }
+        guard message.statement.stream == duel.other.stream else { return (nil, nil) }
+        let before = duel
+        if message.statement.revision > duel.other.revision {
+            duel.other = message.statement
+            react(&duel, situation, at: now)
+        }
+        couriers[duel.id, default: DuelCourier()].note(message, own: duel.own.revision)
+        return (duel == before ? nil : keep(duel), nil)
+    }
+
+    /// An invitation.
+    private mutating func meet(
+        _ message: DuelMessage, _ situation: Situation, at now: Moment
+    ) -> (change: Duel?, answer: DuelMessage?) {
+        // Of a duel of our own that was forgotten, there is nothing to say.
+        guard message.id.inviter == message.statement.stream else { return (nil, nil) }
+        var duel = Duel(
+            id: message.id, terms: message.terms, invitedAt: message.invitedAt,
+            own: Duel.Statement(stream: stream, name: situation.name), other: message.statement)
+        let refusal: Duel.End? =
+            if message.statement.end != nil || duel.expiresAt <= now.wall {
+                .expired
+            } else if !situation.isLive || !situation.isHostThere {
+                .notLive
+            } else if duels.last.map({
+                $0.isOccupying(at: now.wall) && !isRematch(duel, of: $0, at: now.wall)
+            })
+                ?? false
+            {
+                .busy
+            } else {
+                nil
+            }
+        guard let refusal else {
+            duel.say { _ in }
+            couriers[duel.id, default: DuelCourier()].note(message, own: duel.own.revision)
+            return (keep(duel), nil)
+        }
+        // Not remembered, or whoever invites could fill the list.
+        duel.quit(refusal, situation.tally, at: now.wall)
+        guard message.isAnswerWanted || message.known < duel.own.revision else { return (nil, nil) }
+        return (nil, DuelCourier.message(duel, score: 0, isAnswerWanted: false, at: now))
+    }
+
+    private func isRematch(_ duel: Duel, of last: Duel, at now: WallTime) -> Bool {
+        last.phase(at: now) == .penalty && last.other.stream == duel.other.stream
+            && last.loser != duel.other.stream
+    }
+
+    /// Does what follows from the other side's word.
+    private func react(_ duel: inout Duel, _ situation: Situation, at now: Moment) {
+        guard !duel.own.isFinal else { return }
+        if duel.startsAt != nil {
+            guard duel.other.end != nil else { return }
+            let score = duel.points(situation.tally)
+            duel.say { $0.score = score }
+        } else if let end = duel.other.end {
+            duel.quit(end, situation.tally, at: now.wall)
+        } else if duel.isInviter, duel.other.hasAccepted {
+            guard now.wall < duel.expiresAt.advanced(bySeconds: Duel.travelTime) else { return }
+            let start = now.wall.advanced(bySeconds: Duel.countdownTime)
+            duel.say { $0.startsAt = start }
+        }
+    }
+
+    // MARK: Time
+
+    /// Does what is due.
+    /// - Parameter isLast: whether the stream ends.
+    package mutating func advance(
+        to now: Moment, _ situation: Situation, isLast: Bool = false
+    ) -> Duel? {
+        if situation.isHostThere { hostGoneSince = nil }
+        guard var duel = duels.last, !duel.own.isFinal else { return nil }
+        let before = duel
+        if !situation.isHostThere { hostGoneSince = hostGoneSince ?? now.elapsed }
+        let isHostGone = hostGoneSince.map { now.elapsed >= $0 + .seconds(Duel.hostGrace) } ?? false
+        if let endsAt = duel.endsAt, endsAt <= now.wall {
+            duel.base = duel.base ?? situation.tally
+            let score = duel.points(situation.tally)
+            duel.say { $0.score = score }
+        } else if isLast || !situation.isLive {
+            duel.quit(.streamEnded, situation.tally, at: now.wall)
+        } else if isHostGone {
+            duel.quit(.hostGone, situation.tally, at: now.wall)
+        } else if let startsAt = duel.startsAt {
+            if duel.base == nil, startsAt <= now.wall { duel.base = situation.tally }
+        } else if Self.answerEnd(duel) <= now.wall {
+            duel.quit(.expired, situation.tally, at: now.wall)
+        }
+        return duel == before ? nil : keep(duel)
+    }
+
+    /// When one waits no longer for an answer, or for the start.
+    private static func answerEnd(_ duel: Duel) -> WallTime {
+        let extra = duel.isInviter ? Duel.travelTime : duel.own.hasAccepted ? Duel.startTime : 0
+        return duel.expiresAt.advanced(bySeconds: extra)
+    }
+
+    /// When `advance` or `takeMessages` have something to do, or something looks different; nil for never.
+    /// - Parameter durable: the duels that are.
+    package func deadline(_ durable: [Duel], _ situation: Situation, at now: Moment) -> MonotonicTime? {
+        var times = durable.compactMap { duel in
+            (couriers[duel.id] ?? DuelCourier()).deadline(
+                duel, score: duel.points(situation.tally), at: now)
+        }
+        guard let duel = duels.last else { return times.min() }
+        if !duel.own.isFinal {
+            let due =
+                duel.startsAt == nil ? Self.answerEnd(duel) : duel.base == nil ? duel.startsAt : duel.endsAt
+            times += [due].compactMap(\.self).map { now.elapsed(at: $0) }
+            if let hostGoneSince {
+                times.append(hostGoneSince + .seconds(Duel.hostGrace))
+            } else if !situation.isHostThere {
+                times.append(now.elapsed)
+            }
+        }
+        let looks = [duel.startsAt, duel.endsAt, duel.overAt, duel.shownUntil].compactMap(\.self)
+        return (times + looks.filter { $0 > now.wall }.map { now.elapsed(at: $0) }).min()
+    }
+
+    // MARK: What the opponent's stream is told
+
+    /// What the other side is told of what is durable, and of our score.
+    package mutating func takeMessages(
+        _ durable: [Duel], _ situation: Situation, at now: Moment
+    ) -> [DuelMessage] {
+        durable.compactMap { duel in
+            couriers[duel.id, default: DuelCourier()].take(
+                duel, score: duel.points(situation.tally), at: now)
+        }
+    }
+
+    /// The opponent's score as far as is known.
+    package func score(against duel: Duel) -> Int { duel.other.score ?? couriers[duel.id]?.score ?? 0 }
+}
