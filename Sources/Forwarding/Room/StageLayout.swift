@@ -78,11 +78,19 @@ package struct StageLayout: Sendable {
     package var isEmpty: Bool { order.isEmpty }
 
     package mutating func add(_ session: SessionID, of participant: ParticipantID, with plan: SessionPlan) {
+        add(session, of: participant, publishing: plan.sources, into: plan.slots)
+    }
+
+    /// - Parameter slots: none for whoever is only seen and heard here.
+    mutating func add(
+        _ session: SessionID, of participant: ParticipantID, publishing sources: [SourcePlan],
+        into slots: [SlotPlan] = []
+    ) {
         guard members[session] == nil else { return }
         members[session] = Member(
             participant: participant,
-            slots: plan.slots.prefix(Self.maximumSlots).map { Slot(mid: $0.mid, kind: $0.kind) },
-            publications: plan.sources.map { Publication(mid: $0.mid, kind: $0.kind) })
+            slots: slots.prefix(Self.maximumSlots).map { Slot(mid: $0.mid, kind: $0.kind) },
+            publications: sources.map { Publication(mid: $0.mid, kind: $0.kind) })
         order.append(session)
     }
 

@@ -38,7 +38,7 @@ extension StageRoom {
 
     /// Tells who is to be composed, where that changed.
     mutating func composition() -> [Effect] {
-        let speakers = programme == .composed ? composedSpeakers() : []
+        let speakers = programme == .composed || guest != nil ? composedSpeakers() : []
         let isNeeded = Set(speakers.map(\.participant)).count >= Self.composedFrom
         if isNeeded { handover = .none }
         if !isNeeded, isComposed, !speakers.isEmpty, handover == .none { handover = .wanted }
@@ -94,7 +94,9 @@ extension StageRoom {
             guard let member = members[session], let participant = layout.participant(of: session) else {
                 return []
             }
-            let arrival = layout.sessions.firstIndex(of: session) ?? 0
+            // Guests stand behind all others, whoever of them comes back meanwhile.
+            let arrival =
+                (layout.sessions.firstIndex(of: session) ?? 0) + (member.isGuest ? Self.maximumSessions : 0)
             let active = layout.activeSources(.video).filter { $0.session == session }
             let screens = active.filter { layout.isScreen($0) }
             let cameras = member.tracks.values.filter { track in

@@ -36,6 +36,8 @@ package struct StageRoom: Sendable {
         var tracks: [String: PublishedTrack] = [:]
         /// Whether media ever came.
         var hasSent = false
+        /// Whether it is another stream's.
+        var isGuest = false
     }
 
     /// Between two choices.
@@ -59,11 +61,13 @@ package struct StageRoom: Sendable {
     var composedTracks: [PublishedTrack] = []
     /// As they say themselves.
     private var mutes: [ParticipantID: Mute] = [:]
+    /// The host of another stream, who is seen and heard here too.
+    private(set) var guest: StageGuest?
 
     package init() {}
 
-    /// Whether the last session has left.
-    package var isEmpty: Bool { members.isEmpty }
+    /// Whether the last session has left, guests apart.
+    package var isEmpty: Bool { members.allSatisfy(\.value.isGuest) }
     /// Whether `maximumSessions` are there.
     package var isFull: Bool { members.count >= Self.maximumSessions }
 
@@ -96,6 +100,51 @@ package struct StageRoom: Sendable {
         }
         layout.remove(session)
         ranking.remove(session)
+    }
+
+    // MARK: Another stream's host
+
+    /// Takes in the host of another stream, as they are there now; nil for nobody.
+    ///
+    /// All who are on this stage get them into their slots, as somebody of their own, and viewers get everybody in one
+    /// picture.
+    package mutating func setGuest(_ new: StageGuest?) -> [Effect] {
+        guard guest != new else { return [] }
+        let old = guest
+        guest = new
+        if let old, old.session != new?.session { forget(old.session) }
+        guard let new else { return choose() }
+        if members[new.session] == nil {
+            guard !isFull else {
+                guest = nil
+                return choose()
+            }
+            members[new.session] = Member(worker: new.worker, isHost: false, isGuest: true)
+            layout.add(new.session, of: new.participant, publishing: new.sources)
+            ranking.add(new.session)
+        }
+        members[new.session]?.tracks = new.tracks
+        members[new.session]?.hasSent = new.hasSent
+        for source in new.sources {
+            layout.setActive(
+                new.active.contains(source.mid), .init(session: new.session, mid: source.mid))
+        }
+        return setMute(new.mute, of: new.participant) + choose()
+    }
+
+    /// One who is here, as another stage takes them in; nil for a session that is not there.
+    /// - Parameter participant: what they are called there, where somebody else may have their name.
+    package func guest(_ session: SessionID, as participant: ParticipantID, sources: [SourcePlan])
+        -> StageGuest?
+    {
+        guard let member = members[session], !member.isGuest, let own = layout.participant(of: session) else {
+            return nil
+        }
+        let active = layout.activeSources(.audio) + layout.activeSources(.video)
+        return StageGuest(
+            session: session, participant: participant, worker: member.worker, sources: sources,
+            tracks: member.tracks, active: Set(active.filter { $0.session == session }.map(\.mid)),
+            hasSent: member.hasSent, mute: mute(of: own))
     }
 
     /// Sessions of a participant, earlier ones first.
@@ -246,9 +295,10 @@ package struct StageRoom: Sendable {
     package var composedParticipants: [ParticipantID] {
         guard isComposed, toldProgramme == composedTracks else { return [] }
         var known: Set<ParticipantID> = []
-        return toldSpeakers.sorted { $0.arrival < $1.arrival }.map(\.participant).filter {
-            known.insert($0).inserted
+        return toldSpeakers.filter { members[$0.id.session]?.isGuest != true }.sorted {
+            $0.arrival < $1.arrival
         }
+        .map(\.participant).filter { known.insert($0).inserted }
     }
 
     /// Whether the picture that viewers get is a screen that somebody shares.

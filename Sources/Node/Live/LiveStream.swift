@@ -183,11 +183,12 @@ struct LiveStream {
         guard let room else { return nil }
         return room.layout.slots(of: record.id).map { slot in
             let source = slot.source.flatMap { sessions[$0.session] }
-            let mute = source?.request.participant.map { room.mute(of: $0) } ?? StageRoom.Mute()
+            // Another stream's host has another name on this stage.
+            let shown = slot.source.flatMap { room.layout.participant(of: $0.session) }
+            let mute = shown.map { room.mute(of: $0) } ?? StageRoom.Mute()
             return ControlReply.Slot(
-                mid: slot.mid, kind: slot.kind.rawValue,
-                stream: source.map { _ in record.stream.description },
-                participant: source?.request.participant?.description, name: source?.request.name,
+                mid: slot.mid, kind: slot.kind.rawValue, stream: source?.stream.description,
+                participant: shown?.description, name: source?.request.name,
                 muted: slot.kind == .audio ? mute.audio : mute.video,
                 screen: slot.source.map { room.layout.isScreen($0) } ?? false)
         }

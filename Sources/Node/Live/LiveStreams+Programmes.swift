@@ -23,6 +23,16 @@ extension LiveStreams {
         (self[stream] ?? LiveStream()).programmeTracks(inPause: productions.pauseTrack(of: stream))
     }
 
+    /// What a stream's composition depends on besides who is on its stage.
+    func situation(of stream: StreamID) -> CompositionDesk.Situation {
+        let about = directory[stream]
+        return CompositionDesk.Situation(
+            hasStage: self[stream]?.room != nil, isLive: about?.state == .live,
+            isWatched: self[stream]?.audience.isEmpty == false || feed.isWatched(stream)
+                || about?.isRecording == true,
+            settings: about?.details.composition?.settings ?? CompositionSettings())
+    }
+
     /// What viewers see of a stream: everybody, or whoever speaks, where that is the programme, or its source.
     ///
     /// Nothing of a backstage: a stream counts from the moment at which the workers were told to let go of what they

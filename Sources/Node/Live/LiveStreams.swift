@@ -19,6 +19,8 @@ struct LiveStreams {
     /// Streams with a stage, and those whose last session has left it since, in the order in which they came to have
     /// one.
     private var stages: [StreamID] = []
+    /// Streams in a duel, with the one whose host they show too.
+    var opponents: [StreamID: StreamID] = [:]
     let directory: StreamDirectory
     private var settings: LiveSettings
     /// Whether nothing begins any more.
@@ -240,7 +242,9 @@ struct LiveStreams {
         if record.request.isAudience {
             return [(streams[record.stream] ?? LiveStream()).announceProgramme(to: record, among: sessions)]
         }
-        let actions = conduct(record.stream, at: now) { $0.receive(event) }
+        let actions =
+            conduct(record.stream, at: now) { $0.receive(event) }
+            + tellVoice(event, of: record.stream, at: now)
         // A camera may have come or gone.
         guard case .sourceChanged = event else { return actions }
         return actions + [.programmeChanged(record.stream)]
@@ -270,6 +274,13 @@ struct LiveStreams {
 
     /// Changes something on a stream's stage, if it has one.
     mutating func conduct(
+        _ stream: StreamID, at now: MonotonicTime, _ change: (inout StageRoom) -> [StageRoom.Effect]
+    ) -> [LiveAction] {
+        alter(stream, at: now, change) + refreshGuests(outOf: stream, at: now)
+    }
+
+    /// The same, with nothing that follows from it for other streams.
+    mutating func alter(
         _ stream: StreamID, at now: MonotonicTime, _ change: (inout StageRoom) -> [StageRoom.Effect]
     ) -> [LiveAction] {
         (streams[stream]?.conduct(change) ?? []).flatMap { perform($0, in: stream, at: now) }
@@ -316,6 +327,7 @@ struct LiveStreams {
                 record.request.participant == participant
             }
         case .close:
+            opponents[stream] = nil
             // A published stream's viewers are kept for a while, in case it begins anew.
             let isPublished = directory[stream]?.isPublished == true
             return end(of: stream, because: "ended", at: now) { record in
@@ -447,15 +459,6 @@ struct LiveStreams {
     private mutating func updateComposition(of stream: StreamID, at now: MonotonicTime) -> [LiveAction] {
         guard let settings = directory[stream]?.details.composition?.settings else { return [] }
         return take(productions.update(settings, of: stream), at: now)
-    }
-
-    private func situation(of stream: StreamID) -> CompositionDesk.Situation {
-        let about = directory[stream]
-        return CompositionDesk.Situation(
-            hasStage: streams[stream]?.room != nil, isLive: about?.state == .live,
-            isWatched: streams[stream]?.audience.isEmpty == false || feed.isWatched(stream)
-                || about?.isRecording == true,
-            settings: about?.details.composition?.settings ?? CompositionSettings())
     }
 
     // MARK: Time
