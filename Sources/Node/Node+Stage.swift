@@ -70,8 +70,7 @@ extension Node {
     }
 
     /// The place of a stream that somebody made.
-    private func madeHost(of id: StreamID, isStranger: Bool = false) async throws(StageRefusal) -> StreamHost
-    {
+    func madeHost(of id: StreamID, isStranger: Bool = false) async throws(StageRefusal) -> StreamHost {
         guard let host = try await knownHost(of: id, isStranger: isStranger), await host.committed != nil
         else {
             throw .unknownStream

@@ -55,6 +55,7 @@ package actor Node {
             StreamHost.Environment(
                 store: store, log: log.subsystem("stage"), directory: directory, now: now,
                 report: report, hasRoom: { [inboxes] in inboxes.stages.hasRoom() },
+                duels: { [inboxes] in inboxes.duels.put($0) },
                 perform: { [inboxes] in inboxes.stages.put(StageOrder(effect: $0, stream: $1)) }))
         self.log = log.subsystem("node")
         live = LiveStreams(
@@ -122,6 +123,7 @@ package actor Node {
         guard tasks.isEmpty, !isStopping else { return }
         tasks.listen(to: inboxes.workers) { [weak self] in await self?.take($0) }
         tasks.listen(to: inboxes.stages) { [weak self] in await self?.perform($0.effect, in: $0.stream) }
+        tasks.listen(to: inboxes.duels) { [weak self] in await self?.take($0) }
         tasks.listen(to: inboxes.presence) { [weak self] in await self?.take($0) }
         tasks.listen(to: directory.news) { [weak self] in await self?.takeFeedNews() }
         tasks.drive(by: inboxes.ingest) { [weak self] in await self?.take($0) }

@@ -8,6 +8,8 @@ struct NodeInboxes: Sendable {
     /// Several seconds of a busy server.
     let workers = Inbox<WorkerEvent>(limit: 16_384)
     let stages = Inbox<StageOrder>(limit: 8_192)
+    /// Between streams: each is in one duel, and what was said before is forgotten with what is said now.
+    let duels = Inbox<DuelOrder>(limit: 8_192)
     let presence = Inbox<PresenceChange>(limit: 8_192)
     let compositions = Inbox<CompositionNews>(limit: 1_024)
     let pauses = Inbox<PauseNews>(limit: 1_024)
@@ -21,7 +23,8 @@ struct NodeInboxes: Sendable {
     /// By the names that monitoring knows.
     var counters: [String: InboxCounters] {
         [
-            "workers": workers.counters, "stages": stages.counters, "presence": presence.counters,
+            "workers": workers.counters, "stages": stages.counters, "duels": duels.counters,
+            "presence": presence.counters,
             "compositions": compositions.counters, "pauses": pauses.counters,
             "renditions": renditions.counters, "ingest": ingest.counters,
             "programmes": programmes.counters, "recorded": recorded.counters,

@@ -31,6 +31,8 @@ struct InteractionDesk {
     /// A poll that could not be closed, because nothing can be written, is tried again so late.
     private static let retryInterval = Duration.seconds(1)
     private var pollRetry: MonotonicTime?
+    /// What all see of a duel; null for nothing.
+    private var duel = JSON.null
     /// What those who come are told; nil when it has to be written anew.
     private var overview: String?
 
@@ -103,6 +105,13 @@ struct InteractionDesk {
         machine.revert(to: record)
     }
 
+    /// Notes what all see of a duel from now on.
+    mutating func show(duel: JSON) {
+        self.duel = duel
+        news["duel"] = duel
+        overview = nil
+    }
+
     // MARK: Telling
 
     /// What followers are told now: in one message, but for a great many gifts.
@@ -170,7 +179,7 @@ struct InteractionDesk {
             "reactions": Self.json(machine.counter.counts(at: now)),
             "settings": Self.json(committed.settings), "poll": committed.poll?.json ?? .null,
             "card": committed.card?.json ?? .null, "gifts": committed.gifts.json,
-            "ranks": committed.gifts.ranksJSON,
+            "ranks": committed.gifts.ranksJSON, "duel": duel,
         ]).text
         overview = text
         return text

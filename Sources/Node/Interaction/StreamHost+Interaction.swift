@@ -102,6 +102,7 @@ extension StreamHost {
 
     /// Tells followers what the audience did.
     func tellInteraction() {
+        tellDuels()
         for (id, text) in interaction.takeHidden() { sync.tell(text, to: id) }
         for text in interaction.takeNews(for: sync.count, at: environment.now().elapsed) { sync.tell(text) }
     }

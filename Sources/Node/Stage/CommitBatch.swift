@@ -11,11 +11,19 @@ struct CommitBatch {
     var events: [StageEvent] = []
     /// Of what happened beside the stage: recordings that are complete.
     var recordings: [JSON] = []
+    /// The same of duels.
+    var duels: [DuelReport] = []
     /// Those who asked for it.
     var waiters: [CheckedContinuation<StageRefusal?, Never>] = []
     var answer: (key: IdempotencyKey, value: IdempotentAnswer)?
 
-    var hasEvents: Bool { !events.isEmpty || !recordings.isEmpty }
+    /// That a duel began, or what came of it.
+    struct DuelReport {
+        let type: String
+        let duel: JSON
+    }
+
+    var hasEvents: Bool { !events.isEmpty || !recordings.isEmpty || !duels.isEmpty }
 
     /// For the ledger.
     var gifts: [Gift] {

@@ -31,6 +31,13 @@ enum StageReport {
         event("recording.ended", of: record, at: time, data: ["recording": recording])
     }
 
+    /// That a duel began, or what came of it; each of its streams tells that.
+    static func duel(
+        _ report: CommitBatch.DuelReport, of record: StageRecord, at time: WallTime
+    ) -> OutboxEvent {
+        event(report.type, of: record, at: time, data: ["duel": report.duel])
+    }
+
     private static func data(of event: StageEvent, in record: StageRecord) -> [String: JSON] {
         var stream = StreamSnapshot(record).json
         // What changes from moment to moment is not for those who hear of it later.

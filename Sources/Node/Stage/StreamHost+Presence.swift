@@ -98,6 +98,7 @@ extension StreamHost {
         let number = sync.add(
             end, for: sender, since: since, until: expiry.map(environment.now().elapsed(at:)), you: you)
         if let sender, let text = interaction.hiddenComments(of: sender.id) { sync.tell(text, to: sender.id) }
+        if let sender { tellInvitation(to: sender) }
         connect(sender, by: .socket(number))
         scheduleTick()
         return number
@@ -190,6 +191,7 @@ extension StreamHost {
             announce()
         }
         for number in sync.expire(by: now) { disconnect(.socket(number)) }
+        advanceDuels()
         advanceInteraction()
         if sync.hasSlowFollowers { sync.interaction = interaction.describe(at: now) }
         let you = describer
@@ -202,6 +204,7 @@ extension StreamHost {
         var next = sync.deadline
         if let time = stage?.deadline { next = min(next ?? time, time) }
         if let time = interaction.deadline(at: environment.now()) { next = min(next ?? time, time) }
+        if let time = duels.deadline(duelSituation, at: environment.now()) { next = min(next ?? time, time) }
         if let time = weakUplinks.values.min() { next = min(next ?? time, time) }
         if sync.hasSlowFollowers {
             let time = environment.now().elapsed + SyncHub.audienceInterval

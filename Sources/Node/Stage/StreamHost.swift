@@ -18,6 +18,8 @@ package actor StreamHost {
         let now: @Sendable () -> Moment
         /// Must not block; called in order.
         let perform: @Sendable (StageEffect, StreamID) -> Void
+        /// The same for what duels want.
+        let duels: @Sendable (DuelOrder) -> Void
         /// Whether there is room for more of that; where there is none, commands are refused.
         let hasRoom: @Sendable () -> Bool
         /// What to tell webhooks; nil for nothing.
@@ -30,6 +32,7 @@ package actor StreamHost {
             now: @escaping @Sendable () -> Moment, runsTimer: Bool = true,
             report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? = nil,
             hasRoom: @escaping @Sendable () -> Bool = { true },
+            duels: @escaping @Sendable (DuelOrder) -> Void = { _ in },
             perform: @escaping @Sendable (StageEffect, StreamID) -> Void
         ) {
             self.store = store
@@ -39,6 +42,7 @@ package actor StreamHost {
             self.runsTimer = runsTimer
             self.report = report
             self.perform = perform
+            self.duels = duels
             self.hasRoom = hasRoom
         }
     }
@@ -59,6 +63,8 @@ package actor StreamHost {
     var sync: SyncHub
     /// What the audience says and taps.
     var interaction: InteractionDesk
+    /// What it plays against other streams.
+    var duels: DuelDesk
     private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
@@ -74,6 +80,7 @@ package actor StreamHost {
         let now = environment.now()
         sync = SyncHub(id: id, at: now)
         interaction = InteractionDesk(restoring: InteractionRecord(), at: now.elapsed)
+        duels = DuelDesk(of: id, restoring: [])
     }
 
     /// A stream as the store knows it.
@@ -89,6 +96,7 @@ package actor StreamHost {
         stage = record.map { Stage(restoring: $0.stage, at: now) }
         sync = SyncHub(id: id, at: now)
         interaction = InteractionDesk(restoring: record?.interaction ?? InteractionRecord(), at: now.elapsed)
+        duels = DuelDesk(of: id, restoring: record?.duels ?? [])
         if let record { sync.view.stream = StreamSnapshot(record.stage) }
     }
 
@@ -153,6 +161,7 @@ package actor StreamHost {
         self.stage = stage
         // What was said in a programme before, under the same name, is not of this one.
         interaction = InteractionDesk(restoring: InteractionRecord(), at: environment.now().elapsed)
+        duels = DuelDesk(of: id, restoring: [])
         lastRefusal = nil
         accept(made.outcome, answer: answer)
         try await settled()
@@ -269,11 +278,13 @@ package actor StreamHost {
         }
         let isOver = outcome.changes.contains { if case .ended = $0 { true } else { false } }
         let last = isOver ? interaction.advance(to: environment.now(), isLast: true) : []
+        let duel = isOver ? endDuel() : (changes: [], reports: [])
         // What changes nothing by itself still must not overtake what it was decided on.
         gather { batch in
             batch.append(outcome)
             if let answer { batch.answer = answer }
-            batch.changes += last
+            batch.changes += last + duel.changes
+            batch.duels += duel.reports
         }
     }
 
@@ -282,15 +293,18 @@ package actor StreamHost {
         startCommit()
     }
 
-    /// Takes in what the audience did; nothing of it concerns the stage.
-    func enter(_ changes: [StreamChange]) {
+    /// Takes in what the audience did, or what became of a duel; nothing of it concerns the stage.
+    func enter(_ changes: [StreamChange], reporting duels: [CommitBatch.DuelReport] = []) {
         defer { scheduleTick() }
         lastRefusal = nil
         guard !changes.isEmpty else {
             tellInteraction()
             return
         }
-        gather { $0.changes += changes }
+        gather { batch in
+            batch.changes += changes
+            batch.duels += duels
+        }
     }
 
     /// Has webhooks told of a recording that is complete.
@@ -361,6 +375,7 @@ package actor StreamHost {
         if let kept = journal.kept, !ofInteraction.isEmpty {
             interaction.conclude(ofInteraction, kept.interaction)
         }
+        if let kept = journal.kept, batch.changes.contains(where: \.isOfDuel) { duels.conclude(kept.duels) }
         tellInteraction()
         for effect in batch.effects { carryOut(effect) }
         for waiter in batch.waiters { waiter.resume(returning: nil) }
@@ -371,6 +386,7 @@ package actor StreamHost {
         if let kept = journal.kept {
             stage?.revert(to: kept.stage, at: environment.now())
             interaction.revert(to: kept.interaction)
+            duels.revert(to: kept.duels)
         } else {
             stage = nil
         }

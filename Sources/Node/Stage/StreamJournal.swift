@@ -125,6 +125,7 @@ struct StreamJournal {
         guard let report else { return commit }
         commit.events = batch.events.map { report($0, next.stage, time) }
         commit.events += batch.recordings.map { StageReport.recordingEnded($0, of: next.stage, at: time) }
+        commit.events += batch.duels.map { StageReport.duel($0, of: next.stage, at: time) }
         return commit
     }
 

@@ -1,21 +1,26 @@
 import Interaction
 import Stage
 
-/// One entry of a stream's log: of its stage, or of its audience.
+/// One entry of a stream's log: of its stage, of its audience, or of a duel.
 enum StreamChange: Equatable, Sendable {
     case stage(StageChange)
     case interaction(InteractionChange)
+    /// As it is from now on.
+    case duel(Duel)
 
     /// Nil for what the audience did.
     var ofStage: StageChange? { if case .stage(let change) = self { change } else { nil } }
     /// Nil for what happened on the stage.
     var ofInteraction: InteractionChange? { if case .interaction(let change) = self { change } else { nil } }
+    var isOfDuel: Bool { if case .duel = self { true } else { false } }
 }
 
 /// All that is remembered of a stream.
 struct StreamRecord: Equatable, Sendable {
     var stage: StageRecord
     var interaction = InteractionRecord()
+    /// The latest last.
+    var duels: [Duel] = []
 
     /// The record that changes give, from the first on; nil for those that do not begin with a creation.
     static func replaying(_ changes: some Sequence<StreamChange>, onto record: StreamRecord? = nil)
@@ -32,6 +37,10 @@ struct StreamRecord: Equatable, Sendable {
                     record?.stage.apply(change)
                 }
             case .interaction(let change): record?.interaction.apply(change)
+            case .duel(let duel):
+                var duels = record?.duels ?? []
+                DuelSide.keep(duel, in: &duels)
+                record?.duels = duels
             }
         }
         return record
@@ -40,12 +49,14 @@ struct StreamRecord: Equatable, Sendable {
 
 /// A change of the stage is written without a sign of what it is of, as it was when there was nothing else.
 extension StreamChange: Codable {
-    private enum Keys: String, CodingKey { case interaction }
+    private enum Keys: String, CodingKey { case interaction, duel }
 
     init(from decoder: any Decoder) throws {
         let container = try decoder.container(keyedBy: Keys.self)
         if let change = try container.decodeIfPresent(InteractionChange.self, forKey: .interaction) {
             self = .interaction(change)
+        } else if let duel = try container.decodeIfPresent(Duel.self, forKey: .duel) {
+            self = .duel(duel)
         } else {
             self = .stage(try StageChange(from: decoder))
         }
@@ -57,24 +68,29 @@ extension StreamChange: Codable {
         case .interaction(let change):
             var container = encoder.container(keyedBy: Keys.self)
             try container.encode(change, forKey: .interaction)
+        case .duel(let duel):
+            var container = encoder.container(keyedBy: Keys.self)
+            try container.encode(duel, forKey: .duel)
         }
     }
 }
 
-/// The stage's members stand beside the one of the audience, which older snapshots do not have.
+/// The stage's members stand beside those of the audience and of duels, which older snapshots do not have.
 extension StreamRecord: Codable {
-    private enum Keys: String, CodingKey { case interaction }
+    private enum Keys: String, CodingKey { case interaction, duels }
 
     init(from decoder: any Decoder) throws {
         stage = try StageRecord(from: decoder)
+        let container = try decoder.container(keyedBy: Keys.self)
         interaction =
-            try decoder.container(keyedBy: Keys.self)
-            .decodeIfPresent(InteractionRecord.self, forKey: .interaction) ?? InteractionRecord()
+            try container.decodeIfPresent(InteractionRecord.self, forKey: .interaction) ?? InteractionRecord()
+        duels = try container.decodeIfPresent([Duel].self, forKey: .duels) ?? []
     }
 
     func encode(to encoder: any Encoder) throws {
         try stage.encode(to: encoder)
         var container = encoder.container(keyedBy: Keys.self)
         try container.encode(interaction, forKey: .interaction)
+        if !duels.isEmpty { try container.encode(duels, forKey: .duels) }
     }
 }
