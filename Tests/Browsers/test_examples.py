@@ -10,6 +10,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,8 @@ class Step:
     until: Callable[[Any], bool] | None = None
     body: bytes | None = None
     content_type: str = ""
+    #: Who asks, where that is not whom the document names.
+    by: str = ""
 
 
 def resolved(value: dict[str, Any]) -> dict[str, Any]:
@@ -76,8 +79,12 @@ class Story:
         self.server = server
         self.made: dict[str, str] = {}
         self.tokens = {
-            role: server.token("*" if role == "admin" else "talk", role if role != "shop" else "viewer", name, 3600, capabilities)
-            for role, (name, capabilities) in PEOPLE.items()
+            "rival": server.token("quiz", "host", "Cleo", 3600),
+            **{
+                role: server.token(
+                    "*" if role == "admin" else "talk", role if role != "shop" else "viewer", name, 3600, capabilities)
+                for role, (name, capabilities) in PEOPLE.items()
+            },
         }
 
     def ask(self, step: Step) -> tuple[int, dict[str, str], bytes]:
@@ -96,7 +103,7 @@ class Story:
                 headers[name] = str(value)
             else:
                 query.append(f"{name}={quote(str(value), safe='')}")
-        if role := operation.get("x-token"):
+        if role := step.by or operation.get("x-token"):
             headers["Authorization"] = f"Bearer {self.tokens[role]}"
         body = step.body
         content = operation.get("requestBody", {}).get("content", {})
@@ -282,6 +289,21 @@ AUDIENCE = [
     Step("showCard", 204), Step("removeCard", 204), Step("giveGift"), Step("listGifts"), Step("showRank"),
     Step("silence", 204), Step("showInteraction"), Step("unsilence", 204), Step("deleteComment", 204), Step("showAudit"),
 ]
+DUEL = {"duel": kept("duel")}
+
+
+def keep_duel(story: Story, _: dict[str, str], duel: Any) -> None:
+    story.made["duel"] = duel["id"]
+
+
+#: The other host sees the invitation once it has come.
+IS_INVITED = Step("showDuel", 200, DUEL, by="rival", until=lambda duel: duel.get("state") == "invited")
+DUELS = [
+    Step("inviteToDuel", 201, keep=keep_duel), IS_INVITED, Step("acceptDuel", 200, DUEL, by="rival"),
+    Step("showDuel", 200, DUEL, until=lambda duel: duel.get("state") == "running"),
+    Step("leaveDuel", 200, DUEL), Step("rematchDuel", 201, DUEL, keep=keep_duel), Step("cancelDuel", 200, DUEL),
+    Step("inviteToDuel", 201, keep=keep_duel), IS_INVITED, Step("declineDuel", 200, DUEL, by="rival"),
+]
 RECORDING = [
     Step("startRecording", 201),
     Step("listRecordings", until=lambda page: page["recordings"] and page["recordings"][0]["size"] > 0),
@@ -314,11 +336,21 @@ def story(logs: Path, tmp_path: Path) -> Iterator[Story]:
     assert server.stop() == 0
 
 
-def make_second_stream(server: Server) -> None:
-    """The one that swipes go to."""
-    headers = {"Authorization": f"Bearer {server.token('quiz')}", "Content-Type": "application/json"}
+def make_second_stream(story: Story) -> None:
+    """The one that swipes and invitations go to."""
+    server = story.server
+    headers = {"Authorization": f"Bearer {story.tokens['rival']}", "Content-Type": "application/json"}
     for path, body in (("/v1/streams", b'{"title":"Quiz"}'), ("/v1/streams/quiz/live", b"{}")):
         assert server.request("POST", path, body, headers)[0] in (200, 201)
+
+
+@contextmanager
+def attending(story: Story) -> Iterator[None]:
+    """The host of the second stream is there."""
+    address = story.server.origin.replace("http", "ws") + f"/v1/streams/quiz/sync?access_token={story.tokens['rival']}"
+    with connect(address, open_timeout=patient(10)) as socket:
+        socket.recv(patient(10))
+        yield
 
 
 def first_message(server: Server, path: str) -> dict[str, Any]:
@@ -327,13 +359,18 @@ def first_message(server: Server, path: str) -> dict[str, Any]:
 
 
 def test_each_operation_answers_as_its_example(story: Story, logs: Path) -> None:
-    asked = {step.operation for part in (BEGINNING, WATCHING, STAGE, AUDIENCE, RECORDING, END) for step in part}
+    asked = {step.operation for part in (BEGINNING, WATCHING, STAGE, AUDIENCE, DUELS, RECORDING, END) for step in part}
     assert asked | set(SOCKETS) == set(OPERATIONS)
     for step in BEGINNING:
         story.run(step)
-    make_second_stream(story.server)
+    make_second_stream(story)
     with Encoder(story.made["rtmp"], logs / "encoder-examples.log", size="320x180", rate=15):
-        for step in [*WATCHING, *STAGE, *AUDIENCE, *RECORDING]:
+        for step in [*WATCHING, *STAGE, *AUDIENCE]:
+            story.run(step)
+        with attending(story):
+            for step in DUELS:
+                story.run(step)
+        for step in RECORDING:
             story.run(step)
         for path in SOCKETS.values():
             assert first_message(story.server, path)["type"] == "snapshot"

@@ -110,9 +110,8 @@ import Transcoder
         let counters = node.inboxCounters
         #expect(
             counters.keys.sorted() == [
-                "compositions", "ingest", "pauses", "presence", "programmes", "recorded", "renditions",
-                "stages",
-                "workers",
+                "compositions", "duels", "ingest", "pauses", "presence", "programmes", "recorded", "renditions",
+                "stages", "workers",
             ])
         #expect(counters["workers"] == InboxCounters(waiting: node.inboxes.workers.limit, dropped: 3))
         await node.stop()

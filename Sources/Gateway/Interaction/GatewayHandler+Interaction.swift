@@ -230,6 +230,13 @@ extension GatewayHandler {
 extension Interaction.Refusal: ProblemConvertible {
     /// What a field may be, for those who gave another value.
     private static let allowed: [String: String] = [
+        "from": "the name of the stream whose host invites", "to": "the name of another stream",
+        "stream": "the name of one of the duel's streams, for which an admin acts",
+        "duelSeconds":
+            "a whole number from \(DuelTerms.secondsRange.lowerBound) to \(DuelTerms.secondsRange.upperBound)",
+        "penaltySeconds": "a whole number from 0 to \(DuelTerms.penaltyRange.upperBound)",
+        "weights":
+            "an object of gifts and reactions, each a whole number from 0 to \(DuelTerms.weightRange.upperBound), not both 0",
         "title": "1 to \(StreamCard.titleLength) characters that can be seen",
         "link": "an https address of up to \(StreamCard.addressLength) characters",
         "picture": "an https address or a path, of up to \(StreamCard.addressLength) characters",
@@ -269,8 +276,10 @@ extension Interaction.Refusal: ProblemConvertible {
     var problem: Problem {
         var problem = Problem(kind.status, name, explanation)
         if case .invalid(let field) = self {
-            problem.members["field"] = .string(field)
-            if let allowed = Self.allowed[field] { problem.detail = "\(field) must be \(allowed)." }
+            // A duel's seconds are others than those of a silence, under the same name.
+            let name = field == "duelSeconds" ? "seconds" : field
+            problem.members["field"] = .string(name)
+            if let allowed = Self.allowed[field] { problem.detail = "\(name) must be \(allowed)." }
         }
         if let wait {
             problem.headers.set("Retry-After", "\(wait)")

@@ -95,6 +95,13 @@ extension Router {
         Route(.get, "/v1/streams/{stream}/ranks/{rank}", "showRank") { try await $0.showRank($1) },
         Route(.put, "/v1/streams/{stream}/card", "showCard") { try await $0.showCard($1) },
         Route(.delete, "/v1/streams/{stream}/card", "removeCard") { try await $0.removeCard($1) },
+        Route(.post, "/v1/duels", "inviteToDuel") { try await $0.inviteToDuel($1) },
+        Route(.get, "/v1/duels/{duel}", "showDuel") { try await $0.showDuel($1) },
+        Route(.post, "/v1/duels/{duel}/accept", "acceptDuel") { try await $0.acceptDuel($1) },
+        Route(.post, "/v1/duels/{duel}/decline", "declineDuel") { try await $0.declineDuel($1) },
+        Route(.post, "/v1/duels/{duel}/cancel", "cancelDuel") { try await $0.cancelDuel($1) },
+        Route(.post, "/v1/duels/{duel}/leave", "leaveDuel") { try await $0.leaveDuel($1) },
+        Route(.post, "/v1/duels/{duel}/rematch", "rematchDuel") { try await $0.rematchDuel($1) },
         Route(.get, "/v1/streams/{stream}/audit", "showAudit") { try await $0.showAudit($1) },
         Route(.get, "/v1/streams/{stream}/interaction", "showInteraction") {
             try await $0.showInteraction($1)

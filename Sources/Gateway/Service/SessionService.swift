@@ -81,6 +81,16 @@ package protocol SessionService: Sendable {
     ) async throws(StageRefusal) -> JSON
     /// Those who gave most in a stream.
     func givers(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
+    /// Does what a host wants of a duel.
+    /// - Returns: the duel, once it is durable in the host's stream.
+    func perform(
+        _ command: DuelSide.Command, in stream: StreamID, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> JSON
+    /// Which streams a duel is between.
+    func sides(of duel: DuelID) async throws(StageRefusal) -> (from: StreamID, to: StreamID)
+    /// A duel as one of its streams knows it.
+    func duel(_ duel: DuelID, of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal)
+        -> JSON
     /// What a stream's audience may do.
     func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     /// Begins to tell somebody of a stream.

@@ -152,6 +152,20 @@ final class FakeService: SessionService {
         throw .unknownStream
     }
 
+    func perform(
+        _ command: DuelSide.Command, in stream: StreamID, from sender: Stage.Sender
+    ) async throws(StageRefusal) -> JSON { throw .unknownStream }
+
+    func sides(of duel: DuelID) async throws(StageRefusal) -> (from: StreamID, to: StreamID) {
+        throw .interaction(.unknownDuel)
+    }
+
+    func duel(_ duel: DuelID, of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal)
+        -> JSON
+    {
+        throw .interaction(.unknownDuel)
+    }
+
     func interactionSettings(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
     {
         throw .unknownStream

@@ -12,7 +12,7 @@ import Testing
         "playTrickle", "joinTrickle", "feedTrickle", "makeToken", "createStream", "editStream", "placeStream",
         "peek", "focus", "release", "ban", "writeComment", "silence", "react", "openPoll", "vote",
         "editInteraction", "giveGift", "showCard", "invite", "describeSpeaker", "requestMute", "renewToken",
-        "makeLink",
+        "makeLink", "inviteToDuel", "leaveDuel", "rematchDuel",
     ]
 
     private func problem(_ response: HTTPResponse) throws -> JSON {

@@ -154,6 +154,16 @@ import Testing
         Row(
             .delete, "/v1/streams/S/card",
             "401 403 403 403/403/409 403/403/409 403/403/409 204/204/409 204/204/409"),
+        // There is nobody live whom to invite, and so no duel.
+        Row(
+            .post, "/v1/duels", body: #"{"from":"S","to":"T"}"#,
+            "401 403 403 403/403/409 403/403/409 403/403/409 409 409"),
+        Row(.get, "/v1/duels/S.1", "401 404 403 404 404 404 404 404"),
+        Row(.post, "/v1/duels/S.1/accept", "401 404 404 404 404 404 404 404"),
+        Row(.post, "/v1/duels/S.1/decline", "401 404 404 404 404 404 404 404"),
+        Row(.post, "/v1/duels/S.1/cancel", "401 404 404 404 404 404 404 404"),
+        Row(.post, "/v1/duels/S.1/leave", "401 404 404 404 404 404 404 404"),
+        Row(.post, "/v1/duels/S.1/rematch", "401 404 404 404 404 404 404 404"),
         Row(.get, "/v1/streams/S/audit", "401 403 403 403 403 403 200 200"),
         Row(.get, "/v1/streams/S/interaction", "401 403 403 200 200 200 200 200"),
         Row(.patch, "/v1/streams/S/interaction", body: #"{"slowMode":5}"#, hostOnly),
@@ -290,7 +300,9 @@ import Testing
                 for name in ["SELF", "hal", "ivy", "sam", "bad"] {
                     path = path.replacing("/\(name)", with: "/{participant}")
                 }
-                path = path.replacing("/r1", with: "/{recording}").replacing("/7", with: "/{comment}")
+                path = path.replacing("/S.1", with: "/{duel}").replacing("/r1", with: "/{recording}")
+                    .replacing("/a-s1.m4s", with: "/{file}")
+                    .replacing("/7", with: "/{comment}")
                     .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}")
                     .replacing("/k1", with: "/{key}").replacing("/givers", with: "/{rank}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
@@ -304,6 +316,8 @@ import Testing
             "playQuality", "joinQuality", "feedQuality",
             "joinSession", "joinTrickle", "joinEnd", "feedSession", "feedTrickle", "feedEnd", "peek", "focus",
             "release", "followFeed",
+            // With the token in the path, as without one there.
+            "showHLSByToken", "showHLSMediaByToken", "showHLSFileByToken",
         ]
         #expect(apart.isSubset(of: Router.routes.map(\.operationID)))
         for route in Router.routes where !route.isOfWebClient && !apart.contains(route.operationID) {
