@@ -58,6 +58,14 @@ export class Audience extends EventTarget {
   /** Those who gave most, the first first. @type {Rank[]} */
   ranks = [];
 
+  /**
+   * The duel that is seen, or an invitation to one, which only the host is told of.
+   * @type {import("./duel.js").Duel | null}
+   */
+  duel = null;
+  /** What the server's clock is ahead of ours, in milliseconds; what was told late makes it too small. */
+  #ahead = -Infinity;
+
   /** The one to show: open, or closed while this page was there. @type {import("./poll.js").Poll | null} */
   poll = null;
   /** @type {{ poll: number, options: number[] } | null} */
@@ -138,6 +146,20 @@ export class Audience extends EventTarget {
     this.#changed();
   }
 
+  /** By the server's clock, in milliseconds since 1970. */
+  serverNow() {
+    return Date.now() + (Number.isFinite(this.#ahead) ? this.#ahead : 0);
+  }
+
+  /** Takes in what the server says of a duel. @param {import("./duel.js").Duel | null} duel */
+  showDuel(duel) {
+    if (duel) this.#ahead = Math.max(this.#ahead, Date.parse(duel.at) - Date.now());
+    // An answer may come after what followers were told since.
+    if (duel && this.duel?.id === duel.id && this.duel.at > duel.at) return;
+    this.duel = duel;
+    this.#changed();
+  }
+
   /** What we chose in the poll that is shown; null while we have not. @returns {number[] | null} */
   get vote() {
     return this.#vote?.poll === this.poll?.number ? this.#vote?.options ?? null : null;
@@ -203,6 +225,7 @@ export class Audience extends EventTarget {
         this.reactions = message.interaction.reactions;
         this.settings = message.interaction.settings;
         this.card = message.interaction.card;
+        this.showDuel(message.interaction.duel ?? null);
         this.ranks = message.interaction.ranks.givers;
         this.#give(message.interaction.gifts.recent, message.interaction.gifts.totals);
         if (message.interaction.poll?.closedAt === null) this.#showPoll(message.interaction.poll);
@@ -212,6 +235,7 @@ export class Audience extends EventTarget {
       case "interaction":
         if (message.settings) this.settings = message.settings;
         if ("card" in message) this.card = message.card;
+        if ("duel" in message) this.showDuel(message.duel);
         if ("pinned" in message) this.pinned = message.pinned;
         if (message.poll) this.#showPoll(message.poll);
         if (message.comments) this.#add(message.comments);

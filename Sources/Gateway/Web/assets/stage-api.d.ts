@@ -60,6 +60,42 @@ export interface Card {
   data?: unknown;
 }
 
+export interface DuelSide {
+  stream: string;
+  /** The host's. */
+  name: string | null;
+  score: number;
+}
+
+/** Two live streams against each other; times are ISO 8601, by the server's clock. */
+export interface Duel {
+  id: string;
+  state: "invited" | "off" | "countdown" | "running" | "settling" | "penalty" | "over";
+  /** Whose host invited. */
+  from: DuelSide;
+  to: DuelSide;
+  seconds: number;
+  penaltySeconds: number;
+  expiresAt: string;
+  startsAt: string | null;
+  endsAt: string | null;
+  /** When both part; null as long as that is open. */
+  overAt: string | null;
+  /** The stream that won; null also for a draw. */
+  winner: string | null;
+  reason: string | null;
+  at: string;
+}
+
+export interface DuelTerms {
+  /** 30 to 900. */
+  seconds?: number;
+  /** 0 to 600. */
+  penaltySeconds?: number;
+  /** Points for the smallest unit of the currency, and for a tap. */
+  weights?: { gifts?: number; reactions?: number };
+}
+
 export interface GiftCatalogue {
   currency: string;
   kinds: { id: string; name: string; picture: string; price: number }[];
@@ -152,6 +188,19 @@ export declare class StageAPI {
   /** What the audience may do; hosts see also the words that they do not want. */
   interaction(): Promise<AudienceSettings & { words?: string[] }>;
   editInteraction(settings: Partial<AudienceSettings & { words: string[] }>): Promise<unknown>;
+
+  /** Streams that are live and that we may watch: the first hundred. */
+  liveStreams(): Promise<{ id: string; title?: string | null; hostName?: string | null }[]>;
+  /** Invites another stream to a duel; what comes of it followers are told. */
+  inviteToDuel(rival: string, terms?: DuelTerms): Promise<Duel>;
+  acceptDuel(duel: string): Promise<Duel>;
+  declineDuel(duel: string): Promise<Duel>;
+  /** Takes an invitation back. */
+  cancelDuel(duel: string): Promise<Duel>;
+  /** While it runs, who leaves loses. */
+  leaveDuel(duel: string): Promise<Duel>;
+  /** Asks the same opponent once more. */
+  rematchDuel(duel: string): Promise<Duel>;
 
   raiseHand(): Promise<unknown>;
   lowerHand(participant: string): Promise<unknown>;

@@ -205,6 +205,54 @@ export class StageAPI {
     return this.#ask("PATCH", "/interaction", settings);
   }
 
+  /**
+   * Streams that are live and that we may watch: the first hundred.
+   * @returns {Promise<import("./sync.js").StreamInfo[]>}
+   */
+  async liveStreams() {
+    return (await this.#send("GET", "/v1/streams?state=live&limit=100", undefined, {})).streams;
+  }
+
+  /**
+   * Invites another stream to a duel; what comes of it followers are told.
+   * @param {string} rival the other stream
+   * @param {{ seconds?: number, penaltySeconds?: number, weights?: { gifts?: number, reactions?: number } }} [terms]
+   * @returns {Promise<import("./duel.js").Duel>}
+   */
+  inviteToDuel(rival, terms = {}) {
+    return this.#send("POST", "/v1/duels", { from: this.stream, to: rival, ...terms }, {});
+  }
+
+  /** @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
+  acceptDuel(duel) {
+    return this.#duel(duel, "accept");
+  }
+
+  /** @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
+  declineDuel(duel) {
+    return this.#duel(duel, "decline");
+  }
+
+  /** Takes an invitation back. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
+  cancelDuel(duel) {
+    return this.#duel(duel, "cancel");
+  }
+
+  /** While it runs, who leaves loses. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
+  leaveDuel(duel) {
+    return this.#duel(duel, "leave", { stream: this.stream });
+  }
+
+  /** Asks the same opponent once more. @param {string} duel @returns {Promise<import("./duel.js").Duel>} */
+  rematchDuel(duel) {
+    return this.#duel(duel, "rematch", { stream: this.stream });
+  }
+
+  /** @param {string} duel @param {string} verb @param {object} [body] */
+  #duel(duel, verb, body) {
+    return this.#send("POST", `/v1/duels/${encodeURIComponent(duel)}/${verb}`, body, {});
+  }
+
   raiseHand() {
     return this.#ask("POST", "/hands");
   }

@@ -5,6 +5,8 @@ import { MediaSession, type SessionOptions } from "./session.js";
 export interface Slot {
   mid: string;
   kind: "audio" | "video";
+  /** Whose participant it is; absent while it is empty. */
+  stream?: string;
   /** Absent while it is empty. */
   participant?: string;
   name?: string;
@@ -38,6 +40,11 @@ export declare class StageSession extends MediaSession {
   receive(message: any): void;
   /** Somebody's picture, or the screen they share; null while it does not come here. */
   pictureOf(participant: string, isScreen?: boolean): MediaStream | null;
+  /**
+   * Hosts of other streams who are here in a duel, under the names that they have on this stage.
+   * @param stream this one
+   */
+  guests(stream: string): Slot[];
   /** Sends a shared screen, or nothing. */
   showScreen(track: MediaStreamTrack | null): Promise<void>;
   /** Keeps somebody in sight whoever speaks; null for nobody. */

@@ -21,6 +21,7 @@ const HEIGHTS = [180, 360, 540, 720, 1080];
  * @typedef {object} Slot
  * @property {string} mid
  * @property {"audio" | "video"} kind
+ * @property {string} [stream] whose participant it is; absent while it is empty
  * @property {string} [participant] absent while it is empty
  * @property {string} [name]
  * @property {boolean} [screen] a shared screen, not a camera
@@ -105,6 +106,15 @@ export class StageSession extends MediaSession {
   pictureOf(participant, isScreen = false) {
     const mid = this.#midOf(participant, isScreen);
     return mid === undefined ? null : this.#pictures.get(mid) ?? null;
+  }
+
+  /**
+   * Hosts of other streams who are here in a duel, under the names that they have on this stage.
+   * @param {string} stream this one
+   */
+  guests(stream) {
+    const slots = [...this.#slots.values()].filter((slot) => slot.participant && slot.stream && slot.stream !== stream);
+    return [...new Map(slots.map((slot) => [/** @type {string} */ (slot.participant), slot])).values()];
   }
 
   /** Sends a shared screen, or nothing. @param {MediaStreamTrack | null} track */

@@ -6,6 +6,7 @@
  */
 
 import { Audience } from "../audience.js";
+import { makeDuelBar } from "../duel.js";
 import { makeGifts } from "../gifts.js";
 import { useName } from "../naming.js";
 import { askName, ownName } from "../person.js";
@@ -75,7 +76,8 @@ export class StoryTalk {
     const part = { audience, identify, say: this.say };
     const [comments, reactions] = [makeComments(part), makeReactions(part)];
     const gifts = makeGifts(part);
-    this.layer.append(gifts.root, comments.root, reactions.root);
+    const duel = makeDuelBar(part);
+    this.layer.append(duel.root, gifts.root, comments.root, reactions.root);
     // The story's title stands above what is said.
     const watch = new ResizeObserver(() => {
       document.body.style.setProperty("--talk-height", `${comments.root.offsetHeight}px`);
@@ -83,6 +85,7 @@ export class StoryTalk {
     watch.observe(comments.root);
     this.#leave = () => {
       watch.disconnect();
+      duel.stop();
       gifts.stop();
       comments.stop();
       reactions.stop();

@@ -8,6 +8,11 @@ import { manage } from "./manage.js";
 /** Behind an identity: the screen that they share. */
 const SCREEN = "\u0000screen";
 
+/** The opponent's host in a duel, of whom this stream knows no more than the name. @type {Member} */
+const GUEST = {
+  name: null, role: "host", since: "", present: true, audioMuted: false, videoMuted: false, paused: false, weakUplink: false,
+};
+
 /** Everybody on stage, oneself first: picture or initials, name, and what is off; shared screens are tiles of their own. */
 export const grid = {
   name: "grid",
@@ -31,8 +36,10 @@ export const grid = {
         .sort(([, a], [, b]) => Number(b.role === "host") - Number(a.role === "host") || a.since.localeCompare(b.since));
       const screens = others.filter(([id]) => room.stage?.pictureOf(id, true))
         .map(([id, member]) => /** @type {[string, Member]} */ ([id + SCREEN, member]));
+      const guests = (room.stage?.guests(room.stream) ?? []).map(({ participant = "", name }) =>
+        /** @type {[string, Member]} */ ([participant, { ...GUEST, name: name ?? null }]));
       /** @type {[string, Member | null][]} */
-      const entries = [[me, null], ...screens, ...others];
+      const entries = [[me, null], ...screens, ...guests, ...others];
       const pinned = entries.find(([key, member]) => member && key === room.pinned);
       // The large tile comes first, for eyes and for the keyboard.
       if (pinned) entries.unshift(...entries.splice(entries.indexOf(pinned), 1));

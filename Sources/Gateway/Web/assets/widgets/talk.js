@@ -2,6 +2,7 @@
 
 import { makeShowing } from "../card.js";
 import { h } from "../dom.js";
+import { makeDuelBar, makeDuelDesk } from "../duel.js";
 import { makeCatalogue } from "../gift-catalogue.js";
 import { makeGifts } from "../gifts.js";
 import { makeAsking, makeComments, makeReactions } from "../talk.js";
@@ -21,8 +22,10 @@ export const talk = {
   mount(room, layer) {
     const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
     const gifts = makeGifts(partOf(room));
-    layer.append(gifts.root, comments.root, reactions.root);
+    const duel = makeDuelBar(partOf(room));
+    layer.append(duel.root, gifts.root, comments.root, reactions.root);
     return () => {
+      duel.stop();
       gifts.stop();
       comments.stop();
       reactions.stop();
@@ -39,13 +42,17 @@ export const talkDesk = {
     const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
     const actions = [makeAsking(partOf(room)), makeShowing(partOf(room)), makeCatalogue(partOf(room))];
     const gifts = makeGifts(partOf(room), { totals: true });
+    const [duel, duelDesk] = [makeDuelBar(partOf(room)), makeDuelDesk(partOf(room))];
     const heading = document.createElement("h2");
     heading.textContent = "Audience";
-    comments.root.prepend(heading, h("p.audience-actions", {}, ...actions.map(({ root }) => root)), gifts.root);
+    comments.root.prepend(heading, h("p.audience-actions", {}, ...actions.map(({ root }) => root), duelDesk.button),
+      duel.root, duelDesk.root, gifts.root);
     comments.root.classList.add("card");
     comments.root.append(reactions.root);
     layer.append(comments.root);
     return () => {
+      duel.stop();
+      duelDesk.stop();
       for (const action of actions) action.stop();
       gifts.stop();
       comments.stop();

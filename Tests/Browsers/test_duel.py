@@ -1,0 +1,146 @@
+"""Two studios in a duel, from the invitation to the result, and what both audiences see and hear of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from drivers import DESKTOP, PHONE, Browser, Page
+from feed import open_feed
+from media import check_no_complaints, go_live
+from server import Server
+from test_comments import open_watch, write
+from test_gifts import Shop, ask
+from test_pages import assert_fits
+
+#: The mean colours of the left and the right half of the picture, away from the seam and the labels.
+HALVES = """() => {
+    const video = document.querySelector('video');
+    if (!video || !video.videoWidth) return null;
+    const canvas = document.createElement('canvas');
+    [canvas.width, canvas.height] = [64, 36];
+    const context = canvas.getContext('2d', {willReadFrequently: true});
+    context.drawImage(video, 0, 0, 64, 36);
+    return [8, 40].map(left => {
+        const {data} = context.getImageData(left, 12, 16, 12), sum = [0, 0, 0];
+        for (let index = 0; index < data.length; index++) if (index % 4 < 3) sum[index % 4] += data[index];
+        return sum.map(each => Math.round(each / (data.length / 4)));
+    });
+}"""
+#: What the bar says: state, clock, names, scores and words.
+BAR = """() => {
+    const bar = document.querySelector('.duel-bar');
+    return {
+        state: bar.hidden ? null : bar.dataset.state, result: bar.dataset.result,
+        names: [...bar.querySelectorAll('.duel-head p span')].map(each => each.textContent),
+        scores: [...bar.querySelectorAll('.duel-head p b')].map(each => Number(each.textContent)),
+        clock: bar.querySelector('.duel-clock').textContent, words: bar.querySelector('.duel-words').textContent,
+    };
+}"""
+IN_STATE = "state => { const bar = document.querySelector('.duel-bar'); return !bar.hidden && bar.dataset.state === state; }"
+SCORES = """scores => [...document.querySelectorAll('.duel-bar .duel-head p b')].map(each => each.textContent).join()
+    === scores.join()"""
+
+
+def distance(one: list[int], other: list[int]) -> int:
+    return sum(abs(a - b) for a, b in zip(one, other, strict=True))
+
+
+def invite(host: Page, rival: str, seconds: int) -> None:
+    """By the studio's own dialog."""
+    host.click("#invite-duel")
+    host.wait_for("rival => [...document.querySelector('[name=rival]')?.options ?? []].some(each => each.value === rival)",
+                  rival, what="the other stream is in the list")
+    host.evaluate(
+        """(rival, seconds) => {
+            document.querySelector('[name=rival]').value = rival;
+            const length = document.querySelector('dialog [name=seconds]');
+            length.add(new Option(`${seconds} s`, String(seconds)));
+            length.value = String(seconds);
+        }""", rival, seconds)
+    host.click("dialog[data-name=duel] [data-value=invite]")
+
+
+@pytest.mark.alone
+def test_two_studios_meet_in_a_duel(chromium: Browser, firefox: Browser, own_server: Server, logs: Path) -> None:
+    server = own_server
+    # Two pictures that cannot be mistaken for each other: the drawn one, and the browser's own.
+    ann = go_live(chromium, server, "ann", source="test")
+    bob = go_live(firefox, server, "bob", source="camera")
+    viewers = {"ann": open_watch(chromium, server, "ann", PHONE), "bob": open_watch(firefox, server, "bob", DESKTOP)}
+    invite(ann, "bob", 30)
+    bob.wait_for("() => document.querySelector('dialog[data-name=duel-invitation]')?.checkVisibility()", what="Bob is asked")
+    assert "Answer within" in bob.text(".duel-left")
+    bob.screenshot(logs / "duel-invitation.png")
+    assert viewers["bob"].evaluate(BAR)["state"] is None, "an invitation is for the host alone"
+    bob.click("dialog[data-name=duel-invitation] [data-value=accept]")
+    for page in (ann, bob, *viewers.values()):
+        page.wait_for(IN_STATE, "countdown", what="all count down")
+    for page in (ann, bob, *viewers.values()):
+        page.wait_for(IN_STATE, "running", what="it runs everywhere")
+    # The hosts see each other.
+    for page in (ann, bob):
+        page.wait_for(
+            """() => [...document.querySelectorAll('.tile[data-participant] video')].some(each => !each.hidden && each.videoWidth > 0)""",
+            what="a host sees the opponent")
+    # Hearts of one audience, and a gift to the other.
+    write(viewers["ann"], "Go!", "Vera")
+    for _ in range(5):
+        viewers["ann"].click(".reaction")
+    Shop(server, "bob").give("order-1", "cid", count=2, name="Cid")
+    for page, scores in ((ann, (5, 200)), (viewers["ann"], (5, 200)), (bob, (200, 5)), (viewers["bob"], (200, 5))):
+        page.wait_for(SCORES, list(scores), what="the scores are the same everywhere")
+    own_first = {name: wait_for_both(page) for name, page in viewers.items()}
+    assert distance(own_first["ann"][0], own_first["bob"][1]) < 120, own_first
+    assert distance(own_first["ann"][1], own_first["bob"][0]) < 120, own_first
+    for name, page in viewers.items():
+        page.screenshot(logs / f"duel-watch-{name}.png")
+        assert_fits(page)
+    ann.screenshot(logs / "duel-studio.png")
+    for page, result in ((ann, "lost"), (bob, "won"), (viewers["ann"], "lost"), (viewers["bob"], "won")):
+        page.wait_for(IN_STATE, "penalty", seconds=40, what="the result is there")
+        bar = page.evaluate(BAR)
+        assert bar["result"] == result and "wins" in bar["words"], bar
+    duel = ann.evaluate("() => rostrum.room.audience.duel")
+    for stream in ("ann", "bob"):
+        told = ask(server, server.token(stream), "GET", f"/v1/duels/{duel['id']}")
+        assert (told["from"]["score"], told["to"]["score"], told["winner"]) == (5, 200, "bob"), told
+    viewers["ann"].screenshot(logs / "duel-result.png")
+    # Who lost does the penalty; who won may ask for another one.
+    assert ann.evaluate("() => document.getElementById('rematch-duel').hidden")
+    bob.click("#rematch-duel")
+    ann.wait_for("() => document.querySelector('dialog[data-name=duel-invitation]')?.checkVisibility()", what="Ann is asked")
+    ann.click("dialog[data-name=duel-invitation] [data-value=decline]")
+    bob.wait_for("() => rostrum.room.audience.duel?.state === 'off'", what="Bob hears that")
+    for page in viewers.values():
+        page.wait_for("() => document.querySelector('.duel-bar').hidden", what="nothing stays over the picture")
+    check_no_complaints(ann, bob, *viewers.values())
+
+
+def wait_for_both(page: Page) -> list[list[int]]:
+    """Both pictures side by side: two halves that differ."""
+    found: list[Any] = page.wait_for(
+        f"""() => {{
+            const halves = ({HALVES})();
+            const differ = halves && halves[0].reduce((sum, each, index) => sum + Math.abs(each - halves[1][index]), 0);
+            return rostrum.room.viewing.video?.videoWidth && differ > 60 ? halves : null;
+        }}""", seconds=20, what="the viewer sees both")
+    return found
+
+
+@pytest.mark.alone
+def test_the_feed_shows_the_scores(chromium: Browser, own_server: Server, logs: Path) -> None:
+    server = own_server
+    hosts = {name: go_live(chromium, server, name, source="test") for name in ("ann", "bob")}
+    feed = open_feed(chromium, server, PHONE)
+    invite(hosts["ann"], "bob", 60)
+    hosts["bob"].click("dialog[data-name=duel-invitation] [data-value=accept]")
+    feed.wait_for(IN_STATE, "running", what="it runs in the feed")
+    assert len(feed.evaluate(BAR)["names"]) == 2
+    feed.screenshot(logs / "duel-feed.png")
+    hosts["bob"].click("#leave-duel")
+    feed.wait_for(IN_STATE, "over", what="who leaves loses")
+    assert feed.evaluate(BAR)["result"] in ("won", "lost")
+    check_no_complaints(feed, *hosts.values())
