@@ -1,4 +1,5 @@
 import Base
+import Foundation
 import HTTP
 import Interaction
 import Node
@@ -12,6 +13,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(5))) struct DuelRoutes {
     private final class Silent: SyncFollower {
         func send(_ text: String) -> SyncDelivery { .queued }
+        var isDrained: Bool { true }
         func close(_ reason: SyncClose) {}
     }
 

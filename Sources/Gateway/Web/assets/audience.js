@@ -235,7 +235,8 @@ export class Audience extends EventTarget {
       case "interaction":
         if (message.settings) this.settings = message.settings;
         if ("card" in message) this.card = message.card;
-        if ("duel" in message) this.showDuel(message.duel);
+        // That there is nothing for everybody to see takes no invitation away from the host.
+        if (message.duel || message.duel === null && this.duel?.state !== "invited") this.showDuel(message.duel);
         if ("pinned" in message) this.pinned = message.pinned;
         if (message.poll) this.#showPoll(message.poll);
         if (message.comments) this.#add(message.comments);
