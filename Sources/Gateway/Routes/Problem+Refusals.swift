@@ -139,7 +139,7 @@ extension HLSRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
         case .unavailable:
-            Problem(503, "no-hls", "This server makes no HLS: it was started without --max-hls.")
+            Problem(404, "no-hls", "This server makes no HLS: it was started without --max-hls.")
         case .notLive: Problem(404, "not-live", "No such stream is live.", headers: Self.short)
         case .full:
             Problem(

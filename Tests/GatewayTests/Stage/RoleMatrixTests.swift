@@ -185,10 +185,10 @@ import Testing
         // There is no picture of these; nor is anything decoded here.
         Row(.get, "/v1/streams/S/preview.webp", "401 403 403 404 404 404 404 404"),
         Row(.get, "/v1/streams/S/preview.jpg", "401 403 403 404 404 404 404 404"),
-        Row(.get, "/hls/S/index.m3u8", "401 403 403 503 503 503 503 503"),
-        Row(.get, "/hls/S/media.m3u8", "401 403 403 503 503 503 503 503"),
+        Row(.get, "/hls/S/index.m3u8", "401 403 403 404 404 404 404 404"),
+        Row(.get, "/hls/S/media.m3u8", "401 403 403 404 404 404 404 404"),
         // Nobody finds its name any more.
-        Row(.get, "/hls/S/a-s1.m4s", "401 403 503 503 503 503 503 503"),
+        Row(.get, "/hls/S/a-s1.m4s", "401 403 404 404 404 404 404 404"),
         Row(
             .put, "/v1/streams/S/pause-picture", body: "RIFF0000WEBPVP8 ",
             "401 403 403 403 403 403 503 503"),
