@@ -19,7 +19,10 @@ import Transcoder
         switch arguments.first {
         case "serve":
             arguments.removeFirst()
-            exit(await serve(arguments))
+            let status = await serve(arguments)
+            // Not exit: what libraries do at the end would take away what other threads are still letting go of.
+            fflush(nil)
+            _exit(status)
         case "token":
             arguments.removeFirst()
             exit(token(arguments))
