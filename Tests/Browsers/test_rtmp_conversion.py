@@ -237,7 +237,7 @@ def test_a_slow_link_gets_a_smaller_picture(
 def test_without_a_transcoder_what_cannot_be_is_refused_in_words(logs: Path, stream: str, log: Path) -> None:
     server = RTMPServer(logs / "server-rtmp-off.log", "--transcoder", "off")
     try:
-        for video, words in [(USUAL, "transcoder"), (("-vn",), "Sound by RTMP is AAC")]:
+        for video, words in [(USUAL, "transcoder"), (("-vn",), "The sound is AAC, which becomes Opus in the transcoder")]:
             with Encoder(server.address(stream), log, video=video) as encoder:
                 assert encoder.wait() != 0
             assert words in refusal(server, stream)

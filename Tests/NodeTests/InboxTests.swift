@@ -110,7 +110,8 @@ import Transcoder
         let counters = node.inboxCounters
         #expect(
             counters.keys.sorted() == [
-                "compositions", "duels", "ingest", "pauses", "presence", "programmes", "recorded", "renditions",
+                "compositions", "duels", "ingest", "pauses", "presence", "programmes", "recorded",
+                "renditions",
                 "stages", "workers",
             ])
         #expect(counters["workers"] == InboxCounters(waiting: node.inboxes.workers.limit, dropped: 3))
