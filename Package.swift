@@ -65,6 +65,7 @@ let package = Package(
         .target(name: "Forwarding", dependencies: ["Base", "Wire", "Crypto", "Peer"], swiftSettings: pure),
 
         .target(name: "Ingest", dependencies: ["Base", "Wire"], swiftSettings: pure),
+        .target(name: "Restream", dependencies: ["Base", "Wire"], swiftSettings: pure),
         .target(name: "TURN", dependencies: ["Base", "Wire"], swiftSettings: pure),
 
         .target(name: "Stage", dependencies: ["Base"], swiftSettings: pure),
@@ -97,15 +98,15 @@ let package = Package(
         .target(
             name: "Node",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Ingest", "TURN", "Net", "Stage",
+                "Base", "Wire", "Crypto", "Peer", "Forwarding", "Ingest", "Restream", "TURN", "Net", "Stage",
                 "StoryFeed", "Interaction", "HLS", "Store", "Transcoder", "Recordings",
             ],
             swiftSettings: common),
         .target(
             name: "Gateway",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "TURN", "Net", "Stage", "StoryFeed", "Interaction",
-                "HLS", "Store", "Transcoder", "HTTP", "Recordings", "Node",
+                "Base", "Wire", "Crypto", "Forwarding", "Restream", "TURN", "Net", "Stage", "StoryFeed",
+                "Interaction", "HLS", "Store", "Transcoder", "HTTP", "Recordings", "Node",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json"), .copy("OpenAPI/asyncapi.json")],
             swiftSettings: common),
@@ -139,8 +140,8 @@ let package = Package(
         .target(
             name: "FuzzEntries",
             dependencies: [
-                "Base", "Wire", "Crypto", "SCTP", "Peer", "Ingest", "TURN", "Interaction", "Transcoder",
-                "Recordings", "TestSupport",
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Ingest", "Restream", "TURN", "Interaction",
+                "Transcoder", "Recordings", "TestSupport",
             ],
             path: "Tests/Fuzz",
             exclude: ["README.md"], swiftSettings: common),
@@ -155,6 +156,10 @@ let package = Package(
         .executableTarget(
             name: "store-trial", dependencies: ["Base", "Store"], path: "Tests/StoreTrial",
             swiftSettings: common),
+        .executableTarget(
+            name: "duel-trial",
+            dependencies: ["Base", "Stage", "Interaction", "Store", "Node", "TestSupport"],
+            path: "Tests/DuelTrial", swiftSettings: common),
         .executableTarget(
             name: "composition-trial", dependencies: ["Base", "CLinux", "Codecs", "Transcoder"],
             path: "Tests/CompositionTrial", swiftSettings: common),
@@ -193,7 +198,11 @@ let package = Package(
             name: "IngestTests", dependencies: ["Base", "Wire", "Ingest", "TestSupport"],
             swiftSettings: common),
         .testTarget(
-            name: "TURNTests", dependencies: ["Base", "Wire", "TURN", "TestSupport"], swiftSettings: common),
+            name: "RestreamTests", dependencies: ["Base", "Wire", "Ingest", "Restream", "TestSupport"],
+            swiftSettings: common),
+        .testTarget(
+            name: "TURNTests", dependencies: ["Base", "Wire", "Crypto", "TURN", "TestSupport"],
+            swiftSettings: common),
         .testTarget(
             name: "StageTests", dependencies: ["Base", "Stage", "TestSupport"], swiftSettings: common),
         .testTarget(
@@ -212,8 +221,8 @@ let package = Package(
         .testTarget(
             name: "NodeTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Stage", "StoryFeed",
-                "Interaction", "Store", "Transcoder", "Recordings", "Node", "TestSupport",
+                "Base", "Wire", "Crypto", "Net", "Peer", "Forwarding", "Restream", "Stage", "StoryFeed",
+                "Interaction", "Store", "Transcoder", "Recordings", "Node", "TestSupport", "duel-trial",
             ],
             swiftSettings: common),
         .testTarget(
@@ -225,7 +234,8 @@ let package = Package(
         .testTarget(
             name: "RostrumTests",
             dependencies: [
-                "Base", "Crypto", "HTTP", "Node", "Gateway", "StoryFeed", "rostrum", "TestSupport",
+                "Base", "Crypto", "HTTP", "Node", "Gateway", "Store", "StoryFeed", "Transcoder", "rostrum",
+                "TestSupport",
             ],
             swiftSettings: common),
         .testTarget(
@@ -234,8 +244,9 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "Stage", "StoryFeed", "Interaction", "HLS", "Store",
-                "Transcoder", "Recordings", "HTTP", "Node", "Gateway", "TestSupport", "HTTPTestSupport",
+                "Base", "Wire", "Crypto", "Forwarding", "Restream", "Stage", "StoryFeed", "Interaction",
+                "HLS", "Store", "Transcoder", "Recordings", "HTTP", "Node", "Gateway", "TestSupport",
+                "HTTPTestSupport",
             ],
             swiftSettings: common),
         .testTarget(
@@ -247,8 +258,10 @@ let package = Package(
         .testTarget(
             name: "SimulationTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "Stage", "StoryFeed", "Net", "Node",
-                "ClientPeer", "TestSupport", "TestTraits", "MallocCounter", "SimulatedLibraries",
+                "Base", "Wire", "Crypto", "SCTP", "Peer", "Forwarding", "Stage", "StoryFeed", "Interaction",
+                "Store",
+                "Net", "Node", "ClientPeer", "TestSupport", "TestTraits", "MallocCounter",
+                "SimulatedLibraries",
             ],
             swiftSettings: hot),
     ]

@@ -25,6 +25,7 @@ declare -A below=(
     [Peer]="Base Wire Crypto SCTP"
     [Forwarding]="Base Wire Crypto SCTP Peer"
     [Ingest]="Base Wire"
+    [Restream]="Base Wire"
     [TURN]="Base Wire"
     [Stage]="Base"
     [StoryFeed]="Base"
@@ -37,8 +38,8 @@ declare -A below=(
     [ClientPeer]="Base Wire Crypto SCTP Peer"
     [HTTP]="Base CWebSockets"
     [Recordings]="Base Wire Forwarding Store Transcoder"
-    [Node]="Base Wire Crypto SCTP Peer Forwarding Ingest TURN Stage StoryFeed Interaction HLS Net Store Transcoder Recordings"
-    [Gateway]="Base Wire Crypto Stage StoryFeed Interaction HLS Store HTTP Recordings Node"
+    [Node]="Base Wire Crypto SCTP Peer Forwarding Ingest Restream TURN Stage StoryFeed Interaction HLS Net Store Transcoder Recordings"
+    [Gateway]="Base Wire Crypto Restream Stage StoryFeed Interaction HLS Store HTTP Recordings Node"
     [rostrum]="Base Crypto Codecs Net HTTP Recordings Node Gateway Store StoryFeed Webhooks Transcoder"
     [sfu-bench]="Base Wire Crypto Codecs Peer ClientPeer Net"
 )
@@ -61,7 +62,7 @@ declare -A exceptions=(
     [Sources/Gateway/Routes/GatewayHandler+Sessions.swift]="Net"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.
-pure="Base Wire Peer Forwarding Ingest TURN Stage StoryFeed Interaction"
+pure="Base Wire Peer Forwarding Ingest Restream TURN Stage StoryFeed Interaction"
 # What other targets may use of the system; pure ones only Synchronization, for rings between threads.
 system="Foundation FoundationEssentials FoundationNetworking Dispatch Glibc Synchronization"
 

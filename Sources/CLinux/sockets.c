@@ -31,13 +31,23 @@ static int is_ipv4(struct clinux_address address) {
     return address.high == 0 && address.low >> 32 == 0xFFFF;
 }
 
-int clinux_udp_open(struct clinux_address address) {
+int clinux_share_port(int descriptor) {
+    const int on = 1;
+    return setsockopt(descriptor, SOL_SOCKET, SO_REUSEPORT, &on, sizeof on) < 0 ? -errno : 0;
+}
+
+int clinux_udp_open(struct clinux_address address, int joins) {
     const int ipv4 = is_ipv4(address), off = 0;
     struct sockaddr_in6 storage;
     int descriptor = socket(ipv4 ? AF_INET : AF_INET6, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (descriptor < 0) return -errno;
     // Dual stack: one IPv6 socket also serves IPv4, in mapped form.
     if (!ipv4 && setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off) < 0) goto failed;
+    int shared = joins ? clinux_share_port(descriptor) : 0;
+    if (shared < 0) {
+        errno = -shared;
+        goto failed;
+    }
     socklen_t length = clinux_store_address(&storage, address, ipv4);
     if (bind(descriptor, (struct sockaddr *)&storage, length) < 0) goto failed;
     return descriptor;

@@ -2,6 +2,7 @@
 
 #include <limits.h>
 #include <openssl/pem.h>
+#include <openssl/x509v3.h>
 
 /// Intermediate certificates that a file may hold.
 enum { CHAIN_LIMIT = 16 };
@@ -57,4 +58,28 @@ SSL_CTX *rostrum_tls_server(const uint8_t *chain, size_t chain_length, const uin
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
     SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
     return context;
+}
+
+SSL *rostrum_tls_client(const char *host, int is_address) {
+    SSL_CTX *context = SSL_CTX_new(TLS_client_method());
+    if (context == NULL) return NULL;
+    int is_ready = SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1
+        && SSL_CTX_set_default_verify_paths(context) == 1;
+    SSL_CTX_set_verify(context, SSL_VERIFY_PEER, NULL);
+    SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+    SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    SSL *ssl = is_ready ? SSL_new(context) : NULL;
+    // `ssl` holds it.
+    SSL_CTX_free(context);
+    if (ssl == NULL) return NULL;
+    // A server of many names has to be told which one is wanted; that is not said of addresses (RFC 6066 §3).
+    is_ready = is_address ? X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1
+                          : SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+    if (!is_ready) {
+        SSL_free(ssl);
+        return NULL;
+    }
+    SSL_set_connect_state(ssl);
+    return ssl;
 }

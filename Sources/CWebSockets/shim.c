@@ -44,7 +44,8 @@ struct lws_context *cws_create(const struct cws_settings *settings, struct lws_v
     info.server_string = "rostrum";
     info.vhost_name = "rostrum";
     info.max_http_header_data2 = settings->header_bytes;
-    info.timeout_secs = settings->header_seconds;
+    // It holds for each piece of a body, too, and would close without a word: the server's own time-out answers before.
+    info.timeout_secs = settings->header_seconds + 2;
     info.timeout_secs_ah_idle = settings->header_seconds;
     info.keepalive_timeout = (int)settings->idle_seconds;
     // Heartbeats are the server's own: each of libwebsockets' would walk through a sorted list of all of them.

@@ -13,29 +13,8 @@ package struct GiftTotals: Equatable, Sendable, Codable {
     private static let comboLimit = 200
     /// Within which the next gift of the same kind by the same giver goes on with a combo, in milliseconds.
     package static let comboTime: Int64 = 5_000
-    /// Where sums stop, so that they stay whole numbers in JSON.
-    package static let highest = 9_007_199_254_740_991
-
-    /// What somebody gave.
-    package struct Giver: Equatable, Sendable, Codable {
-        /// As of their latest gift.
-        package internal(set) var name: String?
-        /// In the smallest unit of the currency.
-        package internal(set) var value = 0
-        /// The number of their latest gift, by which ties are broken: who was there first is before.
-        package internal(set) var lastGift = 0
-    }
-
-    /// One of a list of those who gave most.
-    package struct Rank: Equatable, Sendable {
-        /// Who gave.
-        package let id: ParticipantID
-        /// For people; nil where the giver has none.
-        package let name: String?
-        /// Of all that they gave, in the smallest unit of the currency.
-        package let value: Int
-    }
-
+    /// Where sums stop.
+    package static let highest = RankTable.highest
     private struct Combo: Equatable, Codable {
         let giver: ParticipantID
         let kind: String
@@ -58,8 +37,8 @@ package struct GiftTotals: Equatable, Sendable, Codable {
     package private(set) var value = 0
     /// Of all gifts; nil before the first.
     package private(set) var currency: String?
-    /// At most `giverLimit`.
-    package private(set) var givers: [ParticipantID: Giver] = [:]
+    /// Who gave how much, in the smallest unit of the currency; at most `giverLimit`.
+    package private(set) var givers = Ranking()
     /// The one with the latest gift last.
     private var combos: [Combo] = []
 
@@ -89,7 +68,7 @@ package struct GiftTotals: Equatable, Sendable, Codable {
         return Gift(
             number: lastNumber + 1, key: draft.key, giver: draft.giver, name: name, kind: draft.kind,
             count: draft.count, price: draft.price, currency: draft.currency,
-            combo: Self.sum(going?.count ?? 0, draft.count), at: now)
+            combo: RankTable.sum(going?.count ?? 0, draft.count), at: now)
     }
 
     // MARK: Remembering
@@ -102,42 +81,13 @@ package struct GiftTotals: Equatable, Sendable, Codable {
         }
         // Both factors have a limit, and the product is far below the highest.
         let worth = gift.price * gift.count
-        count = Self.sum(count, gift.count)
-        value = Self.sum(value, worth)
+        count = RankTable.sum(count, gift.count)
+        value = RankTable.sum(value, worth)
         currency = gift.currency
         combos.removeAll { $0.giver == gift.giver && $0.kind == gift.kind || $0.isOver(at: gift.at) }
         if combos.count >= Self.comboLimit { combos.removeFirst() }
         combos.append(Combo(giver: gift.giver, kind: gift.kind, count: gift.combo, at: gift.at))
-        credit(worth, to: gift)
-    }
-
-    private mutating func credit(_ worth: Int, to gift: Gift) {
-        var giver = givers[gift.giver] ?? Giver()
-        giver.name = gift.name
-        giver.value = Self.sum(giver.value, worth)
-        giver.lastGift = gift.number
-        givers[gift.giver] = giver
-        guard givers.count > Self.giverLimit,
-            let least = givers.max(by: { Self.isBefore($0.value, $1.value) })
-        else { return }
-        givers[least.key] = nil
-    }
-
-    private static func sum(_ one: Int, _ other: Int) -> Int {
-        let (sum, overflow) = one.addingReportingOverflow(other)
-        return overflow ? highest : min(sum, highest)
-    }
-
-    // MARK: Ranks
-
-    /// Those who gave most, the first first.
-    package func top(_ limit: Int) -> [Rank] {
-        givers.sorted { Self.isBefore($0.value, $1.value) }.prefix(limit).map { id, giver in
-            Rank(id: id, name: giver.name, value: giver.value)
-        }
-    }
-
-    private static func isBefore(_ one: Giver, _ other: Giver) -> Bool {
-        one.value != other.value ? one.value > other.value : one.lastGift < other.lastGift
+        givers.add(
+            worth, to: gift.giver, name: gift.name, last: gift.number, limit: Self.giverLimit, at: gift.at)
     }
 }

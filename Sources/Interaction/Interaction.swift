@@ -95,7 +95,10 @@ package struct Interaction: Sendable {
     /// Of taps that were not written down yet.
     package private(set) var counter: ReactionCounter
     private var budgets = PersonBudgets()
+    private var reviews = CommentReviews()
     private var unwanted: WordList
+    /// Of the minute that runs.
+    var tally = FanTally()
 
     /// An audience as it was remembered; what people did in the last moments is not.
     package init(restoring record: InteractionRecord = InteractionRecord()) {
@@ -120,19 +123,19 @@ package struct Interaction: Sendable {
     {
         // Of shops, who sell as fast as people give.
         if case .give(let draft) = command, person.isShop { return try give(draft, at: now.wall) }
-        try budgets.use(person.id, at: now.elapsed) { budget throws(Refusal) in
-            if let wait = budget.requests.wait(for: PersonBudgets.requests, at: now.elapsed) {
-                throw .tooFast(wait: wait)
-            }
-            _ = budget.requests.take(1, of: PersonBudgets.requests, at: now.elapsed)
-        }
+        try charge(person, at: now.elapsed)
         var outcome = Outcome()
         switch command {
         case .comment(let key, let text):
-            let (comment, isNew) = try decideComment(key, text, person, now)
-            outcome.reply = .comment(comment)
-            if isNew { outcome.changes = [.commented(comment)] }
-        case .react(let taps): outcome.reply = .counted(try count(taps, person, now))
+            guard Self.isKey(key) else { throw .invalid("id") }
+            if let known = record.comment(of: person.id, key: key) {
+                return Outcome(reply: .comment(known))
+            }
+            return try write(try draft(key, text, person, now), at: now)
+        case .react(let taps):
+            let counted = try count(taps, person, now)
+            if counted > 0 { tally.noteTap(of: person) }
+            outcome.reply = .counted(counted)
         case .delete(let number):
             guard let comment = record.comment(number) else { throw .unknownComment }
             let isTheirs = person.isModerator || person.mayModerate && comment.role != .host
@@ -169,26 +172,87 @@ package struct Interaction: Sendable {
         return Outcome(changes: [.gave(gift)], reply: .gift(gift))
     }
 
-    private mutating func follow(_ change: InteractionChange) {
+    mutating func follow(_ change: InteractionChange) {
         record.apply(change)
         guard case .edited(let settings) = change else { return }
         unwanted = WordList(settings.words)
         counter.keep(settings.reactions)
     }
 
-    private mutating func decideComment(
-        _ key: String, _ written: String, _ person: Person, _ now: Moment
-    ) throws(Refusal) -> (comment: StreamComment, isNew: Bool) {
-        guard Self.isKey(key) else { throw .invalid("id") }
-        if let known = record.comment(of: person.id, key: key) { return (known, false) }
-        let settings = record.settings
-        guard settings.takesComments else { throw .commentsOff }
-        if !person.isModerator, let until = record.silenced[person.id], until > now.wall {
-            throw .silenced(wait: Self.seconds(from: now.wall, to: until))
+    /// Of what anybody asks for, also of what is refused.
+    private mutating func charge(_ person: Person, at now: MonotonicTime) throws(Refusal) {
+        try budgets.use(person.id, at: now) { budget throws(Refusal) in
+            if let wait = budget.requests.wait(for: PersonBudgets.requests, at: now) {
+                throw .tooFast(wait: wait)
+            }
+            _ = budget.requests.take(1, of: PersonBudgets.requests, at: now)
         }
+    }
+
+    // MARK: Comments
+
+    /// What became of a comment that somebody outside is to look at before anybody is shown it.
+    package enum Submission: Equatable, Sendable {
+        /// It was written before.
+        case known(StreamComment)
+        /// It waits under that number, as it does since it came the first time.
+        case waiting(Int)
+        /// The same, and nobody was asked so far.
+        case new(Int, CommentDraft)
+    }
+
+    /// Takes in a comment that keeps to the rules, for somebody outside to look at; `judge` has it go on.
+    package mutating func submit(
+        _ key: String, _ text: String, from person: Person, at now: Moment
+    ) throws(Refusal) -> Submission {
+        try charge(person, at: now.elapsed)
+        guard Self.isKey(key) else { throw .invalid("id") }
+        if let known = record.comment(of: person.id, key: key) { return .known(known) }
+        if let number = reviews.number(of: person.id, key: key) { return .waiting(number) }
+        guard !reviews.isFull else { throw .tooFast(wait: 1) }
+        let draft = try draft(key, text, person, now)
+        return .new(reviews.append(draft), draft)
+    }
+
+    /// Notes whether a comment may be shown.
+    /// - Returns: those that go on now, in the order in which they came, each for `write` if it may be shown.
+    package mutating func judge(_ number: Int, isShown: Bool) -> [CommentReviews.Judged] {
+        reviews.judge(number, isShown: isShown)
+    }
+
+    /// Writes a comment, if the rules still let its author: they may have changed while it waited.
+    package mutating func write(_ draft: CommentDraft, at now: Moment) throws(Refusal) -> Outcome {
+        let person = draft.person
+        try requireVoice(of: person, for: draft.text, at: now.wall)
+        let comment = StreamComment(
+            number: record.lastNumber + 1, key: draft.key, author: person.id, name: person.name,
+            role: person.role, text: draft.text, at: now.wall,
+            isHidden: !person.isModerator && record.shadowed[person.id].map { $0 > now.wall } ?? false,
+            isByModerator: person.mayModerate && person.role != .host)
+        follow(.commented(comment))
+        if !comment.isHidden { tally.noteComment(of: person) }
+        return Outcome(changes: [.commented(comment)], reply: .comment(comment))
+    }
+
+    /// - Parameter text: cleaned; nil while only the author is looked at.
+    private func requireVoice(
+        of person: Person, for text: String? = nil, at now: WallTime
+    ) throws(Refusal) {
+        guard record.settings.takesComments else { throw .commentsOff }
+        guard !person.isModerator else { return }
+        if let until = record.silenced[person.id], until > now {
+            throw .silenced(wait: Self.seconds(from: now, to: until))
+        }
+        if let text, unwanted.isIn(text) { throw .forbiddenWord }
+    }
+
+    private mutating func draft(
+        _ key: String, _ written: String, _ person: Person, _ now: Moment
+    ) throws(Refusal) -> CommentDraft {
+        try requireVoice(of: person, at: now.wall)
         let text = try CommentText(written).text
-        guard person.isModerator || !unwanted.isIn(text) else { throw .forbiddenWord }
-        let slowMode = person.role == .viewer && !person.isModerator ? settings.slowModeSeconds : 0
+        try requireVoice(of: person, for: text, at: now.wall)
+        let slowMode = person.role == .viewer && !person.isModerator ? record.settings.slowModeSeconds : 0
         try budgets.use(person.id, at: now.elapsed) { budget throws(Refusal) in
             if let last = budget.lastComment {
                 let left = last + .seconds(slowMode) - now.elapsed
@@ -201,11 +265,7 @@ package struct Interaction: Sendable {
             }
             budget.lastComment = now.elapsed
         }
-        let comment = StreamComment(
-            number: record.lastNumber + 1, key: key, author: person.id, name: person.name, role: person.role,
-            text: text, at: now.wall,
-            isHidden: !person.isModerator && record.shadowed[person.id].map { $0 > now.wall } ?? false)
-        return (comment, true)
+        return CommentDraft(key: key, person: person, text: text)
     }
 
     /// Whether it can be a client's name for something.
@@ -245,6 +305,14 @@ package struct Interaction: Sendable {
             return []
         }
         let change = InteractionChange.pollClosed(now)
+        record.apply(change)
+        return [change]
+    }
+
+    /// Has comments forgotten that were written before a time.
+    package mutating func forgetComments(before time: WallTime) -> [InteractionChange] {
+        guard record.hasComments(before: time) else { return [] }
+        let change = InteractionChange.expired(before: time)
         record.apply(change)
         return [change]
     }

@@ -21,9 +21,13 @@ package enum InteractionChange: Equatable, Sendable, Codable {
     case voted(ParticipantID, [Int])
     case pollClosed(WallTime)
     case gave(Gift)
+    /// A minute of those who took part is over.
+    case cheered(FanMinute)
     /// In place of the one before.
     case cardShown(StreamCard)
     case cardRemoved
+    /// Comments that were written before are forgotten.
+    case expired(before: WallTime)
 }
 
 /// What is remembered of a stream's audience.
@@ -57,6 +61,10 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
     private var given: GiftTotals?
     /// What was given so far.
     package var gifts: GiftTotals { given ?? GiftTotals() }
+    /// Nil before the first point.
+    private var points: Ranking?
+    /// Who took part most; at most `FanMinute.fanLimit`.
+    package var fans: Ranking { points ?? Ranking() }
 
     package init() {}
 
@@ -98,13 +106,46 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         case .pollClosed(let time): poll?.close(at: time)
         case .cardShown(let new): card = new
         case .cardRemoved: card = nil
+        case .expired(let time): forgetComments(before: time)
         case .gave(let gift):
             // Not two copies, or every gift would copy the others.
             var totals = gifts
             given = nil
             totals.apply(gift)
             given = totals
+        case .cheered(let minute): apply(minute)
         }
+    }
+
+    private mutating func apply(_ minute: FanMinute) {
+        // Not two copies, as with gifts.
+        var ranking = fans
+        points = nil
+        for person in minute.people {
+            ranking.add(
+                person.points, to: person.id, name: person.name,
+                last: Int(clamping: minute.at.milliseconds / 60_000), limit: FanMinute.fanLimit, at: minute.at
+            )
+        }
+        points = ranking
+    }
+
+    /// With what else repeats their words.
+    private mutating func forgetComments(before time: WallTime) {
+        comments.removeFirst(comments.prefix { $0.at < time }.count)
+        if let pinned, pinned.at < time { self.pinned = nil }
+        audited = audited?.map { entry in
+            guard entry.comment != nil, entry.at < time else { return entry }
+            var entry = entry
+            entry.text = nil
+            return entry
+        }
+    }
+
+    /// Whether anything would be forgotten of comments that were written before.
+    package func hasComments(before time: WallTime) -> Bool {
+        comments.first.map { $0.at < time } ?? false || pinned.map { $0.at < time } ?? false
+            || audit.contains { $0.text != nil && $0.comment != nil && $0.at < time }
     }
 
     /// Nil for one that is not known any more, or was deleted.
@@ -146,5 +187,18 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         }
         let page = Array(chosen.reversed().prefix(limit + 1))
         return (page.prefix(limit).reversed(), page.count > limit)
+    }
+
+    /// Comments that all may see, written within some time, in order.
+    /// - Parameter number: only those with a higher one.
+    /// - Returns: at most `limit`, and whether there are more.
+    package func page(
+        writtenIn time: Range<WallTime>, after number: Int, limit: Int
+    ) -> (comments: [StreamComment], isMore: Bool) {
+        let chosen = comments.lazy.filter {
+            !$0.isDeleted && !$0.isHidden && $0.number > number && time.contains($0.at)
+        }
+        let page = Array(chosen.prefix(limit + 1))
+        return (Array(page.prefix(limit)), page.count > limit)
     }
 }

@@ -10,6 +10,8 @@ extension Interaction {
         case emptyComment
         case longComment
         case forbiddenWord
+        /// Whoever the server asks about comments does not want it shown.
+        case reviewDenied
         /// For so many seconds more.
         case silenced(wait: Int)
         case slowMode(wait: Int)
@@ -55,7 +57,7 @@ extension Interaction {
                 .giftKeyReused, .inDuel, .notLive, .duelOver, .penalty:
                 .conflict
             case .unknownGift, .otherCurrency, .unknownReaction, .emptyComment, .longComment, .forbiddenWord,
-                .invalid:
+                .reviewDenied, .invalid:
                 .invalid
             case .slowMode, .tooFast, .tooManySilenced, .pollFull: .limit
             }
@@ -70,6 +72,7 @@ extension Interaction {
             case .emptyComment: "empty-comment"
             case .longComment: "long-comment"
             case .forbiddenWord: "forbidden-word"
+            case .reviewDenied: "review-denied"
             case .silenced: "silenced"
             case .slowMode: "slow-mode"
             case .tooFast: "too-fast"
@@ -107,6 +110,7 @@ extension Interaction {
             case .longComment:
                 "A comment has at most \(CommentText.length) characters and \(CommentText.byteLength) bytes."
             case .forbiddenWord: "The host does not want one of these words here."
+            case .reviewDenied: "This comment was not let through."
             case .silenced(let wait): "The host has silenced you; you can write again in \(Self.words(wait))."
             case .slowMode(let wait): "Slow mode is on: you can write again in \(Self.words(wait))."
             case .tooFast(let wait): "That was very fast; try again in \(Self.words(wait))."

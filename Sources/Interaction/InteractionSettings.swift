@@ -12,8 +12,36 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
     package var words: [String] = []
     /// What can be given; nil for nothing.
     package var gifts: GiftCatalogue?
+    /// Nil, as for streams made before there was a choice, for the usual ones.
+    private var shown: [Widget]?
+    /// What viewers' pages show of all that; the rest goes on, and is told, without being seen there.
+    package var widgets: [Widget] {
+        get { shown ?? Self.usualWidgets }
+        set { shown = newValue }
+    }
+    /// Nil for yes, as it was when there was no such choice.
+    private var duels: Bool?
+    /// Whether other hosts may ask this one for a duel.
+    package var takesDuels: Bool {
+        get { duels ?? true }
+        set { duels = newValue ? nil : false }
+    }
 
     package init() {}
+
+    /// A part of the web client's pages that shows what an audience does.
+    package enum Widget: String, Sendable, Codable, CaseIterable {
+        /// As a list.
+        case comments
+        /// Comments that cross the picture.
+        case barrage
+        /// The line to write in.
+        case composer
+        case reactions, gifts, ranks, poll, card, duel
+    }
+
+    /// All but `barrage`, which not everybody likes over their picture.
+    package static let usualWidgets = Widget.allCases.filter { $0 != .barrage }
 
     /// Kinds of one stream.
     package static let reactionLimit = 5
@@ -33,6 +61,7 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
         else { throw .invalid("reactions") }
         guard Self.slowModeRange.contains(slowModeSeconds) else { throw .invalid("slowMode") }
         guard words.count <= Self.wordLimit, words.allSatisfy(Self.isWord) else { throw .invalid("words") }
+        guard Set(widgets).count == widgets.count else { throw .invalid("widgets") }
         try gifts?.validate()
     }
 
@@ -59,6 +88,10 @@ package struct InteractionEdit: Equatable, Sendable {
     package var words: [String]?
     /// Replaced as a whole; without kinds, nothing can be given.
     package var gifts: GiftCatalogue?
+    /// Replaced as a whole.
+    package var widgets: [InteractionSettings.Widget]?
+    /// As in `InteractionSettings`.
+    package var takesDuels: Bool?
 
     package init() {}
 
@@ -68,7 +101,9 @@ package struct InteractionEdit: Equatable, Sendable {
         if let reactions { settings.reactions = reactions }
         if let slowModeSeconds { settings.slowModeSeconds = slowModeSeconds }
         if let words { settings.words = words }
+        if let takesDuels { settings.takesDuels = takesDuels }
         if let gifts { settings.gifts = gifts.kinds.isEmpty ? nil : gifts }
+        if let widgets { settings.widgets = widgets }
         return settings
     }
 }

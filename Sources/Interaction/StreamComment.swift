@@ -23,13 +23,15 @@ package struct StreamComment: Equatable, Sendable, Codable {
     package let at: WallTime
     /// Nil for no, as it was when there were no shadows.
     private let hidden: Bool?
+    /// Nil for no, as it was when nobody was told.
+    private let moderates: Bool?
 
     package init(
         number: Int, key: String, author: ParticipantID, name: String?, role: Role, text: String,
-        at: WallTime,
-        isHidden: Bool = false
+        at: WallTime, isHidden: Bool = false, isByModerator: Bool = false
     ) {
         hidden = isHidden ? true : nil
+        moderates = isByModerator ? true : nil
         self.number = number
         self.key = key
         self.author = author
@@ -41,6 +43,9 @@ package struct StreamComment: Equatable, Sendable, Codable {
 
     /// Whether only its author may see it.
     package var isHidden: Bool { hidden ?? false }
+
+    /// Whether its author could take away what others wrote, beside the host.
+    package var isByModerator: Bool { moderates ?? false }
 
     /// Whether only its key is left.
     package var isDeleted: Bool { text.isEmpty }

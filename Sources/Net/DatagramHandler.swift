@@ -19,6 +19,13 @@ package protocol DatagramHandler: ~Copyable, SendableMetatype {
         at now: MonotonicTime,
         into sink: inout SendBatch)
 
+    /// Takes one datagram that came to another worker, which has the same port, and found no session there.
+    mutating func receiveHandedOver(
+        _ datagram: inout MutableSpan<UInt8>,
+        from source: TransportAddress,
+        at now: MonotonicTime,
+        into sink: inout SendBatch)
+
     /// Comes once after the commands and datagrams of each batch, also after a wake-up that brought none.
     mutating func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch)
 
@@ -46,6 +53,13 @@ package protocol DatagramHandler: ~Copyable, SendableMetatype {
 
 extension DatagramHandler where Self: ~Copyable {
     package var wantsTurn: Bool { false }
+
+    package mutating func receiveHandedOver(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout SendBatch
+    ) {
+        receive(&datagram, from: source, at: now, into: &sink)
+    }
 
     package func knows(_ address: TransportAddress) -> Bool { true }
 

@@ -25,12 +25,36 @@ package final class DatagramSocket: Sendable {
     ///   - bufferBytes: asked for in each direction; the kernel may grant less.
     ///   - coalescing: false to get every datagram by itself.
     ///   - stamping: true to learn from the kernel when each datagram arrived.
-    package init(
+    ///   - sharing: whether further sockets may be bound to its port, by `init(joining:bufferBytes:)`.
+    package convenience init(
         bind address: TransportAddress, bufferBytes: Int = 4 << 20, coalescing: Bool = true,
-        stamping: Bool = false
+        stamping: Bool = false, sharing: Bool = false
     ) throws(NetError) {
-        let descriptor = clinux_udp_open(clinux_address(address))
+        // Not joining, so that a port that another program shares is in use.
+        let descriptor = clinux_udp_open(clinux_address(address), 0)
         guard descriptor >= 0 else { throw NetError(binding: address, code: -descriptor) }
+        try self.init(
+            descriptor, at: address, bufferBytes: bufferBytes, coalescing: coalescing, stamping: stamping)
+        let result = sharing ? clinux_share_port(descriptor) : 0
+        guard result == 0 else { throw .system(operation: "share a UDP port", code: -result) }
+    }
+
+    /// Binds the port that `first` has, which must be shared.
+    ///
+    /// The kernel gives each client's datagrams to one of the sockets, by the client's address and port, until another
+    /// joins or leaves.
+    package convenience init(joining first: DatagramSocket, bufferBytes: Int) throws(NetError) {
+        let address = first.localAddress
+        let descriptor = clinux_udp_open(clinux_address(address), 1)
+        guard descriptor >= 0 else { throw NetError(binding: address, code: -descriptor) }
+        try self.init(
+            descriptor, at: address, bufferBytes: bufferBytes, coalescing: true, stamping: false)
+    }
+
+    /// Owns the descriptor from here on.
+    private init(
+        _ descriptor: Int32, at address: TransportAddress, bufferBytes: Int, coalescing: Bool, stamping: Bool
+    ) throws(NetError) {
         var bound = clinux_address()
         guard unsafe clinux_local_address(descriptor, &bound) == 0 else {
             clinux_close(descriptor)

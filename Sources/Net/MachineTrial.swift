@@ -14,7 +14,7 @@ package enum MachineTrial {
     package static func refusal(of address: TransportAddress) -> Int32? {
         let descriptor =
             switch address.transport {
-            case .udp: clinux_udp_open(clinux_address(address))
+            case .udp: clinux_udp_open(clinux_address(address), 0)
             case .tcp: clinux_tcp_listen(clinux_address(address), 1)
             }
         guard descriptor >= 0 else { return -descriptor }

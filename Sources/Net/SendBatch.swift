@@ -43,6 +43,8 @@ package struct SendBatch: ~Copyable, DatagramSink {
     private var backlog: SendQueue
     private var transmitter: Transmitter
     private var now = MonotonicTime.zero
+    /// Sees what leaves for its session; nil for nobody.
+    package var capture: HeaderCapture?
     /// The socket's buffer was full at the last attempt.
     private(set) var isBlocked = false
 
@@ -78,6 +80,23 @@ package struct SendBatch: ~Copyable, DatagramSink {
         to destination: TransportAddress, capacity: Int,
         _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
     ) throws(Failure) {
+        guard let capture, capture.remote == destination else {
+            return try place(to: destination, capacity: capacity, write)
+        }
+        let now = now
+        try place(to: destination, capacity: capacity) { span throws(Failure) in
+            let length = try write(&span)
+            if span.indices.contains(length - 1) {
+                capture.noteSent(span.span.extracting(0..<length), to: destination, at: now)
+            }
+            return length
+        }
+    }
+
+    private mutating func place<Failure: Error>(
+        to destination: TransportAddress, capacity: Int,
+        _ write: (inout MutableSpan<UInt8>) throws(Failure) -> Int
+    ) throws(Failure) {
         if destination.transport == .tcp {
             try streams?.append(to: destination, capacity: capacity, write)
             return
@@ -100,7 +119,9 @@ package struct SendBatch: ~Copyable, DatagramSink {
         if queue.usedBytes >= Self.sliceBytes || !queue.hasRoom(for: capacity, times: count) {
             flush(at: now)
         }
-        guard destination.transport == .udp, queue.hasRoom(for: capacity, times: count) else {
+        guard destination.transport == .udp, capture?.remote != destination,
+            queue.hasRoom(for: capacity, times: count)
+        else {
             for number in 0..<count {
                 append(to: destination, capacity: capacity) { write(number, &$0).complete(&$0) }
             }

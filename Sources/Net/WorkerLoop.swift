@@ -9,12 +9,17 @@ final class WorkerShared<Command: Sendable>: Sendable {
     let mailbox: Mailbox<Command>
     /// TCP connections on their way to the worker.
     let handovers = Mailbox<ConnectionHandover>(capacity: 1_024)
+    /// Datagrams from workers that share the port; nil where none does.
+    let handedOver: DatagramMailbox?
     let statistics = Mutex(WorkerStatistics())
 
-    init(socket: DatagramSocket, waker: Waker, mailbox: Mailbox<Command>) {
+    init(
+        socket: DatagramSocket, waker: Waker, mailbox: Mailbox<Command>, handedOver: DatagramMailbox?
+    ) {
         self.socket = socket
         self.waker = waker
         self.mailbox = mailbox
+        self.handedOver = handedOver
     }
 }
 
@@ -35,6 +40,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
     private var handovers: [ConnectionHandover] = []
     private var sink: SendBatch
     private var arrivals: ReceiveBatch
+    private var handedOver = DatagramBundle()
     private var received = TrafficCounters()
     private var commands: [Handler.Command] = []
     private var statistics = WorkerStatistics()
@@ -69,6 +75,7 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
             if ready.writable { sink.becameWritable(at: now) }
             var isOpen = ready.waker ? takeCommands(at: now) : true
             if ready.readable, !takeDatagrams(at: now) { isOpen = false }
+            if let mailbox = shared.handedOver, !takeHandedOver(from: mailbox, at: now) { isOpen = false }
             if ready.streams { takeFrames(at: now) }
             guard isOpen else { break }
             handler.endOfBatch(at: now, into: &sink)
@@ -130,6 +137,20 @@ struct WorkerLoop<Handler: DatagramHandler & ~Copyable>: ~Copyable {
             }
             guard mayHaveMore else { break }
         }
+        return isOpen
+    }
+
+    /// What other workers took from the port, by the same rule.
+    /// - Returns: false if commands came meanwhile that were the last.
+    private mutating func takeHandedOver(from mailbox: DatagramMailbox, at now: MonotonicTime) -> Bool {
+        mailbox.swapContents(with: &handedOver)
+        guard !handedOver.isEmpty else { return true }
+        let isOpen = shared.waker.isPending ? takeCommands(at: now) : true
+        handedOver.forEach { datagram, source in
+            handler.receiveHandedOver(&datagram, from: source, at: now, into: &sink)
+        }
+        statistics.handedOver &+= UInt64(handedOver.count)
+        handedOver.removeAll()
         return isOpen
     }
 

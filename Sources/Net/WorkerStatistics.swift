@@ -7,6 +7,8 @@ package struct WorkerStatistics: Equatable, Sendable {
     /// Turns of the loop.
     package var batches: UInt64 = 0
     package var commands: UInt64 = 0
+    /// Datagrams for this worker's sessions that came to other workers, which share the port.
+    package var handedOver: UInt64 = 0
     /// CPU time its thread has used, in nanoseconds.
     package var processorNanoseconds: Int64 = 0
     /// Time spent with batches, waiting for events left out, in nanoseconds.

@@ -17,6 +17,12 @@ package struct WorkerConfiguration: Sendable {
     package var sendCapacity = SendBatch.Capacity()
     /// What may wait for the reader of a TCP connection.
     var frameLimits = FrameQueue.Limits()
+    /// Of another worker, whose port this one is to have too; nil for a port of its own, at `address`.
+    package var joined: DatagramSocket?
+    /// Whether other workers may have this one's port.
+    package var isPortShared = false
+    /// Where those leave what they take from it, and is not theirs.
+    package var handedOver: DatagramMailbox?
     /// Answers in the kernel's place about what is sent, on the worker's thread; for tests.
     package var refuse: (@Sendable (OutgoingMessage) -> Int32?)?
 
@@ -48,10 +54,18 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
     package init(
         _ configuration: WorkerConfiguration, makeHandler: @escaping @Sendable (WorkerStart) -> Handler
     ) throws(NetError) {
-        let socket = try DatagramSocket(
-            bind: configuration.address, bufferBytes: configuration.socketBufferBytes)
+        let socket =
+            if let first = configuration.joined {
+                try DatagramSocket(joining: first, bufferBytes: configuration.socketBufferBytes)
+            } else {
+                try DatagramSocket(
+                    bind: configuration.address, bufferBytes: configuration.socketBufferBytes,
+                    sharing: configuration.isPortShared)
+            }
         let shared = WorkerShared<Command>(
-            socket: socket, waker: try Waker(), mailbox: Mailbox(capacity: configuration.mailboxCapacity))
+            socket: socket, waker: try Waker(), mailbox: Mailbox(capacity: configuration.mailboxCapacity),
+            handedOver: configuration.handedOver)
+        configuration.handedOver?.setWaker(shared.waker)
         // Opened here, where errors can be thrown.
         let streams = try TCPEvents()
         let events = try EventQueue(waker: shared.waker, socket: socket, streams: streams)

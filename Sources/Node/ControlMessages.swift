@@ -1,6 +1,7 @@
 import Base
 import Forwarding
 import Foundation
+import Interaction
 import Stage
 import Wire
 
@@ -8,7 +9,7 @@ import Wire
 enum ControlRequest: Equatable {
     /// As the message's `type`; `mute` stands in `message_type`.
     enum Kind: String, CaseIterable {
-        case ping, pin, slot, visible, mute, prefer, uplink
+        case ping, pin, slot, visible, mute, prefer, uplink, comment, react, vote, follow
     }
 
     case ping
@@ -22,6 +23,10 @@ enum ControlRequest: Equatable {
     case prefer(DeliveryPatch)
     /// The path takes less than the client would send.
     case weakUplink
+    /// Says or taps something as one of the stream's audience.
+    case interact(Interaction.Command)
+    /// Wants to hear what is new of the audience.
+    case follow
 
     private struct Form: Decodable {
         var type: String?
@@ -59,6 +64,10 @@ enum ControlRequest: Equatable {
         case (.prefer, _):
             guard let patch = DeliveryPatch(parsing: message) else { return nil }
             self = .prefer(patch)
+        case (.comment, _), (.react, _), (.vote, _):
+            guard let command = AudienceMessage.command(parsing: message.bytes) else { return nil }
+            self = .interact(command)
+        case (.follow, _): self = .follow
         case (.pin, let mid?):
             self = .pin(
                 form.participant.flatMap { ParticipantID($0) }, mid: mid, maximumHeight: form.maxHeight)
@@ -77,7 +86,7 @@ extension StageRoom {
             pin(participant, in: mid, of: session) + limit(mid, of: session, to: height)
         case .slot(let mid, let height): limit(mid, of: session, to: height)
         case .visible(let isVisible, let mid): setVisible(isVisible, mid, of: session)
-        case .ping, .mute, .prefer, .weakUplink: []
+        case .ping, .mute, .prefer, .weakUplink, .interact, .follow: []
         }
     }
 }
@@ -96,7 +105,10 @@ extension DeliveryPatch {
 struct ControlReply: Encodable {
     /// As the message's `type`; `mute` stands in `message_type`.
     enum Kind: String, CaseIterable, Encodable {
-        case pong, slots, wanted, quality, mute, error
+        case pong, slots, gate, wanted, quality, mute, error
+        /// As on a sync socket; see `SyncNotice`.
+        case commented, voted, refused, interaction
+        case interactionSnapshot = "interaction-snapshot"
     }
 
     struct Slot: Encodable {

@@ -4,6 +4,7 @@ import Peer
 import Recordings
 import Stage
 import Transcoder
+import Wire
 
 /// Does what was decided for streams.
 extension Node {
@@ -58,6 +59,18 @@ extension Node {
         case .disconnect(let id): await host.disconnect(.session(id))
         case .setSource(let source): await host.setSource(source)
         case .weakUplink(let id): await host.noteWeakUplink(of: .session(id))
+        case .interact(let command, let sender, let id):
+            guard let end = controlEnd(of: id) else { return }
+            // The host calls back when it is durable: other events of the workers must not wait for a disk.
+            await host.perform(command, from: sender) { result in
+                switch result {
+                case .success(let reply): end.tell(AudienceAnswer.text(reply, to: command))
+                case .failure(let refusal): end.tell(AudienceAnswer.text(refusal, to: command))
+                }
+            }
+        case .follow(let sender, let id):
+            if let end = controlEnd(of: id) { await host.follow(as: sender, in: id, end) }
+        case .refresh(let id): await host.refresh(id)
         case .submit(let command, let sender, let id):
             do throws(StageRefusal) {
                 // Not until it is durable: other events of the workers must not wait for a disk.
@@ -66,6 +79,14 @@ extension Node {
                 guard let record = live.sessions[id] else { return }
                 await perform([record.tell(.refusal(error))])
             }
+        }
+    }
+
+    /// Where a session's client is told things that no event of its worker brings about.
+    private func controlEnd(of id: SessionID) -> ControlEnd? {
+        guard let worker = live.sessions[id]?.worker else { return nil }
+        return ControlEnd { [workers] text in
+            workers[worker].post(.sendControl(id, .string(Array(text.utf8))))
         }
     }
 

@@ -16,6 +16,7 @@ extension Node {
         try live.checkPlace(for: request)
         var welcome = request.isWatching ? try await admit(&request) : nil
         try live.checkSource(of: request)
+        try live.checkGate(of: request, at: now().elapsed)
         let worker = live.sessions.leastLoadedWorker
         let credentials = ICECredentials(worker: worker, using: &random)
         let (plan, answer) = try await read(

@@ -245,9 +245,11 @@ extension Node {
         try await madeHost(of: stream).gifts(after: number, limit: limit, as: sender)
     }
 
-    /// Those who gave most in a stream.
-    package func givers(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON {
-        try await madeHost(of: stream).givers(as: sender)
+    /// Those who gave most in a stream, or took part most.
+    package func rank(
+        _ name: RankName, of stream: StreamID, period: RankPeriod, as sender: Stage.Sender?
+    ) async throws(StageRefusal) -> JSON {
+        try await madeHost(of: stream).rank(name, of: period, as: sender)
     }
 
     /// What a stream's audience may do; hosts see all of it.
@@ -269,10 +271,12 @@ extension Node {
     }
 
     /// Notes whose a viewer's session is that was made without a token; whoever knows its name made it.
+    ///
+    /// What their token opens is open to the session.
     package func adopt(_ id: SessionID, in stream: StreamID, as sender: Stage.Sender) async {
-        guard let record = live.sessions[id], record.stream == stream, record.purpose == .play,
-            record.request.sender == nil
-        else { return }
+        guard let record = live.sessions[id], record.stream == stream else { return }
+        await show(sender, in: .one(stream), for: id)
+        guard record.purpose == .play, record.request.sender == nil else { return }
         live.adopt(id, as: sender)
         await registry[stream]?.adopt(.session(id), as: sender)
     }

@@ -15,6 +15,8 @@ package struct WorkerReportCopy: Sendable {
     package let network: WorkerStatistics
     /// Packets of other workers that it did not take in time.
     package let relayOverflow: UInt64
+    /// Datagrams that came to other workers, which share its port, and that it did not take in time.
+    package let handoverOverflow: UInt64
 }
 
 extension Node {
@@ -26,7 +28,9 @@ extension Node {
         var counters = inboxes.counters
         counters["previews"] = previews?.inboxCounters
         counters["recordings"] = recordings?.inboxCounters
+        counters["clips"] = clips?.inboxCounters
         counters["packagings"] = packagings?.inboxCounters
+        counters["restreams"] = restreams?.inboxCounters
         return counters
     }
 

@@ -1,5 +1,6 @@
 import Base
 import Forwarding
+import Peer
 import Recordings
 import Stage
 import StoryFeed
@@ -10,8 +11,22 @@ extension Node {
     // MARK: What workers, stages and jobs tell
 
     func take(_ event: WorkerEvent) async {
-        if case .sessionKeyFrameWanted(let id) = event { makeKeyFrame(of: id) }
+        switch event {
+        case .sessionKeyFrameWanted(let id): makeKeyFrame(of: id)
+        case .keyFrameRequested(let id, let request): note(request, to: id)
+        default: break
+        }
         await perform(live.receive(event, at: now().elapsed))
+    }
+
+    private func note(_ request: SentKeyFrameRequest, to publisher: SessionID) {
+        log.debug(
+            "key-frame.requested",
+            [
+                "session": publisher.label, "mid": request.mid, "rid": request.rid ?? "",
+                "reason": "\(request.occasion.reason)", "attempt": request.occasion.attempt,
+                "age-ms": request.occasion.age.map { "\($0.wholeNanoseconds / 1_000_000)" } ?? "none",
+            ])
     }
 
     /// Does what a stage decided, once that is durable.
@@ -67,8 +82,10 @@ extension Node {
         registry.forgetEnded(at: moment)
         omissions.tell(inboxCounters, to: log)
         await previews?.advance()
+        await clips?.advance { [directory] in directory[$0]?.state == .ended }
         await recordings?.advance { [directory] in directory[$0]?.state == .ended }
         await packagings?.advance { [directory] in directory[$0]?.state == .ended }
+        await restreams?.advance { [directory] in directory[$0]?.state == .ended }
     }
 
     // MARK: What viewers get

@@ -20,8 +20,6 @@ package actor Node {
     let workers: WorkerPool
     /// Nil where nobody is taken by RTMP or SRT.
     nonisolated let entrance: IngestEntrance?
-    /// Nil where nobody is taken by TURN.
-    private nonisolated let turn: TURNEntrance?
     /// Who publishes by RTMP or SRT.
     var ingests = IngestRegister()
     nonisolated let desks: NodeDesks
@@ -36,6 +34,8 @@ package actor Node {
     var registry: StreamRegistry
     var random = SecureRandom()
     var tasks = NodeTasks()
+    var retention = RetentionProgress()
+    package nonisolated let retentionCounters = RetentionCounters()
 
     /// Opens the ports and starts the workers.
     /// - Parameter now: what the time is taken from.
@@ -54,7 +54,8 @@ package actor Node {
         registry = StreamRegistry(
             StreamHost.Environment(
                 store: store, log: log.subsystem("stage"), directory: directory, now: now,
-                report: report, hasRoom: { [inboxes] in inboxes.stages.hasRoom() },
+                report: report, review: configuration.reviewer,
+                hasRoom: { [inboxes] in inboxes.stages.hasRoom() },
                 duels: { [inboxes] in inboxes.duels.put($0) },
                 perform: { [inboxes] in inboxes.stages.put(StageOrder(effect: $0, stream: $1)) }))
         self.log = log.subsystem("node")
@@ -66,10 +67,7 @@ package actor Node {
                 inboxes.ingest.put($0)
             }
         }
-        workers = try WorkerPool(configuration, events: inboxes.workers, start: now())
-        turn = try configuration.turn.map { [workers] in
-            try TURNEntrance($0, peers: workers.turnPeers, now: now)
-        }
+        workers = try WorkerPool(configuration, events: inboxes.workers, now: now)
         desks = NodeDesks(configuration, workers: workers, log: log, now: now)
     }
 
@@ -81,9 +79,17 @@ package actor Node {
 
     /// Nil where nothing is kept on a disk.
     package nonisolated var recordings: RecordingDesk? { desks.recordings }
+    /// Nil where none are made.
+    package nonisolated var clips: ClipDesk? { desks.clips }
 
     /// Nil where no HLS is made.
     package nonisolated var packagings: PackagingDesk? { desks.packagings }
+
+    /// Whether something is deleted when it is old enough.
+    package nonisolated var deletesWhatExpires: Bool { configuration.retention != RetentionSettings() }
+
+    /// Nil where no programme is sent on.
+    package nonisolated var restreams: RestreamDesk? { desks.restreams }
 
     /// Whether it begins nothing any more.
     var isStopping: Bool { tasks.isStopping }
@@ -107,15 +113,15 @@ package actor Node {
     package nonisolated var srtAddress: TransportAddress? { entrance?.srtAddress }
 
     /// Where clients are taken by TURN.
-    package nonisolated var turnAddresses: TURNAddresses { turn?.addresses ?? TURNAddresses() }
+    package nonisolated var turnAddresses: TURNAddresses { workers.turn?.addresses ?? TURNAddresses() }
 
     /// Of clients by TURN; nil where nobody is taken by it.
-    package nonisolated var turnStatistics: TURNStatistics? { turn?.statistics }
+    package nonisolated var turnStatistics: TURNStatistics? { workers.turn?.statistics }
 
     /// Who connects by RTMPS, or by TURN over TLS, from now on is answered by this.
     package nonisolated func renewCertificate(_ identity: TLSIdentity) {
         entrance?.renew(identity)
-        turn?.renew(identity)
+        workers.turn?.renew(identity)
     }
 
     /// Begins to act on what the workers tell.
@@ -133,10 +139,13 @@ package actor Node {
         await beginPausePictures()
         await beginRecordings()
         await packagings?.start()
+        await beginRestreams()
         tasks.drive(by: inboxes.compositions) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.drive(by: inboxes.pauses) { [weak self] in await self?.take($0.event, of: $0.stream) }
         tasks.drive(by: inboxes.renditions) { [weak self] in await self?.take($0) }
         tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.keepHouse() }
+        // By itself, because it waits for a disk.
+        tasks.repeatEvery(.seconds(1)) { [weak self] in await self?.deleteExpired() }
         tasks.repeatEvery(StageRoom.interval) { [weak self] in await self?.advanceStages() }
     }
 
@@ -147,12 +156,12 @@ package actor Node {
         live.stop()
         entrance?.stop()
         // While there are packets to complete files with.
+        await clips?.stop()
         await recordings?.stop()
+        await restreams?.stop()
         await packagings?.stop()
         tasks.cancelListeners()
         workers.stop()
-        // Behind the workers, whose goodbye goes this way, too.
-        turn?.stop()
         await previews?.stop()
         transcoder?.stop()
         live.clear()

@@ -7,8 +7,10 @@ import Transcoder
 
 /// How a node is set up; checked while it is made.
 package struct NodeConfiguration: Sendable {
-    /// Worker *n* binds this port + *n*; port 0 lets the system choose each.
+    /// Where all workers receive; port 0 lets the system choose.
     package var udp: TransportAddress
+    /// Worker *n* binds the port of `udp` + *n*, and nothing has to be handed over between workers.
+    package var hasPortPerWorker = false
     /// Where ICE-TCP is served, by one port for all workers; nil for not at all.
     package var tcp: TransportAddress?
     /// Where publishers are taken by RTMP and SRT, and who; nil for not at all.
@@ -17,7 +19,7 @@ package struct NodeConfiguration: Sendable {
     package var turn: TURNSettings?
     /// What candidates advertise; empty for the local addresses.
     package var publicAddresses: [IPAddress] = []
-    /// Threads with a port each; at least one is made.
+    /// Threads that carry media; at least one is made.
     package var workers = 1
     /// Keeps each worker on one of the CPUs that the process may use.
     package var pinsWorkers = false
@@ -33,12 +35,16 @@ package struct NodeConfiguration: Sendable {
     package var sessionLimit = 20_000
     /// Sessions without a token that one address may have, or one IPv6 /64, whose /56 and /48 have four times as many.
     package var sessionLimitForAddress = 500
+    /// How long a session waits for its client's first check.
+    package var connectTimeout = Duration.seconds(10)
     /// How long a silent peer is kept (RFC 7675 §5.1).
     package var consentTimeout = Duration.seconds(15)
     /// How long viewers of an ended stream are kept, in case its publisher comes back.
     package var returnTime = Duration.seconds(60)
     /// Whoever may host a stream makes it by publishing.
     package var createsStreamsOnPublish = true
+    /// Who is asked about each comment before anybody is shown it; nil for nobody.
+    package var reviewer: CommentReviewer?
     /// Leave what happens to streams in the store's outbox, for webhooks.
     package var reportsEvents = false
     /// Advertise 127.0.0.1 too: for development, where the browser is on the same machine.
@@ -54,12 +60,18 @@ package struct NodeConfiguration: Sendable {
     package var conversionLimit = 1
     /// HLS is not made of more streams at once.
     package var packagingLimit = 0
+    /// The last minutes are not kept, for clips, of more streams at once.
+    package var clipLimit = 0
+    /// Where programmes may be sent on to.
+    package var restreams = RestreamSettings(limit: 0)
     /// Where clients find previews and recordings; nil where nobody serves them.
     package var locator: (any ResourceLocator)?
     /// Where recordings are kept; nil for nowhere.
     package var recordings: RecordingSettings?
     /// Where pause pictures that hosts choose are kept over a restart; nil for nowhere.
     package var pausePictures: String?
+    /// How long is kept what is over.
+    package var retention = RetentionSettings()
     /// Bytes of previews that are kept.
     package var previewMemory = 64 << 20
 

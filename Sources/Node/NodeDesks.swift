@@ -3,7 +3,7 @@ import Forwarding
 import Recordings
 import Transcoder
 
-/// What a node has the transcoder do for all streams: previews, pause pictures, recordings, HLS.
+/// What a node has the transcoder do for all streams: previews, pause pictures, recordings, clips, HLS, restreams.
 struct NodeDesks: Sendable {
     /// Nil where nothing is decoded.
     let transcoder: TranscoderSupervisor?
@@ -11,10 +11,14 @@ struct NodeDesks: Sendable {
     let previews: PreviewDesk?
     /// Nil where nothing is decoded, or nothing is kept on a disk.
     let recordings: RecordingDesk?
+    /// Nil where there are no recordings, or none are to be made.
+    let clips: ClipDesk?
     /// Nil where nothing is decoded, or nothing is kept on a disk.
     let pauseShelf: PausePictureShelf?
-    /// Nil where nothing is decoded, or no HLS is made.
+    /// Nil where nothing is decoded, or neither HLS is made nor a programme sent on.
     let packagings: PackagingDesk?
+    /// Nil where nothing is decoded, or no programme is sent on.
+    let restreams: RestreamDesk?
     /// Of the taps on tracks that they and compositions have.
     let taps = TapNumbers()
 
@@ -23,7 +27,8 @@ struct NodeDesks: Sendable {
         now: @escaping @Sendable () -> Moment
     ) {
         guard let settings = configuration.transcoder else {
-            (transcoder, previews, recordings, pauseShelf, packagings) = (nil, nil, nil, nil, nil)
+            (transcoder, previews, recordings, pauseShelf) = (nil, nil, nil, nil)
+            (packagings, restreams, clips) = (nil, nil, nil)
             return
         }
         let transcoder = TranscoderSupervisor(settings, log: log)
@@ -37,10 +42,20 @@ struct NodeDesks: Sendable {
         recordings = configuration.recordings.map {
             RecordingDesk($0, transcoder: transcoder, taps: workerTaps, log: log, now: now)
         }
-        let limit = configuration.packagingLimit
+        clips = recordings.flatMap { recordings in
+            guard configuration.clipLimit > 0 else { return nil }
+            return ClipDesk(
+                limit: configuration.clipLimit, recordings: recordings, transcoder: transcoder,
+                taps: workerTaps.alongside, log: log, now: now)
+        }
+        let (limit, targets) = (configuration.packagingLimit, configuration.restreams)
         packagings =
-            limit > 0
+            limit > 0 || targets.limit > 0
             ? PackagingDesk(limit: limit, transcoder: transcoder, taps: workerTaps, log: log, now: now)
             : nil
+        restreams = packagings.flatMap { packagings in
+            targets.limit > 0
+                ? RestreamDesk(targets, packagings: packagings, log: log, now: now) : nil
+        }
     }
 }

@@ -115,6 +115,8 @@ package enum SessionRefusal: Error, Equatable, Sendable {
     /// An address has as many sessions as strangers may have from one.
     case tooManySessions
     case unknownSession
+    /// The stream takes a tier, and who asks has used up what everybody may watch of it.
+    case gated(StageDetails.Gate)
     /// The stream's rules or its store stand against it.
     case stage(StageRefusal)
 }

@@ -56,6 +56,8 @@ package struct StreamSnapshot: Equatable, Sendable {
     var isPaused = false
     /// Who may not see it.
     var banned: [ParticipantID: WallTime] = [:]
+    /// Who speaks there, beside the host.
+    var speakers: Set<ParticipantID> = []
     /// Which of its links lead nowhere any more.
     var linkRevocations = StageRecord.LinkRevocations()
 
@@ -87,8 +89,21 @@ package struct StreamSnapshot: Equatable, Sendable {
         isPublished = record.origin == .published
         mayBeginAnew = isPublished
         banned = record.banned
+        speakers = Set(record.speakers.keys)
         linkRevocations = record.linkRevocations ?? StageRecord.LinkRevocations()
         (viewers, hasAudio, hasVideo) = (0, false, false)
+    }
+
+    /// What stands between somebody and the programme; nil where nothing does.
+    /// - Parameter sender: nil for somebody without a name.
+    package func gate(before sender: Stage.Sender?) -> StageDetails.Gate? {
+        details.gate.flatMap { $0.admits(sender, isOnStage: sender.map(isOnStage) ?? false) ? nil : $0 }
+    }
+
+    /// Whether somebody is the host, whose name alone makes nobody that, or speaks.
+    private func isOnStage(_ sender: Stage.Sender) -> Bool {
+        guard sender.id == host else { return speakers.contains(sender.id) }
+        return sender.authority == .host || sender.authority == .admin
     }
 
     /// By which lists are ordered and filtered.
@@ -115,13 +130,17 @@ package struct StreamSnapshot: Equatable, Sendable {
             "endReason": .text(endReason?.rawValue),
             "final": .bool(state == .ended && !mayBeginAnew),
             "programme": .string(details.programme.rawValue),
+            "maxSpeakers": .integer(details.maxSpeakers),
             "composition": details.composition?.json ?? .null,
+            "gate": details.gate?.json ?? .null,
+            "audienceData": .string((details.audienceData ?? .nothing).rawValue),
             "layers": .array(details.layers.map { .string($0.rawValue) }),
             "doorsOpen": .bool(areDoorsOpen),
             "viewers": .integer(viewers),
             "waiting": .integer(waiting),
             "preview": preview?.json ?? .null,
             "recording": .string((details.recording ?? .manual).rawValue),
+            "clips": .string((details.clips ?? .moderators).rawValue),
             "isRecording": .bool(isRecording),
             "tracks": .array(tracks.map { .object(["kind": .string($0)]) }),
         ])

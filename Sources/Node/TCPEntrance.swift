@@ -38,7 +38,7 @@ struct TCPEntrance: Sendable {
 
 /// The two characters in front of each of our ufrags, which name a session's worker.
 ///
-/// No secret: the worker's UDP port says the same.
+/// No secret: which of a few threads it is helps nobody.
 enum WorkerTag {
     static func text(_ worker: Int) -> String {
         let digits = String(worker & 0xFF, radix: 16)

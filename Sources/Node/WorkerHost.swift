@@ -8,6 +8,8 @@ import Synchronization
 /// Joins a `Worker` to the thread it lives on.
 struct WorkerHost: DatagramHandler, ~Copyable {
     private let worker: Worker
+    /// Nil for a worker that has its port alone.
+    private let sharer: PortSharer?
     private let report: WorkerReport
     private var nextReport: MonotonicTime
     /// Something may have happened since the last report.
@@ -15,14 +17,16 @@ struct WorkerHost: DatagramHandler, ~Copyable {
 
     private static let reportInterval = Duration.seconds(1)
 
-    init(worker: Worker, report: WorkerReport, at now: MonotonicTime) {
+    init(worker: Worker, sharer: PortSharer? = nil, report: WorkerReport, at now: MonotonicTime) {
         self.worker = worker
+        self.sharer = sharer
         self.report = report
         nextReport = now
     }
 
     mutating func perform(_ command: WorkerCommand, at now: MonotonicTime, into sink: inout SendBatch) {
         worker.perform(command, at: now, into: &sink)
+        sink.capture = worker.headerCapture
     }
 
     mutating func receive(
@@ -32,13 +36,23 @@ struct WorkerHost: DatagramHandler, ~Copyable {
         worker.receive(&datagram, from: source, at: now, into: &sink)
     }
 
+    mutating func receiveHandedOver(
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
+        into sink: inout SendBatch
+    ) {
+        worker.receive(&datagram, from: source, isHandedOver: true, at: now, into: &sink)
+    }
+
     mutating func endOfBatch(at now: MonotonicTime, into sink: inout SendBatch) {
+        sharer?.flush(at: now)
         worker.endOfBatch(at: now, into: &sink)
+        sink.capture = worker.headerCapture
         tell(at: now)
     }
 
     mutating func advance(to now: MonotonicTime, into sink: inout SendBatch) {
         worker.advance(to: now, into: &sink)
+        sink.capture = worker.headerCapture
         tell(at: now)
     }
 
@@ -98,20 +112,29 @@ struct WorkerHandle: Sendable {
     let advertised: [TransportAddress]
 
     /// Binds the worker's port and starts its thread.
-    /// - Parameter start: any moment; what the time of day is reckoned from in sender reports.
+    /// - Parameters:
+    ///   - port: what it shares with the others; nil for a port of its own.
+    ///   - first: the worker that bound that port; nil for the first one.
+    ///   - start: any moment; what the time of day is reckoned from in sender reports.
     /// - Throws: `NetError` or `CryptoError`, in words for an operator.
     init(
         index: Int, configuration: NodeConfiguration, identity: DTLSIdentity, exchange: RelayExchange?,
-        events: Inbox<WorkerEvent>, start: Moment
+        port: SharedPort?, first: WorkerHandle?, events: Inbox<WorkerEvent>, start: Moment
     ) throws {
         // Fails here, where somebody hears of it, and not on the thread.
         _ = try DTLSContext(identity: identity)
         let report = WorkerReport(events: events)
         let engine = configuration.srtpEngine
         var ice = ICELiteAgent.Configuration()
+        ice.connectTimeout = configuration.connectTimeout
         ice.consentTimeout = configuration.consentTimeout
         var settings = WorkerConfiguration(address: configuration.udp.forWorker(index))
         settings.index = index
+        if let port {
+            settings.isPortShared = true
+            settings.joined = first?.thread.socket
+            settings.handedOver = port.mailboxes[index]
+        }
         settings.cpu =
             configuration.pinsWorkers ? Self.processor(of: index, among: ProcessResources.processors()) : nil
         let clock = WallClock(
@@ -123,8 +146,10 @@ struct WorkerHandle: Sendable {
             let environment = WorkerEnvironment(
                 clock: clock, random: SecureRandom(),
                 connection: PeerConnection.Environment(dtls: dtls, engine: engine, ice: ice))
-            let worker = Worker(environment: environment, index: index, exchange: exchange)
-            return WorkerHost(worker: worker, report: report, at: start.now)
+            let sharer = port.map { PortSharer($0, index: index) }
+            let worker = Worker(
+                environment: environment, index: index, exchange: exchange, neighbours: sharer)
+            return WorkerHost(worker: worker, sharer: sharer, report: report, at: start.now)
         }
         exchange?.setWaker(of: index) { [waker = thread.waker] in waker.wake() }
         self.report = report
@@ -163,17 +188,17 @@ extension WorkerCommand {
     /// Whether it takes something away, and so must come through.
     fileprivate var isEssential: Bool {
         switch self {
-        case .close, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence: true
+        case .close, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence, .setDataAccess: true
         case .seat(_, _, let stream, _, _): stream == nil
         case .open, .restartICE, .attach, .limit, .prefer, .setProgramme, .sendControl, .openInjection,
-            .inject, .ingest, .openTap, .limitTap, .demandKeyFrame, .measure, .measureTrack:
+            .inject, .ingest, .openTap, .limitTap, .demandKeyFrame, .measure, .measureTrack, .capture:
             false
         }
     }
 }
 
 extension TransportAddress {
-    /// Worker *n* has port + *n*; port 0 stays "any".
+    /// Worker *n* has port + *n* where each has its own; port 0 stays "any".
     fileprivate func forWorker(_ index: Int) -> TransportAddress {
         TransportAddress(ip: ip, port: port == 0 ? 0 : port &+ UInt16(truncatingIfNeeded: index))
     }

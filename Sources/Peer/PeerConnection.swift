@@ -69,7 +69,7 @@ package final class PeerConnection {
         }
     }
 
-    /// How long offer and connected may be apart.
+    /// How long offer and connected may be apart, unless the first check alone may come later.
     private static let connectTimeout = Duration.seconds(30)
     private static let authenticator = OpenSSLAuthenticator()
 
@@ -109,7 +109,7 @@ package final class PeerConnection {
         engine = environment.engine
         channelPlan = plan.dataChannel
         timeline = environment.timeline
-        connectDeadline = now + Self.connectTimeout
+        connectDeadline = now + max(Self.connectTimeout, environment.ice.connectTimeout)
         isIngested = plan.isIngested
         guard isIngested else { return }
         state = .connected

@@ -22,18 +22,6 @@ package actor RecordingDesk {
         }
     }
 
-    /// What is counted.
-    package struct Counters: Equatable, Sendable {
-        /// Under way now.
-        package var active = 0
-        /// Parts that follow in the same recording are not counted.
-        package var started: UInt64 = 0
-        /// Parts, by why they did.
-        package var ended: [RecordingEntry.EndReason: UInt64] = [:]
-        /// Of recordings that have ended.
-        package var bytes: UInt64 = 0
-    }
-
     private struct Active {
         var entry: RecordingEntry
         let base: String
@@ -55,9 +43,13 @@ package actor RecordingDesk {
     /// Parts of one recording: what changes all the time is not worth a file each.
     private static let partLimit = 100
     private static let declinedLimit = 10_000
+    /// Clips of one stream; who wants more removes some.
+    private static let clipLimit = 200
     /// How long the transcoder may take to complete a file.
     private static let patience = Duration.seconds(5)
     private static let pause = Duration.seconds(1)
+    /// In seconds: what somebody reads without end is not kept for longer than that.
+    private static let longestReading = 86_400
 
     private let shelf: RecordingShelf
     private let transcoder: TranscoderSupervisor
@@ -73,6 +65,7 @@ package actor RecordingDesk {
     private var counted = Counters()
     private var tell: (@Sendable (StreamID, Bool, RecordingEntry?) async -> Void)?
     private let inbox = Inbox<Event>(limit: 1_024)
+    private nonisolated let readers = RecordingReaders()
     private var listener: Task<Void, Never>?
 
     /// - Parameters:
@@ -137,7 +130,9 @@ package actor RecordingDesk {
         (entries[stream] ?? []).map { entry in
             guard let file = active[stream]?.file, active[stream]?.entry.id == entry.id else { return entry }
             var entry = entry
-            (entry.milliseconds, entry.size) = (file.status.milliseconds, file.status.size)
+            let status = file.status
+            (entry.milliseconds, entry.size) = (status.milliseconds, status.size)
+            entry.filmedAt = status.filmedAt ?? entry.filmedAt
             return entry
         }.sorted { ($0.startedAt, $0.part) < ($1.startedAt, $1.part) }
     }
@@ -145,8 +140,11 @@ package actor RecordingDesk {
     /// Whether a part is under way, or the next is about to begin.
     package func isRecording(_ stream: StreamID) -> Bool { active[stream] != nil }
 
-    /// Where a recording's bytes are.
-    package nonisolated func path(of entry: RecordingEntry) -> String? { shelf.path(of: entry) }
+    /// Where a recording's bytes are, for somebody who reads them now: while it is read it is not removed by itself.
+    package nonisolated func readingPath(of entry: RecordingEntry) -> String? {
+        readers.note(entry.id, at: now().elapsed)
+        return shelf.path(of: entry)
+    }
 
     /// What waits for the desk.
     package nonisolated var inboxCounters: InboxCounters { inbox.counters }
@@ -162,22 +160,22 @@ package actor RecordingDesk {
     // MARK: Starting and stopping
 
     /// Begins to record; says the same again where that is under way.
+    /// - Parameter tier: which one watching takes now; nil for none.
     package func record(
-        _ stream: StreamID
+        _ stream: StreamID, tier: String? = nil
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
         if let active = active[stream] { return (active.entry, false) }
         guard active.count < Self.limit else { throw .overloaded }
-        if let room = RecordingShelf.room(at: shelf.settings.directory), room < shelf.settings.reserve {
-            throw .diskFull
-        }
-        let id = Self.makeID()
-        let entry = RecordingEntry(id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds)
+        if let room = shelf.room, room < shelf.settings.reserve { throw .diskFull }
+        let id = RecordingEntry.makeID()
+        let entry = RecordingEntry(
+            id: id, stream: stream, part: 1, startedAt: now().wall.milliseconds, tier: tier)
         active[stream] = Active(entry: entry, base: id, inputs: ProgrammeInputs(taps, transcoder))
-        if let reason = await shelf.save(entry) {
+        if let failure = await shelf.save(entry) {
             active[stream] = nil
             resumeWaiters(of: stream)
-            log.error("recording.refused", ["stream": stream, "reason": reason])
-            throw .storage
+            log.error("recording.refused", ["stream": stream, "reason": failure.text])
+            throw failure.isFull ? .diskFull : .storage
         }
         entries[stream, default: []].append(entry)
         counted.started &+= 1
@@ -188,10 +186,10 @@ package actor RecordingDesk {
     }
 
     /// Begins to record a stream whose setting says so, unless that was ended before.
-    package func recordAutomatically(_ stream: StreamID) async {
+    package func recordAutomatically(_ stream: StreamID, tier: String? = nil) async {
         guard active[stream] == nil, !declined.contains(stream) else { return }
         do throws(RecordingRefusal) {
-            _ = try await record(stream)
+            _ = try await record(stream, tier: tier)
         } catch {
             log.warning("recording.not-begun", ["stream": stream, "reason": "\(error)"])
             declined.insert(stream)
@@ -228,10 +226,92 @@ package actor RecordingDesk {
     package func remove(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
         guard let entry = entries[stream]?.first(where: { $0.id == id }) else { throw .unknownRecording }
         guard entry.state == .ended else { throw .underWay }
+        if let reason = await shelf.remove(entry) {
+            log.error("recording.not-removed", ["stream": stream, "recording": id, "reason": reason])
+            throw .storage
+        }
         entries[stream]?.removeAll { $0.id == id }
         if entries[stream]?.isEmpty == true { entries[stream] = nil }
-        await shelf.remove(entry)
     }
+
+    /// Removes files that ended before `time`, those that ended first before others; not one that somebody reads.
+    /// - Parameter limit: files at most.
+    package func expire(
+        _ kind: RecordingEntry.Kind = .recording, endedBefore time: WallTime, limit: Int
+    ) async -> Expiry {
+        let now = now().elapsed
+        let latest = time.advanced(bySeconds: -Self.longestReading)
+        let old = entries.values.joined().filter { entry in
+            let endedAt = WallTime(milliseconds: entry.endedAt ?? entry.startedAt)
+            return entry.kind == kind && entry.state == .ended && endedAt < time
+                && (endedAt < latest || !readers.isRead(entry.id, at: now))
+        }.sorted { ($0.endedAt ?? 0, $0.id) < ($1.endedAt ?? 0, $1.id) }
+        var expiry = Expiry()
+        expiry.isMore = old.count > limit
+        for entry in old.prefix(limit) {
+            guard let stream = StreamID(entry.stream) else { continue }
+            do throws(RecordingRefusal) {
+                try await remove(entry.id, of: stream)
+            } catch .unknownRecording {
+                // Somebody was faster.
+                continue
+            } catch {
+                expiry.failure = "\(kind.rawValue) \(entry.id) cannot be removed"
+                continue
+            }
+            expiry.recordings += 1
+            expiry.bytes += entry.size
+            log.info(
+                "\(kind.rawValue).expired",
+                ["stream": entry.stream, kind.rawValue: entry.id, "bytes": entry.size])
+        }
+        return expiry
+    }
+
+    // MARK: Clips
+
+    /// Takes in a clip that is about to be made, and its file.
+    func admit(_ clip: RecordingEntry, of stream: StreamID) async throws(ClipRefusal) {
+        guard (entries[stream] ?? []).count(where: { $0.kind == .clip }) < Self.clipLimit else {
+            throw .tooMany
+        }
+        if let room = shelf.room, room < shelf.settings.reserve { throw .diskFull }
+        entries[stream, default: []].append(clip)
+        guard let failure = await shelf.save(clip) else { return }
+        entries[stream]?.removeAll { $0.id == clip.id }
+        log.error("clip.refused", ["stream": stream, "reason": failure.text])
+        throw failure.isFull ? .diskFull : .storage
+    }
+
+    /// Takes in what became of a clip.
+    func settle(_ clip: RecordingEntry, of stream: StreamID) async {
+        replace(clip, of: stream)
+        if let failure = await shelf.save(clip) {
+            log.error("clip.not-kept", ["clip": clip.id, "reason": failure.text])
+        }
+    }
+
+    /// Forgets a clip of which there is nothing.
+    func discard(_ clip: RecordingEntry, of stream: StreamID) async {
+        entries[stream]?.removeAll { $0.id == clip.id }
+        if entries[stream]?.isEmpty == true { entries[stream] = nil }
+        if let reason = await shelf.remove(clip) {
+            log.error("clip.not-removed", ["clip": clip.id, "reason": reason])
+        }
+    }
+
+    /// A file for a clip that was taken in.
+    /// - Parameter fail: hears why nothing can be written any more.
+    nonisolated func file(
+        for clip: RecordingEntry, _ container: RecordingContainer,
+        fail: @escaping @Sendable (FileError) -> Void
+    ) -> RecordingFile {
+        let file = RecordingFile(reserve: shelf.settings.reserve, fail: fail)
+        file.begin(shelf.path(of: clip, container.fileExtension), container.fileExtension)
+        return file
+    }
+
+    // MARK: Programmes
 
     /// Takes in what viewers get of a stream now; nil for nothing.
     package func update(_ stream: StreamID, to programme: Programme?) {
@@ -290,7 +370,7 @@ package actor RecordingDesk {
     private func hearing(
         _ stream: StreamID, _ entry: RecordingEntry, _ file: RecordingFile
     ) -> TranscoderSupervisor.Handler {
-        let (id, shelf, inbox) = (entry.id, shelf, inbox)
+        let (id, shelf, inbox, now) = (entry.id, shelf, inbox, now)
         return { event in
             switch event {
             case .report(let bytes):
@@ -300,7 +380,9 @@ package actor RecordingDesk {
                     file.begin(shelf.path(of: entry, name), name)
                     inbox.put(.began(stream, id, container))
                 case .bytes(let offset, let bytes): file.write(bytes, at: offset)
-                case .flushed(let milliseconds): file.flush(milliseconds)
+                case .flushed(let milliseconds):
+                    file.note(milliseconds, at: now().wall)
+                    file.flush(milliseconds)
                 case .finished(let milliseconds, let cause):
                     if cause != .failed { file.flush(milliseconds, isEnd: true) }
                     inbox.put(.finished(stream, id, cause))
@@ -318,6 +400,7 @@ package actor RecordingDesk {
         case .began(let stream, let id, let container):
             guard var recording = active[stream], recording.entry.id == id else { return }
             recording.entry.fileExtension = container.fileExtension
+            recording.entry.filmedAt = now().wall.milliseconds
             active[stream] = recording
             replace(recording.entry, of: stream)
             _ = await shelf.save(recording.entry)
@@ -350,6 +433,7 @@ package actor RecordingDesk {
         let reason = active[stream]?.reason
         var entry = active[stream]?.entry ?? recording.entry
         (entry.milliseconds, entry.size) = (status.milliseconds, status.size)
+        entry.filmedAt = status.filmedAt ?? entry.filmedAt
         if reason == nil, entry.fileExtension == nil {
             // Nothing is lost: the same part begins once more.
             active[stream]?.isConcluding = false
@@ -361,7 +445,7 @@ package actor RecordingDesk {
         entry.endReason = reason ?? .continued
         replace(entry, of: stream)
         if let failure = await shelf.save(entry) {
-            log.error("recording.not-kept", ["recording": entry.id, "reason": failure])
+            log.error("recording.not-kept", ["recording": entry.id, "reason": failure.text])
         }
         count(entry)
         await follow(entry, in: stream)
@@ -379,13 +463,13 @@ package actor RecordingDesk {
         }
         let next = RecordingEntry(
             id: "\(recording.base)-\(entry.part + 1)", stream: stream, part: entry.part + 1,
-            startedAt: now().wall.milliseconds)
+            startedAt: now().wall.milliseconds, tier: entry.tier)
         active[stream] = Active(
             entry: next, base: recording.base, inputs: ProgrammeInputs(taps, transcoder))
         entries[stream, default: []].append(next)
         if let failure = await shelf.save(next) {
             inbox.put(.failed(stream, next.id, FileError(code: EIO)))
-            log.error("recording.not-kept", ["recording": next.id, "reason": failure])
+            log.error("recording.not-kept", ["recording": next.id, "reason": failure.text])
         }
         launch(stream)
         await tell?(stream, true, entry)
@@ -409,11 +493,5 @@ package actor RecordingDesk {
 
     private func resumeWaiters(of stream: StreamID) {
         for waiter in waiters.removeValue(forKey: stream) ?? [] { waiter.resume() }
-    }
-
-    /// 60 random bits: not to be guessed, and never the same.
-    private static func makeID() -> String {
-        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
-        return String((0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
     }
 }

@@ -3,6 +3,14 @@ import Foundation
 
 /// What is known of one recording: a file, or one of several parts of one.
 package struct RecordingEntry: Codable, Equatable, Sendable {
+    /// What a file shows of a stream.
+    package enum Kind: String, Codable, Sendable, CaseIterable {
+        /// All from when it began.
+        case recording
+        /// The last seconds before somebody asked for them.
+        case clip
+    }
+
     /// Whether the file may still grow.
     package enum State: String, Codable, Sendable {
         case recording, ended
@@ -27,10 +35,16 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
     package let stream: String
     /// 1, and more where the recording went on in another file.
     package let part: Int
+    /// Nil for a recording.
+    private let isClip: Bool?
+    /// What its maker calls it; nil for nothing.
+    package let title: String?
     /// As it is on the disk.
     package var state = State.recording
     /// Milliseconds since 1970.
-    package let startedAt: Int64
+    package internal(set) var startedAt: Int64
+    /// When what it begins with was shown, in milliseconds since 1970; nil where only `startedAt` is known.
+    var filmedAt: Int64?
     /// Milliseconds since 1970; nil while it is under way.
     package var endedAt: Int64?
     /// Nil while it is under way.
@@ -41,14 +55,29 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
     package var size: Int64 = 0
     /// Nil until there is something in it.
     package var fileExtension: String?
+    /// Which tier watching took when it began, for when nothing is known of the stream any more; nil for none.
+    package let tier: String?
 
-    init(id: String, stream: StreamID, part: Int, startedAt: Int64) {
+    init(
+        id: String, stream: StreamID, part: Int, startedAt: Int64, tier: String? = nil,
+        kind: Kind = .recording, title: String? = nil
+    ) {
+        isClip = kind == .clip ? true : nil
+        self.title = title
+        self.tier = tier
         self.id = id
         self.stream = stream.description
         self.part = part
         self.startedAt = startedAt
     }
 
+    /// When what it shows was shown to viewers.
+    package var time: Range<WallTime> {
+        let begin = filmedAt ?? startedAt
+        return WallTime(milliseconds: begin)..<WallTime(milliseconds: begin + max(milliseconds, 0))
+    }
+
+    package var kind: Kind { isClip == true ? .clip : .recording }
     /// Of the file.
     package var contentType: String { fileExtension == "mp4" ? "video/mp4" : "video/webm" }
     /// Nil before there is a file.
@@ -58,13 +87,20 @@ package struct RecordingEntry: Codable, Equatable, Sendable {
     /// - Parameter url: where the file is to be had; nil before there is one.
     package func json(url: String?) -> JSON {
         .object([
-            "id": .string(id), "part": .integer(part), "state": .string(state.rawValue),
+            "id": .string(id), "kind": .string(kind.rawValue), "title": .text(title),
+            "part": .integer(part), "state": .string(state.rawValue),
             "startedAt": .time(WallTime(milliseconds: startedAt)),
             "endedAt": .time(endedAt.map { WallTime(milliseconds: $0) }),
             "endReason": .text(endReason?.rawValue),
             "duration": .number(Double(milliseconds) / 1_000), "size": .integer(size),
             "contentType": .text(fileExtension == nil ? nil : contentType), "url": .text(url),
         ])
+    }
+
+    /// 60 random bits: not to be guessed, and never the same.
+    static func makeID() -> String {
+        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
+        return String((0..<12).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
     }
 }
 

@@ -7,6 +7,7 @@ struct PresenceTable: Equatable, Sendable {
     private struct Entry: Equatable, Sendable {
         var name: String?
         var mayJoinBackstage: Bool
+        var mayModerate: Bool
         var connections: Set<Stage.Connection>
         /// Set while there is no connection.
         var goneAt: MonotonicTime?
@@ -36,16 +37,20 @@ struct PresenceTable: Equatable, Sendable {
 
     /// - Returns: whether they were not here before.
     mutating func connect(
-        _ id: ParticipantID, name: String?, mayJoinBackstage: Bool, by connection: Stage.Connection
+        _ sender: Stage.Sender, by connection: Stage.Connection
     ) -> Bool {
+        let (id, name) = (sender.id, sender.name)
         guard var entry = entries[id] else {
-            insert(id, name: name, mayJoinBackstage: mayJoinBackstage, connections: [connection], goneAt: nil)
+            insert(
+                id, name: name, mayJoinBackstage: sender.mayJoinBackstage, mayModerate: sender.mayModerate,
+                connections: [connection], goneAt: nil)
             return true
         }
         entry.connections.insert(connection)
         entry.goneAt = nil
         entry.name = name ?? entry.name
-        entry.mayJoinBackstage = mayJoinBackstage
+        entry.mayJoinBackstage = sender.mayJoinBackstage
+        entry.mayModerate = sender.mayModerate
         entries[id] = entry
         return false
     }
@@ -69,17 +74,19 @@ struct PresenceTable: Equatable, Sendable {
         _ id: ParticipantID, name: String?, mayJoinBackstage: Bool = false, until time: MonotonicTime
     ) {
         guard entries[id] == nil else { return }
-        insert(id, name: name, mayJoinBackstage: mayJoinBackstage, connections: [], goneAt: time)
+        insert(
+            id, name: name, mayJoinBackstage: mayJoinBackstage, mayModerate: false, connections: [],
+            goneAt: time)
         departures.append((id, time))
     }
 
     private mutating func insert(
-        _ id: ParticipantID, name: String?, mayJoinBackstage: Bool, connections: Set<Stage.Connection>,
-        goneAt: MonotonicTime?
+        _ id: ParticipantID, name: String?, mayJoinBackstage: Bool, mayModerate: Bool,
+        connections: Set<Stage.Connection>, goneAt: MonotonicTime?
     ) {
         entries[id] = Entry(
-            name: name, mayJoinBackstage: mayJoinBackstage, connections: connections, goneAt: goneAt,
-            order: nextOrder)
+            name: name, mayJoinBackstage: mayJoinBackstage, mayModerate: mayModerate,
+            connections: connections, goneAt: goneAt, order: nextOrder)
         nextOrder += 1
     }
 
@@ -138,10 +145,20 @@ struct PresenceTable: Equatable, Sendable {
         return counts
     }
 
-    mutating func list(limit: Int, isOnStage: (ParticipantID) -> Bool) -> [(
-        id: ParticipantID, name: String?
-    )] {
+    /// - Parameter leaders: who is listed before others, if they are there.
+    mutating func list(
+        limit: Int, leaders: [ParticipantID], isOnStage: (ParticipantID) -> Bool
+    ) -> [Stage.ListedViewer] {
+        let first = leaders.filter { isConnected($0) && !isOnStage($0) }.prefix(limit)
         listed = listed.filter { isConnected($0) && !isOnStage($0) }
+        let missing = first.filter { !listed.contains($0) }
+        // Who came last makes room.
+        let surplus = listed.count + missing.count - limit
+        if surplus > 0 {
+            let dropped = Set(listed.filter { !first.contains($0) }.suffix(surplus))
+            listed.removeAll { dropped.contains($0) }
+        }
+        listed += missing
         if listed.count < limit, entries.count > listed.count {
             let known = Set(listed)
             let others = entries.filter { id, entry in
@@ -150,6 +167,10 @@ struct PresenceTable: Equatable, Sendable {
             let next = others.sorted { $0.value.order < $1.value.order }.prefix(limit - listed.count)
             listed += next.map(\.key)
         }
-        return listed.map { ($0, entries[$0]?.name) }
+        let others = listed.filter { !first.contains($0) }
+        return (first + others).map { id in
+            Stage.ListedViewer(
+                id: id, name: entries[id]?.name, isModerator: entries[id]?.mayModerate ?? false)
+        }
     }
 }

@@ -15,13 +15,16 @@ package enum Rejection: Error, Equatable, Sendable {
     case alreadyOnStage
     /// The host ends a stream instead of stepping down, and nobody moves, removes or bans the host.
     case hostStays
-    case stageFull
+    /// For so many beside the host there is room, as the host decided or at all.
+    case stageFull(limit: Int)
     case tooManyHands
     case tooManyInvitations
     case tooManyBans
     case tooManyKeys
     case notInvited
     case notBanned
+    /// Nobody of that identity waits to be invited.
+    case handNotRaised
     /// Nobody of that identity is here.
     case unknownParticipant
     /// Somebody of that identity is here, but not on stage.
@@ -33,7 +36,7 @@ package enum Rejection: Error, Equatable, Sendable {
     package var kind: RefusalKind {
         switch self {
         case .banned, .linkRevoked, .notHost, .notOperator, .notOnStage: .forbidden
-        case .unknownParticipant, .notInvited, .notBanned: .missing
+        case .unknownParticipant, .notInvited, .notBanned, .handNotRaised: .missing
         case .ended, .alreadyLive, .backstage, .alreadyOnStage, .hostStays, .stageFull, .targetNotOnStage:
             .conflict
         case .invalid: .invalid
@@ -61,6 +64,7 @@ package enum Rejection: Error, Equatable, Sendable {
         case .tooManyKeys: "too-many-keys"
         case .notInvited: "not-invited"
         case .notBanned: "not-banned"
+        case .handNotRaised: "hand-not-raised"
         case .unknownParticipant: "unknown-participant"
         case .targetNotOnStage: "target-not-on-stage"
         case .invalid: "invalid-field"
@@ -80,13 +84,16 @@ package enum Rejection: Error, Equatable, Sendable {
         case .notOnStage: "Only the host and the speakers may do this."
         case .alreadyOnStage: "This participant is on stage already."
         case .hostStays: "The host cannot leave the stage; end the stream instead."
-        case .stageFull: "There are \(Stage.stageLimit) on stage already."
+        case .stageFull(limit: 0): "The host stays alone on this stage."
+        case .stageFull(limit: 1): "The stage is full: it takes one guest beside the host."
+        case .stageFull(let limit): "The stage is full: it takes \(limit) guests beside the host."
         case .tooManyHands: "\(Stage.handLimit) hands are raised already; try again later."
         case .tooManyInvitations: "\(Stage.invitationLimit) invitations wait for an answer already."
         case .tooManyBans: "\(Stage.banLimit) participants are kept from this stream already."
         case .tooManyKeys: "\(Stage.keyLimit) participants have replaced their keys of this stream already."
         case .notInvited: "There is no invitation for this participant."
         case .notBanned: "This participant is not banned."
+        case .handNotRaised: "This participant has not raised a hand."
         case .unknownParticipant: "There is no such participant in this stream."
         case .targetNotOnStage: "This participant is not on stage."
         case .invalid(let field): "\(field) is missing, of another type, or out of its range."

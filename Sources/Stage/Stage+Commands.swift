@@ -19,9 +19,15 @@ extension Stage {
         case raiseHand
         /// One's own, or as a host anybody's.
         case lowerHand(ParticipantID)
+        /// As a host, to a place from 1 on among those that are not held; one that was held is put back.
+        case moveHand(ParticipantID, place: Int)
+        /// As a host: set it apart, or put it back where it was.
+        case holdHand(ParticipantID, Bool)
         case invite(ParticipantID)
         case withdrawInvitation(ParticipantID)
         case accept
+        /// The same without a picture: others are told from the first moment on that the camera is off.
+        case acceptSoundOnly
         case decline
         case stepDown
         case moveToViewers(ParticipantID)
@@ -98,11 +104,14 @@ extension Stage {
         case .lowerHand(let id):
             if id != sender.id { try requireModerator(sender) }
             if record.hands[id] != nil { outcome.changes.append(.handLowered(id)) }
+        case .moveHand(let id, let place): try decideHandMove(id, to: place, sender, &outcome)
+        case .holdHand(let id, let isHeld): try decideHandHold(id, isHeld, sender, &outcome)
         case .invite(let id): try decideInvite(id, sender, now, &outcome)
         case .withdrawInvitation(let id):
             try requireModerator(sender)
             if record.invitations[id] != nil { outcome.changes.append(.invitationEnded(id)) }
-        case .accept: try decideAccept(sender, now, &outcome)
+        case .accept: try decideAccept(sender, isSoundOnly: false, now, &outcome)
+        case .acceptSoundOnly: try decideAccept(sender, isSoundOnly: true, now, &outcome)
         case .decline:
             guard record.invitations[sender.id] != nil else { throw .notInvited }
             outcome.changes.append(.invitationEnded(sender.id))
@@ -134,6 +143,11 @@ extension Stage {
             throw .notOnStage
         }
         return member
+    }
+
+    private func requireRoom() throws(Rejection) {
+        let limit = record.details.maxSpeakers
+        guard record.speakers.count < limit else { throw .stageFull(limit: limit) }
     }
 
     // MARK: The stream
@@ -206,7 +220,7 @@ extension Stage {
     }
 
     private func promote(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
-        guard record.stageCount < Self.stageLimit else { throw .stageFull }
+        try requireRoom()
         outcome.changes.append(
             .promoted(sender.id, StageRecord.Member(name: sender.name, since: now.wall)))
         outcome.events.append(.promoted(sender.id))
@@ -227,10 +241,14 @@ extension Stage {
         _ sender: Sender, _ now: Moment, _ outcome: inout Outcome
     ) throws(Rejection) {
         guard !record.isOnStage(sender.id) else { throw .alreadyOnStage }
+        // An admin's token leads everywhere else, whoever was banned under its name.
+        guard record.banned[sender.id] == nil else { throw .banned }
         guard record.hands[sender.id] == nil else { return }
         guard record.hands.count < Self.handLimit else { throw .tooManyHands }
         outcome.changes.append(
-            .handRaised(sender.id, StageRecord.Entry(name: sender.name, since: now.wall)))
+            .handRaised(
+                sender.id,
+                StageRecord.Entry(name: sender.name, since: now.wall, order: record.nextHandOrder)))
     }
 
     private func decideInvite(
@@ -240,17 +258,20 @@ extension Stage {
         guard !record.isOnStage(id) else { throw .alreadyOnStage }
         guard presence.contains(id) else { throw .unknownParticipant }
         guard record.invitations[id] == nil else { return }
-        guard record.stageCount < Self.stageLimit else { throw .stageFull }
+        try requireRoom()
         guard record.invitations.count < Self.invitationLimit else { throw .tooManyInvitations }
         let name = presence.name(of: id) ?? record.hands[id]?.name
         outcome.changes.append(.invited(id, StageRecord.Entry(name: name, since: now.wall)))
     }
 
-    private func decideAccept(_ sender: Sender, _ now: Moment, _ outcome: inout Outcome) throws(Rejection) {
+    private func decideAccept(
+        _ sender: Sender, isSoundOnly: Bool, _ now: Moment, _ outcome: inout Outcome
+    ) throws(Rejection) {
         if standing(of: sender) == .speaker { return }
         guard let invitation = record.invitations[sender.id] else { throw .notInvited }
-        guard record.stageCount < Self.stageLimit else { throw .stageFull }
-        let member = StageRecord.Member(name: sender.name ?? invitation.name, since: now.wall)
+        try requireRoom()
+        var member = StageRecord.Member(name: sender.name ?? invitation.name, since: now.wall)
+        member.isVideoMuted = isSoundOnly
         outcome.changes.append(.promoted(sender.id, member))
         outcome.events.append(.promoted(sender.id))
     }

@@ -18,8 +18,7 @@ extension Stage {
             return Outcome()
         }
         var outcome = Outcome()
-        let isNew = presence.connect(
-            sender.id, name: sender.name, mayJoinBackstage: sender.mayJoinBackstage, by: connection)
+        let isNew = presence.connect(sender, by: connection)
         if isNew { outcome.events.append(.joined(sender.id, name: sender.name)) }
         if sender.id == record.host, record.origin == .made { hostDeadline = nil }
         return outcome

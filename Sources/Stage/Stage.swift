@@ -142,11 +142,18 @@ package struct Stage: Equatable, Sendable {
         package let mayGiveGifts: Bool
         /// The capability `moderate`: of what the audience does, not of the stage.
         package let mayModerate: Bool
+        /// What the sender has paid for, or been given: they open gates.
+        package let tiers: Set<String>
+        /// Whether anybody gets such an identity who asks.
+        package let isGuest: Bool
 
         package init(
             id: ParticipantID, name: String? = nil, authority: Authority, mayJoinBackstage: Bool = false,
-            link: Link? = nil, mayGiveGifts: Bool = false, mayModerate: Bool = false
+            link: Link? = nil, mayGiveGifts: Bool = false, mayModerate: Bool = false,
+            tiers: Set<String> = [], isGuest: Bool = false
         ) {
+            self.tiers = tiers
+            self.isGuest = isGuest
             self.mayGiveGifts = mayGiveGifts
             self.mayModerate = mayModerate
             self.id = id
@@ -218,10 +225,20 @@ package struct Stage: Equatable, Sendable {
         return Counts(viewers: privileged, waiting: others)
     }
 
-    /// Viewers by name, in the order in which they came; the same ones as long as they stay.
-    package mutating func listViewers() -> [(id: ParticipantID, name: String?)] {
+    /// One of the viewers that are listed.
+    package struct ListedViewer: Equatable, Sendable {
+        package let id: ParticipantID
+        /// For people; nil where their token has none.
+        package let name: String?
+        /// Whether they may take away what others wrote.
+        package let isModerator: Bool
+    }
+
+    /// Viewers by name: leaders, then others in the order in which they came; the same ones as long as they stay.
+    /// - Parameter leaders: who is listed before others, if they are there; a few.
+    package mutating func listViewers(leaders: [ParticipantID] = []) -> [ListedViewer] {
         let record = record
-        return presence.list(limit: Self.listedViewerLimit) { record.isOnStage($0) }
+        return presence.list(limit: Self.listedViewerLimit, leaders: leaders) { record.isOnStage($0) }
     }
 
     /// Whether somebody has a connection now; within the grace time, false.

@@ -37,6 +37,10 @@ package enum StageChange: Equatable, Sendable, Codable {
     case ended(WallTime, StageRecord.EndReason)
     case handRaised(ParticipantID, StageRecord.Entry)
     case handLowered(ParticipantID)
+    /// Set apart, or put back.
+    case handHeld(ParticipantID, Bool)
+    /// All that are raised, the next one first.
+    case handsOrdered([ParticipantID])
     case invited(ParticipantID, StageRecord.Entry)
     /// Declined or withdrawn.
     case invitationEnded(ParticipantID)
@@ -55,11 +59,20 @@ package enum StageChange: Equatable, Sendable, Codable {
     /// Whom it concerns; nil for changes of the stream itself.
     package var subject: ParticipantID? {
         switch self {
-        case .created, .edited, .placed, .linksRevoked, .wentLive, .ended: nil
-        case .handRaised(let id, _), .handLowered(let id), .invited(let id, _), .invitationEnded(let id),
+        case .created, .edited, .placed, .linksRevoked, .wentLive, .ended, .handsOrdered: nil
+        case .handRaised(let id, _), .handLowered(let id), .handHeld(let id, _), .invited(let id, _),
+            .invitationEnded(let id),
             .promoted(let id, _), .demoted(let id, _), .left(let id), .removed(let id), .banned(let id, _),
             .unbanned(let id), .muted(let id, _, _), .paused(let id, _), .hostReplaced(let id, _):
             id
+        }
+    }
+
+    /// Whether those who wait to be invited may have another place.
+    package var movesHands: Bool {
+        switch self {
+        case .handRaised, .handLowered, .handHeld, .handsOrdered, .promoted, .left, .removed, .banned: true
+        default: false
         }
     }
 }

@@ -101,6 +101,25 @@ package struct StageDetails: Equatable, Sendable, Codable {
         case automatic
     }
 
+    /// Who may make clips of the last minutes of the programme.
+    package enum Clips: String, Sendable, Codable, CaseIterable {
+        /// Nobody: nothing is kept for them.
+        case off
+        /// The host, and who moderates.
+        case moderators
+        /// Whoever takes part under a name.
+        case everybody
+    }
+
+    /// What the audience has of data tracks.
+    package enum AudienceData: String, Sendable, Codable, CaseIterable {
+        case nothing = "none"
+        /// It gets what the stage sends.
+        case receive
+        /// It may say something, too.
+        case send
+    }
+
     /// 1 to `titleLength` characters, none of them a control character.
     package var title: String?
     /// When viewers expect it to begin.
@@ -113,8 +132,21 @@ package struct StageDetails: Equatable, Sendable, Codable {
     package var programme = Programme.host
     /// Nil for what is usual.
     package var composition: Composition?
+    /// Nil, as for streams made before there was such a limit, for as many as there is room for.
+    private var guestLimit: Int?
+    /// On stage beside the host at once, within `maxSpeakersRange`; who is there already stays.
+    package var maxSpeakers: Int {
+        get { guestLimit ?? Self.maxSpeakersRange.upperBound }
+        set { guestLimit = newValue }
+    }
     /// Nil, as for streams made before there were recordings, for `manual`.
     package var recording: Recording?
+    /// Nil, as for streams made before there were clips, for `moderators`.
+    package var clips: Clips?
+    /// Nil where the programme is for everybody who is let in.
+    package var gate: Gate?
+    /// Nil, as for streams made before there was a choice, for `nothing`.
+    package var audienceData: AudienceData?
     /// Those that are shown; the pages leave out what is missing.
     package var layers: [Layer] = Layer.allCases
 
@@ -124,6 +156,8 @@ package struct StageDetails: Equatable, Sendable, Codable {
     package static let titleLength = 200
     /// In seconds: at most a day.
     package static let joinAheadRange = 0...86_400
+    /// None for a host who stays alone, and all for whom a stage has room.
+    package static let maxSpeakersRange = 0...Stage.stageLimit - 1
     /// In seconds: at most an hour.
     package static let hostGraceRange = 0...3_600
 
@@ -132,17 +166,21 @@ package struct StageDetails: Equatable, Sendable, Codable {
         startsAt?.advanced(bySeconds: -joinAheadSeconds)
     }
 
+    /// Whether something may be called so.
+    package static func isTitle(_ text: String) -> Bool {
+        (1...titleLength).contains(text.count) && text.utf8.count <= 4 * titleLength
+            && text.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+            && !text.holdsFormatting
+    }
+
     /// - Throws: `.invalid`, naming the first field that is out of its range.
     func validate(at now: WallTime, startsAtIsNew: Bool) throws(Rejection) {
-        if let title {
-            let isPrintable = title.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
-            guard (1...Self.titleLength).contains(title.count), title.utf8.count <= 4 * Self.titleLength,
-                isPrintable, !title.holdsFormatting
-            else { throw .invalid("title") }
-        }
+        if let title, !Self.isTitle(title) { throw .invalid("title") }
         guard Self.joinAheadRange.contains(joinAheadSeconds) else { throw .invalid("joinAheadSeconds") }
         guard Self.hostGraceRange.contains(hostGraceSeconds) else { throw .invalid("hostGraceSeconds") }
+        guard Self.maxSpeakersRange.contains(maxSpeakers) else { throw .invalid("maxSpeakers") }
         guard composition?.isValid ?? true else { throw .invalid("composition") }
+        guard gate?.isValid ?? true else { throw .invalid("gate") }
         guard layers.count <= Layer.allCases.count, Set(layers).count == layers.count else {
             throw .invalid("layers")
         }
@@ -182,9 +220,15 @@ package struct StageEdit: Equatable, Sendable {
     package var hostGraceSeconds: Int?
     /// Holds from the moment at which it is durable.
     package var programme: StageDetails.Programme?
+    /// Within `StageDetails.maxSpeakersRange`.
+    package var maxSpeakers: Int?
     /// Replaced as a whole; cleared, the usual one.
     package var composition = Field<StageDetails.Composition>.keep
     package var recording: StageDetails.Recording?
+    package var clips: StageDetails.Clips?
+    /// Replaced as a whole; cleared, everybody who is let in sees the programme.
+    package var gate = Field<StageDetails.Gate>.keep
+    package var audienceData: StageDetails.AudienceData?
     /// Replaced as a whole.
     package var layers: [StageDetails.Layer]?
 
@@ -197,8 +241,12 @@ package struct StageEdit: Equatable, Sendable {
         if let joinAheadSeconds { details.joinAheadSeconds = joinAheadSeconds }
         if let hostGraceSeconds { details.hostGraceSeconds = hostGraceSeconds }
         if let programme { details.programme = programme }
+        if let maxSpeakers { details.maxSpeakers = maxSpeakers }
         composition.apply(to: &details.composition)
         if let recording { details.recording = recording }
+        if let clips { details.clips = clips }
+        gate.apply(to: &details.gate)
+        if let audienceData { details.audienceData = audienceData }
         if let layers { details.layers = layers }
         return details
     }

@@ -55,10 +55,20 @@ package struct StageRecord: Equatable, Sendable, Codable {
         package var name: String?
         /// When it was raised or made.
         package var since: WallTime
+        /// Of raised hands, which one is before another; nil for those from before hosts could change it.
+        package internal(set) var order: Int?
+        /// Nil for no.
+        private var held: Bool?
+        /// Of raised hands, whether the host has set it apart: it has no place until they put it back.
+        package internal(set) var isHeld: Bool {
+            get { held ?? false }
+            set { held = newValue ? true : nil }
+        }
 
-        package init(name: String?, since: WallTime) {
+        package init(name: String?, since: WallTime, order: Int? = nil) {
             self.name = name
             self.since = since
+            self.order = order
         }
     }
 
@@ -215,6 +225,8 @@ extension StageRecord {
         case .ended(let time, let reason): end(at: time, because: reason)
         case .handRaised(let id, let entry): hands[id] = entry
         case .handLowered(let id): hands[id] = nil
+        case .handHeld(let id, let isHeld): hands[id]?.isHeld = isHeld
+        case .handsOrdered(let ids): for (order, id) in ids.enumerated() { hands[id]?.order = order + 1 }
         case .invited(let id, let entry): invitations[id] = entry
         case .invitationEnded(let id): invitations[id] = nil
         case .promoted(let id, let member): promote(id, member)

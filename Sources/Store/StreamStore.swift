@@ -28,11 +28,19 @@ package protocol StreamStore: Sendable {
     /// What a stream's ledger holds, in order: those after `number`, of which 0 is before the first.
     func ledger(of stream: StreamID, after number: Int, limit: Int) async throws(StoreError) -> [[UInt8]]
 
-    /// Forgets streams that ended before `time` with all their records, and answers that have expired by `now`.
-    /// Streams with webhooks still to be delivered go too; their webhooks stay.
-    /// - Returns: how many streams were forgotten.
-    @discardableResult
-    func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int
+    /// Streams that ended before `time`, in the order in which they did; ties by name.
+    /// - Parameter last: what the ones before this part ended with; nil for the first part.
+    func ended(
+        before time: Int64, after last: StreamListing?, limit: Int
+    ) async throws(StoreError) -> [StreamListing]
+
+    /// Forgets streams that ended before `time`, with all their records and ledgers; what waits of their webhooks
+    /// stays.
+    /// - Returns: those that were forgotten; not those that have begun anew meanwhile.
+    func forget(_ streams: [StreamID], endedBefore time: Int64) async throws(StoreError) -> [StreamID]
+
+    /// Forgets answers that have expired by `now`.
+    func purgeAnswers(at now: Int64) async throws(StoreError)
 
     /// Tries whether anything can be written, and leaves nothing behind: a store that refuses recovers by this when
     /// nobody asks for anything.
@@ -269,6 +277,10 @@ package struct StoreStatistics: Sendable, Equatable {
     package var refusedConflict: UInt64 = 0
     /// Commits that wait to be written.
     package var waiting = 0
+    /// How long what is being written now has taken so far; zero while nothing is.
+    package var writing = Duration.zero
+    /// How long transactions took that wrote something.
+    package var writeTimes = DurationHistogram(.joins)
     /// Why the last transaction failed; nil if it did not.
     package var failure: String?
     /// Webhooks that were given up because the outbox was full or they had waited for too long.

@@ -16,6 +16,8 @@ package struct FeedItem: Equatable, Sendable {
     package var isPaused = false
     /// Those without a name too, and nobody on stage.
     package var viewers = 0
+    /// What its programme takes beside being let in, as it is told; null where nothing.
+    package var gate = JSON.null
     /// Nil until there is a first picture.
     package var preview: FeedPreview?
     /// Pinned streams come first, lower places before higher ones; nil for a stream that is not pinned.

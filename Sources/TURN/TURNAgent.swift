@@ -59,7 +59,7 @@ package struct TURNAgent: Sendable {
     /// Takes one message: a datagram, or what the framing of a stream cut out.
     /// - Parameter second: since 1970; user names say until when they are good.
     package mutating func receive(
-        _ bytes: Span<UInt8>, at now: MonotonicTime, second: Int, by authenticator: some MessageAuthenticator
+        _ bytes: Span<UInt8>, at now: MonotonicTime, second: Int, by authenticator: some TURNAuthenticator
     ) -> [Effect] {
         guard traffic.take(bytes.count, at: now) else {
             counters.refusedRate &+= 1
@@ -122,7 +122,7 @@ package struct TURNAgent: Sendable {
 
     private mutating func perform(
         _ message: STUNMessage, _ bytes: Span<UInt8>, at now: MonotonicTime, second: Int,
-        by authenticator: some MessageAuthenticator
+        by authenticator: some TURNAuthenticator
     ) -> [Effect] {
         let request: Request
         do throws(Denial) {
@@ -155,7 +155,7 @@ package struct TURNAgent: Sendable {
     /// - Source: RFC 8489 §9.2.4.
     private mutating func authenticate(
         _ message: STUNMessage, _ bytes: Span<UInt8>, at now: MonotonicTime, second: Int,
-        by authenticator: some MessageAuthenticator
+        by authenticator: some TURNAuthenticator
     ) throws(Denial) -> Request {
         guard message[.messageIntegrity] != nil else { throw .unauthenticated }
         guard let username = message.text(.username, in: bytes), let realm = message.text(.realm, in: bytes),
@@ -170,7 +170,8 @@ package struct TURNAgent: Sendable {
         let key =
             latestKey.flatMap { $0.username == username ? $0.key : nil }
             ?? policy.credentials.key(of: username, realm: policy.realm, by: authenticator)
-        guard isGood, realm == policy.realm, message.isAuthentic(bytes, key: key, by: authenticator) else {
+        guard isGood, realm == policy.realm, let key, message.isAuthentic(bytes, key: key, by: authenticator)
+        else {
             counters.refusedCredentials &+= 1
             throw .unauthenticated
         }
@@ -180,7 +181,7 @@ package struct TURNAgent: Sendable {
 
     private func deny(
         _ message: STUNMessage, _ reason: Denial, at now: MonotonicTime,
-        by authenticator: some MessageAuthenticator
+        by authenticator: some TURNAuthenticator
     ) -> [UInt8] {
         var answer = STUNWriter(message.kind.failure, transactionID: message.transactionID)
         switch reason {
@@ -200,7 +201,7 @@ package struct TURNAgent: Sendable {
     }
 
     private func refuse(
-        _ request: Request, _ refusal: RequestRefusal, by authenticator: some MessageAuthenticator
+        _ request: Request, _ refusal: RequestRefusal, by authenticator: some TURNAuthenticator
     ) -> [UInt8] {
         var answer = STUNWriter(
             request.message.kind.failure, transactionID: request.message.transactionID)
@@ -213,7 +214,7 @@ package struct TURNAgent: Sendable {
 
     private mutating func allocate(
         _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime,
-        by authenticator: some MessageAuthenticator
+        by authenticator: some TURNAuthenticator
     ) throws(RequestRefusal) -> [Effect] {
         if let allocation, allocation.end > now {
             guard allocation.transactionID == request.message.transactionID else { throw .mismatch }
@@ -229,7 +230,7 @@ package struct TURNAgent: Sendable {
     /// Answers the Allocate request that waits.
     /// - Parameter relayed: nil if there is no room for one more.
     package mutating func open(
-        _ relayed: TransportAddress?, at now: MonotonicTime, by authenticator: some MessageAuthenticator
+        _ relayed: TransportAddress?, at now: MonotonicTime, by authenticator: some TURNAuthenticator
     ) -> [Effect] {
         guard let request = waiting else { return [] }
         waiting = nil
@@ -245,7 +246,7 @@ package struct TURNAgent: Sendable {
     }
 
     private func allocated(
-        _ allocation: TURNAllocation, _ request: Request, _ authenticator: some MessageAuthenticator
+        _ allocation: TURNAllocation, _ request: Request, _ authenticator: some TURNAuthenticator
     ) -> [UInt8] {
         let id = request.message.transactionID
         var answer = STUNWriter(request.message.kind.success, transactionID: id)
@@ -257,7 +258,7 @@ package struct TURNAgent: Sendable {
 
     private mutating func refresh(
         _ request: Request, _ bytes: Span<UInt8>, at now: MonotonicTime,
-        by authenticator: some MessageAuthenticator
+        by authenticator: some TURNAuthenticator
     ) throws(RequestRefusal) -> [Effect] {
         let lifetime = try checkRefresh(request, bytes, at: now)
         var answer = STUNWriter(request.message.kind.success, transactionID: request.message.transactionID)

@@ -1,6 +1,13 @@
 import Base
 import Wire
 
+/// What a relay's passwords are made and checked by.
+package protocol TURNAuthenticator: MessageAuthenticator {
+    /// - Returns: 16 bytes (RFC 1321), or nil where the library has no such digest: one that is set to approved
+    ///   algorithms.
+    func md5(_ message: Span<UInt8>) -> [UInt8]?
+}
+
 /// The passwords that a relay gives out, without remembering any.
 ///
 /// A user name says until when it is good; its password is a code of it that only we can make.
@@ -22,10 +29,11 @@ package struct TURNCredentials: Sendable {
         return Int(digits)
     }
 
-    /// With what a client who knows the password signs.
-    func key(of username: String, realm: String, by authenticator: some MessageAuthenticator) -> [UInt8] {
+    /// With what a client who knows the password signs; nil where it cannot be made.
+    /// - Source: RFC 8489 §9.2.2, §18.5.1 (why clients still use MD5).
+    func key(of username: String, realm: String, by authenticator: some TURNAuthenticator) -> [UInt8]? {
         let code = authenticator.hmacSHA1(key: secret.exposed.span, Array(username.utf8).span)
-        return MD5.digest(Array("\(username):\(realm):\(Self.base64(code))".utf8))
+        return authenticator.md5(Array("\(username):\(realm):\(Self.base64(code))".utf8).span)
     }
 
     /// Standard base64, padded (RFC 4648 §4).

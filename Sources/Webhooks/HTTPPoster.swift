@@ -43,9 +43,14 @@ package final class HTTPPoster: WebhookTransport {
     private static let longestWait: CInt = 60_000
 
     /// Starts the thread, which ends with `close()` or the poster.
-    package init() {
+    /// - Parameter timeout: of a request, from the connection to the answer; nil for 15 seconds.
+    package init(timeout: Duration? = nil) {
         let shared = shared
-        let limits = Self.limits
+        let limits =
+            timeout.map { timeout in
+                let milliseconds = Int(clamping: timeout.wholeNanoseconds / 1_000_000)
+                return ccurl_limits(connect_timeout: milliseconds, timeout: milliseconds)
+            } ?? Self.limits
         let thread = Thread {
             Self.run(shared, limits)
         }

@@ -44,6 +44,8 @@ extension Configuration {
         case "max-renditions": return .integer(maximumRenditions)
         case "max-conversions": return .integer(maximumConversions)
         case "max-hls": return .integer(maximumPackagings)
+        case "max-clips": return .integer(maximumClips)
+        case "max-restreams": return .integer(maximumRestreams)
         case "feed-viewers-weight": return .integer(feedWeights.perDoublingOfViewers)
         case "feed-age-weight": return .integer(feedWeights.perHour)
         case "feed-boost-weight": return .integer(feedWeights.perBoost)
@@ -52,6 +54,7 @@ extension Configuration {
         case "trusted-proxy": return Self.list(trustedProxies.networks.map(\.description))
         case "public-address": return Self.list(publicAddresses.map(\.description))
         case "webhook": return Self.list((webhooks?.urls ?? []).map(WebhookURL.shown))
+        case "review-webhook": return webhooks?.reviewer.map { .string(WebhookURL.shown($0)) }
         case "ice-server": return Self.list(iceServers.map(\.url))
         default: return text(of: name).map { .string($0) }
         }
@@ -61,7 +64,7 @@ extension Configuration {
         switch name {
         case "http": http.description
         case "admin": admin?.description
-        case "udp": udp.description
+        case "udp": lastUDPPort.map { "\(udp)-\($0)" } ?? udp.description
         case "tcp": tcp?.description ?? "off"
         case "rtmp": rtmp?.description ?? "off"
         case "rtmps": rtmps?.description ?? "off"
@@ -70,6 +73,11 @@ extension Configuration {
         case "turn-tcp": turn.tcp?.description ?? "off"
         case "turn-udp": turn.udp?.description ?? "off"
         case "data": dataDirectory
+        case "keep-streams": retention.streams.map(TimeSpan.text) ?? "forever"
+        case "keep-recordings": retention.recordings.map(TimeSpan.text) ?? "forever"
+        case "keep-clips": retention.clips.map(TimeSpan.text) ?? "forever"
+        case "keep-comments": retention.comments.map(TimeSpan.text) ?? "forever"
+        case "review-default": reviewFallback.rawValue
         case "key-id": key.id
         case "secret-file": secretFile
         case "viewers": viewers.rawValue
@@ -78,6 +86,7 @@ extension Configuration {
         case "srtp-engine": srtpEngine.rawValue
         case "transcoder": transcoding.rawValue
         case "transcoder-confinement": confinement.rawValue
+        case "restream-networks": restreamNetworks.rawValue
         case "log-level": logLevel.rawValue
         case "log-format": logFormat.rawValue
         default: nil

@@ -21,7 +21,10 @@ struct Configuration: Sendable {
     }
 
     struct Webhooks: Sendable {
+        /// Where to post what happens; may be empty.
         let urls: [String]
+        /// Who is asked about comments before anybody is shown them; nil for nobody.
+        let reviewer: String?
         let secret: Secret<String>
     }
 
@@ -29,7 +32,10 @@ struct Configuration: Sendable {
     /// Nil for nowhere.
     var admin: TransportAddress?
     var trustedProxies = TrustedProxies()
+    /// All workers', or the first one's.
     var udp = TransportAddress(ip: .any, port: 7000)
+    /// The last of the ports of which each worker has one; nil where all have that of `udp`.
+    var lastUDPPort: UInt16?
     /// Nil for off.
     var tcp: TransportAddress?
     /// Nil for off.
@@ -54,9 +60,17 @@ struct Configuration: Sendable {
     var maximumConversions: Int
     /// Streams of which HLS is made at once.
     var maximumPackagings: Int
+    /// Live streams of which the last minutes are kept at once.
+    var maximumClips: Int
+    /// Targets to which programmes are sent on at once.
+    var maximumRestreams: Int
+    var restreamNetworks = RestreamNetworks.public
     /// Nil to remember as long as the process lives.
     var dataDirectory: String?
+    var retention = RetentionSettings()
     var webhooks: Webhooks?
+    /// What counts of a comment where the reviewer does not answer.
+    var reviewFallback = ReviewHook.Fallback.allow
     var key: SigningKey
     /// Where the key was read from, if from a file of its own.
     var secretFile: String?
@@ -75,6 +89,11 @@ struct Configuration: Sendable {
     var logLevel = Log.Level.info
     var logFormat = LogFormat.text
 
+    /// Where the targets of programmes may be.
+    enum RestreamNetworks: String, CaseIterable {
+        case `public`, all
+    }
+
     /// Whether anything is decoded, and whether only in confinement.
     enum Transcoding: String, CaseIterable {
         case on, off
@@ -90,11 +109,13 @@ struct Configuration: Sendable {
         if let address = try values.address("http") { http = address }
         admin = try values.address("admin")
         trustedProxies = try Self.trustedProxies(values)
-        if let address = try values.address("udp") { udp = address }
-        guard udp.port == 0 || Int(udp.port) + workers - 1 <= 65_535 else {
-            throw ConfigurationError(
-                "\(workers) workers from UDP port \(udp.port) on would go beyond port 65535; choose a lower --udp port"
-            )
+        if let ports = try values.ports("udp") {
+            (udp, lastUDPPort) = ports
+            if let lastUDPPort, Int(lastUDPPort) - Int(udp.port) < workers - 1 {
+                throw ConfigurationError(
+                    "--udp \(udp)-\(lastUDPPort) has too few ports for \(workers) workers; give more, or one for all"
+                )
+            }
         }
         if values["tcp"]?.texts.first == "off" {
             tcp = nil
@@ -117,8 +138,17 @@ struct Configuration: Sendable {
         maximumRenditions = try values.number("max-renditions", 0...10_000) ?? max(processors, 1)
         maximumConversions = try values.number("max-conversions", 0...10_000) ?? max(processors / 2, 1)
         maximumPackagings = try values.number("max-hls", 0...10_000) ?? 0
+        maximumRestreams = try values.number("max-restreams", 0...1_000) ?? 0
+        maximumClips = try values.number("max-clips", 0...50) ?? 4
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
+        retention.streams = try values.age("keep-streams")
+        retention.recordings = try values.age("keep-recordings")
+        retention.clips = try values["keep-clips"] == nil ? retention.recordings : values.age("keep-clips")
+        retention.comments = try values.age("keep-comments")
         webhooks = try Self.webhooks(values)
+        if let fallback: ReviewHook.Fallback = try values.choice("review-default") {
+            reviewFallback = fallback
+        }
         feedWeights = try Self.feedWeights(values)
         tls = try Self.tls(values)
         turn = try values.turnAddresses()
@@ -132,9 +162,19 @@ struct Configuration: Sendable {
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }
         if let choice: Transcoding = try values.choice("transcoder") { transcoding = choice }
         if let choice: Transcoding = try values.choice("transcoder-confinement") { confinement = choice }
+        if let choice: RestreamNetworks = try values.choice("restream-networks") { restreamNetworks = choice }
         niceness = try values.number("transcoder-nice", TranscoderSettings.nicenesses)
         if let level: Log.Level = try values.choice("log-level") { logLevel = level }
         if let format: LogFormat = try values.choice("log-format") { logFormat = format }
+    }
+
+    /// How the transcoder is run; nil for not at all.
+    var transcoderSettings: TranscoderSettings? {
+        guard transcoding == .on else { return nil }
+        var settings = TranscoderSettings()
+        settings.mustBeConfined = confinement == .on
+        if let niceness { settings.niceness = niceness }
+        return settings
     }
 
     /// What signs tokens, for the server and for `rostrum token`.
@@ -239,29 +279,38 @@ struct Configuration: Sendable {
 
     private static func webhooks(_ values: OptionValues) throws(ConfigurationError) -> Webhooks? {
         let secret = values["webhook-secret"]?.texts.first
-        guard let value = values["webhook"] else {
+        let reviewers = try webhookURLs(values["review-webhook"])
+        guard reviewers.count <= 1 else { throw ConfigurationError("--review-webhook takes one URL") }
+        let value = values["webhook"]
+        guard value != nil || !reviewers.isEmpty else {
             guard secret == nil else {
-                throw ConfigurationError("--webhook-secret has nothing to sign: give --webhook too")
+                throw ConfigurationError(
+                    "--webhook-secret has nothing to sign: give --webhook or --review-webhook too")
             }
             return nil
         }
-        var urls: [String] = []
-        for part in value.texts.flatMap({ $0.split(separator: ",") }) {
-            guard let url = WebhookURL.checked(part.trimmingBlanks) else {
-                throw ConfigurationError(
-                    "\(value.origin): \(part) is no URL; give it as https://example.org/hook")
-            }
-            if !urls.contains(url) { urls.append(url) }
-        }
+        let urls = try webhookURLs(value)
         guard let secret, secret.utf8.count >= 16 else {
             throw ConfigurationError(
                 "webhooks are signed: set ROSTRUM_WEBHOOK_SECRET to at least 16 characters, for example to the output of "
                     + "`openssl rand -hex 32`")
         }
-        guard (1...10).contains(urls.count) else {
+        if let value, !(1...10).contains(urls.count) {
             throw ConfigurationError("\(value.origin): give one to ten URLs, not \(urls.count)")
         }
-        return Webhooks(urls: urls, secret: Secret(secret))
+        return Webhooks(urls: urls, reviewer: reviewers.first, secret: Secret(secret))
+    }
+
+    private static func webhookURLs(_ value: OptionValues.Value?) throws(ConfigurationError) -> [String] {
+        var urls: [String] = []
+        for part in value?.texts.flatMap({ $0.split(separator: ",") }) ?? [] {
+            guard let url = WebhookURL.checked(part.trimmingBlanks) else {
+                throw ConfigurationError(
+                    "\(value?.origin ?? ""): \(part) is no URL; give it as https://example.org/hook")
+            }
+            if !urls.contains(url) { urls.append(url) }
+        }
+        return urls
     }
 
     private static func iceServers(
@@ -319,6 +368,16 @@ extension OptionValues {
         return choice
     }
 
+    /// In seconds; nil for `forever`, which it is unless somebody says otherwise.
+    fileprivate func age(_ name: String) throws(ConfigurationError) -> Int? {
+        guard let value = self[name], let text = value.texts.first, text != "forever" else { return nil }
+        guard let seconds = TimeSpan.seconds(text, longest: 36_500 * 86_400) else {
+            throw ConfigurationError(
+                "\(value.origin) must be forever or a time such as 30d, 12h or 90m, not \(text)")
+        }
+        return seconds
+    }
+
     fileprivate func turnAddresses() throws(ConfigurationError) -> TURNAddresses {
         func address(_ name: String) throws(ConfigurationError) -> TransportAddress? {
             self[name]?.texts.first == "off" ? nil : try self.address(name)
@@ -330,6 +389,29 @@ extension OptionValues {
     /// `192.0.2.1:80`, `[::1]:80`, `localhost:80`, and `:80` for all addresses.
     fileprivate func address(_ name: String) throws(ConfigurationError) -> TransportAddress? {
         guard let value = self[name], let text = value.texts.first else { return nil }
+        return try Self.address(text, of: value)
+    }
+
+    /// As `address`, or with several ports: `192.0.2.1:7000-7003`.
+    fileprivate func ports(
+        _ name: String
+    ) throws(ConfigurationError) -> (address: TransportAddress, last: UInt16?)? {
+        guard let value = self[name], let text = value.texts.first else { return nil }
+        let digits = text.reversed().prefix { $0.isASCII && $0.isNumber }
+        guard !digits.isEmpty, text.dropLast(digits.count).hasSuffix("-") else {
+            return (try Self.address(text, of: value), nil)
+        }
+        let address = try Self.address(String(text.dropLast(digits.count + 1)), of: value)
+        guard let last = UInt16(String(digits.reversed())), address.port > 0, last >= address.port else {
+            throw ConfigurationError(
+                "\(value.origin): \(text) names no ports; give them as 0.0.0.0:7000-7003, the lower first")
+        }
+        return (address, last)
+    }
+
+    private static func address(
+        _ text: String, of value: Value
+    ) throws(ConfigurationError) -> TransportAddress {
         var wanted = text
         if wanted.hasPrefix("localhost:") { wanted = "127.0.0.1" + wanted.dropFirst("localhost".count) }
         if wanted.hasPrefix(":") { wanted = "0.0.0.0" + wanted }

@@ -1,6 +1,7 @@
 import Base
 import Foundation
 import Gateway
+import Node
 import Store
 import Webhooks
 
@@ -8,11 +9,13 @@ import Webhooks
 struct DataService: Sendable {
     let store: any StreamStore
     private let webhooks: WebhookSender?
-    private let poster: HTTPPoster?
+    private let review: ReviewHook?
+    /// Of webhooks, and of questions about comments, which wait for nothing of the others.
+    private let posters: [HTTPPoster]
     private let tasks: [Task<Void, Never>]
 
-    /// In milliseconds: how long streams that have ended are remembered.
-    private static let retention: Int64 = 30 * 24 * 3_600_000
+    /// A disk that takes longer for a write is as good as none: nobody can tell when it will be done.
+    private static let longestWrite = Duration.seconds(5)
     private static let cleaning = Duration.seconds(3_600)
     private static let retrial = Duration.seconds(1)
 
@@ -26,7 +29,7 @@ struct DataService: Sendable {
             log.subsystem("store").info("store.none", ["why-it-matters": "a restart begins with nothing"])
         }
         do {
-            return try await DataService(store: store, webhooks: configuration.webhooks, log: log)
+            return try await DataService(store: store, configuration, log: log)
         } catch {
             await store.close()
             throw error
@@ -34,35 +37,51 @@ struct DataService: Sendable {
     }
 
     private init(
-        store: any StreamStore, webhooks configuration: Configuration.Webhooks?, log: Log
+        store: any StreamStore, _ configuration: Configuration, log: Log
     ) async throws {
         self.store = store
-        var tasks = [Task { await Self.forgetOld(in: store) }, Task { await Self.retry(store) }]
-        if let configuration {
+        var posters: [HTTPPoster] = []
+        var tasks = [Task { await Self.purgeAnswers(of: store) }, Task { await Self.retry(store) }]
+        if let hooks = configuration.webhooks, !hooks.urls.isEmpty {
             let poster = HTTPPoster()
             let sender = WebhookSender(
-                outbox: store.outbox, receivers: configuration.urls, secret: configuration.secret,
-                transport: poster, log: log, now: Self.now)
+                outbox: store.outbox, receivers: hooks.urls, secret: hooks.secret, transport: poster,
+                log: log, now: Self.now)
             try await sender.prepare()
             tasks.append(Task { await sender.run() })
-            self.poster = poster
+            posters.append(poster)
             webhooks = sender
         } else {
             // What waits for receivers of an earlier run waits in vain.
             try await store.outbox.setReceivers([])
-            poster = nil
             webhooks = nil
         }
+        if let hooks = configuration.webhooks, let url = hooks.reviewer {
+            let poster = HTTPPoster(timeout: ReviewHook.timeout)
+            review = ReviewHook(
+                url: url, secret: hooks.secret, fallback: configuration.reviewFallback, transport: poster,
+                log: log, now: Self.now)
+            posters.append(poster)
+        } else {
+            review = nil
+        }
+        self.posters = posters
         self.tasks = tasks
+    }
+
+    /// Asks about comments before anybody is shown them; nil where nobody is to be asked.
+    var reviewer: CommentReviewer? {
+        review.map { review in
+            CommentReviewer { event, stream in await review.ask(event, of: stream.description) }
+        }
     }
 
     @Sendable private static func now() -> Int64 { Int64(Date().timeIntervalSince1970 * 1_000) }
 
-    private static func forgetOld(in store: any StreamStore) async {
+    private static func purgeAnswers(of store: any StreamStore) async {
         while !Task.isCancelled {
-            let time = now()
             // A store that refuses now is asked again in an hour.
-            _ = try? await store.purge(endedBefore: time - retention, now: time)
+            try? await store.purgeAnswers(at: now())
             do { try await Task.sleep(for: cleaning) } catch { return }
         }
     }
@@ -77,12 +96,18 @@ struct DataService: Sendable {
     }
 
     /// Why nothing can be written; nil while it can.
-    var hindrance: String? { store.statistics.failure }
+    var hindrance: String? { Self.hindrance(store.statistics) }
+
+    static func hindrance(_ statistics: StoreStatistics) -> String? {
+        if let failure = statistics.failure { return failure }
+        guard statistics.writing >= longestWrite else { return nil }
+        return "the disk has not finished a write for \(statistics.writing.components.seconds) seconds"
+    }
 
     /// Stops delivering, and closes the store; what was not delivered waits for the next start.
     func stop() async {
         for task in tasks { task.cancel() }
-        poster?.close()
+        for poster in posters { poster.close() }
         await store.close()
         for task in tasks { await task.value }
     }
@@ -107,9 +132,18 @@ struct DataService: Sendable {
             Metric(
                 "rostrum_store_waiting", .gauge, "Commits that wait to be written.", Double(store.waiting)),
             Metric(
+                "rostrum_store_write_seconds", "How long the disk took for what commits shared.",
+                [([], store.writeTimes)]),
+            Metric(
+                "rostrum_store_writing_seconds", .gauge,
+                "How long what is being written now has taken; 0 while nothing is.",
+                Double(store.writing.components.seconds)
+                    + Double(store.writing.components.attoseconds) / 1e18),
+            Metric(
                 "rostrum_store_failing", .gauge, "Whether the last transaction failed, as on a full disk.",
                 store.failure == nil ? 0 : 1),
         ]
+        metrics += reviewMetrics
         guard let counters = webhooks?.counters.copy else { return metrics }
         metrics += [
             Metric(
@@ -130,5 +164,23 @@ struct DataService: Sendable {
                 Double(store.droppedEvents)),
         ]
         return metrics
+    }
+
+    private var reviewMetrics: [Metric] {
+        guard let counters = review?.counters else { return [] }
+        return [
+            Metric(
+                "rostrum_reviews_total", .counter,
+                "Comments that the review webhook was to be asked about, by outcome: late, failed and skipped count as the default.",
+                [
+                    ("allowed", counters.allowed), ("denied", counters.denied), ("late", counters.late),
+                    ("failed", counters.failed), ("skipped", counters.skipped),
+                ].map { outcome, count in
+                    Metric.Sample(Double(count), [Metric.Label("outcome", outcome)])
+                }),
+            Metric(
+                "rostrum_reviews_under_way", .gauge, "Questions about comments that are under way.",
+                Double(counters.underWay)),
+        ]
     }
 }

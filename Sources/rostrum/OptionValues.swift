@@ -50,10 +50,12 @@ struct OptionValues: Sendable, Equatable {
     // MARK: Sources
 
     /// Flags: `--name value`, `--name=value`, `--toggle`.
-    /// - Parameter options: that there are.
+    /// - Parameters:
+    ///   - options: that there are.
+    ///   - operand: what stands by itself, without a name; nil for nothing.
     /// - Returns: the options, and what is not theirs.
     static func parse(
-        arguments: [String], options: [Option] = Option.all
+        arguments: [String], options: [Option] = Option.all, operand: Option? = nil
     ) throws(ConfigurationError) -> (values: OptionValues, requests: Set<String>) {
         var result = OptionValues()
         var requests: Set<String> = []
@@ -64,6 +66,10 @@ struct OptionValues: Sendable, Equatable {
                 continue
             }
             guard argument.hasPrefix("--") else {
+                if let operand {
+                    try result.add(operand, argument, origin: operand.placeholder)
+                    continue
+                }
                 throw ConfigurationError("\(argument) is no option; options begin with --")
             }
             let parts = argument.dropFirst(2).split(

@@ -41,8 +41,9 @@ struct Option: Sendable {
             "10.0.0.0/8; limits then count for that address. Default: none."),
         Option(
             "udp", .text, "ADDRESS:PORT",
-            "Where to receive media; worker n uses PORT+n. Default 0.0.0.0:7000. Firefox connects to",
-            "no loopback address: with 127.0.0.1 only Chromium plays."),
+            "Where to receive media, for all workers. Default 0.0.0.0:7000. Firefox connects to no",
+            "loopback address: with 127.0.0.1 only Chromium plays. ADDRESS:FIRST-LAST gives each",
+            "worker a port of its own, which saves copying where many publish."),
         Option(
             "tcp", .text, "ADDRESS:PORT|off",
             "Where to receive media from clients whose network blocks UDP; one port for all",
@@ -109,12 +110,49 @@ struct Option: Sendable {
             "/hls/{stream}/index.m3u8; others are refused. One takes a quarter of a processor.",
             "Default: 0, which is none."),
         Option(
+            "max-restreams", .text, "N",
+            "Send live streams' programmes on, by RTMP and RTMPS, to so many targets at once that",
+            "their hosts name; others wait. A stream that is sent on takes a quarter of a processor,",
+            "whatever its targets and HLS. Default: 0, which is none."),
+        Option(
+            "max-clips", .text, "N",
+            "Keep the last two minutes of so many live streams in memory, as they came, so that clips can",
+            "be made of them; of more none are. One takes what it sends in that time, 64 MB at most.",
+            "0 for none. Default: 4, where recordings are kept."),
+        Option(
+            "restream-networks", .text, "public|all",
+            "To which addresses they may be sent: all includes private and local ones, so that",
+            "hosts can make this server connect to what only it reaches. Default: public."),
+        Option(
             "data", .text, "DIRECTORY",
             "Where to keep what must outlive a restart, and recordings. Default: data;",
             "with --dev nowhere: a restart begins with nothing, and nothing is recorded."),
         Option(
+            "keep-streams", .text, "30d|12h|forever",
+            "Delete streams so long after their end, with all that is known of them: who was banned,",
+            "comments, gifts. One with recordings stays until those are gone. Default forever."),
+        Option(
+            "keep-recordings", .text, "30d|12h|forever",
+            "Delete recordings so long after their end; one that somebody plays, up to a day later.",
+            "Default forever."),
+        Option(
+            "keep-clips", .text, "30d|12h|forever",
+            "Delete clips so long after they were made; one that somebody plays, up to a day later.",
+            "Default: as long as recordings."),
+        Option(
+            "keep-comments", .text, "30d|12h|forever",
+            "Delete comments that old, and those of a stream that ended so long ago; the stream stays.",
+            "Default forever."),
+        Option(
             "webhook", .list, "URL[,URL]",
             "Where to post what happens to streams and participants."),
+        Option(
+            "review-webhook", .text, "URL",
+            "Who is asked about each comment before anybody is shown it: an answer of 200 to 299 within",
+            "200 ms lets it be shown, 403 keeps it away."),
+        Option(
+            "review-default", .text, "allow|deny",
+            "What counts where that receiver says neither in time. Default allow."),
         Option(
             "webhook-secret", .text, "SECRET",
             "What webhooks are signed with, at least 16 characters. Better in",
@@ -191,6 +229,10 @@ enum Help {
                                               print each option's value, and where it comes from
                rostrum doctor [--json] [OPTION...]
                                               look at all that a server needs here, and say what to do
+               rostrum backup DIRECTORY [OPTION...]
+                                              copy what the server has to remember, while it runs
+               rostrum restore DIRECTORY [OPTION...]
+                                              put a backup back, where there is no data
                rostrum token --role ROLE --stream NAME [OPTION...]
                                               sign a token, or make a link that holds one
                rostrum --help                 explain all options
@@ -225,7 +267,7 @@ enum Help {
             SIGHUP has it read its configuration again: who connects from then on gets the certificate that lies in its
             file now, and the five --max-… limits hold for what begins from then on. All else waits for a restart.
 
-            `rostrum token` and `rostrum doctor` have options of their own: rostrum token --help.
+            `rostrum token`, `doctor`, `backup` and `restore` have options of their own: rostrum token --help.
 
             `rostrum transcoder` is the process that decodes and encodes pictures and sound. The server starts it
             when it has something to do, and again when it dies; nobody else can use it.
@@ -246,6 +288,50 @@ enum Help {
                 Print one JSON object instead: {"ok":…,"checks":[{"subject":…,"verdict":…,"text":…,"remedy":…}]}.
 
         Status 0 says that nothing has failed, 1 that something has.
+
+        """
+    }
+
+    static var backup: String {
+        """
+        usage: rostrum backup DIRECTORY [OPTION...]
+
+        Copies what the server has to remember into a new directory, which nobody else may read: streams with all that
+        is known of them, pause pictures, and the files that hold the configuration and the key that signs tokens. The
+        server may run, and need not wait: what it said was done before the backup began is in it, and of each later
+        commit all or nothing. Certificates are not in it, and recordings only where that is said.
+
+          --recordings
+                Copy recordings too; of one that is under way, what there is of it.
+
+          --data DIRECTORY, --config FILE, --secret-file FILE
+                Where the server has its data and settings, as for rostrum serve.
+
+        manifest.json in it is written last, and names each file with its SHA-256 digest. A backup that did not come to
+        its end is DIRECTORY.partial, and is begun anew by the next one to the same place. Run it as the server's user
+        or as root. Status 0 says that the backup is durable, 1 that there is none, with the reason on standard error,
+        and 2 that the command makes no sense.
+
+        """
+    }
+
+    static var restore: String {
+        """
+        usage: rostrum restore DIRECTORY [OPTION...]
+
+        Puts what rostrum backup has made where the server finds it, once every file is what it was and the store is
+        whole. It writes over nothing: where there is data already, or a server runs, it refuses, and so it does where
+        the backup is of a newer version. One that is killed leaves what no server takes for its data; run it again.
+        Settings and secrets are left in the backup, for you to compare. Webhooks that waited then are sent again.
+
+          --check
+                Only look whether the backup is whole and this program can use it.
+
+          --data DIRECTORY, --config FILE
+                Where the server has its data, as for rostrum serve. Root gives what is restored to its owner.
+
+        Status 0 says that it is done, 1 that nothing was restored, with the reason on standard error, and 2 that the
+        command makes no sense.
 
         """
     }

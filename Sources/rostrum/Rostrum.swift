@@ -4,6 +4,7 @@ import Foundation
 import Gateway
 import Glibc
 import HTTP
+import Net
 import Node
 import Transcoder
 
@@ -29,6 +30,12 @@ import Transcoder
         case "config":
             arguments.removeFirst()
             exit(config(arguments))
+        case "backup":
+            arguments.removeFirst()
+            exit(backup(arguments))
+        case "restore":
+            arguments.removeFirst()
+            exit(restore(arguments))
         case "doctor":
             arguments.removeFirst()
             exit(await doctor(arguments))
@@ -128,6 +135,42 @@ import Transcoder
     }
 
     /// - Returns: the exit status.
+    private static func backup(_ arguments: [String]) -> CInt {
+        copy(Help.backup) { () throws in
+            let (flags, requests) = try OptionValues.parse(
+                arguments: arguments, options: BackupCommand.flags, operand: BackupCommand.operand)
+            guard !requests.contains("--help") else { return nil }
+            let (server, file) = try told(flags)
+            return try BackupCommand(flags, server: server, file: file).run(now: Moment.now().wall)
+        }
+    }
+
+    /// - Returns: the exit status.
+    private static func restore(_ arguments: [String]) -> CInt {
+        copy(Help.restore) { () throws in
+            let (flags, requests) = try OptionValues.parse(
+                arguments: arguments, options: RestoreCommand.flags, operand: RestoreCommand.operand)
+            guard !requests.contains("--help") else { return nil }
+            return try RestoreCommand(flags, server: try told(flags).values).run()
+        }
+    }
+
+    /// - Parameter body: does it, and says what was done; nil where help is wanted.
+    /// - Returns: the exit status.
+    private static func copy(_ help: String, _ body: () throws -> String?) -> CInt {
+        do {
+            print(try body() ?? help, terminator: "")
+            return 0
+        } catch let error as ConfigurationError {
+            complain(error.description)
+            return 2
+        } catch {
+            complain("\(error)")
+            return 1
+        }
+    }
+
+    /// - Returns: the exit status.
     private static func config(_ arguments: [String]) -> CInt {
         var arguments = arguments
         do throws(ConfigurationError) {
@@ -180,10 +223,18 @@ import Transcoder
 
     /// Flags over the environment, and that over the file.
     private static func values(_ flags: OptionValues) throws(ConfigurationError) -> OptionValues {
+        try told(flags).values.withSecretFile()
+    }
+
+    /// Without the secret, which may lie in a file of its own.
+    /// - Returns: also the file that was read; nil for none.
+    private static func told(
+        _ flags: OptionValues
+    ) throws(ConfigurationError) -> (values: OptionValues, file: String?) {
         let environment = try OptionValues.parse(environment: ProcessInfo.processInfo.environment)
         let values = environment.overridden(by: flags)
-        guard let file = try ConfigurationFile.read(for: values) else { return try values.withSecretFile() }
-        return try file.values.overridden(by: values).withSecretFile()
+        guard let file = try ConfigurationFile.read(for: values) else { return (values, nil) }
+        return (file.values.overridden(by: values), file.path)
     }
 
     private static var processors: Int { ProcessInfo.processInfo.activeProcessorCount }

@@ -5,7 +5,6 @@ import Gateway
 import HTTP
 import Node
 import Recordings
-import Transcoder
 
 /// The node and its HTTP face, running.
 struct Server: Sendable {
@@ -31,6 +30,7 @@ struct Server: Sendable {
             settings.locator = paths
             settings.ingest = try ingestSettings(configuration, authority)
             settings.turn = try turnSettings(configuration, signing)
+            settings.reviewer = data.reviewer
             node = try Node(configuration: settings, log: log, store: data.store)
         } catch {
             await data.stop()
@@ -86,14 +86,15 @@ struct Server: Sendable {
     }
 
     /// `ready http=… udp=… tcp=… rtmp=… rtmps=… srt=… turn-tls=…`, with the ports that were chosen; the first worker's
-    /// alone where the others count on.
+    /// alone where the others have the same or count on.
     var readyLine: String {
         let addresses = node.addresses
         let first = addresses.first
+        let isShared = addresses.allSatisfy { $0 == first }
         let isSequence = addresses.enumerated().allSatisfy { index, address in
             first.map { Int($0.port) + index == Int(address.port) } ?? false
         }
-        let shown = isSequence ? Array(addresses.prefix(1)) : addresses
+        let shown = isShared || isSequence ? Array(addresses.prefix(1)) : addresses
         let turn = node.turnAddresses
         let further: [(String, TransportAddress?)] = [
             ("tcp", node.tcpAddress), ("rtmp", node.rtmpAddress), ("rtmps", node.rtmpsAddress),
@@ -155,6 +156,7 @@ struct Server: Sendable {
         var result = NodeConfiguration(udp: configuration.udp)
         result.tcp = configuration.tcp
         result.publicAddresses = configuration.publicAddresses
+        result.hasPortPerWorker = configuration.lastUDPPort != nil
         result.workers = configuration.workers
         // In development a browser and a compiler run beside it, and the system knows better where there is room.
         result.pinsWorkers = !configuration.isDevelopment
@@ -165,21 +167,20 @@ struct Server: Sendable {
         // Only a browser on this machine can use it, and only in development there is one.
         result.advertisesLoopback = configuration.isDevelopment
         result.createsStreamsOnPublish = configuration.isDevelopment
-        result.reportsEvents = configuration.webhooks != nil
-        if configuration.transcoding == .on {
-            var transcoder = TranscoderSettings()
-            transcoder.mustBeConfined = configuration.confinement == .on
-            if let niceness = configuration.niceness { transcoder.niceness = niceness }
-            result.transcoder = transcoder
-        }
+        result.reportsEvents = configuration.webhooks?.urls.isEmpty == false
+        result.transcoder = configuration.transcoderSettings
         result.compositionLimit = configuration.maximumCompositions
         result.renditionLimit = configuration.maximumRenditions
         result.conversionLimit = configuration.maximumConversions
         result.packagingLimit = configuration.maximumPackagings
+        result.clipLimit = configuration.maximumClips
+        result.restreams = RestreamSettings(
+            limit: configuration.maximumRestreams, toPrivateNetworks: configuration.restreamNetworks == .all)
         result.recordings = configuration.dataDirectory.map {
             RecordingSettings(directory: "\($0)/recordings")
         }
         result.pausePictures = configuration.dataDirectory.map { "\($0)/pause-pictures" }
+        result.retention = configuration.retention
         return result
     }
 
@@ -247,6 +248,9 @@ struct Server: Sendable {
         settings.version = Rostrum.version
         settings.transcodes = configuration.transcoding == .on
         settings.records = configuration.dataDirectory != nil
+        settings.makesHLS = node.packagings?.makesHLS ?? false
+        settings.makesClips = node.clips != nil
+        settings.restreams = configuration.maximumRestreams > 0
         settings.rtmpPort = node.rtmpAddress?.port
         settings.rtmpsPort = node.rtmpsAddress?.port
         settings.srtPort = node.srtAddress?.port
@@ -262,6 +266,7 @@ struct Server: Sendable {
         settings.paths = paths
         settings.furtherMetrics = {
             data.metrics + [BuildInfo.metric] + node.ingestMetrics + node.turnMetrics
+                + node.retentionMetrics
         }
         settings.hindrance = { data.hindrance }
         return settings

@@ -32,6 +32,13 @@ do {
         let report = try await SyncBench(options).run()
         try report.write(options.report)
         exit(report.verdict.exitCode.rawValue)
+    case .run(let options) where options.command == .interact:
+        let bench = try await InteractBench(options)
+        let signals = interrupting(bench)
+        let report = try await bench.run()
+        for source in signals { source.cancel() }
+        try report.write(options.report)
+        exit(report.verdict.exitCode.rawValue)
     case .run(let options) where options.command == .demo:
         let demo = try await DemoRun(options)
         let signals = interrupting(demo)

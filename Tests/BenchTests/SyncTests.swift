@@ -71,8 +71,8 @@ import Testing
         options.following.clients = seen.count
         options.following.commands = 1
         var news = SyncNews()
-        news.connected = seen.count
-        news.lost = lost
+        news.sockets.connected = seen.count
+        news.sockets.lost = lost
         news.seen = seen.map { ($0 * 1_000_000, waited.map { $0 * 1_000_000 }) }
         var tally = SyncTally()
         tally.merge(news, isSample: false)

@@ -6,6 +6,7 @@ import asyncio
 import fractions
 import json
 import threading
+from collections import Counter
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
@@ -33,11 +34,15 @@ class Picture(MediaStreamTrack):
         super().__init__()
         #: Pictures that were sent.
         self.count = 0
+        #: The most that a picture came after its time, in seconds: of a busy machine.
+        self.late = 0.0
         self._start: float | None = None
         self._ground = numpy.tile(numpy.linspace(40, 200, WIDTH, dtype=numpy.uint8)[None, :, None], (HEIGHT, 1, 3))
 
     async def recv(self) -> VideoFrame:
-        self._start = await pace(self._start, self.count / FRAMES_PER_SECOND)
+        elapsed = self.count / FRAMES_PER_SECOND
+        self._start = await pace(self._start, elapsed)
+        self.late = max(self.late, asyncio.get_running_loop().time() - self._start - elapsed)
         pixels = self._ground.copy()
         at = self.count * 4 % (WIDTH - 20)
         pixels[:, at:at + 20] = (250, 60, 60)
@@ -135,6 +140,7 @@ class Peer:
         self.sizes: set[tuple[int, int]] = set()
         #: Of the latest picture.
         self.height = 0
+        self.frames_by_height: Counter[int] = Counter()
         #: Sum of squared samples, full scale being 1.
         self.energy = 0.0
         #: What came on the control channel, if there is one.
@@ -149,6 +155,11 @@ class Peer:
     def late(self) -> float:
         """How long its sound stood still at most, in seconds; reports that it sends meanwhile are wrong by as much."""
         return self._tone.late
+
+    @property
+    def behind(self) -> float:
+        """The same of sound and pictures, whichever stood still for longer."""
+        return max(self._tone.late, self._picture.late if self._picture else 0.0)
 
     @property
     def state(self) -> str:
@@ -193,6 +204,7 @@ class Peer:
                     self.frames += 1
                     self.sizes.add((frame.width, frame.height))
                     self.height = frame.height
+                    self.frames_by_height[frame.height] += 1
                 else:
                     self.energy += float(numpy.square(frame.to_ndarray() / 32768.0).sum())
         except MediaStreamError:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import io
 import base64
 import json
+import re
+import time
+from collections import Counter
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,16 +52,18 @@ PUBLISH = """async streams => {
         const canvas = document.createElement('canvas');
         [canvas.width, canvas.height] = [width, height];
         const paint = canvas.getContext('2d', {willReadFrequently: true});
-        const [r, g, b] = colour;
+        // What does not change from picture to picture, drawn once.
+        const ground = new OffscreenCanvas(width, height), base = ground.getContext('2d', {willReadFrequently: true});
+        const [r, g, b] = colour, shade = base.createLinearGradient(0, 0, width, height);
+        shade.addColorStop(0, `rgb(${r * 1.15} ${g * 1.15} ${b * 1.15})`);
+        shade.addColorStop(0.5, `rgb(${r} ${g} ${b})`);
+        shade.addColorStop(1, `rgb(${r * 0.75} ${g * 0.75} ${b * 0.75})`);
+        base.fillStyle = shade;
+        base.fillRect(0, 0, width, height);
         let count = 0;
         const draw = () => {
             studio.counts[stream] = ++count;
-            const shade = paint.createLinearGradient(0, 0, width, height);
-            shade.addColorStop(0, `rgb(${r * 1.15} ${g * 1.15} ${b * 1.15})`);
-            shade.addColorStop(0.5, `rgb(${r} ${g} ${b})`);
-            shade.addColorStop(1, `rgb(${r * 0.75} ${g * 0.75} ${b * 0.75})`);
-            paint.fillStyle = shade;
-            paint.fillRect(0, 0, width, height);
+            paint.drawImage(ground, 0, 0);
             paint.fillStyle = 'rgb(255 255 255 / 0.85)';
             paint.font = `700 ${height / 9}px sans-serif`;
             paint.textAlign = 'center';
@@ -184,6 +189,37 @@ class Studio:
             }""")
 
 
+#: What the server asked a host for, as it logs it at the level `debug`; the age is the latest key frame's, by its clock.
+KEY_FRAME_REQUEST = re.compile(r" key-frame\.requested session=(\w+) .*reason=(\w+) attempt=(\d+) age-ms=(\w+)")
+
+
+def check_key_frame_requests(server: Server, since: int, count: int, began: float) -> None:
+    """Hosts were asked for no key frame too much since `began`, when the server's log was so long.
+
+    Of `count` requests that hosts got, the log tells. A busy host, who has not answered yet, may be asked again for viewers.
+    """
+    def told() -> list[tuple[str, str, str, str]]:
+        with server.log.open("rb") as log:
+            log.seek(since)
+            return KEY_FRAME_REQUEST.findall(log.read().decode(errors="replace"))
+    wait_until(lambda: len(told()) >= count, 5, "every request is told")
+    requests, seconds = told(), time.monotonic() - began
+    viewers, previews = Counter[str](), Counter[str]()
+    for session, reason, attempt, age in requests:
+        if reason == "renewal":
+            # Previews are content with a key frame for 5 s. For them a busy host, who has not answered yet, is not asked again.
+            assert attempt == "1" and int(age) >= 5000, (attempt, age)
+            previews[session] += 1
+        elif attempt == "1":
+            viewers[session] += 1
+    # What came since a key frame is kept for whoever comes: a slow machine's swipes take longer than it lasts.
+    assert max(viewers.values(), default=0) <= 2 + int(seconds / 20), requests
+    # Previews ask each host every ten seconds at most; one that asked before may have waited for its turn.
+    assert max(previews.values(), default=0) <= 2 + int(seconds / 10), requests
+    if seconds < 20:
+        assert max((viewers + previews).values(), default=0) <= 2, requests
+
+
 #: What the feed says of itself.
 PLACE = """() => ({
     state: rostrum.feed.state, current: rostrum.feed.current?.id ?? null, isAtEnd: rostrum.feed.isAtEnd,
@@ -196,13 +232,21 @@ PLACE = """() => ({
 WATCH_FRAMES = """() => {
     globalThis.frames = [];
     rostrum.cube.sides.forEach((side, index) => {
+        let request = 0;
+        const listen = () => {
+            side.video.cancelVideoFrameCallback(request);
+            request = side.video.requestVideoFrameCallback(note);
+        };
         const note = (now, {mediaTime, rtpTimestamp, width, height}) => {
+            listen();
             frames.push({side: index, story: side.story?.id ?? null, at: now, width, height, isSeen: side.isUncovered,
                 isFront: side === rostrum.cube.frontSide});
             if (frames.length > 5000) frames.splice(0, 1000);
-            side.video.requestVideoFrameCallback(note);
         };
-        side.video.requestVideoFrameCallback(note);
+        listen();
+        // Firefox forgets some requests that were made before a pause.
+        side.video.addEventListener('play', listen);
+        setInterval(listen, 200);
     });
 }"""
 

@@ -19,9 +19,10 @@ from gi.repository import GLib, Gst, GstSdp, GstWebRTC  # noqa: E402
 
 
 class Player:
-    def __init__(self, endpoint: str, frames: int) -> None:
+    def __init__(self, endpoint: str, frames: int, seconds: int) -> None:
         self.endpoint = endpoint
         self.wanted = frames
+        self.seconds = seconds
         self.seen = {"codec": None, "width": 0, "height": 0, "frames": 0, "samples": 0, "peak": 0}
         self.loop = GLib.MainLoop()
         self.pipeline = Gst.Pipeline.new(None)
@@ -53,7 +54,7 @@ class Player:
         self.peer.emit("set-local-description", offer, Gst.Promise.new())
         request = urllib.request.Request(
             self.endpoint, text.encode(), {"Content-Type": "application/sdp"}, method="POST")
-        with urllib.request.urlopen(request, timeout=10) as response:
+        with urllib.request.urlopen(request, timeout=self.seconds) as response:
             body = response.read()
         _, sdp = GstSdp.SDPMessage.new()
         GstSdp.sdp_message_parse_buffer(body, sdp)
@@ -97,8 +98,8 @@ class Player:
         print(message.parse_error(), file=sys.stderr)
         self.loop.quit()
 
-    def run(self, seconds: int) -> bool:
-        GLib.timeout_add_seconds(seconds, self.loop.quit)
+    def run(self) -> bool:
+        GLib.timeout_add_seconds(self.seconds, self.loop.quit)
         self.pipeline.set_state(Gst.State.PLAYING)
         self.loop.run()
         self.pipeline.set_state(Gst.State.NULL)
@@ -107,7 +108,7 @@ class Player:
 
 if __name__ == "__main__":
     Gst.init(None)
-    player = Player(sys.argv[1], int(sys.argv[2]))
-    succeeded = player.run(int(sys.argv[3]))
+    player = Player(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
+    succeeded = player.run()
     print(json.dumps(player.seen))
     sys.exit(0 if succeeded else 1)

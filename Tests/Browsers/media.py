@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
@@ -45,6 +46,33 @@ def press_go_live(page: Page) -> None:
         f"() => ({STATE})() === 'live' ? 'live' : !document.getElementById('error').hidden && 'refused'",
         seconds=15, what="the studio is live")
     assert outcome == "live", page.text("#error")
+
+
+def hold_answer(page: Page, method: str, ending: str, until: str, change: str = "{}") -> None:
+    """Holds up what the server answers to the next request of this kind, until the page has heard something else.
+
+    `until` and `change` are expressions in JavaScript, of the page's `audience`; members of `change` replace those of the
+    answer. Once the page has taken the answer in, `hasAnswered` is true.
+    """
+    page.evaluate(f"""() => {{
+        const {{fetch}} = window, {{audience}} = rostrum.room;
+        globalThis.hasAnswered = false;
+        window.fetch = async (address, options) => {{
+            const response = await fetch(address, options);
+            if (options?.method !== {json.dumps(method)} || !String(address).endsWith({json.dumps(ending)})) return response;
+            window.fetch = fetch;
+            const answer = await response.json();
+            await new Promise(resolve => {{
+                const look = () => {{ if ({until}) resolve(); }};
+                audience.addEventListener('change', look);
+                look();
+            }});
+            const told = {{...answer, ...{change}}};
+            // What is left to do with it is done in microtasks, before the next task.
+            const json = async () => (setTimeout(() => {{ globalThis.hasAnswered = true; }}), told);
+            return {{ok: true, status: response.status, json}};
+        }};
+    }}""")
 
 
 def end_stream(page: Page) -> None:

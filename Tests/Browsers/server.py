@@ -42,19 +42,27 @@ def lasting_ports() -> range:
     return lasting[number * share:(number + 1) * share]
 
 
+#: Ports that were given out: whoever has one may not use it yet, or not at the moment.
+given_ports: set[int] = set()
+
+
 def free_port(width: int = 1) -> int:
-    """First of `width` neighbouring ports that nobody uses, by UDP or TCP, and that stay free while nobody does."""
+    """First of `width` neighbouring ports that nobody uses, by UDP or TCP, and that nobody else is given."""
     lasting = lasting_ports()
     assert len(lasting) > 100 * width, f"only {lasting} is outside the range for sockets without a port of their own"
     for _ in range(1000):
         first = random.choice(lasting[: 1 - width or None])
+        ports = range(first, first + width)
+        if not given_ports.isdisjoint(ports):
+            continue
         with ExitStack() as probes:
             try:
-                for port in range(first, first + width):
+                for port in ports:
                     for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
                         probes.enter_context(socket.socket(socket.AF_INET, kind)).bind(("0.0.0.0", port))
             except OSError:
                 continue
+        given_ports.update(ports)
         return first
     raise RuntimeError(f"no {width} free neighbouring ports")
 
@@ -137,13 +145,14 @@ class Server:
         return json.loads(body)
 
     def token(
-        self, stream: str, role: str = "host", name: str = "Ann", ttl: int = 3600, capabilities: tuple[str, ...] = ()
+        self, stream: str, role: str = "host", name: str = "Ann", ttl: int = 3600, capabilities: tuple[str, ...] = (),
+        tiers: tuple[str, ...] = (),
     ) -> str:
         status, _, body = self.request(
             "POST", "/v1/tokens",
             json.dumps(
                 {"sub": name.lower(), "name": name, "role": role, "stream": stream, "ttl": ttl,
-                 "capabilities": capabilities}).encode(),
+                 "capabilities": capabilities, "tiers": tiers}).encode(),
             {"Content-Type": "application/json"})
         assert status == 201, (status, body)
         return json.loads(body)["token"]

@@ -6,6 +6,10 @@ import ctypes
 import socket
 import struct
 
+from drivers.patience import patient
+
+# As `srt.h` numbers its options.
+_CONNECT_TIMEOUT = 36
 _STREAM_ID = 46
 _LIBRARY = ctypes.CDLL("libsrt-gnutls.so.1.5")
 _LIBRARY.srt_startup()
@@ -22,6 +26,9 @@ class Call:
 
     def __init__(self, port: int, stream_id: bytes) -> None:
         self._socket = _LIBRARY.srt_create_socket()
+        # By itself the library gives up after three seconds, and calls that a refusal too.
+        milliseconds = ctypes.c_int(round(patient(3) * 1000))
+        assert not _LIBRARY.srt_setsockflag(self._socket, _CONNECT_TIMEOUT, ctypes.byref(milliseconds), 4)
         assert stream_id == b"" or not _LIBRARY.srt_setsockflag(self._socket, _STREAM_ID, stream_id, len(stream_id))
         address = struct.pack("=H", socket.AF_INET) + struct.pack(">H", port) + socket.inet_aton("127.0.0.1") + bytes(8)
         if _LIBRARY.srt_connect(self._socket, address, len(address)) < 0:

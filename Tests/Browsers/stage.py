@@ -75,7 +75,10 @@ JOIN = """async (path, token, options) => {
         element.autoplay = element.muted = element.playsInline = true;
         document.body.append(element);
         element.play().catch(() => {});
-        if (receiver.track.kind === 'video') speaker.videos[mid] = element;
+        if (receiver.track.kind !== 'video') continue;
+        speaker.videos[mid] = element;
+        // What is looked at is its pictures, whatever their size: a browser without a graphics card draws small ones sooner.
+        element.style.width = '160px';
     }
 }"""
 

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import os
+import struct
 import subprocess
+import time
 from collections.abc import Iterator
+from ipaddress import IPv4Address
 from pathlib import Path
 
 import pytest
@@ -86,6 +90,74 @@ def test_shows_a_stream_and_its_sessions(
             page.press("Escape")
             page.wait_for("() => !document.getElementById('dossier').open", what="the panel is closed")
             check_no_complaints(page)
+
+
+def packets(capture: bytes) -> Iterator[tuple[float, str, bytes, int]]:
+    """When each one passed, who sent it, what is there of what UDP carried, and how long that was."""
+    magic, _, _, _, _, _, link = struct.unpack("<IHHiIII", capture[:24])
+    assert (magic, link) == (0xA1B23C4D, 101)
+    place = 24
+    while place < len(capture):
+        seconds, nanoseconds, kept, length = struct.unpack("<IIII", capture[place:place + 16])
+        packet = capture[place + 16:place + 16 + kept]
+        assert len(packet) == kept and packet[0] == 0x45 and packet[9] == 17
+        yield seconds + nanoseconds / 1e9, str(IPv4Address(packet[12:16])), packet[28:], length - 28
+        place += 16 + kept
+
+
+def test_a_capture_holds_the_headers_of_both_ways_and_nothing_else(
+    chromium: Browser, server: Server, stream: str,
+) -> None:
+    with go_live(chromium, server, stream), watch(chromium, server, stream) as viewer:
+        wait_for_frames(viewer)
+        admin = {"Authorization": f"Bearer {server.token(stream, 'admin')}"}
+        sessions = json.loads(server.request("GET", f"/v1/sessions?stream={stream}", headers=admin)[2])["sessions"]
+        [session] = [session["id"] for session in sessions if session["purpose"] == "play"]
+        path = f"/v1/sessions/{session}/capture?seconds="
+
+        def holds_a_second() -> bool:
+            """Whether a capture, which is as it should be, has pictures, sound and reports: a busy machine may send none."""
+            began = time.time()
+            status, headers, capture = server.request("GET", path + "2", headers=admin)
+            assert (status, headers["content-type"]) == (200, "application/vnd.tcpdump.pcap"), capture
+            all_packets = list(packets(capture))
+            # The server's clock of days goes on from its start by itself.
+            assert all(began - 1 < at < time.time() + 1 for at, _, _, _ in all_packets)
+            reports = [kept for _, _, kept, _ in all_packets if 192 <= kept[1] <= 223]
+            media = [(kept, length) for _, _, kept, length in all_packets if not 192 <= kept[1] <= 223]
+            assert all(len(kept) == 8 for kept in reports)
+            # Of all there is nothing here but the headers.
+            assert all(12 <= len(kept) <= 80 < length + 68 for kept, length in media)
+            numbers: dict[int, list[int]] = {}
+            for kept, _ in media:
+                number, source = struct.unpack("!2xH4xI", kept[:12])
+                numbers.setdefault(source, []).append(number)
+            for found in numbers.values():
+                assert len(set(found)) == len(found)
+            return (
+                len(reports) > 0 and len(media) > 60 and max(length for _, length in media) > 500
+                and max(map(len, numbers.values())) > 30)
+
+        wait_until(holds_a_second, 20, "a capture holds a second of pictures and sound")
+        for wrong in ("0", "61", "x"):
+            assert server.request("GET", path + wrong, headers=admin)[0] == 422
+
+
+def test_an_operator_saves_a_capture(chromium: Browser, server: Server, stream: str) -> None:
+    with go_live(chromium, server, stream), open_desk(chromium, server.origin) as page:
+        search(page, "sessions", stream, 1)
+        page.click("#sessions tr button")
+        page.evaluate("""() => {
+            globalThis.saved = [];
+            const make = URL.createObjectURL;
+            URL.createObjectURL = blob => { saved.push(blob.size); return make(blob); };
+            HTMLAnchorElement.prototype.click = function () { saved.push(this.download); };
+        }""")
+        page.wait_for("() => document.querySelector('#dossier header button').checkVisibility()", what="it can be captured")
+        page.click("#dossier header button")
+        page.wait_for("() => saved.length === 2", seconds=30, what="it is saved")
+        size, name = page.evaluate("() => saved")
+        assert name.endswith(".pcap") and size > 24 + 50 * 60
 
 
 def test_makes_rates_of_totals(chromium: Browser, server: Server) -> None:

@@ -86,8 +86,11 @@ def test_says_how_much_it_can_take_in(aiortc: Aiortc, chromium: Browser, server:
         wait_until(lambda: player.height == 720, 60, "the largest picture comes")
         path.down.capacity = 600_000
         wait_until(lambda: 0 < player.height < 720, 60, "a smaller picture comes")
-        before = player.frames
-        wait_until(lambda: player.frames >= before + 60, 60, "60 pictures at 600 kbit/s")
-        assert player.height < 720
+        # A host whose machine is held up sends so few large pictures that at times they fit, too.
+        def smaller() -> int:
+            return sum(count for height, count in list(player.frames_by_height.items()) if height < 720)
+
+        before = smaller()
+        wait_until(lambda: smaller() >= before + 60, 60, "60 smaller pictures at 600 kbit/s")
         path.down.capacity = None
         wait_until(lambda: player.height == 720, 90, "the largest picture comes again")

@@ -224,6 +224,7 @@ def transcoder(server: Server) -> int | None:
     return None
 
 
+@pytest.mark.alone
 def test_a_composition_comes_back_when_its_process_is_killed(
     browsers: dict[str, Browser], server: Server, stream: str
 ) -> None:
@@ -270,7 +271,8 @@ def test_beyond_the_limit_a_composition_waits_for_room(
         # Who came second may be on the air a moment after the other one fills the picture.
         wait_until(lambda: server.metrics()["rostrum_compositions_waiting"] == 1, 10, "the second one waits")
         assert server.metrics()["rostrum_compositions"] == 1
-        assert bob.evaluate("() => speaker.peer.connectionState") == "connected"
+        # It is disconnected for as long as a busy machine keeps the answers to its checks.
+        bob.wait_for("() => speaker.peer.connectionState === 'connected'", what="who is not composed stays connected")
         token = {"Authorization": f"Bearer {server.token(first)}"}
         status, _, answer = server.request("POST", f"/v1/streams/{first}/end", b"", token)
         assert status == 200, (status, answer)

@@ -8,7 +8,7 @@ import pytest
 
 from drivers import DESKTOP, PHONE, Browser, Page
 from feed import open_feed
-from media import check_no_complaints, go_live
+from media import check_no_complaints, go_live, hold_answer
 from server import Server
 from test_comments import open_watch, write
 from test_gifts import Shop, ask
@@ -40,6 +40,13 @@ BAR = """() => {
     };
 }"""
 IN_STATE = "state => { const bar = document.querySelector('.duel-bar'); return !bar.hidden && bar.dataset.state === state; }"
+#: Remembers when the page was told that it runs.
+NOTE_START = """() => {
+    const {audience} = rostrum.room ?? rostrum;
+    audience.addEventListener('change', () => {
+        if (audience.duel?.state === 'running') globalThis.duelStarted ??= Date.now();
+    });
+}"""
 SCORES = """scores => [...document.querySelectorAll('.duel-bar .duel-head p b')].map(each => each.textContent).join()
     === scores.join()"""
 
@@ -66,6 +73,9 @@ def test_two_studios_meet_in_a_duel(chromium: Browser, firefox: Browser, own_ser
     ann = go_live(chromium, server, "ann", source="camera")
     bob = go_live(firefox, server, "bob", source="test")
     viewers = {"ann": open_watch(chromium, server, "ann", PHONE), "bob": open_watch(firefox, server, "bob", DESKTOP)}
+    for page in viewers.values():
+        page.evaluate(NOTE_START)
+    # To be answered within ten seconds.
     invite(ann, "bob", 60)
     bob.wait_for("() => document.querySelector('dialog[data-name=duel-invitation]')?.checkVisibility()", what="Bob is asked")
     assert "Answer within" in bob.text(".duel-left")
@@ -74,18 +84,21 @@ def test_two_studios_meet_in_a_duel(chromium: Browser, firefox: Browser, own_ser
     bob.click("dialog[data-name=duel-invitation] [data-value=accept]")
     for page in (ann, bob, *viewers.values()):
         page.wait_for(IN_STATE, "running", what="it runs everywhere")
-    # The hosts see each other.
-    for page in (ann, bob):
-        page.wait_for(
-            """() => [...document.querySelectorAll('.tile[data-participant] video')].some(each => !each.hidden && each.videoWidth > 0)""",
-            what="a host sees the opponent")
-    # Hearts of one audience, and a gift to the other.
+    # One machine, one clock; how far apart is for the report, as a busy machine may draw late.
+    starts = [page.evaluate("() => globalThis.duelStarted") for page in viewers.values()]
+    print(f"the two audiences saw the start {abs(starts[0] - starts[1])} ms apart")
+    # Hearts of one audience, and a gift to the other: what comes within the minute counts.
     write(viewers["ann"], "Go!", "Vera")
     for _ in range(5):
         viewers["ann"].click(".reaction")
     Shop(server, "bob").give("order-1", "cid", count=2, name="Cid")
     for page, scores in ((ann, (5, 200)), (viewers["ann"], (5, 200)), (bob, (200, 5)), (viewers["bob"], (200, 5))):
         page.wait_for(SCORES, list(scores), what="the scores are the same everywhere")
+    # The hosts see each other.
+    for page in (ann, bob):
+        page.wait_for(
+            """() => [...document.querySelectorAll('.tile[data-participant] video')].some(each => !each.hidden && each.videoWidth > 0)""",
+            what="a host sees the opponent")
     # Each audience has its own host first.
     for name, page in viewers.items():
         page.wait_for(
@@ -132,3 +145,28 @@ def test_the_feed_shows_the_scores(chromium: Browser, own_server: Server, logs: 
     feed.wait_for(IN_STATE, "over", what="who leaves loses")
     assert feed.evaluate(BAR)["result"] in ("won", "lost")
     check_no_complaints(feed, *hosts.values())
+
+
+def test_a_host_who_takes_no_invitations_is_not_asked(chromium: Browser, server: Server, stream: str, logs: Path) -> None:
+    rival = f"{stream}-rival"
+    ann, bob = (go_live(chromium, server, name, source="test") for name in (stream, rival))
+    bob.click("#edit-stream")
+    bob.wait_for("() => document.querySelector('[name=duels]')?.checked === true", what="invitations are taken unless one says no")
+    bob.click("[name=duels]")
+    bob.screenshot(logs / "duel-switch.png")
+    bob.click("dialog[data-name=stream] [data-value=save]")
+    bob.wait_for("() => rostrum.room.audience.settings.duels === false", what="the switch is durable")
+    invite(ann, rival, 60)
+    ann.wait_for("() => document.body.innerText.includes('takes no invitations to duels')", what="Ann is told why")
+    assert ann.evaluate("() => rostrum.room.audience.duel.reason") == "duels-off"
+    assert not bob.evaluate("() => Boolean(document.querySelector('dialog[data-name=duel-invitation]'))")
+    first = ann.evaluate("() => rostrum.room.audience.duel.id")
+    # The answer to the invitation comes after the page has heard that nothing came of it, and is of the same millisecond.
+    hold_answer(
+        ann, "POST", "/v1/duels", until=f"audience.duel?.id !== '{first}' && audience.duel?.state === 'off'",
+        change="{state: 'invited', reason: null, at: audience.duel.at}")
+    invite(ann, rival, 60)
+    ann.wait_for("() => globalThis.hasAnswered", what="the answer comes after the refusal")
+    assert ann.evaluate("first => rostrum.room.audience.duel.id !== first", first)
+    assert ann.evaluate("() => rostrum.room.audience.duel.reason") == "duels-off"
+    check_no_complaints(ann, bob)

@@ -12,19 +12,21 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
-from drivers import Browser
+from drivers import Browser, wait_until
 from drivers.patience import patient
 from media import go_live, wait_for_frames, wait_for_state, watch
 from server import Server, binary
 
 SECRET = "a secret that outlives a restart, of course"
 PEOPLE = [f"viewer-{number}" for number in range(6)]
+#: Seconds that a server waits after its start for those who were there, before it frees their places.
+GRACE = 15
 
 
 @dataclass
@@ -39,6 +41,10 @@ class Model:
 
     def copy(self) -> Model:
         return Model(self.title, self.state, set(self.hands), set(self.invited), set(self.speakers))
+
+    def deserted(self) -> Model:
+        """Once all have left who are not connected, which nobody here is."""
+        return Model(self.title, self.state)
 
 
 class Client:
@@ -146,17 +152,23 @@ class Client:
             stream["title"], stream["state"], set(people["raisedHands"]), set(people["invitations"]),
             set(people["speakers"]) - {"host"})
 
-    def check(self) -> None:
+    def check(self, restarted: float) -> None:
         """What is there is what was answered, with or without what was not answered, wholly."""
-        seen = self.seen()
-        allowed = [self.model] + ([self.pending] if self.pending is not None else [])
-        assert seen in allowed, f"{self.name}: there is {seen}, but it was told {allowed}"
+        seen = self.expect([self.model] + ([self.pending] if self.pending is not None else []), restarted)
         if seen is not None:
             # Whoever was not answered asks again, and gets the same stream.
             status, answer = self.create()
             assert status == 201 and answer["id"] == self.name, (status, answer)
-            assert self.seen() == seen
+            seen = self.expect([seen], restarted)
         self.model, self.pending = seen, None
+
+    def expect(self, allowed: list[Model | None], restarted: float) -> Model | None:
+        """What there is, which is one of these; as a busy machine may be late to ask, perhaps without those who left."""
+        seen = self.seen()
+        if time.monotonic() > restarted + GRACE:
+            allowed = allowed + [model.deserted() for model in allowed if model is not None]
+        assert seen in allowed, f"{self.name}: there is {seen}, but it was told {allowed}"
+        return seen
 
 
 @contextlib.contextmanager
@@ -170,6 +182,16 @@ def durable_server(logs: Path, name: str, data: Path, *arguments: str) -> Iterat
         server.stop()
 
 
+def let_answer(answered: Callable[[], int], wanted: int, chance: random.Random) -> None:
+    """Waits for so many answers, or four seconds; and for one of them as long as it takes."""
+    began = time.monotonic()
+    while (count := answered()) < wanted:
+        seconds = time.monotonic() - began
+        if seconds > (4 if count else patient(20)):
+            return
+        time.sleep(chance.random() / 100)
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_kill(logs: Path, tmp_path: Path, seed: int) -> None:
     chance = random.Random(seed)
@@ -179,18 +201,16 @@ def test_kill(logs: Path, tmp_path: Path, seed: int) -> None:
             threads = [threading.Thread(target=client.run) for client in clients]
             for thread in threads:
                 thread.start()
-            wanted = chance.randrange(1, 250)
-            deadline = time.monotonic() + 4
-            while sum(client.answered for client in clients) < wanted and time.monotonic() < deadline:
-                time.sleep(chance.random() / 100)
+            let_answer(lambda: sum(client.answered for client in clients), chance.randrange(1, 250), chance)
             os.kill(server.pid, signal.SIGKILL)
             for thread in threads:
                 thread.join(patient(20))
                 assert not thread.is_alive()
             server.stop()
+            restarted = time.monotonic()
             server.start()
             for client in clients:
-                client.check()
+                client.check(restarted)
             assert sum(client.answered for client in clients) > 0
 
 
@@ -253,10 +273,7 @@ def test_gifts_are_given_once_whenever_the_server_dies(logs: Path, tmp_path: Pat
             before = sum(len(shop.answered) for shop in shops)
             for thread in threads:
                 thread.start()
-            wanted = before + chance.randrange(20, 300)
-            deadline = time.monotonic() + 4
-            while sum(len(shop.answered) for shop in shops) < wanted and time.monotonic() < deadline:
-                time.sleep(chance.random() / 100)
+            let_answer(lambda: sum(len(shop.answered) for shop in shops) - before, chance.randrange(20, 300), chance)
             os.kill(server.pid, signal.SIGKILL)
             for thread in threads:
                 thread.join(patient(20))
@@ -306,10 +323,7 @@ def refused_and_back(client: Client, fill: Any, relieve: Any) -> None:
     assert status == 503 and b"be written" in body, (status, body)
     relieve()
     # A server that is not ready is asked for nothing: it must find out by itself.
-    deadline = time.monotonic() + 10
-    while client.server.request("GET", "/readyz")[0] != 200:
-        assert time.monotonic() < deadline, "still not ready"
-        time.sleep(0.05)
+    wait_until(lambda: client.server.request("GET", "/readyz")[0] == 200, 10, "it is ready again")
     client.step()
     status, _ = client.ask("operator", "PATCH", client.path, {"title": "After"})
     assert status == 200
@@ -319,8 +333,9 @@ def refused_and_back(client: Client, fill: Any, relieve: Any) -> None:
     assert client.server.metrics()["rostrum_store_failing"] == 0
     os.kill(client.server.pid, signal.SIGKILL)
     client.server.stop()
+    restarted = time.monotonic()
     client.server.start()
-    client.check()
+    client.check(restarted)
 
 
 def test_no_more_room_in_files(logs: Path, tmp_path: Path) -> None:

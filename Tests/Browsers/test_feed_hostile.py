@@ -35,6 +35,8 @@ RUDE = """async colours => {
     const watch = (one, slot) => {
         const video = document.createElement('video');
         Object.assign(video, {muted: true, srcObject: slot.media});
+        // Small ones take less of the machine, and all of them lie where they are drawn.
+        video.style.width = '120px';
         document.body.append(video);
         video.play().catch(() => {});
         const check = () => {

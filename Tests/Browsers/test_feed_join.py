@@ -46,7 +46,8 @@ def test_a_hand_is_raised_in_place(
     page.press("Enter")
     page.wait_for("id => rostrum.joining.stateIn(id) === 'raised'", stream, what="the hand is up")
     studio.wait_for("() => document.getElementById('hands').innerText.includes('Vicky')", what="the host sees whose hand it is")
-    assert page.text(".side.is-front .join") == "Lower hand"
+    assert page.text(".side.is-front .join .lines > span") == "Lower hand"
+    assert page.text(".side.is-front .join small") == "You are next"
     assert page.evaluate("() => location.pathname") == "/", "it is the same page"
     page.wait_for("() => rostrum.cube.frontSide.isUncovered", what="the picture goes on")
     page.click(".side.is-front .join")
@@ -80,6 +81,8 @@ def test_the_host_may_lower_the_hand_or_end(chromium: Browser, own_server: Serve
     page = open_feed(chromium, own_server)
     wait_for_story(page, stream)
     raise_hand(page, stream, "Vicky")
+    # Its owner may hear of it before the host does.
+    studio.wait_for("() => Object.keys(rostrum.room.sync.known.raisedHands).length === 1", what="the host sees the hand")
     studio.evaluate("async () => rostrum.room.api.lowerHand(Object.keys(rostrum.room.sync.known.raisedHands)[0])")
     page.wait_for("id => rostrum.joining.stateIn(id) === 'down'", stream, what="the hand is down")
     assert page.text(".side.is-front .join") == "Join in"

@@ -125,6 +125,30 @@ def test_a_swipe_is_peek_then_focus_with_what_comes_next(page) -> None:
     ]
 
 
+def test_an_answer_that_comes_behind_what_the_channel_told_changes_nothing(page) -> None:
+    begin(page)
+    assert page.evaluate("""async () => {
+        const [peer] = peers, go = fetch, answers = [];
+        globalThis.fetch = (address, how) => String(address).endsWith('/focus')
+            ? new Promise(resolve => answers.push(slots => resolve({ok: true, json: async () => ({slots})}))) : go(address, how);
+        const seen = [], look = () => seen.push(feed.slots.map(({stream, quality}) => [stream, quality]));
+        const answer = async (index, stream) => {
+            answers[index]([{kind: 'video', slot: 0}, {kind: 'video', slot: 1, stream, quality: 'full'}]);
+            await new Promise(done => setTimeout(done));
+            look();
+        };
+        // As long as the channel is not open an answer is all there is to know.
+        feed.go('s2');
+        await answer(0, 's2');
+        feed.go('s3');
+        peer.open();
+        peer.slots(['s4', 'preview'], ['s3', 'full']);
+        look();
+        await answer(1, 's3');
+        return seen;
+    }""") == [[[None, None], ["s2", "full"]], [["s4", "preview"], ["s3", "full"]], [["s4", "preview"], ["s3", "full"]]]
+
+
 def test_a_story_that_is_missing_is_told_and_nothing_else_is_shown(page) -> None:
     # The server fills the connection with somebody else before it says what became of the story.
     page.evaluate("""() => {
@@ -279,6 +303,12 @@ def test_the_viewer_moves_on_when_a_story_ends(page) -> None:
 def test_nobody_is_left_with_a_story_that_has_ended(page) -> None:
     begin(page)
     page.evaluate("""() => {
+        const [{control}] = peers, {send} = control;
+        // The server does what it is asked for: otherwise it would be asked again, however late we look.
+        control.send = text => {
+            send.call(control, text);
+            peers[0].slots(null, [JSON.parse(text).stream, 'full']);
+        };
         peers[0].open();
         peers[0].slots(['s1', 'full'], null);
         sockets[0].say({type: 'change', version: 2, ended: ['s1']});
@@ -383,21 +413,21 @@ def test_a_story_that_came_back_before_it_was_missed_is_returned_to(page) -> Non
 
 def test_a_story_that_was_left_without_a_connection_is_returned_to(page) -> None:
     begin(page)
-    page.evaluate("""() => {
+    # All of it within the page: a connection that is not open in 10 s is replaced by another one.
+    assert page.evaluate("""async () => {
         peers[0].open();
         peers[0].slots(['s1', 'full'], null);
         feed.go('s3');
         feed.connection.renew();
         sockets[0].say({type: 'change', version: 2, ended: ['s3']});
-    }""")
-    page.wait_for("() => feed.current.id === 's4'", seconds=8, what="the viewer is taken on")
-    page.wait_for("() => peers[1]?.remoteDescription", what="a second connection")
-    page.evaluate("""() => {
+        // The viewer is taken on.
+        await new Promise(resolve => feed.addEventListener('change', () => feed.current.id === 's4' && resolve()));
+        while (!peers[1]?.remoteDescription) await new Promise(resolve => setTimeout(resolve, 10));
         peers[1].open();
         peers[1].slots(['s4', 'full'], null);
         sockets[0].say({type: 'change', version: 3, added: [{item: {id: 's3'}, after: null}]});
-    }""")
-    assert page.evaluate("() => feed.current.id") == "s3"
+        return feed.current.id;
+    }""") == "s3"
 
 
 def test_a_new_order_is_read_and_counts_for_what_lies_ahead(page) -> None:
@@ -484,7 +514,8 @@ def test_frames_of_an_earlier_stream_are_told_apart(page) -> None:
 
 
 #: Shows frames that were received at some time, at some time after a slot changed; tells whether the video is seen then.
-FRAMES = """async frames => {
+#: Each may have a time in RTP, and the server may have said where in that the story begins.
+FRAMES = """async (frames, timestamp) => {
     const {Side} = await import('/assets/feed/side.js');
     const side = new Side(), start = 10_000;
     let now = start, next = null;
@@ -493,12 +524,13 @@ FRAMES = """async frames => {
     side.video.cancelVideoFrameCallback = () => { next = null; };
     side.video.play = async () => {};
     side.show({id: 'new', title: 'New'});
-    side.attach({index: 0, media: new MediaStream(), stream: 'new', quality: 'full', since: start});
-    return frames.map(([after, received]) => {
+    const begun = timestamp === undefined ? null : {stream: 'new', timestamp};
+    side.attach({index: 0, media: new MediaStream(), stream: 'new', quality: 'full', since: start, begun});
+    return frames.map(([after, received, rtpTimestamp]) => {
         now = start + after;
         const callback = next;
         next = null;
-        callback?.(now, {receiveTime: start + received});
+        callback?.(now, {receiveTime: start + received, rtpTimestamp});
         return side.isUncovered;
     });
 }"""
@@ -510,6 +542,12 @@ def test_a_late_frame_of_the_story_before_is_not_shown(chromium: Browser, server
         assert page.evaluate(FRAMES, [[20, -30], [900, -1], [2500, -1], [2520, 2510]]) == [False, False, False, True]
         # One that stands still has no other.
         assert page.evaluate(FRAMES, [[20, -30], [4100, -1]]) == [False, True]
+        # Where the server has said where the story begins, nothing older is, as on a machine that stands still for seconds.
+        late = [[20, -30, 900], [4100, -1, 990], [9000, 8990, 999], [9020, 9010, 1000]]
+        assert page.evaluate(FRAMES, late, 1000) == [False, False, False, True]
+        assert page.evaluate(FRAMES, [[20, 10, 2**32 - 9], [40, 30, 2]], 2**32 - 5) == [False, True]
+        # Nine hours into a story its time seems to be before the beginning.
+        assert page.evaluate(FRAMES, [[20, -30, 3_000_000_000], [40, 30, 3_000_000_900]], 1000) == [False, True]
 
 
 #: A picture that plays without sound, in a browser that wants a gesture before there is sound.

@@ -68,7 +68,9 @@ def test_the_neighbour_gets_every_second_picture_until_it_is_in_view(
     wait_for_story(page, there)
     # Layers are taken in at the next picture that allows it.
     page.wait_for("() => rostrum.feed.slotOf(rostrum.feed.current.id)?.quality === 'full'")
-    assert share(page, studios[there], is_front=True) > 0.8
+    # What comes is counted a moment after what is made, later still on a busy machine, so not every sixty come of sixty; but
+    # where every second one is left out, they never do.
+    wait_until(lambda: share(page, studios[there], is_front=True) > 0.8, 120, "nearly all pictures come")
     _, before, asked = page.evaluate(CAME, True)
     wait_until(lambda: page.evaluate(CAME, True)[1] > before + 20, 20, "the picture moves on")
     assert page.evaluate(CAME, True)[2] == asked == 0

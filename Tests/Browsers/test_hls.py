@@ -16,7 +16,7 @@ import pytest
 
 from drivers import Browser, wait_until
 from drivers.patience import patient
-from media import end_stream, go_live
+from media import end_stream, go_live, press_go_live
 from server import Server
 from test_previews import transcoder
 
@@ -54,8 +54,10 @@ PLAY = """async base => {
     video.currentTime = buffer.buffered.start(0);
     await video.play();
     await new Promise(done => video.requestVideoFrameCallback(() => video.requestVideoFrameCallback(done)));
-    const data = {width: video.videoWidth, height: video.videoHeight, ranges: buffer.buffered.length,
-        seconds: buffer.buffered.end(0) - buffer.buffered.start(0), error: video.error?.message ?? null};
+    const {buffered} = buffer;
+    const data = {width: video.videoWidth, height: video.videoHeight, ranges: buffered.length,
+        seconds: [...Array(buffered.length).keys()].reduce((sum, at) => sum + buffered.end(at) - buffered.start(at), 0),
+        parts: [...seen].map(part => part.match(/-p(\\d+)-(\\d+)/).slice(1).map(Number)), error: video.error?.message ?? null};
     video.remove();
     return data;
 }"""
@@ -89,6 +91,14 @@ def hinted(playlist: str) -> tuple[str, int, int]:
     return found[1], int(found[2]), int(found[3])
 
 
+def follows(part: list[int], other: list[int]) -> bool:
+    """Whether no part lies between the two, each by its segment's number and its own: two to the first segment, then four."""
+    (segment, number), (next_segment, next_number) = part, other
+    if next_segment == segment:
+        return next_number == number + 1
+    return next_segment == segment + 1 and next_number == 0 and number in (1, 3)
+
+
 def test_a_browsers_stream_plays_in_ffmpeg_and_in_a_media_source(
     chromium: Browser, maker: Server, stream: str
 ) -> None:
@@ -109,12 +119,20 @@ def test_a_browsers_stream_plays_in_ffmpeg_and_in_a_media_source(
         loudness = re.search(r"mean_volume: (-?[\d.]+) dB", done.stderr)
         assert loudness and float(loudness[1]) > -60, done.stderr
         played = page.evaluate(PLAY, base, seconds=patient(30))
-        assert played["error"] is None and played["ranges"] == 1 and played["height"] > 0, played
-        assert played["seconds"] >= 3, played
+        # Only a page that a busy machine holds up may miss parts, and goes on behind them.
+        missed = sum(not follows(*pair) for pair in zip(played["parts"], played["parts"][1:]))
+        assert played["error"] is None and 1 <= played["ranges"] <= 1 + missed and played["height"] > 0, played
+        # Each time that plays from the next segment's beginning, which up to three parts come before.
+        assert played["seconds"] >= 3 - 1.5 * missed, played
         end_stream(page)
         ended = wait_until(
             lambda: (text := fetch(maker, base + "media.m3u8")) and "#EXT-X-ENDLIST" in text and text, 15, "the end")
         assert "PRELOAD-HINT" not in ended
+    # Who comes back begins anew, also while the end is still there.
+    with go_live(chromium, maker, stream):
+        again = wait_until(
+            lambda: (text := fetch(maker, base + "media.m3u8")) and "#EXT-X-ENDLIST" not in text and text, 15, "it is back")
+        assert hinted(again)[0].split("-")[0] not in ended
 
 
 def test_gstreamer_plays_it(chromium: Browser, maker: Server, stream: str) -> None:
@@ -142,12 +160,32 @@ def test_gstreamer_plays_it(chromium: Browser, maker: Server, stream: str) -> No
         assert min(shown.values()) >= 60, shown
 
 
+def test_who_asks_while_the_host_is_away_waits_for_them(
+    chromium: Browser, maker: Server, stream: str
+) -> None:
+    token = maker.token(stream)
+    headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
+    assert maker.request("POST", "/v1/streams", b'{"title":"Made"}', headers)[0] == 201
+    with chromium.open(f"{maker.origin}/live/{stream}?source=test&quality=480#token={token}") as host:
+        press_go_live(host)
+        host.evaluate("() => { rostrum.room.onAir.stop(); }")
+        wait_until(lambda: "stream.source-gone" in maker.log.read_text(), 15, "nobody sends")
+        # A grey picture and silence, until there is something.
+        assert "RESOLUTION=640x360" in fetch(maker, f"/hls/{stream}/index.m3u8")
+        host.click("#go")
+        # Another size begins another time line.
+        wait_until(
+            lambda: "#EXT-X-DISCONTINUITY\n" in fetch(maker, f"/hls/{stream}/media.m3u8"), 30, "the host's picture plays")
+
+
 def test_what_comes_next_is_waited_for_and_what_comes_later_is_refused(
     chromium: Browser, maker: Server, stream: str
 ) -> None:
     base = f"/hls/{stream}/"
     with go_live(chromium, maker, stream):
-        playlist = fetch(maker, base + "media.m3u8")
+        # Where a busy machine has made a time line end, no part is awaited until the next one begins.
+        playlist = wait_until(
+            lambda: (text := fetch(maker, base + "media.m3u8")) and "#EXT-X-PRELOAD-HINT" in text and text, 15, "what comes next")
         name, number, part = hinted(playlist)
         with ThreadPoolExecutor(20) as pool:
             waiting = [pool.submit(maker.request, "GET", base + name) for _ in range(10)]

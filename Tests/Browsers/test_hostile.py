@@ -19,6 +19,7 @@ import pytest
 import hostile
 import udp
 from drivers import Browser, Page, wait_until
+from drivers.patience import patient
 from media import STATISTICS, go_live, wait_for_frames, wait_for_state, watch
 from server import Server
 
@@ -105,7 +106,7 @@ def test_garbage_from_a_participant(watching: Watching, hostile_server: Server, 
     password = re.search(rb"a=ice-pwd:(\S+)", answer)[1].decode()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as source:
         source.bind(("127.0.0.1", 0))
-        source.settimeout(5)
+        source.settimeout(patient(5))
         check = hostile.binding_request(chance, ufrag, remote_ufrag, password, nominate=True)
         source.sendto(check, ("127.0.0.1", hostile_server.udp_port))
         assert source.recv(2048)[:2] == b"\x01\x01", "the check succeeds"

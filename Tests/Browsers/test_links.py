@@ -84,7 +84,8 @@ def test_the_hosts_link_leads_to_those_for_everybody_else(
     for viewer in (first, second):
         wait_for_state(viewer, "live", seconds=25)
         wait_for_frames(viewer, 5)
-    people = [viewer.evaluate("() => rostrum.room.you.id") for viewer in (first, second)]
+    # The stream itself says who they are, which may come after its pictures.
+    people = [viewer.wait_for("() => rostrum.room.you?.id", what="the viewer is somebody") for viewer in (first, second)]
     assert people[0] != people[1], "one link, two people"
     first.evaluate("() => { location.reload(); }")
     first.wait_for(
@@ -159,14 +160,35 @@ def test_a_guest_whose_link_was_revoked_does_not_come_back(
     assert "the host has revoked it" in guest.text("#notice")
 
 
+#: Has what the server says of itself come too late, until it shall come.
+SILENT = """() => {
+    const original = fetch;
+    globalThis.isSilent = true;
+    globalThis.fetch = async (address, ...more) => {
+        if (!isSilent || !String(address).endsWith('/v1/server')) return original(address, ...more);
+        throw new DOMException('too late', 'TimeoutError');
+    };
+}"""
+
+
+def test_whom_a_server_lets_watch_may_be_known_late(chromium: Browser, production: Production, stream: str) -> None:
+    address, _, fragment = production.host_link(stream).partition("#")
+    with chromium.open(f"{address}?source=test&quality=480#{fragment}", before_load=SILENT) as host:
+        host.wait_for("() => document.getElementById('share') !== null", what="the page has asked")
+        host.evaluate("() => { isSilent = false; }")
+        press_go_live(host)
+        link = host.wait_for("() => document.getElementById('link').value", what="there is a link for viewers")
+        assert "#token=" in link, "the plain address leads nowhere here"
+
+
 def test_without_a_token_there_is_no_way_in(chromium: Browser, production: Production, stream: str) -> None:
     host = open_link(chromium, production.host_link(stream), "?source=test&quality=480")
     press_go_live(host)
     with chromium.open(f"{production.origin}/watch/{stream}") as viewer:
         wait_for_state(viewer, "failed")
         assert "You need an invitation" in viewer.text("#hint")
-        # Nobody is let in for asking again.
-        viewer.wait_for("() => rostrum.sync.interruptions > 0", what="the server has refused once")
+        # Nobody is let in for asking again. Until the stream itself has said so, the socket may be tried more than once.
+        viewer.wait_for("() => !rostrum.sync.isWanted", what="the server is left alone")
         tried = viewer.evaluate("() => rostrum.sync.interruptions")
         viewer.evaluate("() => new Promise(done => setTimeout(done, 2500))")
         assert viewer.evaluate("() => rostrum.sync.interruptions") == tried

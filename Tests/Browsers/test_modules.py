@@ -190,8 +190,12 @@ def test_sync_resumes_where_it_was_interrupted(chromium: Browser, server: Server
 def test_sync_shows_its_token_first_and_is_there_once_it_was_taken(chromium: Browser, server: Server) -> None:
     with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
         page.evaluate(FOLLOW)
-        page.evaluate("() => { sync.claim('/whep/s1/sessions/abc'); sockets[0].open(); }")
-        sent = page.evaluate("() => sockets[0].sent.map(text => JSON.parse(text))")
+        # In one go: every five seconds it says that it is here.
+        sent = page.evaluate("""() => {
+            sync.claim('/whep/s1/sessions/abc');
+            sockets[0].open();
+            return sockets[0].sent.map(text => JSON.parse(text));
+        }""")
         assert sent == [{"type": "token", "token": "a token"}, {"type": "session", "id": "abc"}]
         page.evaluate("""() => {
             sockets[0].say({type: 'snapshot', version: 5, stream: {id: 's1', state: 'live'}});

@@ -63,7 +63,7 @@ def test_the_hosts_choice_is_shown_and_then_the_camera_again(
 
 
 def test_without_a_choice_it_is_the_last_picture(aiortc: Aiortc, server: Server, stream: str) -> None:
-    aiortc.publish(server, stream)
+    camera = aiortc.publish(server, stream)
     player = aiortc.play(server, stream)
     wait_until(lambda: player.frames > 20, 15, "the player plays")
     wait_until(lambda: server.json(f"/v1/streams/{stream}")["preview"], 10, "there is a preview")
@@ -77,7 +77,13 @@ def test_without_a_choice_it_is_the_last_picture(aiortc: Aiortc, server: Server,
     late = aiortc.play(server, stream)
     wait_until(lambda: late.frames > 0, 10, "who comes later sees it too")
     set_paused(server, stream, False)
-    wait_until(lambda: player.frames > 0 and count() > 20, 20, "the camera is back")
+
+    # As many as the camera makes on a busy machine, which are fewer, but more than the last picture is sent.
+    def share() -> float:
+        sent, shown = camera.pictures, player.frames
+        wait_until(lambda: camera.pictures >= sent + 40, 20, "the camera makes pictures")
+        return (player.frames - shown) / (camera.pictures - sent)
+    wait_until(lambda: share() > 0.5, 20, "the camera is back")
 
 
 def test_only_the_host_chooses_and_only_pictures(aiortc: Aiortc, server: Server, stream: str) -> None:

@@ -17,6 +17,8 @@ from server import Server
 
 HERE = Path(__file__).parent
 GO_PACKAGES = "/usr/share/gocode"
+#: Of a player, in whole seconds.
+LIMIT = str(round(patient(25)))
 
 
 def run(command: list[str], seconds: float = 40, **options) -> dict:
@@ -59,7 +61,7 @@ def pion_player(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_gstreamer_plays_a_browser(chromium: Browser, server: Server, stream: str, system_python: str) -> None:
     go_live(chromium, server, stream, codec="vp8")
-    seen = run([system_python, str(HERE / "gst_player.py"), f"{server.origin}/whep/{stream}?wait=20", "60", "25"])
+    seen = run([system_python, str(HERE / "gst_player.py"), f"{server.origin}/whep/{stream}?wait=20", "60", LIMIT])
     assert seen["codec"] == "VP8"
     assert seen["width"] >= 160
     assert seen["samples"] > 0
@@ -67,6 +69,6 @@ def test_gstreamer_plays_a_browser(chromium: Browser, server: Server, stream: st
 
 def test_pion_plays_a_browser(chromium: Browser, server: Server, stream: str, pion_player: Path) -> None:
     go_live(chromium, server, stream, codec="vp8")
-    seen = run([str(pion_player), f"{server.origin}/whep/{stream}?wait=20", "60", "25"])
+    seen = run([str(pion_player), f"{server.origin}/whep/{stream}?wait=20", "60", LIMIT])
     assert seen["codec"] == "VP8"
     assert seen["gaps"] == 0

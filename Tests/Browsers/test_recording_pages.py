@@ -64,6 +64,8 @@ def test_a_host_records_and_the_ended_page_plays_it(
     for page in (host, viewer):
         wait_for_mark(page, False)
 
+    # The mark may go before the answer comes, and until then the button does nothing.
+    host.wait_for("() => !document.getElementById('record').hasAttribute('aria-busy')", what="the file is complete")
     host.click("#record")
     wait_for_mark(viewer, True)
     grown(keeper, stream, 2)

@@ -17,7 +17,7 @@ import pytest
 
 from aiortc_client import HEIGHT, WIDTH, Aiortc
 from drivers import Browser, wait_until
-from media import end_stream, go_live, watch
+from media import STATISTICS, end_stream, go_live, watch
 from server import Server, free_port
 from stage import COLOURS
 from test_composition import TONE, enter, make
@@ -56,14 +56,36 @@ def ended(server: Server, stream: str, count: int) -> list[dict[str, Any]]:
         20, f"{count} recordings are complete")
 
 
+#: Notes for how long at most, in seconds, a studio encodes no picture.
+WATCH_ENCODER = f"""() => {{
+    globalThis.stood = 0;
+    let count = 0, since = performance.now();
+    setInterval(async () => {{
+        const frames = (await ({STATISTICS})())?.['outbound-video']?.framesEncoded ?? 0, now = performance.now();
+        stood = Math.max(stood, (now - since) / 1000);
+        if (frames > count) [count, since] = [frames, now];
+    }}, 100);
+}}"""
+
+
 @pytest.mark.parametrize("codec", ["vp9", "av1"])
 def test_other_codecs(chromium: Browser, keeper: Server, stream: str, tmp_path: Path, codec: str) -> None:  # noqa: F811
     host = go_live(chromium, keeper, stream, source="test", codec=codec)
     wait_for_live(keeper, stream)
+
+    def encoded() -> int:
+        return host.evaluate(STATISTICS)["outbound-video"]["framesEncoded"]
+
     # The browser has a name of its own.
     recording = f"/v1/streams/{stream}/recording"
     ask(keeper, "POST", recording, stream, role="admin")
+    grown(keeper, stream, 0.1)
+    host.evaluate(WATCH_ENCODER)
+    before = encoded()
     grown(keeper, stream, 3)
+    # A busy machine encodes fewer.
+    wait_until(lambda: encoded() >= before + 30, 30, "there are pictures")
+    sent = encoded() - before
     entry = ask(keeper, "DELETE", recording, stream, role="admin")
     assert entry["contentType"] == "video/webm"
     file = fetched(keeper, entry, tmp_path / "file.webm")
@@ -72,7 +94,9 @@ def test_other_codecs(chromium: Browser, keeper: Server, stream: str, tmp_path: 
     assert abs(float(about["format"]["duration"]) - entry["duration"]) < 0.1
     assert complaints(file) == ""
     video = times(file, "video")
-    assert video[0] < 0.1 and video[-1] > entry["duration"] - 0.5 and len(video) > 20
+    # All that were made, but for the latest, which may not have arrived; sound goes on where a busy machine makes none.
+    assert video[0] < 0.1 and len(video) > sent - 8
+    assert video[-1] > entry["duration"] - max(0.5, 0.3 + host.evaluate("() => stood"))
     # A browser plays it, from anywhere.
     end_stream(host)
     viewer = watch(chromium, keeper, stream)
@@ -86,7 +110,7 @@ def test_an_mp4_file_plays_from_anywhere(
 ) -> None:
     create(keeper, stream)
     ask(keeper, "POST", f"/v1/streams/{stream}/live", stream)
-    aiortc.publish(keeper, stream, "h264")
+    publisher = aiortc.publish(keeper, stream, "h264")
     wait_for_live(keeper, stream)
     start(keeper, stream)
     grown(keeper, stream, 6)
@@ -96,7 +120,8 @@ def test_an_mp4_file_plays_from_anywhere(
     about = probe(file)
     assert abs(float(about["format"]["duration"]) - entry["duration"]) < 0.1
     for each in about["streams"]:
-        assert abs(float(each["duration"]) - entry["duration"]) < 0.6
+        # What was not sent in time, one track lacks at the end.
+        assert abs(float(each["duration"]) - entry["duration"]) < 0.6 + publisher.behind
     ask(keeper, "POST", f"/v1/streams/{stream}/end", stream)
     viewer = watch(chromium, keeper, stream)
     viewer.wait_for(
@@ -152,7 +177,7 @@ def test_a_composition_is_recorded(chromium: Browser, keeper: Server, stream: st
 
 
 def test_the_pause_picture_is_recorded_too(aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path) -> None:  # noqa: F811
-    aiortc.publish(keeper, stream)
+    publisher = aiortc.publish(keeper, stream)
     player = aiortc.play(keeper, stream)
     wait_until(lambda: player.frames > 20, 15, "the player plays")
     assert put(keeper, stream, picture(200, 100, "png")) == 204
@@ -174,7 +199,10 @@ def test_the_pause_picture_is_recorded_too(aiortc: Aiortc, keeper: Server, strea
         capture_output=True, text=True, check=True)
     sizes = [tuple(map(int, row.split(",")[:2])) for row in done.stdout.split()]
     changes = [size for size, before in zip(sizes, [None, *sizes]) if size != before]
-    assert changes == [(WIDTH, HEIGHT), (200, 100), (WIDTH, HEIGHT)]
+    camera, pause = (WIDTH, HEIGHT), (200, 100)
+    # To the server a camera that stands still for two seconds, as on a busy machine, is off: the picture is shown then, too.
+    count = max(len(changes) // 2, 1) if publisher.behind > 2 else 1
+    assert changes == [camera, *[pause, camera] * count]
 
 
 def test_a_stream_that_records_by_itself(aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path) -> None:  # noqa: F811

@@ -38,12 +38,14 @@ def play(browser: Browser, path: LossyPath, stream: str) -> Page:
     return page
 
 
-def await_record(page: Page, path: LossyPath, pictures: int, concealed: float, seconds: int = 5) -> Record:
+def await_record(
+    page: Page, path: LossyPath, host: Page, pictures: int, concealed: float, seconds: int = 5
+) -> Record:
     """Waits for some seconds with so many pictures each, and with sound that is whole."""
     records = []
 
     def is_whole() -> bool:
-        records.append(Record(page, path, seconds))
+        records.append(Record(page, path, host, seconds))
         return records[-1].frames >= pictures * seconds and records[-1].concealed <= concealed
 
     wait_until(is_whole, 120, f"{pictures} pictures a second, with their sound: {records}")
@@ -54,14 +56,14 @@ def await_record(page: Page, path: LossyPath, pictures: int, concealed: float, s
 def test_a_slow_link_gets_moving_pictures_with_their_sound(
     chromium: Browser, server: Server, path: LossyPath, stream: str, codec: str
 ) -> None:
-    with go_live(chromium, server, stream, quality=720, simulcast=0, codec=codec), play(chromium, path, stream) as page:
+    with go_live(chromium, server, stream, quality=720, simulcast=0, codec=codec) as host, play(chromium, path, stream) as page:
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
         assert renditions(server) == 0
         path.down.capacity = CAPACITY
         since = time.monotonic()
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
-        print(f"a smaller picture after {time.monotonic() - since:.1f} s; {Record(page, path, 1)}")
-        slow = await_record(page, path, pictures=12, concealed=0.02)
+        print(f"a smaller picture after {time.monotonic() - since:.1f} s; {Record(page, path, host, 1)}")
+        slow = await_record(page, path, host, pictures=12, concealed=0.02)
         metrics = {name: value for name, value in server.metrics().items() if name.startswith("rostrum_rendition")}
         print(f"{slow}; {metrics}")
         assert metrics["rostrum_renditions"] == 1
@@ -75,35 +77,35 @@ def test_who_joins_over_a_slow_link_sees_it(
     chromium: Browser, server: Server, path: LossyPath, stream: str
 ) -> None:
     path.down.capacity = CAPACITY
-    with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
+    with go_live(chromium, server, stream, quality=720, simulcast=0) as host, play(chromium, path, stream) as page:
         since = time.monotonic()
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
         print(f"a smaller picture after {time.monotonic() - since:.1f} s")
-        print(await_record(page, path, pictures=12, concealed=0.02))
+        print(await_record(page, path, host, pictures=12, concealed=0.02))
 
 
 def test_a_link_for_little_more_than_sound_gets_a_picture_now_and_then(
     chromium: Browser, server: Server, path: LossyPath, stream: str
 ) -> None:
-    with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
+    with go_live(chromium, server, stream, quality=720, simulcast=0) as host, play(chromium, path, stream) as page:
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
         path.down.capacity = CAPACITY / 2
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
         before = page.evaluate(COUNT)["frames"]
         wait_until(lambda: page.evaluate(COUNT)["frames"] >= before + 5, 120, "pictures come now and then")
-        print(Record(page, path, 10))
+        print(Record(page, path, host, 10))
 
 
 def test_a_transcoder_that_dies_costs_the_picture_for_a_moment(
     chromium: Browser, server: Server, path: LossyPath, stream: str
 ) -> None:
-    with go_live(chromium, server, stream, quality=720, simulcast=0), play(chromium, path, stream) as page:
+    with go_live(chromium, server, stream, quality=720, simulcast=0) as host, play(chromium, path, stream) as page:
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
         path.down.capacity = CAPACITY
-        await_record(page, path, pictures=12, concealed=0.02)
+        await_record(page, path, host, pictures=12, concealed=0.02)
         os.kill(transcoder(server), signal.SIGKILL)
         wait_until(lambda: server.metrics()["rostrum_renditions_lost_total"] == 1, 30, "it is noticed")
-        lost = Record(page, path, 2)
-        await_record(page, path, pictures=12, concealed=0.02)
+        lost = Record(page, path, host, 2)
+        await_record(page, path, host, pictures=12, concealed=0.02)
         print(lost)
         assert renditions(server) == 1

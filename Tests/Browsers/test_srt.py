@@ -8,12 +8,15 @@ import random
 import re
 import subprocess
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
+import udp
 from drivers import Browser, wait_until
+from drivers.patience import patient
 from media import check_no_complaints, received, wait_for_frames, wait_for_sound, wait_for_state, watch
 from rtmp import PLAIN, SOUND, Encoder
 from server import Server, free_port
@@ -61,8 +64,12 @@ def log(logs: Path, stream: str) -> Path:
     return logs / f"ffmpeg-srt-{stream}.log"
 
 
+#: By itself an encoder gives up a server that has not let it in within three seconds; in milliseconds and microseconds.
+PATIENTLY = f"&connect_timeout={round(patient(3) * 1e3)}&timeout={round(patient(4) * 1e6)}"
+
+
 def publish(url: str, log: Path, video: tuple[str, ...] = PLAIN, **options: object) -> Encoder:
-    return Encoder(url, log, video=video, container="mpegts", **options)
+    return Encoder(url + PATIENTLY, log, video=video, container="mpegts", **options)
 
 
 def test_an_encoder_is_seen_and_heard(
@@ -123,9 +130,11 @@ def test_strangers_cannot_fill_it(srt_server: SRTServer, stream: str, log: Path)
     stream_id = srt_server.ingest(stream)["srt"]["streamId"].encode()
     with publish(srt_server.url(stream), log) as encoder, ExitStack() as stack:
         wait_until(lambda: stream in srt_server.streams(), 20, "the stream is live")
-        # Loopback is one address, of which there may be 64, and the encoder is one of them.
-        for _ in range(63):
-            stack.enter_context(Call(srt_server.srt_port, stream_id))
+        # Loopback is one address, of which there may be 64, and the encoder is one of them. The others call side by side:
+        # of whom nothing comes is kept for ten seconds, and on a busy machine one after the other would take longer.
+        with ThreadPoolExecutor(8) as callers:
+            for call in callers.map(lambda _: Call(srt_server.srt_port, stream_id), range(63)):
+                stack.enter_context(call)
         assert refusal(srt_server.srt_port, stream_id.decode()) == 1402
         assert encoder.is_running and stream in srt_server.streams()
 
@@ -159,11 +168,19 @@ def test_a_passphrase_is_needed_where_there_is_one(logs: Path, stream: str, log:
         for wrong in ("", "&passphrase=another-one-here"):
             with publish(server.url(stream) + wrong, log) as encoder:
                 assert encoder.wait() != 0
-        wait_until(lambda: len(server.lines("srt.refused", "check the passphrase")) == 2, 15, "the log tells both")
+
+        def told() -> set[str]:
+            lines = server.lines("srt.refused", "check the passphrase")
+            # A caller that is not answered at once asks again, from the same port.
+            return {re.search(r"address=(\S+)", line)[1] for line in lines}
+        wait_until(lambda: len(told()) == 2, 15, "the log tells both")
         with publish(f"{server.url(stream)}&passphrase={PASSPHRASE}&pbkeylen=32", log):
             wait_until(lambda: stream in server.streams(), 20, "it is live")
-            wait_until(lambda: server.ingest(stream)["encoders"][0]["link"], 10, "the link was measured")
-            assert server.ingest(stream)["encoders"][0]["link"]["latency"] == 300
+            # The stream is live a moment before its encoder is listed.
+            link = wait_until(
+                lambda: [encoder["link"] for encoder in server.ingest(stream)["encoders"] if encoder["link"]], 10,
+                "the link was measured")
+            assert link[0]["latency"] == 300
         assert PASSPHRASE not in server.log.read_text()
 
 
@@ -182,13 +199,16 @@ def test_a_tenth_lost_on_a_link_of_100_ms_costs_no_picture(
         # In microseconds, as ffmpeg has it; so long that neither chance nor the machine's load decides.
         url = srt_server.called(stream_id, path.port) + "&latency=1500000"
         with publish(url, log), watch(chromium, srt_server, stream) as page:
+            unread = udp.dropped()
             before = wait_for_frames(page)
             after = wait_for_frames(page, more=300, seconds=40)
             assert path.lost > 50, "or nothing is proved"
             link = srt_server.ingest(stream)["encoders"][0]["link"]
             assert link["latency"] == 1500 and link["lost"] > 20 and link["roundTrip"] > 80, link
             assert link["dropped"] == 0, link
-            assert after.packets_lost == before.packets_lost
+            # What a browser on a busy machine had no time to read was not lost on the link.
+            dropped = sum(count - unread.get(socket, 0) for socket, count in udp.dropped().items())
+            assert after.packets_lost - before.packets_lost <= dropped
     metrics = srt_server.request("GET", "/metrics")[2]
     text = metrics.decode() if isinstance(metrics, bytes) else metrics
     lost = re.search(r"^rostrum_srt_packets_lost_total (\d+)", text, re.MULTILINE)
@@ -212,7 +232,7 @@ def test_gstreamer_publishes(chromium: Browser, srt_server: SRTServer, stream: s
             wait_for_sound(page)
     finally:
         process.terminate()
-        process.wait(timeout=10)
+        process.wait(timeout=patient(10))
 
 
 def test_the_studio_shows_what_an_encoder_needs(

@@ -1,4 +1,5 @@
 import Crypto
+import TestSupport
 import Testing
 
 @Suite struct HMACs {
@@ -35,6 +36,28 @@ import Testing
     }
 }
 
+@Suite struct `A SHA-256 digest` {
+    /// FIPS 180-2 appendix B, and nothing at all.
+    @Test(arguments: [
+        ("", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"),
+        ("abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
+        (
+            "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+            "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1"
+        ),
+    ])
+    func `is that of the standard, in however many parts it comes`(_ text: String, _ digest: String) throws {
+        let bytes = Array(text.utf8)
+        for part in 1...max(bytes.count, 1) {
+            var made = try SHA256Digest()
+            for start in stride(from: 0, to: bytes.count, by: part) {
+                made.update(Array(bytes[start..<min(start + part, bytes.count)]).span)
+            }
+            #expect(try made.finish() == hex(digest))
+        }
+    }
+}
+
 @Suite struct Randomness {
     @Test func `has the length asked for and does not repeat`() throws {
         #expect(try RandomBytes.make(0).isEmpty)
@@ -56,5 +79,23 @@ import Testing
         let nothing = ConstantTime.areEqual(empty.span, empty.span)
         #expect(same && nothing)
         #expect(!different && !shorter)
+    }
+}
+
+@Suite struct MessageDigests {
+    /// RFC 1321 §A.5; the last is the key of RFC 5769 §2.4.
+    @Test(arguments: [
+        ("", "d41d8cd98f00b204e9800998ecf8427e"), ("abc", "900150983cd24fb0d6963f7d28e17f72"),
+        ("message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
+        (
+            "12345678901234567890123456789012345678901234567890123456789012345678901234567890",
+            "57edf4a22be3c955ac49da2e2107b67a"
+        ),
+        ("マトリックス:example.org:TheMatrIX", "e8ca7ad59d5eb0518e312911d2dab2a9"),
+    ])
+    func `digest as others do`(text: String, digest: String) {
+        let message = Array(text.utf8)
+        let made = MessageDigest.md5(message.span)
+        #expect(made == hexBytes(digest))
     }
 }

@@ -22,6 +22,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "RTMP", run: fuzzRTMP),
         FuzzEntry(name: "RTP", run: fuzzRTP),
         FuzzEntry(name: "RecordingFile", run: fuzzRecordingFile),
+        FuzzEntry(name: "Restream", run: fuzzRestream),
         FuzzEntry(name: "SDP", run: fuzzSDP),
         FuzzEntry(name: "SRT", run: fuzzSRT),
         FuzzEntry(name: "SRTP", run: fuzzSRTP),

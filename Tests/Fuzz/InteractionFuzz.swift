@@ -85,7 +85,7 @@ private func isSound(_ poll: Poll) -> Bool {
 private func isSound(_ gifts: GiftTotals) -> Bool {
     gifts.lastNumber == gifts.recent.count && Set(gifts.recent.map(\.key)).count == gifts.recent.count
         && gifts.value == gifts.recent.reduce(0) { $0 + $1.count * $1.price }
-        && gifts.top(9).allSatisfy { $0.value == gifts.value }
+        && gifts.givers.all.top(9).allSatisfy { $0.value == gifts.value }
 }
 
 private func edit(_ text: String, _ number: Int) -> InteractionEdit {

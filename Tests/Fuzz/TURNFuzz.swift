@@ -21,8 +21,9 @@ private let peer = TransportAddress(ip: IPAddress(ipv4: 0xC000_0201), port: 7_00
 private let relayed = TransportAddress(ip: .loopback, port: 40_000)
 
 /// Takes every signature, of zeros.
-private struct Agreeable: MessageAuthenticator {
+private struct Agreeable: TURNAuthenticator {
     func hmacSHA1(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] { [UInt8](repeating: 0, count: 20) }
+    func md5(_ message: Span<UInt8>) -> [UInt8]? { [UInt8](repeating: 0, count: 16) }
 }
 
 private func makeAgent() -> TURNAgent {

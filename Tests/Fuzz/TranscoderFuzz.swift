@@ -19,6 +19,9 @@ func fuzzTranscoder(_ input: Span<UInt8>) {
     if let report = try? PackagingReport(bytes), (try? PackagingReport(report.bytes)) != report {
         fatalError("\(report) does not survive being written")
     }
+    if let report = try? ClipReport(bytes), (try? ClipReport(report.bytes)) != report {
+        fatalError("\(report) does not survive being written")
+    }
     var pieces = MessageAssembler()
     try? pieces.receive(bytes) { kind, body in _ = try? TranscoderRequest(kind, body) }
 

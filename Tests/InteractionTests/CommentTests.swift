@@ -116,6 +116,28 @@ import Testing
         }
     }
 
+    @Test mutating func `are found by when they were written, without what others may not see`() throws {
+        for number in 1...6 {
+            rig.wait(.seconds(10))
+            try rig.write("\(number)")
+        }
+        let times = rig.machine.record.comments.map(\.at)
+        try rig.apply(.delete(3))
+        try rig.apply(.silence(bob.id, seconds: 60, isShadow: true), from: ann)
+        try rig.write("psst")
+        let record = rig.machine.record
+        func numbers(_ time: Range<WallTime>, after: Int = 0, limit: Int = 9) -> [Int] {
+            record.page(writtenIn: time, after: after, limit: limit).comments.map(\.number)
+        }
+        // From the first moment on, up to the last, which is not in it.
+        #expect(numbers(times[1]..<times[4]) == [2, 4])
+        #expect(numbers(times[0]..<WallTime.latest) == [1, 2, 4, 5, 6])
+        #expect(numbers(times[0]..<WallTime.latest, after: 2, limit: 2) == [4, 5])
+        #expect(record.page(writtenIn: times[0]..<times[4], after: 0, limit: 2).isMore)
+        #expect(!record.page(writtenIn: times[0]..<times[4], after: 0, limit: 3).isMore)
+        #expect(numbers(times[2]..<times[2]).isEmpty)
+    }
+
     @Test mutating func `are kept up to a limit, and told in pages`() throws {
         for number in 1...1_300 {
             rig.wait(.seconds(1))

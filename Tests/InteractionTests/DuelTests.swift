@@ -79,6 +79,7 @@ import Testing
         try rig.apply(.decline(id), on: bob)
         rig.deliver()
         #expect(try rig.duel(ann).result == .calledOff(.declined))
+        rig.wait(.seconds(Duel.declineTime), step: .seconds(10))
         id = try rig.apply(.invite(bob, DuelRig.terms()), on: ann).id
         rig.deliver()
         try rig.apply(.cancel(id), on: ann)
@@ -194,6 +195,99 @@ import Testing
         #expect(rig[bob].durable.count == 1)
     }
 
+    @Test mutating func `are not offered to a host who takes no invitations`() throws {
+        rig[bob].situation.takesInvitations = false
+        try rig.apply(.invite(bob, DuelRig.terms()), on: ann)
+        rig.deliver()
+        #expect(try rig.duel(ann).result == .calledOff(.duelsOff))
+        #expect(rig[bob].durable.isEmpty, "the host is not asked, and nothing is remembered")
+        // The host's own invitations are another matter.
+        try rig.apply(.invite(ann, DuelRig.terms()), on: bob)
+        rig.deliver()
+        #expect(rig.phase(ann) == .invited)
+    }
+
+    @Test mutating func `are not offered again for ten minutes to who declined`() throws {
+        func invite() throws -> DuelID {
+            let id = try rig.apply(.invite(bob, DuelRig.terms()), on: ann).id
+            rig.deliver()
+            return id
+        }
+        try rig.apply(.decline(try invite()), on: bob)
+        rig.deliver()
+        rig.wait(.seconds(Duel.declineTime - 20), step: .seconds(10))
+        _ = try invite()
+        #expect(try rig.duel(ann).result == .calledOff(.declinedBefore))
+        #expect(rig[bob].durable.count == 1)
+        rig.wait(.seconds(20), step: .seconds(10))
+        let next = try invite()
+        #expect(rig.phase(bob) == .invited, "then it is asked again")
+        try rig.apply(.decline(next), on: bob)
+        rig.deliver()
+        // Who asks the other after saying no has changed their mind.
+        let own = try rig.apply(.invite(ann, DuelRig.terms()), on: bob).id
+        rig.deliver()
+        try rig.apply(.cancel(own), on: bob)
+        rig.deliver()
+        _ = try invite()
+        #expect(rig.phase(bob) == .invited)
+    }
+
+    @Test mutating func `need the same gate on both sides, as long as they go on`() throws {
+        rig[ann].situation.tier = "gold"
+        try rig.apply(.invite(bob, DuelRig.terms()), on: ann)
+        rig.deliver()
+        #expect(try rig.duel(ann).result == .calledOff(.otherGate))
+        #expect(rig[bob].durable.isEmpty)
+        rig[bob].situation.tier = "gold"
+        _ = try begin()
+        rig.wait(.seconds(5))
+        #expect(rig.phase(ann) == .running && rig.phase(bob) == .running)
+        #expect(rig[bob].side.deadline(rig[bob].durable, rig[bob].situation, at: rig.now(bob)) != .zero)
+        rig[bob].situation.tier = nil
+        let due = rig[bob].side.deadline(rig[bob].durable, rig[bob].situation, at: rig.now(bob))
+        #expect(try #require(due) <= rig.elapsed, "it is looked at at once")
+        rig.advance(bob)
+        rig.deliver()
+        #expect(try rig.duel(ann).result == .decided(winner: ann, by: .left), "who opens the gate leaves")
+        #expect(rig.phase(ann) == .over && rig.phase(bob) == .over)
+    }
+
+    @Test mutating func `part in the penalty when a gate changes`() throws {
+        _ = try begin(DuelRig.terms(penalty: 60))
+        rig.wait(.seconds(4))
+        rig[bob].situation.tally.reactions = 3
+        rig.wait(.seconds(30))
+        #expect(rig.phase(ann) == .penalty)
+        rig[ann].situation.tier = "gold"
+        rig.wait(.milliseconds(100))
+        #expect(rig.phase(ann) == .over && rig.phase(bob) == .over)
+        #expect(rig[ann].side.deadline(rig[ann].durable, rig[ann].situation, at: rig.now(ann)) != rig.elapsed)
+        #expect(try rig.duel(ann).result == .decided(winner: bob, by: .score), "the result stays")
+    }
+
+    /// - Parameter skew: how far one clock is ahead of the other, in milliseconds.
+    @Test(arguments: [-200, -50, 0, 120, 200])
+    mutating func `start no farther apart than the clocks are, whenever each looks`(skew: Int) throws {
+        rig[bob].skew = Int64(skew)
+        _ = try begin()
+        var started: [StreamID: MonotonicTime] = [:]
+        for _ in 0..<5_000 where started.count < 2 {
+            let due = [ann, bob].compactMap { stream in
+                rig[stream].side.deadline(rig[stream].durable, rig[stream].situation, at: rig.now(stream))
+            }
+            rig.elapsed = max(try #require(due.min()), rig.elapsed + .milliseconds(1))
+            for stream in [ann, bob] {
+                rig.advance(stream)
+                if started[stream] == nil, rig.phase(stream) == .running { started[stream] = rig.elapsed }
+            }
+            rig.deliver()
+        }
+        let (one, other) = (try #require(started[ann]), try #require(started[bob]))
+        #expect(abs(one.nanoseconds(since: other)) <= Int64(abs(skew) + 1) * 1_000_000)
+        #expect(rig[ann].durable.last?.base != nil && rig[bob].durable.last?.base != nil)
+    }
+
     @Test mutating func `are offered three times at once, and then every ten seconds`() throws {
         for _ in 0..<3 {
             let id = try rig.apply(.invite(bob, DuelRig.terms()), on: ann).id
@@ -228,6 +322,9 @@ import Testing
         rig.receive(message(absurd))
         absurd.startsAt = nil
         absurd.score = -1
+        rig.receive(message(absurd))
+        absurd.score = nil
+        absurd.tier = String(repeating: "x", count: 65)
         rig.receive(message(absurd))
         #expect(rig[ann].durable == before)
     }

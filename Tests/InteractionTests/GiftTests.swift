@@ -112,9 +112,9 @@ import Testing
             try rig.give(InteractionRig.gift("k\(number)", from: "g\(number)", price: 1_000 + number))
         }
         let gifts = rig.machine.record.gifts
-        #expect(gifts.givers.count == GiftTotals.giverLimit)
-        #expect(gifts.top(1).first?.id == InteractionRig.person("g2049").id)
-        #expect(gifts.givers[InteractionRig.person("g0").id] == nil)
+        #expect(gifts.givers.all.entries.count == GiftTotals.giverLimit)
+        #expect(gifts.givers.all.top(1).first?.id == InteractionRig.person("g2049").id)
+        #expect(gifts.givers.all.entries[InteractionRig.person("g0").id] == nil)
         #expect(gifts.count == GiftTotals.giverLimit + 50, "sums are of all")
     }
 
@@ -156,7 +156,7 @@ import Testing
         let values = Dictionary(grouping: ledger, by: \.giver).mapValues {
             $0.reduce(0) { $0 + $1.count * $1.price }
         }
-        let top = gifts.top(10)
+        let top = gifts.givers.all.top(10)
         #expect(Dictionary(uniqueKeysWithValues: top.map { ($0.id, $0.value) }) == values)
         #expect(top.map(\.value) == values.values.sorted(by: >))
         // What a restart reads is the same, from the log and from a snapshot.

@@ -30,6 +30,40 @@ import Testing
         #expect(NetError(binding: address, code: code).description.contains(hint))
     }
 
+    @Test func `shares its port with those who join it, and with nobody else`() throws {
+        let first = try DatagramSocket(bind: TransportAddress(ip: .loopback, port: 0), sharing: true)
+        let second = try DatagramSocket(joining: first, bufferBytes: 100_000)
+        #expect(second.localAddress == first.localAddress)
+        // A second server, started by mistake.
+        #expect(throws: NetError.addressInUse(first.localAddress)) {
+            try DatagramSocket(bind: first.localAddress, sharing: true)
+        }
+        let alone = try DatagramSocket(bind: TransportAddress(ip: .loopback, port: 0))
+        #expect(throws: NetError.addressInUse(alone.localAddress)) {
+            try DatagramSocket(joining: alone, bufferBytes: 100_000)
+        }
+
+        // Each client's datagrams go to one of the two, and of many clients both have some.
+        var counters = TrafficCounters()
+        var clients: [[TransportAddress: Int]] = []
+        for _ in 0..<64 {
+            var remote = try Remote()
+            remote.send([[1], [2], [3]], to: first.localAddress)
+        }
+        for socket in [first, second] {
+            var found: [TransportAddress: Int] = [:]
+            var arrivals = ReceiveBatch(coalesces: socket.coalesces)
+            var hasMore = true
+            while hasMore {
+                hasMore = arrivals.fill(from: socket, counting: &counters)
+                arrivals.forEach(counting: &counters) { _, source, _ in found[source, default: 0] += 1 }
+            }
+            clients.append(found)
+        }
+        #expect(clients.allSatisfy { !$0.isEmpty && $0.values.allSatisfy { $0 == 3 } })
+        #expect(clients.reduce(0) { $0 + $1.count } == 64)
+    }
+
     @Test func `gives its port back when it is let go`() throws {
         var socket: DatagramSocket? = try DatagramSocket(bind: TransportAddress(ip: .loopback, port: 0))
         let address = try #require(socket?.localAddress)

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Glibc
+import Peer
 import TestSupport
 import Testing
 
@@ -45,6 +46,33 @@ import Testing
             #expect(plain.receiveWaiting().map(\.bytes) == expected)
             #expect(other.receiveWaiting().count == 2 * expected.count)
         }
+    }
+
+    @Test func `shows a capture what leaves for its client alone, one by one or together`() throws {
+        var captured = try Remote()
+        var other = try Remote()
+        let batch = try Sender()
+        let local = TransportAddress(ip: .loopback, port: 7_000)
+        let capture = HeaderCapture(local: local, clock: WallClock(unixNanoseconds: 0, at: .zero))
+        capture.remote = captured.address
+        batch.capture = capture
+        let packet: [UInt8] = [0x80, 96, 0, 1, 0, 0, 0, 2, 0, 0, 0, 3] + [UInt8](repeating: 7, count: 100)
+        let empty = capture.bytes.count
+        batch.append(packet, to: other.address)
+        #expect(capture.bytes.count == empty)
+        batch.append(packet, to: captured.address)
+        let one = 16 + 28 + 12
+        #expect(capture.bytes.count == empty + one)
+        for address in [captured.address, other.address] {
+            batch.append(3, to: address, capacity: 200) { _, span in
+                for (index, byte) in packet.enumerated() { span[index] = byte }
+                return EncryptedPacket(length: packet.count)
+            }
+        }
+        #expect(capture.bytes.count == empty + 4 * one)
+        batch.flush()
+        #expect(captured.receiveWaiting().map(\.bytes) == Array(repeating: packet, count: 4))
+        #expect(other.receiveWaiting().count == 4)
     }
 
     @Test func `gathers what is not adjacent into one message for each destination`() throws {

@@ -1,5 +1,6 @@
 import Base
 import Crypto
+import Peer
 
 @testable import Net
 
@@ -11,6 +12,10 @@ final class Sender {
 
     var counters: TrafficCounters { batch.counters }
     var isBlocked: Bool { batch.isBlocked }
+    var capture: HeaderCapture? {
+        get { batch.capture }
+        set { batch.capture = newValue }
+    }
 
     init(_ capacity: SendBatch.Capacity = .init()) throws {
         socket = try DatagramSocket(bind: TransportAddress(ip: .loopback, port: 0))

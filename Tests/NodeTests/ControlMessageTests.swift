@@ -1,4 +1,5 @@
 import Base
+import Interaction
 import TestSupport
 import Testing
 import Wire
@@ -25,6 +26,13 @@ import Wire
             request(#"{"message_type":"mute","to_participant_identity":"Bob","kind":"video"}"#)
                 == .mute(bob, kind: "video"))
         #expect(request(#"{"type":"uplink","limitedBy":"bandwidth"}"#) == .weakUplink)
+        #expect(
+            request(#"{"type":"comment","id":"c-1","text":"hi"}"#)
+                == .interact(.comment(key: "c-1", text: "hi")))
+        #expect(request(#"{"type":"react","reactions":{"heart":3}}"#) == .interact(.react(["heart": 3])))
+        #expect(
+            request(#"{"type":"vote","poll":2,"options":[0,1]}"#) == .interact(.vote(2, options: [0, 1])))
+        #expect(request(#"{"type":"follow"}"#) == .follow)
     }
 
     @Test(arguments: [
@@ -32,7 +40,10 @@ import Wire
         #"{"type":"slot","mid":"3","maxHeight":1e99}"#, #"{"message_type":"mute"}"#,
         #"{"message_type":"mute","to_participant_identity":""}"#,
         #"{"message_type":"mute","to_participant_identity":"Bob","kind":"all"}"#, #"{"type":"focus"}"#,
-        #"{"type":"uplink"}"#, #"{"type":"uplink","limitedBy":"cpu"}"#,
+        #"{"type":"uplink"}"#, #"{"type":"uplink","limitedBy":"cpu"}"#, #"{"type":"comment","id":"a"}"#,
+        #"{"type":"comment","text":"a"}"#, #"{"type":"react"}"#,
+        #"{"type":"react","reactions":{"heart":0.5}}"#,
+        #"{"type":"vote","poll":1}"#, #"{"type":"vote","options":[1]}"#, #"{"type":"delete"}"#,
     ])
     func `that mean nothing are refused`(text: String) {
         #expect(request(text) == nil)

@@ -192,6 +192,32 @@ import Testing
         }
     }
 
+    @Test func `are refused for a host who wants none, or where the gates differ`() async throws {
+        var edit = InteractionEdit()
+        edit.takesDuels = false
+        _ = try await host(quiz).perform(.edit(edit), from: cleo)
+        let told = TestFollower()
+        _ = try await host(talk).follow(as: ann, since: nil, told)
+        _ = try await perform(.invite(quiz, DuelTerms()), in: talk, from: ann)
+        #expect(told.duel?["state"] == .string("off") && told.duel?["reason"] == .string("duels-off"))
+        edit.takesDuels = true
+        _ = try await host(quiz).perform(.edit(edit), from: cleo)
+        #expect(try await host(quiz).interactionSettings(as: nil)["duels"] == .bool(true))
+        var gate = StageEdit()
+        gate.gate = .set(StageDetails.Gate(tier: "gold"))
+        _ = try await host(talk).perform(.edit(gate), from: ann)
+        _ = try await perform(.invite(quiz, DuelTerms()), in: talk, from: ann)
+        #expect(told.duel?["reason"] == .string("other-gate"))
+        _ = try await host(quiz).perform(.edit(gate), from: cleo)
+        let duel = try await begin()
+        #expect(try await shown(duel, in: quiz)["state"] == .string("countdown"))
+        gate.gate = .clear
+        _ = try await host(talk).perform(.edit(gate), from: ann)
+        try await wait(1)
+        let ended = try await host(quiz).duel(duel, as: cleo)
+        #expect(ended["reason"] == .string("other-gate"), "before it began")
+    }
+
     @Test(arguments: 0..<3)
     mutating func `go on over a restart of either side or both, and both agree`(who: Int) async throws {
         let duel = try await begin()

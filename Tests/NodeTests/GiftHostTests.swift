@@ -80,6 +80,15 @@ import Testing
         #expect(late.known["interaction"]?["settings"]?["gifts"]?["currency"] == .string("EUR"))
     }
 
+    /// What a follower may be sent at once has a limit: beyond it they would be given everything anew.
+    @Test func `are told as soon as they fill a message`() async throws {
+        try await goLive()
+        let follower = TestFollower()
+        _ = try await rig.host.follow(as: nil, since: nil, follower)
+        for number in 1...401 { try await give(draft(number)) }
+        #expect(told(follower) == Array(1...401))
+    }
+
     @Test func `are known by their keys long after, and after a restart`() async throws {
         try await goLive()
         let first = try await give(draft(1))
@@ -185,7 +194,9 @@ import Testing
         try await give(try gift("c", "g3", 50))
         await rig.wait(.seconds(1))
         #expect(ranks().count == 3 && ranks().last?.first == "g3 153")
-        guard case .array(let all) = try await restarted().givers(as: nil)["ranks"] else { return }
+        guard case .array(let all) = try await restarted().rank(.givers, of: .stream, as: nil)["ranks"] else {
+            return
+        }
         #expect(all.count == 13 && all.last?["participant"] == .string("late"))
         let late = TestFollower()
         _ = try await restarted().follow(as: nil, since: nil, late)

@@ -178,6 +178,84 @@ import Testing
         #expect(entries.map { $0["action"] } == [.string("shadowed")])
     }
 
+    @Test func `are told to sessions that want it, and nothing else is`() async throws {
+        try await goLive()
+        var random = SeededGenerator(seed: 1)
+        let (session, other) = (SessionID(using: &random), SessionID(using: &random))
+        let told = Shared<[[String: JSON]]>([])
+        let end = ControlEnd { text in
+            guard let message = try? JSONDecoder().decode([String: JSON].self, from: Data(text.utf8)) else {
+                return false
+            }
+            told.change { $0.append(message) }
+            return true
+        }
+        await rig.host.follow(as: bob, in: session, end)
+        #expect(told.value.isEmpty, "a session that is not there is not told")
+        await rig.host.connect(bob, by: .session(session))
+        await rig.host.connect(ann, by: .session(other))
+        try await write("before")
+        _ = try await rig.host.perform(.silence(bob.id, seconds: 2, isShadow: true), from: ann)
+        rig.pass(.seconds(1))
+        try await write("psst", key: "k2")
+        await rig.host.follow(as: bob, in: session, end)
+        #expect(told.value.first?["type"] == .string("interaction-snapshot"))
+        #expect(texts(told.value.first?["interaction"]) == ["before"])
+        #expect(told.value.dropFirst().flatMap { texts(.object($0)) } == ["psst"], "what only they see")
+        told.change { $0 = [] }
+        await rig.wait(.seconds(3))
+        try await write("after", key: "k3")
+        // Of the stage, and of who is there, a control channel tells by other messages.
+        _ = try await rig.host.perform(.raiseHand, from: bob)
+        _ = try await rig.host.perform(.invite(bob.id), from: ann)
+        _ = try await rig.host.perform(.accept, from: bob)
+        _ = try await rig.host.perform(.requestMute(bob.id, .audio), from: ann)
+        await rig.wait(.seconds(20))
+        #expect(!told.value.isEmpty && told.value.allSatisfy { $0["type"] == .string("interaction") })
+        #expect(told.value.flatMap { texts(.object($0)) } == ["after"])
+        told.change { $0 = [] }
+        await rig.host.refresh(other)
+        await rig.host.refresh(session)
+        #expect(told.value.first?["type"] == .string("interaction-snapshot"))
+        await rig.host.disconnect(.session(session))
+        told.change { $0 = [] }
+        try await write("gone", key: "k4")
+        await rig.wait(.seconds(1))
+        #expect(told.value.isEmpty)
+    }
+
+    @Test func `are the same comment by whichever way they come, and answered when durable`() async throws {
+        try await goLive()
+        let comment = try await write("hello", key: "same")
+        let answers = Shared<[Result<Interaction.Reply, StageRefusal>]>([])
+        rig.store.hold()
+        await rig.host.perform(.comment(key: "same", text: "hello"), from: bob) { answer in
+            answers.change { $0.append(answer) }
+        }
+        #expect(answers.value == [.success(.comment(comment))], "it is durable already")
+        await rig.host.perform(.comment(key: "new", text: "hello"), from: bob) { answer in
+            answers.change { $0.append(answer) }
+        }
+        #expect(answers.value.count == 1)
+        rig.store.release()
+        try await rig.host.settled()
+        #expect(answers.value.count == 2)
+        for number in 0..<30 {
+            await rig.host.perform(.comment(key: "f\(number)", text: "x"), from: bob) { answer in
+                answers.change { $0.append(answer) }
+            }
+        }
+        try await rig.host.settled()
+        let refused = answers.value.filter {
+            if case .failure(.interaction(.tooFast)) = $0 { true } else { false }
+        }
+        #expect(refused.count >= 28, "all ways share one budget")
+        let text = AudienceAnswer.text(.interaction(.slowMode(wait: 7)), to: .comment(key: "k", text: "x"))
+        let answer = try JSONDecoder().decode([String: JSON].self, from: Data(text.utf8))
+        #expect(answer["type"] == .string("refused") && answer["rule"] == .string("slow-mode"))
+        #expect(answer["id"] == .string("k") && answer["wait"] == .number(7))
+    }
+
     @Test func `refuse those who may not be there, and while nobody is let in`() async throws {
         try await rig.create()
         await #expect(throws: StageRefusal.interaction(.notOpen)) { try await write("early", as: ann) }

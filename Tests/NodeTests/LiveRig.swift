@@ -28,6 +28,8 @@ struct LiveRig {
     private(set) var jobs: [JobID: StreamID] = [:]
     private(set) var renditionJobs: [JobID: (TrackKey, RenditionDesk.Run)] = [:]
     private(set) var inputs: Set<InputID> = []
+    /// What each session's seats are on.
+    private(set) var seats: [SessionID: [Int: StreamID]] = [:]
     /// What clients were told, in order.
     private(set) var told: [(session: SessionID, text: String)] = []
     /// What viewers of each stream get instead of what the source sends.
@@ -53,9 +55,14 @@ struct LiveRig {
     // MARK: Streams and sessions
 
     /// A stream that is live, as its stage would say.
-    func begin(_ stream: StreamID, _ programme: StageDetails.Programme = .host) {
+    func begin(
+        _ stream: StreamID, _ programme: StageDetails.Programme = .host, gate: StageDetails.Gate? = nil,
+        speakers: Set<ParticipantID> = []
+    ) {
         var snapshot = StreamSnapshot(waitingFor: stream)
         snapshot.state = .live
+        snapshot.details.gate = gate
+        snapshot.speakers = speakers
         snapshot.createdAt = WallTime(milliseconds: 1)
         snapshot.details.programme = programme
         directory.update(snapshot)
@@ -94,6 +101,7 @@ struct LiveRig {
     mutating func admit(_ candidate: SessionCandidate) throws -> SessionID {
         let (opening, actions) = try live.admit(candidate, at: now)
         #expect(opening.id == candidate.id && opened.insert(opening.id).inserted)
+        if let stream = opening.follows { seats[opening.id] = [0: stream] }
         perform(actions)
         return candidate.id
     }
@@ -122,7 +130,7 @@ struct LiveRig {
     /// The feed hears of what streams told of themselves.
     mutating func takeNews() {
         let news = directory.takeNews()
-        change { live, now in live.inFeed(at: now) { $0.update(news, at: now) } }
+        change { live, now in live.update(news, at: now) }
     }
 
     // MARK: What comes in
@@ -168,6 +176,8 @@ struct LiveRig {
         let rids: [String]?
         let slots: [Slot]?
         let rule: String?
+        let state: String?
+        let remaining: Double?
 
         init?(_ text: String) {
             guard let reply = try? JSONDecoder().decode(Reply.self, from: Data(text.utf8)) else { return nil }
@@ -203,8 +213,10 @@ struct LiveRig {
 
     private mutating func post(_ command: WorkerCommand, to worker: Int) {
         switch command {
+        case .seat(let id, let pair, let stream, _, _): seats[id, default: [:]][pair] = stream
         case .close(let id):
             #expect(opened.remove(id) != nil)
+            seats[id] = nil
             // One that has lost its place in the feed is ended by its worker.
             receive(.closed(id, .ended))
         case .closeInjection(let id): #expect(injections.removeValue(forKey: id) != nil)

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Forwarding
+import Interaction
 import Peer
 import Recordings
 import Stage
@@ -197,6 +198,76 @@ import Wire
     }
 
     private func isThere(_ id: SessionID) -> Bool { rig.live.sessions[id] != nil }
+}
+
+@Suite struct `What the audience has of data tracks` {
+    private var rig = LiveRig()
+
+    @Test mutating func `is told to workers when it changes, and ends with the stream`() throws {
+        let talk = try #require(StreamID("talk"))
+        func told(_ wanted: StageDetails.AudienceData?, _ state: StreamState = .live) -> [DataAccess] {
+            var snapshot = StreamSnapshot(waitingFor: talk)
+            snapshot.state = state
+            snapshot.createdAt = WallTime(milliseconds: 1)
+            snapshot.details.audienceData = wanted
+            return rig.live.update([talk: snapshot], at: rig.now).compactMap { action in
+                if case .postToAll(.setDataAccess(talk, let access)) = action { access } else { nil }
+            }
+        }
+        #expect(told(nil) == [])
+        #expect(told(.receive) == [.receive])
+        #expect(told(.receive) == [])
+        #expect(told(.send) == [.send])
+        #expect(told(.send, .ended) == [.nothing])
+        #expect(rig.live.dataAccess.isEmpty)
+        #expect(told(.send) == [.send])
+        let gone = rig.live.update([talk: nil], at: rig.now).count { action in
+            if case .postToAll(.setDataAccess(talk, .nothing)) = action { true } else { false }
+        }
+        #expect(gone == 1)
+    }
+}
+
+@Suite struct `What is said on control channels as one of the audience` {
+    private var rig = LiveRig()
+    private let talk: StreamID
+
+    init() throws {
+        talk = try #require(StreamID("talk"))
+        rig.begin(talk)
+    }
+
+    private mutating func say(_ text: String, by id: SessionID) -> [StageNotice] {
+        let before = rig.notices.count
+        rig.say(text, by: id)
+        return rig.notices.dropFirst(before).map(\.notice)
+    }
+
+    @Test mutating func `goes to the stream's place in the name of the session's token`() throws {
+        let ann = try rig.publish("ann", as: .host, in: talk)
+        let sender = Stage.Sender(id: try #require(ParticipantID("bob")), authority: .viewer)
+        let request = SessionRequest(purpose: .stage, stream: talk, sender: sender, offer: "")
+        let bob = try rig.admit(rig.candidate(request, gets: [.audio, .video]))
+        for (id, name) in [(ann, "ann"), (bob, "bob")] {
+            let notices = say(#"{"type":"comment","id":"a","text":"hi"}"#, by: id)
+            guard case .interact(.comment(key: "a", text: "hi"), let who, id) = try #require(notices.first)
+            else {
+                Issue.record("\(notices)")
+                continue
+            }
+            #expect(who.id.description == name && notices.count == 1)
+            guard case .follow(who, id) = try #require(say(#"{"type":"follow"}"#, by: id).first) else {
+                Issue.record("\(name) is not told")
+                continue
+            }
+        }
+        // Once a client reads again that was too slow, it is told anew.
+        rig.receive(.controlOpened(bob))
+        guard case .refresh(bob) = try #require(rig.notices.last?.notice) else {
+            Issue.record("nobody looks what it missed")
+            return
+        }
+    }
 }
 
 @Suite struct `A live stream's audience` {

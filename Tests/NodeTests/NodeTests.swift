@@ -15,6 +15,8 @@ private func withNode(
     _ change: (inout NodeConfiguration) -> Void = { _ in }, _ body: (Node) async throws -> Void
 ) async throws {
     var configuration = NodeConfiguration(udp: TransportAddress(ip: .loopback, port: 0))
+    // No client ever connects, and a busy machine takes its time.
+    configuration.connectTimeout = .seconds(3_600)
     change(&configuration)
     let node = try Node(configuration: configuration, log: .silent)
     await node.start()
@@ -282,15 +284,24 @@ private func withNode(
         }
     }
 
-    @Test func `are spread over the workers`() async throws {
-        try await withNode({ $0.workers = 2 }) { node in
+    @Test(arguments: [false, true])
+    func `are spread over the workers`(hasPortPerWorker: Bool) async throws {
+        let change: (inout NodeConfiguration) -> Void = {
+            $0.workers = 2
+            $0.hasPortPerWorker = hasPortPerWorker
+        }
+        try await withNode(change) { node in
             var ports: Set<UInt16> = []
+            var workers: Set<Int> = []
             for _ in 0..<2 {
                 let session = try await node.createSession(request(.play, patience: .seconds(3_600)))
                 let answer = try SessionDescription(parsing: session.answer)
                 ports.formUnion(answer.media.prefix(1).flatMap(\.candidates).map(\.port))
+                let ufrag = answer.media.first?.iceCredentials?.ufrag ?? ""
+                workers.formUnion(WorkerTag.worker(ofUfrag: ufrag).map { [$0] } ?? [])
             }
-            #expect(ports == Set(node.addresses.map(\.port)))
+            #expect(ports == Set(node.addresses.map(\.port)) && ports.count == (hasPortPerWorker ? 2 : 1))
+            #expect(workers == [0, 1])
         }
     }
 

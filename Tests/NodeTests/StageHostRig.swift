@@ -78,9 +78,15 @@ final class SlowStore: StreamStore {
     func ledger(of stream: StreamID, after number: Int, limit: Int) async throws(StoreError) -> [[UInt8]] {
         try await store.ledger(of: stream, after: number, limit: limit)
     }
-    func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int {
-        try await store.purge(endedBefore: time, now: now)
+    func ended(
+        before time: Int64, after last: StreamListing?, limit: Int
+    ) async throws(StoreError) -> [StreamListing] {
+        try await store.ended(before: time, after: last, limit: limit)
     }
+    func forget(_ streams: [StreamID], endedBefore time: Int64) async throws(StoreError) -> [StreamID] {
+        try await store.forget(streams, endedBefore: time)
+    }
+    func purgeAnswers(at now: Int64) async throws(StoreError) { try await store.purgeAnswers(at: now) }
     var outbox: any Outbox { store.outbox }
     var statistics: StoreStatistics { store.statistics }
     func close() async { await store.close() }

@@ -158,7 +158,13 @@ import Testing
             try await rig.store.commitIsHeld()
             // Decided on what will not come to be.
             try await rig.host.submit(.invite(bob.id), from: HostRig.ann)
-            second = Task { try await rig.host.settled() }
+            // It waits before the disk answers, which a task need not have begun to do.
+            let (refusals, answer) = AsyncStream<StageRefusal?>.makeStream()
+            await rig.host.whenSettled { refusal in
+                answer.yield(refusal)
+                answer.finish()
+            }
+            second = Task { for await case let refusal? in refusals { throw refusal } }
             rig.store.release()
         } else {
             second = Task { _ = try await rig.host.perform(.invite(bob.id), from: HostRig.ann) }

@@ -21,17 +21,33 @@ private struct NoTaps: ProgrammeTaps {
 /// A desk whose transcoder never says anything, with a folder of its own.
 private final class DeskRig: Sendable {
     let desk: RecordingDesk
+    let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
     private let transcoder: TranscoderSupervisor
-    private let directory = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
 
-    init() {
+    init(now: @escaping @Sendable () -> Moment = { Moment.now() }) {
         var settings = TranscoderSettings()
         settings.executable = "/nonexistent"
         transcoder = TranscoderSupervisor(settings, log: .silent)
         var shelf = RecordingSettings(directory: directory.path)
         shelf.reserve = 0
         desk = RecordingDesk(
-            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: { Moment.now() })
+            shelf, transcoder: transcoder, taps: NoTaps(), log: .silent, now: now)
+    }
+
+    /// Puts a recording on the disk, as it is after its end.
+    func put(_ id: String, of stream: String, endedAt: Int64?, state: String = "ended") throws {
+        let folder = directory.appendingPathComponent(stream)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let end = endedAt.map { #""endedAt":\#($0),"endReason":"stopped","# } ?? ""
+        let entry =
+            #"{"id":"\#(id)","stream":"\#(stream)","part":1,"state":"\#(state)","startedAt":0,\#(end)"#
+            + #""milliseconds":5,"size":6,"fileExtension":"webm"}"#
+        try Data(entry.utf8).write(to: folder.appendingPathComponent("\(id).json"))
+        try Data("a film".utf8).write(to: folder.appendingPathComponent("\(id).webm"))
+    }
+
+    var files: [String] {
+        ((try? FileManager.default.subpathsOfDirectory(atPath: directory.path)) ?? []).sorted()
     }
 
     deinit {
@@ -77,5 +93,106 @@ private final class DeskRig: Sendable {
         opens.yield()
         await stopping.value
         #expect(order.withLock { $0 } == ["told", "answered"])
+    }
+}
+
+/// A clock that the test moves, in seconds.
+private final class TestClock: Sendable {
+    private let seconds = Mutex(0)
+
+    var now: Moment {
+        let seconds = seconds.withLock { $0 }
+        return Moment(
+            elapsed: .zero + .seconds(seconds), wall: WallTime(milliseconds: Int64(seconds) * 1_000))
+    }
+
+    func set(_ time: Int) { seconds.withLock { $0 = time } }
+}
+
+@Suite struct `Recordings that are old enough` {
+    private let clock = TestClock()
+    private let rig: DeskRig
+    private let show: StreamID
+
+    init() throws {
+        rig = DeskRig { [clock] in clock.now }
+        show = try #require(StreamID("show"))
+    }
+
+    private func expire(endedBefore seconds: Int, limit: Int = 10) async -> RecordingDesk.Expiry {
+        await rig.desk.expire(endedBefore: WallTime(milliseconds: Int64(seconds) * 1_000), limit: limit)
+    }
+
+    @Test func `go with their files, the oldest first, so many at a time`() async throws {
+        for number in 1...5 { try rig.put("r\(number)", of: "show", endedAt: Int64(number) * 1_000) }
+        try rig.put("other", of: "old", endedAt: 0)
+        await rig.desk.start { _, _, _ in }
+        var expiry = await expire(endedBefore: 5, limit: 3)
+        #expect(expiry.recordings == 3 && expiry.bytes == 18 && expiry.isMore)
+        #expect(
+            rig.files == [
+                "show", "show/r3.json", "show/r3.webm", "show/r4.json", "show/r4.webm", "show/r5.json",
+                "show/r5.webm",
+            ])
+        expiry = await expire(endedBefore: 5, limit: 3)
+        #expect(expiry.recordings == 2 && !expiry.isMore)
+        #expect(await rig.desk.recordings(of: show).map(\.id) == ["r5"])
+        #expect(await expire(endedBefore: 5) == RecordingDesk.Expiry())
+    }
+
+    @Test func `stay while they are under way`() async throws {
+        await rig.desk.start { _, _, _ in }
+        _ = try await rig.desk.record(show)
+        clock.set(1_000_000)
+        #expect(await expire(endedBefore: 999_999) == RecordingDesk.Expiry())
+        #expect(await rig.desk.isRecording(show))
+        await rig.desk.stop()
+    }
+
+    @Test func `stay while somebody plays them, a day at most`() async throws {
+        try rig.put("r1", of: "show", endedAt: 0)
+        await rig.desk.start { _, _, _ in }
+        let entry = try #require(await rig.desk.recordings(of: show).first)
+        clock.set(1_000)
+        #expect(rig.desk.readingPath(of: entry)?.hasSuffix("show/r1.webm") == true)
+        #expect(await expire(endedBefore: 900) == RecordingDesk.Expiry())
+        // A player asks for the next part in time.
+        clock.set(1_599)
+        #expect(await expire(endedBefore: 1_500) == RecordingDesk.Expiry())
+        clock.set(1_600)
+        #expect(await expire(endedBefore: 1_500).recordings == 1)
+        let again = DeskRig { [clock] in clock.now }
+        try again.put("r2", of: "show", endedAt: 0)
+        await again.desk.start { _, _, _ in }
+        let other = try #require(await again.desk.recordings(of: show).first)
+        clock.set(90_000)
+        _ = again.desk.readingPath(of: other)
+        let cut = WallTime(milliseconds: 86_400_001)
+        #expect(await again.desk.expire(endedBefore: cut, limit: 9).recordings == 1)
+    }
+
+    /// A file whose bytes are being sent is open: it goes on from there, whatever becomes of its name.
+    @Test func `are whole to somebody who has the file open`() async throws {
+        try rig.put("r1", of: "show", endedAt: 0)
+        await rig.desk.start { _, _, _ in }
+        let reader = try FileHandle(forReadingFrom: rig.directory.appendingPathComponent("show/r1.webm"))
+        #expect(try reader.read(upToCount: 2) == Data("a ".utf8))
+        #expect(await expire(endedBefore: 10).recordings == 1)
+        #expect(try reader.readToEnd() == Data("film".utf8))
+    }
+
+    /// What has a name of the file's, and is none, cannot be removed as one.
+    @Test func `are listed as long as they cannot be removed, and whoever asks is told`() async throws {
+        try rig.put("r1", of: "show", endedAt: 0)
+        let file = rig.directory.appendingPathComponent("show/r1.webm")
+        try FileManager.default.removeItem(at: file)
+        try FileManager.default.createDirectory(at: file, withIntermediateDirectories: false)
+        await rig.desk.start { _, _, _ in }
+        #expect(await expire(endedBefore: 10).failure == "recording r1 cannot be removed")
+        await #expect(throws: RecordingRefusal.storage) { try await rig.desk.remove("r1", of: show) }
+        #expect(await rig.desk.recordings(of: show).map(\.id) == ["r1"])
+        try FileManager.default.removeItem(at: file)
+        try await rig.desk.remove("r1", of: show)
+        #expect(rig.files == [])
     }
 }

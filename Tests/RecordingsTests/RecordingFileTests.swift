@@ -1,3 +1,4 @@
+import Base
 import Foundation
 import Store
 import Synchronization
@@ -6,6 +7,17 @@ import Testing
 @testable import Recordings
 
 @Suite struct `A file of a recording` {
+    @Test func `tells when it began by what was durable first`() async {
+        let file = RecordingFile(reserve: 0) { _ in }
+        #expect(file.status.filmedAt == nil)
+        file.note(0, at: WallTime(milliseconds: 9_000))
+        #expect(file.status.filmedAt == nil)
+        file.note(500, at: WallTime(milliseconds: 10_000))
+        // The clock of days may jump.
+        file.note(1_000, at: WallTime(milliseconds: 90_000))
+        #expect(file.status.filmedAt == 9_500)
+    }
+
     @Test func `ends before it takes what is to stay free, whether or not a moment is said to be good`()
         async throws
     {

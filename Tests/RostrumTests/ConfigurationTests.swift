@@ -3,9 +3,11 @@ import Crypto
 import Gateway
 import HTTP
 import Node
+import Store
 import StoryFeed
 import TestSupport
 import Testing
+import Transcoder
 
 @testable import rostrum
 
@@ -44,6 +46,16 @@ import Testing
         #expect(configuration.logFormat == .text)
         #expect(configuration.tls == nil)
         #expect(configuration.publicAddresses.isEmpty)
+    }
+
+    @Test func `has one UDP port for all workers, or one for each`() throws {
+        let one = try configure(["--dev", "--udp", "[::]:7000"])
+        #expect(one.lastUDPPort == nil && one.summary.contains("udp = \"[::]:7000\"\n"))
+        #expect(!Server.nodeConfiguration(one).hasPortPerWorker)
+        let many = try configure(["--dev", "--udp", "[::]:7000-7003", "--workers", "4"])
+        #expect(many.udp == one.udp && many.lastUDPPort == 7_003 && many.tcp == one.udp)
+        #expect(many.summary.contains("udp = \"[::]:7000-7003\"\n"))
+        #expect(Server.nodeConfiguration(many).hasPortPerWorker)
     }
 
     @Test func `has TCP where it is told, or not at all`() throws {
@@ -86,10 +98,48 @@ import Testing
     @Test func `puts the transcoder as far behind as it is told`() throws {
         #expect(try configure(["--dev"]).summary.contains("transcoder-nice = 10\n"))
         let configuration = try configure(["--dev", "--transcoder-nice", "0"])
-        #expect(configuration.niceness == 0 && configuration.summary.contains("transcoder-nice = 0\n"))
+        #expect(configuration.summary.contains("transcoder-nice = 0\n"))
+        // By the server, and by the doctor's trial.
+        #expect(configuration.transcoderSettings?.niceness == 0)
         for wrong in ["-1", "20", "low"] {
             #expect(complaint(["--dev", "--transcoder-nice", wrong]).contains("a number from 0 to 19"))
         }
+    }
+
+    @Test func `keeps all for ever unless it is told for how long`() throws {
+        let usual = try configure(["--dev"])
+        #expect(usual.retention == RetentionSettings())
+        let lines = "keep-streams = \"forever\"\nkeep-recordings = \"forever\"\nkeep-clips = \"forever\"\n"
+        #expect(usual.summary.contains(lines + "keep-comments = \"forever\"\n"))
+        let some = try configure(
+            ["--dev", "--keep-recordings", "30d", "--keep-comments=forever"], file: "keep-streams = \"36h\"\n"
+        )
+        #expect(some.retention.recordings == 2_592_000 && some.retention.comments == nil)
+        // Clips are kept as long as recordings, where nothing else is said.
+        #expect(some.retention.clips == 2_592_000)
+        #expect(
+            try configure(["--dev", "--keep-recordings", "30d", "--keep-clips", "1d"]).retention.clips
+                == 86_400)
+        #expect(
+            try configure(["--dev", "--keep-recordings", "30d", "--keep-clips", "forever"]).retention.clips
+                == nil)
+        #expect(some.retention.streams == 129_600 && some.summary.contains("keep-streams = \"36h\"\n"))
+        for bad in ["0d", "never", "1 week", "36501d"] {
+            #expect(
+                complaint(["--dev", "--keep-recordings", bad])
+                    == "--keep-recordings must be forever or a time such as 30d, 12h or 90m, not \(bad)")
+        }
+    }
+
+    @Test func `says that a disk is slow that does not finish a write`() {
+        var statistics = StoreStatistics()
+        #expect(DataService.hindrance(statistics) == nil)
+        statistics.writing = .milliseconds(4_999)
+        #expect(DataService.hindrance(statistics) == nil)
+        statistics.writing = .milliseconds(7_500)
+        #expect(DataService.hindrance(statistics) == "the disk has not finished a write for 7 seconds")
+        statistics.failure = "the disk is full"
+        #expect(DataService.hindrance(statistics) == "the disk is full")
     }
 
     @Test func `weighs the feed's order as it is told`() throws {
@@ -113,6 +163,7 @@ import Testing
             "--public-address", "203.0.113.8", "--workers", "2", "--max-sessions", "7",
             "--max-sessions-per-address", "3",
             "--max-compositions", "0", "--max-renditions", "3", "--max-conversions", "4", "--max-hls", "5",
+            "--max-restreams", "6", "--restream-networks", "all", "--max-clips", "7",
             "--data",
             "/var/lib/rostrum",
             "--key-id", "k1", "--secret", "0123456789abcdef0123456789abcdef", "--viewers", "public",
@@ -131,6 +182,8 @@ import Testing
         #expect(configuration.maximumRenditions == 3)
         #expect(configuration.maximumConversions == 4)
         #expect(configuration.maximumPackagings == 5)
+        #expect(configuration.maximumClips == 7)
+        #expect(configuration.maximumRestreams == 6 && configuration.restreamNetworks == .all)
         #expect(configuration.dataDirectory == "/var/lib/rostrum")
         #expect(configuration.key.id == "k1")
         #expect(configuration.key.secret?.exposed == "0123456789abcdef0123456789abcdef")
@@ -187,6 +240,19 @@ import Testing
         #expect(try configure(["--dev"]).webhooks == nil)
     }
 
+    @Test func `knows who is asked about comments, and what counts without an answer`() throws {
+        #expect(try configure(["--dev"]).summary.contains("review-default = \"allow\"\n"))
+        let configuration = try configure([
+            "--dev", "--review-webhook", "http://u:p@b:81/r", "--review-default", "deny", "--webhook-secret",
+            "0123456789abcdef",
+        ])
+        #expect(configuration.webhooks?.reviewer == "http://u:p@b:81/r")
+        #expect(configuration.webhooks?.urls == [])
+        #expect(configuration.summary.contains("review-default = \"deny\"\n"))
+        #expect(configuration.summary.contains("review-webhook = \"http://b:81/r\"\n"))
+        #expect(Server.nodeConfiguration(configuration).reportsEvents == false)
+    }
+
     @Test func `keeps data in a directory, but not while trying things out`() throws {
         let key = ["--key-id", "k", "--secret", "0123456789abcdef0123456789abcdef"]
         #expect(try configure(key).dataDirectory == "data")
@@ -240,7 +306,11 @@ import Testing
         (["--http", ":1", "--http", ":2"], "given already"), (["serve"], "begin with --"),
         (["--http="], "empty"),
         (["--dev", "--workers", "0"], "1 to 256"), (["--dev", "--workers", "x"], "1 to 256"),
-        (["--dev", "--udp", ":65534", "--workers", "4"], "65535"), (["--dev=perhaps"], "true or false"),
+        (["--dev", "--udp", ":7000-7002", "--workers", "4"], "too few ports"),
+        (["--dev", "--udp", ":7003-7000"], "the lower first"),
+        (["--dev", "--udp", ":7000-70000"], "names no ports"),
+        (["--dev", "--udp", ":0-9"], "names no ports"), (["--dev", "--udp", "host:1-2"], "no ADDRESS:PORT"),
+        (["--dev=perhaps"], "true or false"),
         (["--dev", "--tcp", "no"], "--tcp"),
         (["--dev", "--log-level", "loud"], "debug, info, warning, error"),
         (["--dev", "--viewers", "x"], "public, token"),
@@ -277,6 +347,12 @@ import Testing
         (["--dev", "--ice-server-secret", "s"], "--ice-server turn:HOST:PORT"),
         (["--dev", "--ice-server", "turn:a,b,c", "--ice-server-secret", "s"], "--ice-server turn:HOST:PORT"),
         (["--dev", "--webhook-secret", "0123456789abcdef"], "--webhook"),
+        (["--dev", "--review-webhook", "http://a/"], "ROSTRUM_WEBHOOK_SECRET"),
+        (
+            ["--dev", "--review-webhook", "http://a/,http://b/", "--webhook-secret", "0123456789abcdef"],
+            "one URL"
+        ),
+        (["--dev", "--review-default", "maybe"], "allow, deny"),
     ])
     func `says how to mend what makes no sense`(_ flags: [String], _ hint: String) {
         let text = complaint(flags)

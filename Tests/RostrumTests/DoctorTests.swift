@@ -130,6 +130,8 @@ import Testing
         #expect(DiskCheck.examine(directory.path, isInUse: false).first?.text.contains("durable") == true)
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).isEmpty)
         #expect(DiskCheck.examine("/dev/null/data", isInUse: false).map(\.verdict) == [.fail])
+        // Of a name of one letter Foundation knows no folder.
+        #expect(DiskCheck.examine("~", isInUse: false).count == 1)
     }
 
     @Test func `judges codecs and transcoder`() {

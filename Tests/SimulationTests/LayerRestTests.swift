@@ -3,7 +3,23 @@ import ClientPeer
 import Forwarding
 import Peer
 import TestSupport
+import Synchronization
 import Testing
+import Wire
+
+/// Which layer a tap got last, and how much.
+private final class EpochsOfTap: TapSink {
+    private let state = Mutex<(count: Int, latest: UInt32?)>((0, nil))
+
+    func take(_ packet: TappedPacket, _ bytes: Span<UInt8>) {
+        state.withLock { $0 = ($0.count + 1, packet.epoch) }
+    }
+
+    func finish() {}
+
+    var count: Int { state.withLock { $0.count } }
+    var latest: UInt32? { state.withLock { $0.latest } }
+}
 
 /// What a publisher of several sizes is told that nobody takes, and how soon it comes again when somebody does.
 @Suite struct `Layers that nobody takes` {
@@ -106,6 +122,31 @@ import Testing
         world.simulation.cap(viewer, nil)
         #expect(world.run(for: .seconds(20)) { world.served(id, on: worker) == 720 })
         #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
+    }
+
+    @Test func `rest although a tap takes alongside what others get`() throws {
+        let world = try World(seed: 6, workers: 1)
+        let sink = EpochsOfTap()
+        let sources = world.simulation.workers[0].sessions[world.session]?.plan.sources ?? []
+        let mid = try #require(sources.first { $0.kind == .video }?.mid)
+        world.simulation.perform(
+            .openTap(
+                TapOpening(
+                    id: TapID(number: 1), target: .source(world.session, mid: mid), mode: .whole,
+                    isAlongside: true, sink: sink)))
+        #expect(world.run(for: .seconds(10)) { world.told.last == ["q"] })
+        world.run(for: .seconds(10))
+        #expect(world.told.last == ["q"])
+        let least = sink.latest
+        let count = sink.count
+        world.run(for: .seconds(5))
+        #expect(sink.count > count + 100)
+        // It takes the best as soon as somebody has it sent, and the least again.
+        let (viewer, _) = try world.simulation.add(.viewer)
+        #expect(world.run(for: .seconds(10)) { sink.latest != least })
+        world.simulation.close(viewer)
+        #expect(world.run(for: .seconds(20)) { world.told.last == ["q"] })
+        #expect(world.run(for: .seconds(10)) { sink.latest == least })
     }
 
     @Test func `make no difference to viewers where the publisher goes on with them`() throws {

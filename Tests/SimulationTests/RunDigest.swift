@@ -98,7 +98,7 @@ final class RunDigest: Sendable {
         track.map { "\($0.key.worker)/\($0.key.track)" } ?? "-"
     }
 
-    private func note(_ text: String, at now: MonotonicTime) {
+    func note(_ text: String, at now: MonotonicTime) {
         time.store(now.nanoseconds, ordering: .relaxed)
         withUnsafeBytes(of: now.nanoseconds) { add($0) }
         var text = text

@@ -14,11 +14,19 @@ enum SeedTrial {
         loss: 0.05, duplication: 0.01, delay: .milliseconds(20), jitter: .milliseconds(12))
 
     /// A line for each seed, with a digest for each kind of simulation.
-    static func lines(_ seeds: ClosedRange<UInt64>) throws -> [String] {
-        try seeds.map { seed in
-            let digests = [try broadcast(seed), try stage(seed), try feed(seed)]
-            return ([seed] + digests).map { String($0, radix: 16) }.joined(separator: " ")
+    static func lines(_ seeds: ClosedRange<UInt64>) async throws -> [String] {
+        var lines: [String] = []
+        for seed in seeds {
+            let digests = [try broadcast(seed), try stage(seed), try feed(seed), try await audience(seed)]
+            lines.append(([seed] + digests).map { String($0, radix: 16) }.joined(separator: " "))
         }
+        return lines
+    }
+
+    private static func audience(_ seed: UInt64) async throws -> UInt64 {
+        let simulation = try await AudienceSimulation(seed: seed, people: 40)
+        try await simulation.run(talking: .seconds(3), listening: .seconds(2))
+        return simulation.value
     }
 
     private static func broadcast(_ seed: UInt64) throws -> UInt64 {
@@ -106,8 +114,8 @@ enum SeedTrial {
 @Suite(.simulated, .sctpTurn) struct `A seed` {
     @Test func `decides everything that happens, in every process`() async throws {
         let seeds: UInt64 = 3
-        let first = try SeedTrial.lines(1...seeds)
-        #expect(try SeedTrial.lines(1...seeds) == first)
+        let first = try await SeedTrial.lines(1...seeds)
+        #expect(try await SeedTrial.lines(1...seeds) == first)
         #expect(Set(first).count == Int(seeds))
         #expect(try await SeedTrial.linesOfAnotherProcess(seeds) == first)
     }
@@ -116,9 +124,9 @@ enum SeedTrial {
 /// Writes digests for `A seed`, and for Tools/seeds.
 @Suite(.simulated, .sctpTurn, .enabled(if: SeedTrial.order != nil, "only another process asks for it"))
 struct SeedTrialWriting {
-    @Test func `writes the digests of many seeds`() throws {
+    @Test func `writes the digests of many seeds`() async throws {
         let order = try #require(SeedTrial.order)
-        let lines = try SeedTrial.lines(1...order.seeds)
+        let lines = try await SeedTrial.lines(1...order.seeds)
         try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: URL(fileURLWithPath: order.path))
     }
 }

@@ -54,7 +54,7 @@ final class SimulatedControl {
     /// Takes in what stages told of themselves since the last time.
     func takeNews(at now: MonotonicTime) {
         let news = directory.takeNews()
-        change(at: now) { live in live.inFeed(at: now) { $0.update(news, at: now) } }
+        change(at: now) { live in live.update(news, at: now) }
     }
 
     /// Does what is due.

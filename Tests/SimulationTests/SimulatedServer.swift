@@ -7,6 +7,9 @@ import SCTP
 import TestSupport
 import Wire
 
+@testable import Net
+@testable import Node
+
 /// A server's workers with the network before them, in virtual time and from one seed: what all simulations have in
 /// common.
 ///
@@ -33,8 +36,16 @@ final class SimulatedServer {
     var random: SeededGenerator
     private let identity: DTLSIdentity
     private var sinks: [CollectingSink] = []
+    /// Of workers that have one port; none where each has its own.
+    private var sharers: [PortSharer] = []
+    private let port: SharedPort?
+    /// Datagrams that came to another worker than that of their session.
+    private(set) var handedOver = 0
 
-    init(seed: UInt64, conditions: SimulatedNetwork.Conditions, workers count: Int) throws {
+    /// - Parameter sharesPort: whether all workers have one port, as they do unless an operator says otherwise.
+    init(
+        seed: UInt64, conditions: SimulatedNetwork.Conditions, workers count: Int, sharesPort: Bool = false
+    ) throws {
         guard Self.identities.count == 2 else { throw NotPossible() }
         (identity, clientIdentity) = (Self.identities[0], Self.identities[1])
         let seed = ChosenSeed.or(seed)
@@ -47,13 +58,18 @@ final class SimulatedServer {
             try world.run(at: .zero) { try DTLSContext(identity: identity) }
         }
         let exchange = count > 1 ? RelayExchange(workers: count) : nil
+        port = sharesPort ? SharedPort(workers: count) : nil
+        sharers = port.map { port in (0..<count).map { PortSharer(port, index: $0) } } ?? []
         for index in 0..<count {
             let environment = WorkerEnvironment(
                 clock: WallClock(unixNanoseconds: 1_700_000_000_000_000_000, at: .zero),
                 random: SeededGenerator(seed: seed &+ UInt64(index)),
                 connection: .init(dtls: dtls[index], timeline: timeline))
-            workers.append(Worker(environment: environment, index: index, exchange: exchange))
-            sinks.append(CollectingSink(source: Self.address(ofWorker: index)))
+            workers.append(
+                Worker(
+                    environment: environment, index: index, exchange: exchange,
+                    neighbours: sharesPort ? sharers[index] : nil))
+            sinks.append(CollectingSink(source: Self.address(ofWorker: sharesPort ? 0 : index)))
         }
     }
 
@@ -82,12 +98,12 @@ final class SimulatedServer {
         as opening: (SessionID, SessionPlan, ICECredentials) throws -> SessionOpening
     ) throws -> (id: SessionID, plan: SessionPlan, answer: SessionDescription) {
         let offer = try SessionOffer(SessionDescription(parsing: offer), for: purpose)
-        let credentials = ICECredentials(using: &random)
+        let credentials = ICECredentials(worker: worker, using: &random)
         let fingerprint = identity.fingerprint
         let transport = LocalTransport(
             credentials: credentials,
             fingerprint: SDPFingerprint(algorithm: fingerprint.algorithm.rawValue, bytes: fingerprint.bytes),
-            udp: [Self.address(ofWorker: worker)])
+            udp: [Self.address(ofWorker: port == nil ? worker : 0)])
         let (plan, answer) = try Negotiator().answer(to: offer, as: transport, using: &random)
         let id = SessionID(using: &random)
         perform(.open(try opening(id, plan, credentials)), on: worker, at: now)
@@ -104,14 +120,30 @@ final class SimulatedServer {
 
     /// - Returns: which worker a datagram was for; nil if for none.
     func receive(_ datagram: SimulatedNetwork.Datagram, at now: MonotonicTime) -> Int? {
-        let index = workers.indices.first { Self.address(ofWorker: $0) == datagram.destination }
-        guard let index else { return nil }
+        let named = workers.indices.first { Self.address(ofWorker: $0) == datagram.destination }
+        guard let named else { return nil }
+        // The kernel chooses by the source.
+        let index = port == nil ? named : Int(datagram.source.port) % workers.count
         world.run(at: now) {
             var bytes = datagram.bytes
             var span = bytes.mutableSpan
             workers[index].receive(&span, from: datagram.source, at: now, into: &sinks[index])
+            if let port { handOver(from: index, by: port, at: now) }
         }
         return index
+    }
+
+    private func handOver(from index: Int, by port: SharedPort, at now: MonotonicTime) {
+        sharers[index].flush(at: now)
+        for other in workers.indices {
+            var bundle = DatagramBundle()
+            port.mailboxes[other].swapContents(with: &bundle)
+            handedOver += bundle.count
+            bundle.forEach { datagram, source in
+                workers[other].receive(
+                    &datagram, from: source, isHandedOver: true, at: now, into: &sinks[other])
+            }
+        }
     }
 
     /// Tells a worker how far the TCP connection to a client has come.

@@ -21,9 +21,16 @@ final class Simulation {
     /// Addresses of people who have nothing to do with the server, and what was sent to them.
     var bystanders: [TransportAddress: [[UInt8]]] = [:]
 
-    init(seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 1) throws {
-        server = try SimulatedServer(seed: seed, conditions: conditions, workers: count)
+    init(
+        seed: UInt64, conditions: SimulatedNetwork.Conditions = .perfect, workers count: Int = 1,
+        sharesPort: Bool = false
+    ) throws {
+        server = try SimulatedServer(
+            seed: seed, conditions: conditions, workers: count, sharesPort: sharesPort)
     }
+
+    /// Datagrams that came to another worker than that of their session.
+    var handedOver: Int { server.handedOver }
 
     var workers: [Worker] { server.workers }
     var network: SimulatedNetwork { server.network }

@@ -112,6 +112,24 @@ private final class CollectingTap: TapSink {
         #expect(TapMark(try #require(patient.packets.first)) != mark)
     }
 
+    @Test func `ask a silent publisher once for a newer picture, and again and again for the first`() throws {
+        let (simulation, _, session) = try start(seed: 58)
+        let first = try open(.keyFrame(after: nil, mayAsk: true), on: session, in: simulation)
+        _ = simulation.run(for: .seconds(6)) { first.isFinished }
+        let mark = TapMark(try #require(first.packets.first))
+        simulation.conditions.loss = 1
+        let asked = requests(simulation)
+        let second = try open(
+            .keyFrame(after: mark, mayAsk: true), on: session, in: simulation, id: TapID(number: 2))
+        simulation.run(for: .seconds(8))
+        #expect(!second.isFinished)
+        #expect(requests(simulation) == asked + 1)
+        let whole = try open(.whole, on: session, in: simulation, id: TapID(number: 3))
+        simulation.run(for: .seconds(8))
+        #expect(whole.packets.isEmpty)
+        #expect(requests(simulation) >= asked + 3)
+    }
+
     @Test(arguments: [MediaKind.video, .audio]) func `take everything`(_ kind: MediaKind) throws {
         let (simulation, _, session) = try start(seed: 54)
         let tap = try open(.whole, on: session, kind: kind, in: simulation)

@@ -55,6 +55,9 @@ import Testing
             case 52: return .setPaused(flag)
             case 53: return .publish
             case 54: return .requestMute(target, .audio)
+            case 56: return .moveHand(target, place: Int.random(in: 0..<9, using: &random))
+            case 57: return .holdHand(target, flag)
+            case 58: return .acceptSoundOnly
             case 55:
                 var edit = StagePlacement.Edit()
                 edit.pinned = flag ? .clear : .set(Int.random(in: -1..<9, using: &random))

@@ -23,7 +23,8 @@ import Testing
 
     private static let moderation: [Stage.Command] = [
         .edit(StageEdit()), .makeLink, .revokeLinks(speakers: true, viewers: true), .goLive, .end,
-        .lowerHand(StageRig.id("cid")), .invite(StageRig.id("cid")),
+        .lowerHand(StageRig.id("cid")), .moveHand(StageRig.id("cid"), place: 1),
+        .holdHand(StageRig.id("cid"), true), .invite(StageRig.id("cid")),
         .withdrawInvitation(StageRig.id("cid")), .moveToViewers(StageRig.id("cid")),
         .remove(StageRig.id("cid")), .ban(StageRig.id("cid")), .unban(StageRig.id("cid")),
         .requestMute(StageRig.id("cid"), .audio),
@@ -148,13 +149,13 @@ import Testing
             try rig.apply(.join, from: StageRig.sender("s\(number)", .speaker))
         }
         #expect(rig.stage.record.stageCount == 50)
-        expect(.stageFull, .join, from: StageRig.sender("late", .speaker))
-        expect(.stageFull, .publish, from: StageRig.sender("late", .speaker))
-        expect(.stageFull, .invite(bob.id))
+        expect(.stageFull(limit: 49), .join, from: StageRig.sender("late", .speaker))
+        expect(.stageFull(limit: 49), .publish, from: StageRig.sender("late", .speaker))
+        expect(.stageFull(limit: 49), .invite(bob.id))
         try rig.apply(.moveToViewers(StageRig.id("s1")))
         try rig.apply(.invite(bob.id))
         try rig.apply(.join, from: StageRig.sender("late", .speaker))
-        expect(.stageFull, .accept, from: bob)
+        expect(.stageFull(limit: 49), .accept, from: bob)
     }
 
     @Test mutating func `stop at a hundred hands and invitations`() throws {
@@ -177,9 +178,10 @@ import Testing
     @Test func `have names of their own`() {
         let all: [Rejection] = [
             .ended, .alreadyLive, .backstage(startsAt: nil, waiting: 0), .banned, .linkRevoked, .notHost,
-            .notOnStage, .alreadyOnStage, .hostStays, .stageFull, .tooManyHands, .tooManyInvitations,
-            .tooManyBans, .tooManyKeys, .notInvited, .notBanned, .unknownParticipant, .targetNotOnStage,
-            .invalid("x"),
+            .notOnStage, .alreadyOnStage, .hostStays, .stageFull(limit: 49), .tooManyHands,
+            .tooManyInvitations,
+            .tooManyBans, .tooManyKeys, .notInvited, .notBanned, .handNotRaised, .unknownParticipant,
+            .targetNotOnStage, .invalid("x"),
         ]
         #expect(Set(all.map(\.name)).count == all.count)
         #expect(all.allSatisfy { !$0.explanation.isEmpty })

@@ -145,7 +145,7 @@ import Testing
             var only = commit("a", basis: 0, events: [event(1)])
             only.listing = listing("a", state: "ended", endedAt: 1)
             try await store.commit(only)
-            #expect(try await store.purge(endedBefore: 2, now: 0) == 1)
+            #expect(try await store.forget([stream("a")], endedBefore: 2) == [stream("a")])
             #expect(try await store.outbox.due(for: "r", at: 0, limit: 9).map(\.stream) == [stream("a")])
         }
     }

@@ -189,7 +189,7 @@ import Testing
             await store.close()
             let again = try await SQLiteStore.open(settings, log: .silent)
             #expect(try await again.load(.all).isEmpty)
-            #expect(try await again.purge(endedBefore: 0, now: 1) == 0)
+            #expect(try await again.answer(to: IdempotencyKey(scope: "probe", key: ""), at: -1) == nil)
             await again.close()
         }
     }
@@ -236,6 +236,52 @@ import Testing
             try other.execute("ROLLBACK")
             try await store.commit(StreamCommit(stream: stream("a"), basis: 1, records: [[1]]))
             await store.close()
+        }
+    }
+
+    @Test func `tells how long a write takes that does not come to its end`() async throws {
+        try await withDirectory { directory in
+            var settings = SQLiteSettings(directory: directory)
+            settings.patience = 120_000
+            let store = try await SQLiteStore.open(settings, log: .silent)
+            try await store.commit(creation("a"))
+            let before = store.statistics
+            #expect(before.writing == .zero && before.writeTimes.count > 0)
+            let other = try Database(path: directory + "/rostrum.db")
+            try other.execute("BEGIN IMMEDIATE")
+            let commit = Task { try await store.commit(creation("b")) }
+            while store.statistics.writing == .zero { await Task.yield() }
+            // It goes on, and nobody is told anything yet.
+            let first = store.statistics.writing
+            while store.statistics.writing <= first { await Task.yield() }
+            try other.execute("ROLLBACK")
+            try await commit.value
+            #expect(store.statistics.writing == .zero)
+            #expect(store.statistics.writeTimes.count == before.writeTimes.count + 1)
+            await store.close()
+        }
+    }
+
+    @Test func `has nothing left of a stream that was forgotten`() async throws {
+        try await withDirectory { directory in
+            let store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: .silent)
+            for name in ["gone", "kept"] {
+                var commit = creation(name, [[1], [2]])
+                commit.listing = listing(name, state: "ended", endedAt: 5)
+                commit.ledger = [LedgerEntry(number: 1, key: "k", bytes: [1])]
+                try await store.commit(commit)
+                var next = StreamCommit(stream: stream(name), basis: 2, records: [[3]])
+                next.snapshot = [4]
+                try await store.commit(next)
+                try await store.commit(StreamCommit(stream: stream(name), basis: 3, records: [[5]]))
+            }
+            #expect(try await store.forget([stream("gone")], endedBefore: 6) == [stream("gone")])
+            await store.close()
+            let file = try Database(path: directory + "/rostrum.db")
+            for table in ["streams", "records", "snapshots", "ledger"] {
+                var count = Statement("SELECT COUNT(*) FROM \(table)", in: file)
+                #expect(try count.rows { row throws(DatabaseError) in row.integer(0) } == [1], "\(table)")
+            }
         }
     }
 }

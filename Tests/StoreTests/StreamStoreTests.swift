@@ -105,7 +105,7 @@ import Testing
             anew.listing = listing("a", state: "ended", endedAt: 5)
             try await store.commit(anew)
             #expect(try await store.ledger(of: stream("a"), after: 0, limit: 9) == [[7]])
-            #expect(try await store.purge(endedBefore: 6, now: 0) == 1)
+            #expect(try await store.forget([stream("a")], endedBefore: 6) == [stream("a")])
             #expect(try await store.ledger(of: stream("a"), after: 0, limit: 9) == [])
             try await store.commit(creation("a"))
             #expect(try await store.ledger(of: stream("a"), after: 0, limit: 9) == [])
@@ -186,8 +186,32 @@ import Testing
             #expect(try await store.answer(to: key, at: 500) == nil)
             let other = IdempotencyKey(scope: "bob POST /v1/streams", key: "k1")
             #expect(try await store.answer(to: other, at: 1) == nil)
-            try await store.purge(endedBefore: 0, now: 500)
+            try await store.purgeAnswers(at: 500)
             #expect(try await store.answer(to: key, at: 499) == nil)
+        }
+    }
+
+    @Test(arguments: StoreUnderTest.allCases)
+    func `lists what has ended in the order in which it did, part by part`(_ kind: StoreUnderTest)
+        async throws
+    {
+        try await kind.run { store in
+            for number in 0..<20 {
+                var commit = creation("s\(10 + number)", createdAt: Int64(100 - number))
+                let endedAt = number % 5 == 0 ? nil : Int64(number / 3)
+                commit.listing = listing(
+                    "s\(10 + number)", state: endedAt == nil ? "live" : "ended",
+                    createdAt: Int64(100 - number), endedAt: endedAt)
+                try await store.commit(commit)
+            }
+            var names: [String] = []
+            var last: StreamListing?
+            while case let part = try await store.ended(before: 5, after: last, limit: 3), !part.isEmpty {
+                #expect(part.count <= 3)
+                names += part.map(\.stream.description)
+                last = part.last
+            }
+            #expect(names == (0..<15).filter { $0 % 5 != 0 }.map { "s\(10 + $0)" })
         }
     }
 
@@ -199,7 +223,8 @@ import Testing
                 commit.listing = listing(name, endedAt: endedAt)
                 try await store.commit(commit)
             }
-            #expect(try await store.purge(endedBefore: 20, now: 0) == 1)
+            let all = [stream("a"), stream("b"), stream("c"), stream("d")]
+            #expect(try await store.forget(all, endedBefore: 20) == [stream("a")])
             #expect(try await store.load(.all).map(\.listing.stream) == [stream("b"), stream("c")])
             // The name is free again, and nothing of the past comes back.
             try await store.commit(creation("a", [[7]]))

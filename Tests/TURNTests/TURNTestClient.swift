@@ -1,8 +1,15 @@
 import Base
+import Crypto
 import Foundation
 @testable import TURN
 import TestSupport
 import Wire
+
+/// As a node's is.
+struct TestAuthenticator: TURNAuthenticator {
+    func hmacSHA1(key: Span<UInt8>, _ message: Span<UInt8>) -> [UInt8] { HMAC.sha1(key: key, message) }
+    func md5(_ message: Span<UInt8>) -> [UInt8]? { MessageDigest.md5(message) }
+}
 
 /// A client of a relay, as tests play it: it signs what it asks, and looks at what it is answered.
 struct TURNTestClient {
@@ -14,7 +21,7 @@ struct TURNTestClient {
     static let otherPeer = TransportAddress(ip: IPAddress(ipv4: 0xCB00_7107), port: 7_001)
     /// Somebody else.
     static let stranger = TransportAddress(ip: IPAddress(ipv4: 0x0808_0808), port: 53)
-    static let authenticator = SHA1Authenticator()
+    static let authenticator = TestAuthenticator()
     /// Of 1970, in which user names are good.
     static let second = 1_000_000
 
@@ -45,12 +52,13 @@ struct TURNTestClient {
 
     /// As the gateway makes them (draft-uberti-behave-turn-rest-00 §2.2).
     static func password(of username: String) -> String {
-        let code = SHA1Authenticator().hmacSHA1(key: secret.span, Array(username.utf8).span)
+        let code = authenticator.hmacSHA1(key: secret.span, Array(username.utf8).span)
         return Data(code).base64EncodedString()
     }
 
     var key: [UInt8] {
-        MD5.digest(Array("\(username):\(realm):\(password ?? Self.password(of: username))".utf8))
+        let message = Array("\(username):\(realm):\(password ?? Self.password(of: username))".utf8)
+        return MessageDigest.md5(message.span) ?? []
     }
 
     /// A request with what long-term credentials need.

@@ -27,7 +27,11 @@ struct clinux_message {
 // Sockets
 
 /// Opens a non-blocking UDP socket, IPv4 only if `address` is IPv4, else IPv6 that also takes IPv4, and binds it.
-int clinux_udp_open(struct clinux_address address);
+/// @param joins whether the port may be one that `clinux_share_port` was called for (SO_REUSEPORT).
+int clinux_udp_open(struct clinux_address address, int joins);
+/// Lets further sockets of this user be bound to a bound socket's port; each source then leads to one of them.
+/// @return 0, or a negative errno.
+int clinux_share_port(int descriptor);
 /// The address the kernel chose.
 int clinux_local_address(int descriptor, struct clinux_address *address);
 /// Asks for a buffer of `bytes`, past the system's limit where that is permitted.

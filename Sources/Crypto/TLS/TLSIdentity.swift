@@ -15,6 +15,6 @@ package struct TLSIdentity: Sendable {
         }
         self.chain = chain
         self.key = Secret(key)
-        _ = try TLSServer(self)
+        _ = try TLSConnection(self)
     }
 }

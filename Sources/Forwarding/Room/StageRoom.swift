@@ -170,8 +170,8 @@ package struct StageRoom: Sendable {
         case .controlOpened(let session):
             if members[session] != nil { return [.announce(session)] }
         case .checked, .connected, .mediaStarted, .closed, .controlMessage, .passed, .begun, .injected,
-            .keyFrameWanted, .sessionKeyFrameWanted, .qualityChanged, .renditionWanted, .layersWanted,
-            .uplinkWeak:
+            .keyFrameWanted, .sessionKeyFrameWanted, .keyFrameRequested, .qualityChanged, .renditionWanted,
+            .layersWanted, .uplinkWeak:
             break
         }
         return []

@@ -14,6 +14,10 @@ struct MessageGate {
         static let control = Limits(messages: 20, bytes: 65_536, burst: 2)
         /// For what is passed on to everybody else on the stage.
         static let data = Limits(messages: 60, bytes: 262_144, burst: 2)
+        /// For what one of the audience says on data tracks.
+        static let viewerData = Limits(messages: 5, bytes: 4_096, burst: 2)
+        /// For what a stream's whole audience says on them, on one worker.
+        static let audience = Limits(messages: 100, bytes: 65_536, burst: 1)
     }
 
     private let limits: Limits

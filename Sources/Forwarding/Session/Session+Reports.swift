@@ -50,7 +50,9 @@ extension Session {
         var packets: [RTCPPacket] = []
         for source in sources {
             for layer in source.track.layers {
-                layer.appendFeedback(from: reportSSRC, rtt: roundTrip.smoothed, at: now, to: &packets)
+                let occasion = layer.appendFeedback(
+                    from: reportSSRC, rtt: roundTrip.smoothed, at: now, to: &packets)
+                if let occasion { noteKeyFrameRequest(occasion, of: layer, mid: source.plan.mid) }
             }
         }
         if let due = feedback?.feedbackDue(at: now) { packets += due.map { .transportFeedback($0) } }

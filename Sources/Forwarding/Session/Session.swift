@@ -17,6 +17,8 @@ package final class Session {
     package let stage: StreamID?
     package let participant: ParticipantID?
     var channels: SessionChannels
+    /// The stream of whose audience it is one, with data channels; nil for all others.
+    var hearsDataOf: StreamID? { stage == nil && plan.dataChannel != nil ? follows : nil }
     /// Of what the client publishes; nil where control need not know.
     var monitor: SourceMonitor?
     /// What the client publishes, one per sending m-line.
@@ -89,6 +91,20 @@ package final class Session {
         return hasKeyFrameWish
     }
 
+    /// Not told yet; at most one of each layer, which leave together.
+    private var keyFrameRequests: [SentKeyFrameRequest] = []
+
+    func noteKeyFrameRequest(_ occasion: KeyFrameRequester.Occasion, of layer: TrackLayer, mid: String) {
+        keyFrameRequests.append(SentKeyFrameRequest(mid: mid, rid: layer.rid, occasion: occasion))
+    }
+
+    /// What the publisher has just been asked for.
+    func takeKeyFrameRequests() -> [SentKeyFrameRequest] {
+        guard !keyFrameRequests.isEmpty else { return [] }
+        defer { keyFrameRequests.removeAll() }
+        return keyFrameRequests
+    }
+
     /// Where a stream's picture begins in a seat.
     struct Beginning {
         let pair: Int
@@ -119,7 +135,7 @@ package final class Session {
         order = opening.order
         stage = opening.stage
         participant = opening.participant
-        channels = SessionChannels(at: now)
+        channels = SessionChannels(isOnStage: opening.stage != nil, at: now)
         monitor = opening.stage == nil ? nil : SourceMonitor(sources: opening.plan.sources.count)
         self.wakeList = wakeList
         self.recorder = recorder

@@ -6,7 +6,8 @@ import Wire
 struct SessionChannels {
     /// A data track of somebody else, as this session gets it.
     struct Incoming: Hashable {
-        let session: SessionID
+        /// Nil for all of the audience, who share one.
+        let session: SessionID?
         let label: String
     }
 
@@ -29,9 +30,10 @@ struct SessionChannels {
     /// Data tracks of others, by whose they are.
     var incoming: [Incoming: UInt16] = [:]
 
-    init(at now: MonotonicTime) {
+    /// - Parameter isOnStage: whether it may send as much as speakers do.
+    init(isOnStage: Bool, at now: MonotonicTime) {
         controlGate = MessageGate(.control, at: now)
-        dataGate = MessageGate(.data, at: now)
+        dataGate = MessageGate(isOnStage ? .data : .viewerData, at: now)
     }
 
     /// The client opened a data track.
@@ -69,7 +71,7 @@ struct SessionChannels {
     }
 }
 
-/// What somebody on a stage did with a data track, on its way to everybody else there.
+/// What somebody on a stage, or of its audience, did with a data track, on its way to everybody else.
 struct DataTrackItem: Sendable {
     let stage: StreamID
     let sender: ParticipantID
@@ -82,5 +84,7 @@ struct DataTrackItem: Sendable {
 enum DataTrackEvent: Sendable {
     case opened(DataChannelOpen)
     case message(DataChannelMessage)
+    /// By one of the audience, whose name is in it.
+    case said(DataChannelMessage)
     case closed
 }

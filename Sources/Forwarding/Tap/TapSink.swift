@@ -51,16 +51,20 @@ package struct TapOpening: Sendable {
     package let mode: Mode
     /// Of simulcast layers, the best picture that is not higher is taken, or the least; nil for the best.
     package let maximumHeight: Int?
+    /// Whether it takes only what comes for others: no layer is sent for its sake.
+    package let isAlongside: Bool
     /// Called on the worker's thread.
     package let sink: any TapSink
 
     package init(
-        id: TapID, target: Target, mode: Mode, maximumHeight: Int? = nil, sink: any TapSink
+        id: TapID, target: Target, mode: Mode, maximumHeight: Int? = nil, isAlongside: Bool = false,
+        sink: any TapSink
     ) {
         self.id = id
         self.target = target
         self.mode = mode
         self.maximumHeight = maximumHeight
+        self.isAlongside = isAlongside
         self.sink = sink
     }
 }

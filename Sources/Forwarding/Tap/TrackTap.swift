@@ -7,6 +7,7 @@ final class TrackTap {
     let id: TapID
     let mode: TapOpening.Mode
     var maximumHeight: Int?
+    private let isAlongside: Bool
     private let sink: any TapSink
     /// The layer that packets come from.
     private(set) weak var current: TrackLayer?
@@ -20,14 +21,15 @@ final class TrackTap {
         id = opening.id
         mode = opening.mode
         maximumHeight = opening.maximumHeight
+        isAlongside = opening.isAlongside
         sink = opening.sink
     }
 
-    /// Whether it takes all packets, and not one picture.
-    var isWhole: Bool { if case .whole = mode { true } else { false } }
+    /// Whether a layer is sent for its sake: it takes all packets, and not one picture.
+    var isDemanding: Bool { if case .whole = mode { !isAlongside } else { false } }
 
-    /// Whether it takes all packets of this layer, or will from its next entry point on.
-    func takes(_ layer: TrackLayer) -> Bool { isWhole && (current === layer || awaited === layer) }
+    /// Whether this layer is sent for its sake: it takes all packets, or will from the next entry point on.
+    func takes(_ layer: TrackLayer) -> Bool { isDemanding && (current === layer || awaited === layer) }
 
     /// Nothing more comes.
     func finish() {
@@ -44,7 +46,7 @@ final class TrackTap {
         case .keyFrame(_, let mayAsk):
             guard current !== layer else { return }
             current = layer
-            if !takeKeyFrame(of: layer, at: now), mayAsk { layer.demandKeyFrame(.beginning, at: now) }
+            if !takeKeyFrame(of: layer, at: now), mayAsk { demandKeyFrame(at: now) }
         case .whole:
             guard current !== layer else { return awaited = nil }
             guard awaited !== layer else { return }
@@ -57,7 +59,12 @@ final class TrackTap {
 
     /// The tap cannot go on without a key frame.
     func demandKeyFrame(at now: MonotonicTime) {
-        (awaited ?? current)?.demandKeyFrame(.beginning, at: now)
+        (awaited ?? current)?.demandKeyFrame(reason, at: now)
+    }
+
+    /// Who already has one picture can wait for the next.
+    private var reason: KeyFrameRequester.Reason {
+        if case .keyFrame(.some, _) = mode { .renewal } else { .beginning }
     }
 
     // MARK: Packets

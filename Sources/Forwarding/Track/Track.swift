@@ -368,8 +368,8 @@ package final class Track {
     }
 
     private func aim(_ tap: TrackTap, among layers: [TrackLayer], at now: MonotonicTime) {
-        // A picture for once is not worth a publisher's effort.
-        let choices = tap.isWhole || layers.count < 2 ? layers : layers.filter { $0.isActive(at: now) }
+        // A picture for once, or what is kept in case it is wanted, is not worth a publisher's effort.
+        let choices = tap.isDemanding || layers.count < 2 ? layers : layers.filter { $0.isActive(at: now) }
         guard let best = Self.best(of: choices, LayerChoice(maximumHeight: tap.maximumHeight), at: now),
             let layer = present(best, at: now)
         else { return }

@@ -476,10 +476,11 @@ package final class TrackLayer {
     }
 
     /// The NACKs and the key-frame request that are due.
+    /// - Returns: what the request is for; nil without one.
     func appendFeedback(
         from sender: UInt32, rtt: Duration?, at now: MonotonicTime, to packets: inout [RTCPPacket]
-    ) {
-        guard let ssrc else { return }
+    ) -> KeyFrameRequester.Occasion? {
+        guard let ssrc else { return nil }
         var lost: [UInt16] = []
         stream?.nacksDue(at: now, rtt: rtt, into: &lost)
         if !lost.isEmpty {
@@ -488,8 +489,8 @@ package final class TrackLayer {
                 .nack(NegativeAcknowledgement(senderSSRC: sender, mediaSSRC: ssrc, lost: lost)))
         }
         if stream?.takeKeyFrameDemand() == true { demandKeyFrame(.loss, at: now) }
-        if let request = keyFrames.requestDue(at: now, rtt: rtt) {
-            packets.append(request.packet(senderSSRC: sender, mediaSSRC: ssrc))
-        }
+        guard let request = keyFrames.requestDue(at: now, rtt: rtt) else { return nil }
+        packets.append(request.packet(senderSSRC: sender, mediaSSRC: ssrc))
+        return keyFrames.occasion
     }
 }

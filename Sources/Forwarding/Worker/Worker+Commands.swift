@@ -30,6 +30,7 @@ extension Worker {
         case .flush(let stream): flush(stream, at: now)
         case .fence(let number): tell(.passed(number))
         case .sendControl(let id, let message): sendControl(message, to: id, at: now, into: &sink)
+        case .setDataAccess(let stream, let access): audience.setAccess(access, of: stream)
         case .openTap(let opening): openTap(opening, at: now)
         case .closeTap(let id): closeTap(id)
         case .limitTap(let id, let maximumHeight): taps[id]?.limitTap(id, to: maximumHeight, at: now)
@@ -43,6 +44,7 @@ extension Worker {
         case .measureTrack(let id, let inquiry):
             guard let session = published[id]?.publisher else { return }
             inquiry.answer(session.measurements(of: id, at: now))
+        case .capture(let opening, let inquiry): open(opening, inquiry, at: now)
         case .dismissFollowers(let stream):
             guard let programme = programmes[stream] else { return }
             for seat in programme.followers where seat.session.follows != nil {
@@ -101,9 +103,11 @@ extension Worker {
         _ session: Session, because reason: PeerConnection.CloseReason, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) {
+        if capture?.session === session { endCapture() }
         session.gauge.close(with: session.measurements(at: now))
         forget(session, at: now)
         leaveStage(session, at: now, into: &sink)
+        if let stream = session.hearsDataOf { audience.leave(session.id, stream) }
         session.detachAll()
         leaveProgrammes(session, at: now)
         for source in session.sources {

@@ -2,7 +2,8 @@ import Base
 import Peer
 import Wire
 
-/// The control channel of a session, and data tracks: channels `data:NAME` that are passed on to all on the stage.
+/// The control channel of a session, and data tracks: channels `data:NAME` that are passed on to all on the stage, and
+/// to its audience where the stream says so.
 extension Worker {
     func take(
         _ event: DataChannelEvent, of session: Session, at now: MonotonicTime,
@@ -14,7 +15,7 @@ extension Worker {
                 session.channels.control = stream
                 tell(.controlOpened(session.id))
                 session.retellRests()
-            } else if session.stage != nil, open.label.hasPrefix(SessionChannels.dataPrefix),
+            } else if open.label.hasPrefix(SessionChannels.dataPrefix), maySend(open.label, session),
                 session.channels.sends(open.label, on: stream, at: now)
             {
                 broadcast(.opened(open), of: session, label: open.label, at: now, into: &sink)
@@ -46,13 +47,19 @@ extension Worker {
         guard let label = session.channels.label(of: stream) else { return counters.messagesDropped &+= 1 }
         guard session.channels.dataGate.admit(bytes: size, at: now) else {
             counters.messagesDropped &+= 1
+            // What the audience says may be lost anyway.
+            guard session.stage != nil else { return }
             // What may be lost is; a channel that promised to lose nothing cannot go on.
             guard session.connection.dataChannel(stream)?.delivery.reliability == .reliable else { return }
             session.connection.closeDataChannel(stream, at: now, into: &sink)
             return take(.closed(stream), of: session, at: now, into: &sink)
         }
         counters.messagesReceived &+= 1
-        broadcast(.message(message), of: session, label: label, at: now, into: &sink)
+        if session.stage == nil {
+            say(message, by: session, label: label, at: now, into: &sink)
+        } else {
+            broadcast(.message(message), of: session, label: label, at: now, into: &sink)
+        }
     }
 
     /// Lets control tell a client anew that reads again after it missed something.
@@ -95,6 +102,31 @@ extension Worker {
 
     // MARK: Data tracks
 
+    private func maySend(_ label: String, _ session: Session) -> Bool {
+        if session.stage != nil { return true }
+        guard session.participant != nil, let stream = session.hearsDataOf else { return false }
+        return audience.maySend(label, in: stream)
+    }
+
+    /// Passes on what one of the audience says on a track: one channel has it from all of them, so it holds who did.
+    private func say(
+        _ message: DataChannelMessage, by session: Session, label: String, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard case .string(let bytes) = message, let sender = session.participant,
+            let stream = session.hearsDataOf,
+            audience.admit(label, bytes: bytes.count, in: stream, at: now)
+        else { return counters.messagesDropped &+= 1 }
+        let text = JSON.object([
+            "from": .string(sender.description), "text": .string(String(decoding: bytes, as: UTF8.self)),
+        ])
+        let item = DataTrackItem(
+            stage: stream, sender: sender, session: session.id, label: label,
+            delivery: DataChannelDelivery().forAudience, event: .said(.string(text.bytes)))
+        links?.tellAll(.data(item))
+        deliver(item, at: now, into: &sink)
+    }
+
     private func broadcast(
         _ event: DataTrackEvent, of session: Session, label: String, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
@@ -107,19 +139,20 @@ extension Worker {
         deliver(item, at: now, into: &sink)
     }
 
-    /// Passes on what somebody on the stage did with a data track to everybody else there.
+    /// Passes on what somebody did with a data track to everybody else who gets it.
     func deliver(
         _ item: DataTrackItem, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        for id in stages[item.stage] ?? [] {
+        for id in (stages[item.stage] ?? []) + audience.receivers(of: item, at: now) {
             // Not only once the control channel is known here: its client takes it for open as soon as the
             // association is up, and expects to hear everything from then on.
             guard let session = sessions[id], session.id != item.session, session.connection.hasDataChannels
             else { continue }
-            let key = SessionChannels.Incoming(session: item.session, label: item.label)
+            var key = SessionChannels.Incoming(session: item.session, label: item.label)
+            if case .said = item.event { key = SessionChannels.Incoming(session: nil, label: item.label) }
             switch item.event {
             case .opened: _ = incoming(key, item, of: session, at: now, into: &sink)
-            case .message(let message):
+            case .message(let message), .said(let message):
                 guard let stream = incoming(key, item, of: session, at: now, into: &sink) else { continue }
                 send(message, on: stream, of: session, at: now, into: &sink)
             case .closed:
@@ -139,7 +172,8 @@ extension Worker {
             return session.channels.isRefused(known) ? nil : known
         }
         let open = DataChannelOpen(
-            label: item.label, subprotocol: item.sender.description, delivery: item.delivery)
+            label: item.label, subprotocol: key.session == nil ? "" : item.sender.description,
+            delivery: session.stage == nil ? item.delivery.forAudience : item.delivery)
         do {
             let stream = try session.connection.openDataChannel(open, at: now, into: &sink)
             session.channels.incoming[key] = stream
@@ -157,5 +191,13 @@ extension Worker {
         for label in session.channels.takeLabels() {
             broadcast(.closed, of: session, label: label, at: now, into: &sink)
         }
+    }
+}
+
+extension DataChannelDelivery {
+    /// To many, nothing is repeated for long: who reads too slowly would keep it all.
+    fileprivate var forAudience: DataChannelDelivery {
+        guard reliability == .reliable else { return self }
+        return DataChannelDelivery(isOrdered: isOrdered, reliability: .lifetime(milliseconds: 2_000))
     }
 }

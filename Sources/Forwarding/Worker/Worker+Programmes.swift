@@ -11,6 +11,7 @@ extension Worker {
             stages[stage, default: []].append(session.id)
             tell(.published(session.id, session.published))
         }
+        if let stream = session.hearsDataOf { audience.join(session.id, stream) }
         if session.publishes != nil { present(session, at: now, into: &sink) }
     }
 

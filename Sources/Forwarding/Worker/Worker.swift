@@ -49,9 +49,13 @@ package final class Worker {
     var programmeTracks: Set<TrackKey> = []
     /// Connected sessions of each stage.
     var stages: [StreamID: [SessionID]] = [:]
+    /// Data tracks that go beyond stages.
+    var audience = AudienceData()
     /// Nil for a worker that is alone.
     let links: WorkerLinks?
     let remoteOwners: [RemoteTrackOwner]
+    /// Nil for a worker that has its port alone.
+    private let neighbours: (any PortNeighbours)?
     let wakeList = WakeList()
     let fanOut = FanOut()
     let recorder = JoinRecorder()
@@ -59,9 +63,11 @@ package final class Worker {
     /// Sessions looked at in one turn; with a step of a replay each, some two milliseconds.
     private static let wakesPerTurn = 32
     /// So long an address stays with the session that was last heard there: two checks of most clients.
-    private static let ownership = Duration.seconds(5)
+    package static let ownership = Duration.seconds(5)
     private var hasMoreDue = false
     var joining = HandshakeQueue()
+    /// What is recorded of one session, while an operator wants that.
+    var capture: RunningCapture?
     private var reportSenders = ReportSenders()
     /// What control has to know; drained by whoever owns the worker.
     private var events: [WorkerEvent] = []
@@ -71,8 +77,13 @@ package final class Worker {
     /// - Parameters:
     ///   - index: which of the node's workers this is.
     ///   - exchange: connects it to the others; nil if there are none.
-    package init(environment: WorkerEnvironment, index: Int = 0, exchange: RelayExchange? = nil) {
+    ///   - neighbours: those that have the same UDP port; nil if it has one of its own.
+    package init(
+        environment: WorkerEnvironment, index: Int = 0, exchange: RelayExchange? = nil,
+        neighbours: (any PortNeighbours)? = nil
+    ) {
         self.environment = environment
+        self.neighbours = neighbours
         let links = exchange.map { WorkerLinks(index: index, exchange: $0) }
         self.links = links
         remoteOwners =
@@ -91,17 +102,21 @@ package final class Worker {
     // MARK: Datagrams
 
     /// Takes one datagram in, decrypting it where it lies.
+    /// - Parameter isHandedOver: whether it came to a worker that shares the port, and looked for its session there.
     package func receive(
-        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
-        into sink: inout some DatagramSink & ~Copyable
+        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, isHandedOver: Bool = false,
+        at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        let kind = DatagramKind(datagram.span)
-        if kind == .stun { return receiveCheck(datagram.span, from: source, at: now, into: &sink) }
-        guard let kind, let session = byAddress[source] else {
-            guard kind == .rtcp, receiveStray(&datagram, from: source, at: now, into: &sink) else {
-                return countHomeless(from: source, at: now)
-            }
-            return
+        guard let kind = DatagramKind(datagram.span) else { return countHomeless(from: source, at: now) }
+        guard
+            let session = kind == .stun ? addressee(of: datagram.span, from: source) : byAddress[source]
+        else {
+            if !isHandedOver, pass(datagram.span, kind, from: source, at: now) { return }
+            return receiveStray(
+                &datagram, kind, from: source, isHandedOver: isHandedOver, at: now, into: &sink)
+        }
+        if let capture, capture.session === session {
+            capture.headers.noteReceived(datagram.span, from: source, at: now)
         }
         switch kind {
         case .rtp:
@@ -126,13 +141,46 @@ package final class Worker {
             }
             session.connection.receiveHandshake(datagram.span, from: source, at: now, into: &sink)
             settle(session, at: now, into: &sink)
-        case .stun: break
+        case .stun:
+            counters.checks &+= 1
+            session.connection.receiveCheck(
+                datagram.span, from: source, at: now, using: &environment.random, into: &sink)
+            settle(session, at: now, into: &sink)
         }
+    }
+
+    /// The session that a check names, or that waits for an answer.
+    private func addressee(of datagram: Span<UInt8>, from source: TransportAddress) -> Session? {
+        // An answer to a request of ours names nobody.
+        let isAnswer = (try? datagram.uint16(at: 0)) == STUNKind.bindingSuccess.rawValue
+        return isAnswer
+            ? byAddress[source] : STUNMessage.localUfrag(ofRequest: datagram).flatMap { byUfrag[$0] }
+    }
+
+    /// - Returns: whether it may be that of another worker's session, and is on its way there.
+    private func pass(
+        _ datagram: Span<UInt8>, _ kind: DatagramKind, from source: TransportAddress, at now: MonotonicTime
+    ) -> Bool {
+        guard let neighbours, source.transport == .udp else { return false }
+        let isOccupied = byAddress[source].map { isHeard($0, from: source, at: now) } ?? false
+        return neighbours.pass(datagram, kind, from: source, isOccupied: isOccupied, at: now)
+    }
+
+    /// Takes in what belongs to no session by its address.
+    private func receiveStray(
+        _ datagram: inout MutableSpan<UInt8>, _ kind: DatagramKind, from source: TransportAddress,
+        isHandedOver: Bool, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
+    ) {
+        if kind == .rtcp {
+            if receiveStrayReport(&datagram, from: source, at: now, into: &sink) { return }
+            if !isHandedOver, neighbours?.offer(datagram.span, from: source) == true { return }
+        }
+        countHomeless(from: source, at: now)
     }
 
     /// Takes in what may be the report of a client that a NAT gave another address, and that does not check it.
     /// - Returns: whether it was; its address is asked for a proof then.
-    private func receiveStray(
+    private func receiveStrayReport(
         _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable
     ) -> Bool {
@@ -145,22 +193,6 @@ package final class Worker {
         session.connection.noteStray(from: source, at: now, using: &environment.random, into: &sink)
         settle(session, at: now, into: &sink)
         return true
-    }
-
-    private func receiveCheck(
-        _ datagram: Span<UInt8>, from source: TransportAddress, at now: MonotonicTime,
-        into sink: inout some DatagramSink & ~Copyable
-    ) {
-        // An answer to a request of ours names nobody.
-        let isAnswer = (try? datagram.uint16(at: 0)) == STUNKind.bindingSuccess.rawValue
-        guard
-            let session = isAnswer
-                ? byAddress[source] : STUNMessage.localUfrag(ofRequest: datagram).flatMap({ byUfrag[$0] })
-        else { return countHomeless(from: source, at: now) }
-        counters.checks &+= 1
-        session.connection.receiveCheck(
-            datagram, from: source, at: now, using: &environment.random, into: &sink)
-        settle(session, at: now, into: &sink)
     }
 
     /// Draws the consequences of what a session sent.
@@ -216,13 +248,14 @@ package final class Worker {
 
     /// When `advance` wants to be called.
     package var deadline: MonotonicTime? {
-        [fanOut.deadline, renditions.deadline, deadlines.next].compactMap(\.self).min()
+        [fanOut.deadline, renditions.deadline, deadlines.next, capture?.deadline].compactMap(\.self).min()
     }
 
     /// Does what is due: retransmissions, reports, feedback, time-outs.
     package func advance(to now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
         fanOut.sendDue(at: now, into: &sink)
         renditions.advance(to: now)
+        if let due = capture?.deadline, due <= now { endCapture() }
         // Those who are left come with the next turn: replays to many must not hold up what is live.
         for _ in 0..<Self.wakesPerTurn {
             guard let id = deadlines.popDue(at: now) else { break }
@@ -244,17 +277,21 @@ package final class Worker {
         retellIfMissed(session)
         if session.monitor?.hasNotices == true { tellNotices(of: session) }
         session.sendControl(clock: environment.clock, using: &environment.random, at: now, into: &sink)
+        for request in session.takeKeyFrameRequests() { tell(.keyFrameRequested(session.id, request)) }
         settle(session, at: now, into: &sink)
     }
 
     /// Draws the consequences of what happened to a session's connection.
     func settle(_ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable) {
+        if let capture, capture.session === session {
+            capture.headers.remote = session.connection.remoteAddress
+        }
         for event in session.connection.takeEvents() {
             switch event {
             case .admitted(let address):
                 if session.progress.noteCheck(at: now) { events.append(.checked(session.id)) }
                 admit(address, to: session, at: now)
-            case .dismissed(let address): dismiss(address, from: session)
+            case .dismissed(let address): dismiss(address, from: session, at: now)
             case .retired(let ufrag): byUfrag[ufrag] = nil
             case .connected(let profile):
                 session.progress.noteConnection(at: now)
@@ -281,12 +318,15 @@ package final class Worker {
     /// But nobody takes it from a session that was heard there just now: a NAT does not give an address away that
     /// fast, while a check of one's own session in somebody else's name would take their packets.
     private func admit(_ address: TransportAddress, to session: Session, at now: MonotonicTime) {
-        if let owner = byAddress[address], owner !== session,
-            let heard = owner.connection.lastHeard(from: address), now < heard + Self.ownership
-        {
+        if let owner = byAddress[address], owner !== session, isHeard(owner, from: address, at: now) {
             return
         }
+        if let neighbours, address.transport == .udp, !neighbours.claim(address, at: now) { return }
         byAddress[address] = session
+    }
+
+    private func isHeard(_ session: Session, from address: TransportAddress, at now: MonotonicTime) -> Bool {
+        session.connection.lastHeard(from: address).map { now < $0 + Self.ownership } ?? false
     }
 
     func session(at address: TransportAddress) -> Session? { byAddress[address] }
@@ -309,8 +349,10 @@ package final class Worker {
         session.receive(backlog, at: now)
     }
 
-    private func dismiss(_ address: TransportAddress, from session: Session) {
-        if byAddress[address] === session { byAddress[address] = nil }
+    private func dismiss(_ address: TransportAddress, from session: Session, at now: MonotonicTime) {
+        guard byAddress[address] === session else { return }
+        byAddress[address] = nil
+        neighbours?.release(address, at: now)
     }
 
     func register(_ session: Session) {
@@ -327,7 +369,7 @@ package final class Worker {
         reportSenders.remove(session.id)
         for ufrag in session.connection.localUfrags { byUfrag[ufrag] = nil }
         for address in session.connection.addresses {
-            dismiss(address, from: session)
+            dismiss(address, from: session, at: now)
             ended.insert(address, at: now)
         }
     }

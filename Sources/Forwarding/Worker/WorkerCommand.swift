@@ -28,6 +28,8 @@ package enum WorkerCommand: Sendable {
     case flush(StreamID)
     /// Sends a message on the control channel; dropped while there is none.
     case sendControl(SessionID, DataChannelMessage)
+    /// What the audience of a stream has of its data tracks from now on.
+    case setDataAccess(StreamID, DataAccess)
     /// Ends all that watch a stream, because it will not come back.
     case dismissFollowers(StreamID)
     /// Hands the packets of a track to somebody inside the server.
@@ -47,6 +49,8 @@ package enum WorkerCommand: Sendable {
     case measure(SessionID, Inquiry<SessionMeasurements>)
     /// Says how what a publisher of this worker sends comes in.
     case measureTrack(TrackID, Inquiry<TrackMeasurements>)
+    /// Records the headers of a session's packets for a while.
+    case capture(CaptureOpening, Inquiry<CaptureOutcome>)
 }
 
 /// A session to be made: who it is, and what was agreed.
@@ -128,8 +132,18 @@ package enum WorkerEvent: Equatable, Sendable {
     case keyFrameWanted(InjectionID, source: Int, layer: Int)
     /// The same of a session whose publisher comes by another protocol than WebRTC.
     case sessionKeyFrameWanted(SessionID)
+    /// A publisher was asked for a key frame.
+    case keyFrameRequested(SessionID, SentKeyFrameRequest)
     /// Viewers of some worker need a rendition of what a session sends, or have not needed it for a while.
     case renditionWanted(SessionID, PublishedTrack, isWanted: Bool)
+}
+
+/// A key-frame request that went to the publisher of one layer, and why.
+package struct SentKeyFrameRequest: Equatable, Sendable {
+    package let mid: String
+    /// Nil where there is only one layer.
+    package let rid: String?
+    package let occasion: KeyFrameRequester.Occasion
 }
 
 /// What a worker counted since it was made.

@@ -25,14 +25,18 @@ extension GatewayHandler {
         return Self.fresh(try await service.gifts(of: stream, after: after, limit: limit, as: sender))
     }
 
-    /// `GET .../ranks/{rank}`: those who gave most; there is no other rank yet.
+    /// `GET .../ranks/{rank}`: those who gave most, or took part most.
     func showRank(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
         let token = try call.access.requireViewer(of: stream)
-        guard call.parameters["rank"] == "givers" else {
-            throw Problem(404, "unknown-rank", "There is no such rank; there is givers.")
+        guard let rank = call.parameters["rank"].flatMap(RankName.init) else {
+            throw Problem(404, "unknown-rank", "There is no such rank; there are givers and fans.")
         }
-        return Self.fresh(try await service.givers(of: stream, as: token?.sender(in: stream)))
+        guard let period = RankPeriod(rawValue: call.request.query("period") ?? "stream") else {
+            throw Interaction.Refusal.invalid("period")
+        }
+        return Self.fresh(
+            try await service.rank(rank, of: stream, period: period, as: token?.sender(in: stream)))
     }
 }
 

@@ -222,6 +222,15 @@ extension GatewayHandler {
         edit.slowModeSeconds = try body.integer("slowMode")
         edit.words = try body.strings("words")
         edit.gifts = try body.giftCatalogue("gifts")
+        edit.widgets = try body.strings("widgets").map { names in
+            try names.map { name in
+                guard let widget = InteractionSettings.Widget(rawValue: name) else {
+                    throw Interaction.Refusal.invalid("widgets")
+                }
+                return widget
+            }
+        }
+        edit.takesDuels = try body.bool("duels")
         _ = try await service.perform(.edit(edit), in: stream, from: sender)
         return Self.fresh(try await service.interactionSettings(of: stream, as: sender))
     }
@@ -269,6 +278,10 @@ extension Interaction.Refusal: ProblemConvertible {
             "up to \(InteractionSettings.reactionLimit) different names of 1 to "
             + "\(InteractionSettings.reactionNameLength) of a-z 0-9 -; of taps, an object of numbers above 0 by such names",
         "slowMode": "a whole number from 0 to \(InteractionSettings.slowModeRange.upperBound)",
+        "period": "stream or day",
+        "widgets":
+            "a list of different "
+            + InteractionSettings.Widget.allCases.map(\.rawValue).joined(separator: ", "),
         "words":
             "up to \(InteractionSettings.wordLimit) words or phrases of up to \(InteractionSettings.wordLength) characters",
     ]

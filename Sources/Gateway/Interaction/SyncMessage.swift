@@ -7,11 +7,11 @@ import Node
 /// What a client says on its socket beyond that it is there.
 ///
 /// `{"type":"session","id":"…"}`, the session by which it watches, made before it had a token;
-/// `{"type":"comment","id":"…","text":"…"}` and `{"type":"react","reactions":{"heart":12}}`.
+/// and what is said on control channels as well, such as `{"type":"comment","id":"…","text":"…"}`.
 package enum SyncMessage: Equatable {
-    /// As the message's `type`.
+    /// As the message's `type`, beside those of `AudienceMessage`.
     enum Kind: String, CaseIterable {
-        case session, comment, react
+        case session
     }
 
     case session(SessionID)
@@ -20,8 +20,6 @@ package enum SyncMessage: Equatable {
     private struct Form: Decodable {
         let type: String
         let id: String?
-        let text: String?
-        let reactions: [String: Int]?
     }
 
     /// In bytes: a comment with escapes.
@@ -36,13 +34,9 @@ package enum SyncMessage: Equatable {
         case .session:
             guard let id = form.id.flatMap({ SessionID($0) }) else { return nil }
             self = .session(id)
-        case .comment:
-            guard let id = form.id, let text = form.text else { return nil }
-            self = .command(.comment(key: id, text: text))
-        case .react:
-            guard let reactions = form.reactions else { return nil }
-            self = .command(.react(reactions))
-        case nil: return nil
+        case nil:
+            guard let command = AudienceMessage.command(parsing: Array(text.utf8)) else { return nil }
+            self = .command(command)
         }
     }
 
@@ -54,20 +48,10 @@ package enum SyncMessage: Equatable {
 
 /// What a client is answered on its socket.
 enum SyncAnswer {
-    /// - Parameter command: what was done.
-    /// - Returns: nil where there is nothing to say.
-    static func text(_ reply: Interaction.Reply) -> String? {
-        guard case .comment(let comment) = reply else { return nil }
-        return SyncNotice.commented.text(["comment": comment.json])
-    }
-
     /// Why something was not done, with the words of a problem document.
     static func text(_ problem: Problem, to command: Interaction.Command) -> String {
-        var members: [String: JSON] = [
-            "rule": .string(problem.kind), "detail": .string(problem.detail),
-        ]
-        if case .comment(let key, _) = command { members["id"] = .string(key) }
-        if let wait = problem.headers["Retry-After"].flatMap({ Int($0) }) { members["wait"] = .integer(wait) }
-        return SyncNotice.refused.text(members)
+        AudienceAnswer.text(
+            problem.kind, problem.detail, wait: problem.headers["Retry-After"].flatMap { Int($0) },
+            to: command)
     }
 }

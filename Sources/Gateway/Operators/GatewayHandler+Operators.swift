@@ -19,6 +19,30 @@ extension GatewayHandler {
         return Self.fresh(dossier)
     }
 
+    /// `GET /v1/sessions/{session}/capture`, which answers when the time is over.
+    func captureSession(_ call: Call) async throws -> HTTPResponse {
+        try call.access.requireAdmin()
+        let name = call.parameters["session"] ?? ""
+        var seconds = Self.usualCaptureSeconds
+        if let text = call.request.query("seconds") {
+            guard let number = Int(text), (1...Self.longestCaptureSeconds).contains(number) else {
+                throw JSONBody.invalid("seconds")
+            }
+            seconds = number
+        }
+        let bytes = try await service.capture(name, for: .seconds(seconds))
+        return HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": "application/vnd.tcpdump.pcap", "Cache-Control": "no-store",
+                "Content-Disposition": "attachment; filename=\"session.pcap\"",
+                "X-Content-Type-Options": "nosniff",
+            ], body: bytes)
+    }
+
+    private static let usualCaptureSeconds = 10
+    private static let longestCaptureSeconds = 60
+
     /// `DELETE /v1/sessions/{session}`.
     func dismissSession(_ call: Call) async throws -> HTTPResponse {
         try call.access.requireAdmin()

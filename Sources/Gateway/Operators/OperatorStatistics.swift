@@ -88,6 +88,7 @@ extension WorkerReportCopy {
         let drops =
             traffic.droppedByKernel &+ traffic.droppedTruncated &+ traffic.droppedBufferFull
             &+ traffic.droppedTooLarge &+ traffic.droppedUnreachable &+ traffic.droppedOther &+ relayOverflow
+            &+ handoverOverflow
         return .object([
             "index": .integer(index), "load": .number((network.load * 1_000).rounded() / 1_000),
             "sessions": .integer(counters.sessions), "slots": .integer(counters.slotsAttached),

@@ -15,14 +15,14 @@ extension GatewayHandler {
 
     /// `GET /hls/{stream}/index.m3u8`.
     func showHLS(_ call: Call) async throws -> HTTPResponse {
-        let stream = try await hlsStream(call)
+        let (stream, audience) = try await hlsStream(call)
         let text = try await service.hlsMultivariantPlaylist(of: stream, uri: Self.mediaPlaylist)
-        return Self.playlist(text, lifetime: 1)
+        return Self.playlist(text, for: audience, lifetime: 1)
     }
 
     /// `GET /hls/{stream}/media.m3u8`, which blocks until what the query wants is in it.
     func showHLSMedia(_ call: Call) async throws -> HTTPResponse {
-        let stream = try await hlsStream(call)
+        let (stream, audience) = try await hlsStream(call)
         let request = call.request
         let query: PlaylistQuery
         do throws(PlaylistQuery.Failure) {
@@ -37,38 +37,57 @@ extension GatewayHandler {
         }
         let text = try await service.hlsMediaPlaylist(of: stream, query)
         // What was waited for stays right for as long as anybody may ask for it.
-        return Self.playlist(text, lifetime: query.position == nil ? 1 : 6)
+        return Self.playlist(text, for: audience, lifetime: query.position == nil ? 1 : 6)
     }
 
     /// `GET /hls/{stream}/{file}`: a part, segment or initialization segment.
     func showHLSFile(_ call: Call) async throws -> HTTPResponse {
         let stream = try call.stream
-        _ = try hlsAccess(call).requireViewer(of: stream)
+        let token = try hlsAccess(call).requireViewer(of: stream)
+        let audience = try await audience(of: stream, call, token?.sender(in: stream))
         let name = call.parameters["file"] ?? ""
         let bytes = try await service.hlsFile(named: name, of: stream)
         let type = name.hasSuffix(".mp4") ? "video/mp4" : "video/iso.segment"
         return HTTPResponse(
             status: 200,
             headers: [
-                "Content-Type": type, "Cache-Control": "public, max-age=60, immutable",
+                "Content-Type": type, "Cache-Control": "\(audience.rawValue), max-age=60, immutable",
                 "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
             ], body: bytes)
     }
 
     // MARK: Who and what
 
+    /// Who may be given what a cache has kept.
+    private enum Audience: String {
+        case everybody = "public"
+        case asker = "private"
+    }
+
+    /// Refuses who is behind the stream's gate: of HLS nothing is free.
+    ///
+    /// What stands behind one no cache gives to others, unless a token in the path tells it apart.
+    private func audience(
+        of stream: StreamID, _ call: Call, _ sender: Stage.Sender?
+    ) async throws -> Audience {
+        try await requireOpenGate(of: stream, before: sender)
+        guard call.parameters["token"] == nil, sender != nil else { return .everybody }
+        return try await service.gate(of: stream, before: nil) == nil ? .everybody : .asker
+    }
+
     /// The stream, asked about by somebody who may watch it.
-    private func hlsStream(_ call: Call) async throws -> StreamID {
+    private func hlsStream(_ call: Call) async throws -> (stream: StreamID, Audience) {
         let stream = try call.stream
         let token = try hlsAccess(call).requireViewer(of: stream)
-        if let sender = token?.sender(in: stream) {
+        let sender = token?.sender(in: stream)
+        if let sender {
             do throws(StageRefusal) {
                 _ = try await service.look(at: stream, as: sender)
             } catch {
                 guard error == .unknownStream else { throw error }
             }
         }
-        return stream
+        return (stream, try await audience(of: stream, call, sender))
     }
 
     /// What whoever shows the path's token may do; where there is none in it, it may be in the header.
@@ -80,11 +99,11 @@ extension GatewayHandler {
             request: request, authority: call.access.authority, settings: settings, now: call.access.now)
     }
 
-    private static func playlist(_ text: String, lifetime: Int) -> HTTPResponse {
+    private static func playlist(_ text: String, for audience: Audience, lifetime: Int) -> HTTPResponse {
         HTTPResponse(
             status: 200,
             headers: [
-                "Content-Type": playlistType, "Cache-Control": "public, max-age=\(lifetime)",
+                "Content-Type": playlistType, "Cache-Control": "\(audience.rawValue), max-age=\(lifetime)",
                 "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
             ], body: Array(text.utf8))
     }

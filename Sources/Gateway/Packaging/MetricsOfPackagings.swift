@@ -8,7 +8,10 @@ extension Node {
             return [
                 Metric(
                     "rostrum_hls_streams", .gauge, "Streams of which HLS is made now.",
-                    Double(counters.active)),
+                    Double(counters.watched)),
+                Metric(
+                    "rostrum_encodes", .gauge,
+                    "Streams that are encoded for HLS, for targets, or for both.", Double(counters.active)),
                 Metric(
                     "rostrum_hls_requests_waiting", .gauge, "Requests that wait for the next part.",
                     Double(counters.waiting)),

@@ -24,7 +24,10 @@ extension GatewayHandler {
 
     /// `DELETE /v1/streams/{stream}/pause-picture`.
     func dropPausePicture(_ call: Call) async throws -> HTTPResponse {
-        _ = await service.setPausePicture(nil, of: try await moderatedStream(call))
+        guard await service.setPausePicture(nil, of: try await moderatedStream(call)) else {
+            // After a restart it would be there again.
+            throw StageRefusal.storage("")
+        }
         return HTTPResponse(status: 204)
     }
 

@@ -14,27 +14,35 @@ extension GatewayHandler {
     /// `GET /v1/streams/{stream}/preview.webp` and `.jpg`.
     ///
     /// Where streams are not public, the address that the stream's description names is signed; a viewer's token does
-    /// as well, unless its bearer is banned. Nobody sees a backstage.
+    /// as well, unless its bearer is banned. Nobody sees a backstage. Whoever does not show that the stream's gate is
+    /// open to them gets a few pixels in place of its picture.
     func showPreview(_ call: Call, _ format: PreviewFormat) async throws -> HTTPResponse {
         let stream = try call.stream
         let isPublic = settings.viewers == .everyone
+        var sender: Stage.Sender?
         if isPublic || !hasSignedAddress(call, of: stream) {
-            let token = try call.access.requireViewer(of: stream)
-            if let sender = token?.sender(in: stream) { try await requireAdmitted(sender, to: stream) }
+            sender = try call.access.requireViewer(of: stream)?.sender(in: stream)
+            if let sender { try await requireAdmitted(sender, to: stream) }
         }
         guard let preview = await service.preview(of: stream) else {
             throw Problem(404, nil, "There is no picture of this stream.")
         }
+        let isGated = try await service.gate(of: stream, before: nil) != nil
+        let isBlurred = try await service.gate(of: stream, before: sender) != nil
         let taken = preview.about.capturedAt
-        let tag = EntityTag(value: "\(taken.milliseconds)\(format == .webP ? "w" : "j")")
-        let headers: HTTPHeaders = [
+        let form = (format == .webP ? "w" : "j") + (isBlurred ? "b" : "")
+        let tag = EntityTag(value: "\(taken.milliseconds)\(form)")
+        var headers: HTTPHeaders = [
             "Last-Modified": HTTPDate.text(Int(taken.milliseconds / 1_000)),
-            "Cache-Control": "\(isPublic ? "public" : "private"), max-age=5",
+            "Cache-Control": "\(isPublic && !isGated ? "public" : "private"), max-age=5",
             "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
         ]
+        if isGated { headers.add("Vary", "Authorization") }
+        let (webP, jpeg) =
+            isBlurred ? (preview.blurredWebP, preview.blurredJPEG) : (preview.webP, preview.jpeg)
         return HTTPResponse(
             to: call.request, tag: tag, changed: taken, headers: headers, type: format.contentType,
-            body: format == .webP ? preview.webP : preview.jpeg)
+            body: format == .webP ? webP : jpeg)
     }
 
     /// Refuses who is banned from a stream; one that nobody made has banned nobody.

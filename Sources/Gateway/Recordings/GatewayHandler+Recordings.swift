@@ -1,5 +1,6 @@
 import Base
 import HTTP
+import Interaction
 import Node
 import Recordings
 import Stage
@@ -23,7 +24,7 @@ extension GatewayHandler {
 
     /// `GET .../recordings`.
     func listRecordings(_ call: Call) async throws -> HTTPResponse {
-        let stream = try await watched(call)
+        let (stream, _) = try await watched(call)
         let entries = await service.recordings(of: stream)
         return Self.fresh(.object(["recordings": .array(entries.map(json))]))
     }
@@ -38,29 +39,53 @@ extension GatewayHandler {
 
     /// `GET .../recordings/{recording}`: the file by its name, what is known of it without the extension.
     func showRecording(_ call: Call) async throws -> HTTPResponse {
-        let stream = try await watched(call)
+        let (stream, sender) = try await watched(call)
         let entry = try await recording(call, of: stream)
         guard call.parameters["recording"] == entry.fileName else { return Self.fresh(json(entry)) }
-        guard let path = service.path(of: entry), let part = RecordingPart(path, entry, call.request) else {
+        try await requireOpenGate(of: entry, in: stream, before: sender)
+        guard let path = service.readingPath(of: entry), let part = RecordingPart(path, entry, call.request)
+        else {
             throw RecordingRefusal.unknownRecording
         }
         return part.response
     }
 
+    /// `GET .../recordings/{recording}/comments`.
+    func listRecordedComments(_ call: Call) async throws -> HTTPResponse {
+        let (stream, _) = try await watched(call)
+        let entry = try await recording(call, of: stream)
+        let after = try number("after", of: call) ?? 0
+        let limit = try number("limit", of: call) ?? Self.usualPage
+        guard (1...Self.longestPage).contains(limit) else { throw Interaction.Refusal.invalid("limit") }
+        return Self.fresh(try await service.comments(on: entry, after: after, limit: limit))
+    }
+
     // MARK: Who and what
 
     /// The stream, asked about by somebody who may watch it.
-    private func watched(_ call: Call) async throws -> StreamID {
+    private func watched(_ call: Call) async throws -> (stream: StreamID, sender: Stage.Sender?) {
         let stream = try call.stream
-        let token = try call.access.requireViewer(of: stream)
+        let sender = try call.access.requireViewer(of: stream)?.sender(in: stream)
         guard await service.streamSnapshot(stream) != nil else {
             // A recording may outlive what is known of its stream.
-            guard await service.recordings(of: stream).isEmpty else { return stream }
+            guard await service.recordings(of: stream).isEmpty else { return (stream, sender) }
             throw StageRefusal.unknownStream
         }
-        guard let sender = token?.sender(in: stream) else { return stream }
-        _ = try await service.look(at: stream, as: sender)
-        return stream
+        if let sender { _ = try await service.look(at: stream, as: sender) }
+        return (stream, sender)
+    }
+
+    /// Refuses the file of what one may not see: as the stream says now, or, where nothing is known of it any more, as
+    /// it was when the recording began.
+    private func requireOpenGate(
+        of entry: RecordingEntry, in stream: StreamID, before sender: Stage.Sender?
+    ) async throws {
+        guard await service.streamSnapshot(stream) == nil else {
+            return try await requireOpenGate(of: stream, before: sender)
+        }
+        guard let tier = entry.tier else { return }
+        let gate = StageDetails.Gate(tier: tier)
+        guard gate.admits(sender, isOnStage: false) else { throw gate.problem }
     }
 
     private func json(_ entry: RecordingEntry) -> JSON {

@@ -141,6 +141,7 @@ extension Token {
         return Stage.Sender(
             id: subject, name: name, authority: authority,
             mayJoinBackstage: capabilities.contains(.joinBackstage), link: link,
-            mayGiveGifts: capabilities.contains(.giveGifts), mayModerate: capabilities.contains(.moderate))
+            mayGiveGifts: capabilities.contains(.giveGifts), mayModerate: capabilities.contains(.moderate),
+            tiers: tiers, isGuest: isGuests)
     }
 }

@@ -9,6 +9,7 @@ extension GatewayHandler {
         let role: String
         let stream: String?
         let capabilities: [String]?
+        let tiers: [String]?
         /// In seconds.
         let ttl: Double?
     }
@@ -52,6 +53,11 @@ extension GatewayHandler {
         guard capabilities.allSatisfy({ $0 != nil }) else {
             throw Self.invalid("capabilities", "capabilities may hold \(Capability.list).")
         }
+        let tiers = wanted.tiers ?? []
+        guard tiers.count <= Token.tierLimit, tiers.allSatisfy(Token.isTier) else {
+            throw Self.invalid(
+                "tiers", "tiers may hold \(Token.tierLimit) names of 1 to 32 of A-Z a-z 0-9 _ -.")
+        }
         let lifetime = wanted.ttl ?? Double(Self.usualLifetime)
         guard lifetime.isFinite, (1...Double(Self.longestLifetime)).contains(lifetime) else {
             throw Self.invalid("ttl", "ttl must be 1 to \(Self.longestLifetime) seconds.")
@@ -61,7 +67,8 @@ extension GatewayHandler {
         guard
             let token = call.access.authority.mint(
                 subject: subject, name: wanted.name, scope: scope, role: role,
-                capabilities: Set(capabilities.compactMap { $0 }), issuedAt: now, expires: expires)
+                capabilities: Set(capabilities.compactMap { $0 }), tiers: Set(tiers), issuedAt: now,
+                expires: expires)
         else { throw Problem(503, nil, "This server has no key to sign with.") }
         var response = HTTPResponse.json(
             201,

@@ -76,6 +76,12 @@ package struct GatewaySettings: Sendable {
     package var transcodes = true
     /// Whether there is a disk for recordings.
     package var records = true
+    /// Whether streams can be watched by HLS.
+    package var makesHLS = false
+    /// Whether clips are made.
+    package var makesClips = false
+    /// Whether programmes are sent on.
+    package var restreams = false
     /// Where publishers are taken by RTMP; nil if they are not.
     package var rtmpPort: UInt16?
     /// Nil where no encoders are taken by RTMPS.
@@ -118,8 +124,9 @@ package struct GatewaySettings: Sendable {
             200,
             .object([
                 "viewers": .string(viewers.rawValue), "transcoder": .bool(transcodes),
-                "recordings": .bool(transcodes && records), "rtmp": .bool(takesRTMP),
-                "srt": .bool(takesSRT),
+                "recordings": .bool(transcodes && records), "clips": .bool(makesClips),
+                "hls": .bool(makesHLS),
+                "restreams": .bool(transcodes && restreams), "rtmp": .bool(takesRTMP), "srt": .bool(takesSRT),
                 "development": .bool(isDevelopment),
                 "version": .string(version),
             ]))

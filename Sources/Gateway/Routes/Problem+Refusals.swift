@@ -2,6 +2,7 @@ import Base
 import HTTP
 import Node
 import Recordings
+import Restream
 import Stage
 import StoryFeed
 
@@ -53,8 +54,33 @@ extension SessionRefusal: ProblemConvertible {
                 "From this address there are as many sessions without a token as one may have; end one, or show a token.",
                 headers: ["Retry-After": "10"])
         case .unknownSession: Problem(404, "unknown-session", "There is no such session.")
+        case .gated(let gate): gate.problem
         case .stage(let refusal): refusal.problem
         }
+    }
+}
+
+extension CaptureRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .unknownSession: SessionRefusal.unknownSession.problem
+        case .running:
+            Problem(
+                409, "capture-running", "Another capture is under way; one may take a minute.",
+                headers: ["Retry-After": "5"])
+        }
+    }
+}
+
+extension StageDetails.Gate {
+    /// What somebody is told to whom it is shut.
+    var problem: Problem {
+        let place = unlock.map { " It is to be had at \($0)." } ?? ""
+        var problem = Access.forbidden(
+            "Watching this stream takes a token with the tier \(tier).\(place)", rule: "gated")
+        problem.members["tier"] = .string(tier)
+        problem.members["unlock"] = .text(unlock)
+        return problem
     }
 }
 
@@ -135,6 +161,44 @@ extension RecordingRefusal: ProblemConvertible {
     }
 }
 
+extension ClipRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .unavailable:
+            Problem(
+                503, "no-clips",
+                "This server makes no clips: it was started without --data, or with --max-clips 0.")
+        case .off: Problem(409, "clips-off", "The stream's settings allow no clips.")
+        case .notLive: Problem(409, "not-live", "Clips are made of live streams only.")
+        case .full:
+            Problem(
+                503, "clips-full",
+                "The last minutes of as many streams as this server may (--max-clips) are kept already.",
+                headers: ["Retry-After": "60"])
+        case .nothingThere:
+            Problem(
+                409, "nothing-there", "Nothing of the stream came in this time, or for less than a second.")
+        case .underWay:
+            Problem(409, "clip-under-way", "A clip of this stream is being made; the next may follow it.")
+        case .tooOften(let seconds):
+            Problem(
+                429, "too-many-clips", "Of a stream six clips a minute are made.",
+                headers: ["Retry-After": "\(seconds)"])
+        case .tooMany:
+            Problem(409, "too-many-kept", "Of a stream 200 clips are kept; delete some first.")
+        case .busy:
+            Problem(
+                503, "overloaded", "Clips of other streams are being made.", headers: ["Retry-After": "10"])
+        case .lost:
+            Problem(
+                503, "clip-lost", "What makes clips has died, and is started again; what it kept is lost.",
+                headers: ["Retry-After": "5"])
+        case .diskFull: Problem(507, "disk-full", "The server's disk has no room for a clip.")
+        case .storage: StageRefusal.storage("").problem
+        }
+    }
+}
+
 extension HLSRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
@@ -159,6 +223,25 @@ extension HLSRefusal: ProblemConvertible {
 
     /// Nobody keeps it for long: it may be there in a moment.
     private static var short: HTTPHeaders { ["Cache-Control": "max-age=1"] }
+}
+
+extension RestreamRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .unavailable:
+            Problem(
+                404, "no-restreams",
+                "This server sends no programme on: it was started without --max-restreams.")
+        case .list(.full):
+            Problem(
+                409, "too-many-restreams",
+                "A stream has at most \(RestreamList.limit) targets; remove one first.")
+        case .list(.duplicate):
+            Problem(409, "restream-exists", "The stream goes to this address with this key already.")
+        case .unknown: Problem(404, "unknown-restream", "The stream has no such target.")
+        case .stage(let refusal): refusal.problem
+        }
+    }
 }
 
 extension CursorRefusal: ProblemConvertible {

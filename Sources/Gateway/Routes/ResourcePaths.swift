@@ -30,6 +30,10 @@ package struct ResourcePaths: ResourceLocator {
         "\(Self.stream(stream))/recordings/\(name)"
     }
 
+    static func restream(_ number: Int, of stream: StreamID) -> String {
+        "\(Self.stream(stream))/restreams/\(number)"
+    }
+
     /// Without the ending that names the format.
     static func preview(of stream: StreamID) -> String { "\(Self.stream(stream))/preview" }
 

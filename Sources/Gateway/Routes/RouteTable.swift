@@ -22,6 +22,8 @@ extension Router {
         Route(.get, "/whep/{stream}/{session}/quality", "playQuality") {
             try await $0.showQuality($1, .play)
         },
+        Route(.get, "/whep/{stream}/{session}/gate", "playGate") { try await $0.showGate($1, .play) },
+        Route(.post, "/whep/{stream}/{session}/gate", "openPlayGate") { try await $0.openGate($1, .play) },
         Route(.delete, "/whep/{stream}/{session}", "playEnd") { try await $0.endSession($1, .play) },
         Route(.get, "/hls/{stream}/index.m3u8", "showHLS") { try await $0.showHLS($1) },
         Route(.get, "/hls/{stream}/media.m3u8", "showHLSMedia") { try await $0.showHLSMedia($1) },
@@ -55,6 +57,9 @@ extension Router {
         Route(.post, "/v1/streams/{stream}/hands", "raiseHand") { try await $0.raiseHand($1) },
         Route(.delete, "/v1/streams/{stream}/hands/{participant}", "lowerHand") {
             try await $0.lowerHand($1)
+        },
+        Route(.patch, "/v1/streams/{stream}/hands/{participant}", "arrangeHand") {
+            try await $0.arrangeHand($1)
         },
         Route(.post, "/v1/streams/{stream}/invitations", "invite") { try await $0.invite($1) },
         Route(.delete, "/v1/streams/{stream}/invitations/{participant}", "endInvitation") {
@@ -116,6 +121,14 @@ extension Router {
         Route(.post, "/v1/streams/{stream}/ingest/key", "replaceIngestKey") {
             try await $0.replaceIngestKey($1)
         },
+        Route(.get, "/v1/streams/{stream}/restreams", "listRestreams") { try await $0.listRestreams($1) },
+        Route(.post, "/v1/streams/{stream}/restreams", "addRestream") { try await $0.addRestream($1) },
+        Route(.get, "/v1/streams/{stream}/restreams/{restream}", "showRestream") {
+            try await $0.showRestream($1)
+        },
+        Route(.delete, "/v1/streams/{stream}/restreams/{restream}", "removeRestream") {
+            try await $0.removeRestream($1)
+        },
         .webSocket("/v1/streams/{stream}/sync", "followStream") { handler, call throws(Problem) in
             try handler.follow(call)
         },
@@ -128,6 +141,12 @@ extension Router {
         },
         Route(.get, "/v1/streams/{stream}/sessions/{session}/quality", "joinQuality") {
             try await $0.showQuality($1, .stage)
+        },
+        Route(.get, "/v1/streams/{stream}/sessions/{session}/gate", "joinGate") {
+            try await $0.showGate($1, .stage)
+        },
+        Route(.post, "/v1/streams/{stream}/sessions/{session}/gate", "openJoinGate") {
+            try await $0.openGate($1, .stage)
         },
         Route(.delete, "/v1/streams/{stream}/sessions/{session}", "joinEnd") {
             try await $0.endSession($1, .stage)
@@ -148,6 +167,10 @@ extension Router {
         Route(.get, "/v1/feed/sessions/{session}/quality", "feedQuality") {
             try await $0.showQuality($1, .feed)
         },
+        Route(.get, "/v1/feed/sessions/{session}/gate", "feedGate") { try await $0.showGate($1, .feed) },
+        Route(.post, "/v1/feed/sessions/{session}/gate", "openFeedGate") {
+            try await $0.openGate($1, .feed)
+        },
         Route(.delete, "/v1/feed/sessions/{session}", "feedEnd") { try await $0.endSession($1, .feed) },
         Route(.post, "/v1/feed/sessions/{session}/peek", "peek") { try await $0.swipe($1, .peek) },
         Route(.post, "/v1/feed/sessions/{session}/focus", "focus") { try await $0.swipe($1, .focus) },
@@ -160,15 +183,24 @@ extension Router {
         },
         Route(.post, "/v1/streams/{stream}/recording", "startRecording") { try await $0.startRecording($1) },
         Route(.delete, "/v1/streams/{stream}/recording", "stopRecording") { try await $0.stopRecording($1) },
+        Route(.post, "/v1/streams/{stream}/clips", "makeClip") { try await $0.makeClip($1) },
         Route(.get, "/v1/streams/{stream}/recordings", "listRecordings") { try await $0.listRecordings($1) },
         Route(.get, "/v1/streams/{stream}/recordings/{recording}", "showRecording") {
             try await $0.showRecording($1)
+        },
+        Route(
+            .get, "/v1/streams/{stream}/recordings/{recording}/comments", "listRecordedComments"
+        ) {
+            try await $0.listRecordedComments($1)
         },
         Route(.delete, "/v1/streams/{stream}/recordings/{recording}", "removeRecording") {
             try await $0.removeRecording($1)
         },
         Route(.get, "/v1/sessions", "listSessions") { try await $0.listSessions($1) },
         Route(.get, "/v1/sessions/{session}", "showSession") { try await $0.showDossier($1) },
+        Route(.get, "/v1/sessions/{session}/capture", "captureSession") {
+            try await $0.captureSession($1)
+        },
         Route(.delete, "/v1/sessions/{session}", "endSession") { try await $0.dismissSession($1) },
         Route(.get, "/v1/admin/statistics", "showStatistics") { try await $0.showStatistics($1) },
         Route(.get, "/v1/server", "describeServer") { handler, _ in handler.settings.description },

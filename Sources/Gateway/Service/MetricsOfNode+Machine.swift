@@ -50,6 +50,12 @@ extension MetricsOfNode {
             }
         }
         return traffic + [
+            perWorker(
+                workers, "rostrum_udp_datagrams_handed_over_total", .counter,
+                "Datagrams for the worker's sessions that came to other workers, which share its port."
+            ) {
+                Double($0.network.handedOver)
+            },
             labelled(
                 workers, "rostrum_datagrams_received_total", "Datagrams of known sessions by protocol.",
                 "protocol",
@@ -57,7 +63,7 @@ extension MetricsOfNode {
                     ("stun", { Double($0.counters.checks) }), ("dtls", { Double($0.counters.handshakes) }),
                     ("rtp", { Double($0.counters.mediaDatagrams) }),
                     ("rtcp", { Double($0.counters.controlDatagrams) }),
-                ])
+                ]),
         ]
     }
 

@@ -222,7 +222,8 @@ enum MetricsOfNode {
                 + "viewer: codec_not_negotiated, "
                 + "before_start (older than the viewer's stream), no_address, oversize. On the way out: "
                 + "send_buffer_full, datagram_too_large (path MTU), unreachable, send_error. Between workers: "
-                + "relay_overflow, relay_no_track. Of clients who join: handshake_overflow.",
+                + "relay_overflow, relay_no_track, handover_overflow (came to another worker, and waited too long). "
+                + "Of clients who join: handshake_overflow.",
             "reason",
             [
                 ("receive_buffer_full", network(\.droppedByKernel)),
@@ -236,6 +237,7 @@ enum MetricsOfNode {
                 ("datagram_too_large", network(\.droppedTooLarge)),
                 ("unreachable", network(\.droppedUnreachable)), ("send_error", network(\.droppedOther)),
                 ("relay_overflow", { Double($0.relayOverflow) }),
+                ("handover_overflow", { Double($0.handoverOverflow) }),
                 ("relay_no_track", { Double($0.counters.relayedInVain) }),
                 ("handshake_overflow", { Double($0.counters.handshakesDropped) }),
             ])

@@ -47,7 +47,24 @@ extension Node {
                 Metric(
                     "rostrum_previews_bytes", .gauge, "Previews that are kept.",
                     Double(counted.previews.bytes)),
-            ] + (await recordingMetrics)
+            ] + (await recordingMetrics) + (await clipMetrics)
+        }
+    }
+
+    private var clipMetrics: [Metric] {
+        get async {
+            guard let counted = await clips?.counters else { return [] }
+            return [
+                Metric(
+                    "rostrum_clips_streams", .gauge, "Streams of which the last minutes are kept.",
+                    Double(counted.streams)),
+                Metric(
+                    "rostrum_clips_making", .gauge, "Clips that are being made.", Double(counted.making)),
+                Metric("rostrum_clips_made_total", .counter, "Clips made.", Double(counted.made)),
+                Metric(
+                    "rostrum_clips_failed_total", .counter, "Clips that could not be made.",
+                    Double(counted.failed)),
+            ]
         }
     }
 

@@ -3,6 +3,7 @@ import HLS
 import Interaction
 import Node
 import Recordings
+import Restream
 import Stage
 import StoryFeed
 
@@ -30,10 +31,22 @@ package protocol SessionService: Sendable {
     func sessionToEnd(_ id: SessionID) async -> (stream: StreamID, purpose: SessionRequest.Purpose)?
     /// - Returns: false if there is no such session, and none has just ended by itself.
     func endSession(_ id: SessionID) async -> Bool
+    /// What stands between somebody and a stream's programme, and what was recorded of it; nil where nothing does.
+    func gate(
+        of stream: StreamID, before sender: Stage.Sender?
+    ) async throws(StageRefusal) -> StageDetails.Gate?
+    /// How a session stands with the gate of what it watches; nil if it watches nothing.
+    func gate(of session: SessionID) async -> JSON?
+    /// Somebody shows another token for a session that they have.
+    /// - Parameter scope: the streams in which they are known by it.
+    func show(_ sender: Stage.Sender, in scope: FeedReader.Scope, for session: SessionID) async
     /// A part of the list of sessions, for operators.
     func sessionList(_ filter: SessionFilter) async -> JSON
     /// All that is known of a session that lives or ended lately, by its id or its label; nil if there is none.
     func dossier(of name: String) async -> JSON?
+    /// Records the headers of a session's packets for a while, by its id or its label.
+    /// - Returns: a capture as Wireshark reads it (pcap).
+    func capture(_ name: String, for time: Duration) async throws(CaptureRefusal) -> [UInt8]
     /// Ends a session for an operator, by its id or its label; false if there is none.
     func endSession(named name: String) async -> Bool
     /// What the operators' page draws.
@@ -79,8 +92,10 @@ package protocol SessionService: Sendable {
     func gifts(
         of stream: StreamID, after number: Int, limit: Int, as sender: Stage.Sender
     ) async throws(StageRefusal) -> JSON
-    /// Those who gave most in a stream.
-    func givers(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON
+    /// Those who gave most in a stream, or took part most.
+    func rank(
+        _ name: RankName, of stream: StreamID, period: RankPeriod, as sender: Stage.Sender?
+    ) async throws(StageRefusal) -> JSON
     /// Does what a host wants of a duel.
     /// - Returns: the duel, once it is durable in the host's stream.
     func perform(
@@ -121,18 +136,34 @@ package protocol SessionService: Sendable {
     func record(_ stream: StreamID) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool)
     /// - Returns: the recording, complete.
     func stopRecording(_ stream: StreamID) async throws(RecordingRefusal) -> RecordingEntry
+    /// Has a clip made of the last seconds of a live stream.
+    /// - Returns: it, before it is complete.
+    func makeClip(of stream: StreamID, seconds: Int, title: String?) async throws(ClipRefusal)
+        -> RecordingEntry
     /// Of one stream, the earliest first, those under way too.
     func recordings(of stream: StreamID) async -> [RecordingEntry]
+    /// What was written while a recording was made, by its time.
+    func comments(on recording: RecordingEntry, after number: Int, limit: Int) async throws(StageRefusal)
+        -> JSON
     /// Removes one that has ended, with its file.
     func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal)
     /// Where a recording's bytes are.
-    func path(of recording: RecordingEntry) -> String?
+    func readingPath(of recording: RecordingEntry) -> String?
     /// The HLS playlist that names the media playlist, which is at `uri`.
     func hlsMultivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String
     /// The HLS playlist of segments and parts, once what the query wants is in it.
     func hlsMediaPlaylist(of stream: StreamID, _ query: PlaylistQuery) async throws(HLSRefusal) -> String
     /// A file that an HLS playlist names, once it is there.
     func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8]
+    /// Has a stream's programme sent to a target, too.
+    /// - Returns: it, once it is durable.
+    func addRestream(
+        to address: RestreamAddress, key: Secret<String>, of stream: StreamID
+    ) async throws(RestreamRefusal) -> RestreamStatus
+    /// A stream's targets, in the order in which they were added.
+    func restreams(of stream: StreamID) async throws(RestreamRefusal) -> [RestreamStatus]
+    /// Sends nothing to a target any more.
+    func removeRestream(_ number: Int, of stream: StreamID) async throws(RestreamRefusal)
     /// Whether it takes new sessions.
     var isReady: Bool { get async }
     /// - Parameters: `published` and `played`: how long their requests took to be answered.
@@ -154,7 +185,7 @@ extension Node: SessionService {
             + [MetricsOfNode.joins(workers, published: published, played: played)]
             + MetricsOfNode.feed(workers, feedStatistics())
             + (await transcoderMetrics) + compositionMetrics + renditionMetrics
-            + (await packagingMetrics)
+            + (await packagingMetrics) + (await restreamMetrics)
             + MetricsOfNode.control(inboxCounters)
     }
 }

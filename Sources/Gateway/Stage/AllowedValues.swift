@@ -10,11 +10,19 @@ enum AllowedValues {
         "startsAt": "a time with its zone that is not past, such as 2030-01-01T20:00:00Z, or null",
         "joinAheadSeconds": range(StageDetails.joinAheadRange),
         "hostGraceSeconds": range(StageDetails.hostGraceRange),
-        "programme": choice(StageDetails.Programme.self), "recording": choice(StageDetails.Recording.self),
+        "maxSpeakers": range(StageDetails.maxSpeakersRange),
+        "place": "a whole number from 1 to \(Stage.handLimit); give it, or held",
+        "held": "true or false", "programme": choice(StageDetails.Programme.self),
+        "recording": choice(StageDetails.Recording.self),
+        "clips": choice(StageDetails.Clips.self),
+        "audienceData": choice(StageDetails.AudienceData.self),
         "layers": "a list of different \(choice(StageDetails.Layer.self))",
         "composition":
             "an object of width, height, fps, bitrate, layout (grid or spotlight) and background (#RRGGBB), "
             + "with even sides, or null",
+        "gate":
+            "an object of tier (1 to 32 of A-Z a-z 0-9 _ -), freeSeconds (\(range(StageDetails.Gate.freeRange))) "
+            + "and unlock (an https address of up to \(StageDetails.Gate.addressLength) bytes), or null",
         "pinned": range(StagePlacement.pinnedRange) + ", or null", "boost": range(StagePlacement.boostRange),
         "id": "1 to 64 of A-Z a-z 0-9 _ -", "stream": "1 to 64 of A-Z a-z 0-9 _ -",
         "host": "1 to 128 printable characters", "hostName": "1 to 128 printable characters",

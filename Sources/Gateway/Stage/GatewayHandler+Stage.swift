@@ -94,6 +94,18 @@ extension GatewayHandler {
         try await act(call) { _ in .lowerHand(try call.participant) }
     }
 
+    /// `PATCH .../hands/{participant}`: another place, or none for a while.
+    func arrangeHand(_ call: Call) async throws -> HTTPResponse {
+        let target = try call.participant
+        let body = try call.body()
+        let (place, isHeld) = (try body.integer("place"), try body.bool("held"))
+        switch (place, isHeld) {
+        case (let place?, nil): return try await act(call) { _ in .moveHand(target, place: place) }
+        case (nil, let isHeld?): return try await act(call) { _ in .holdHand(target, isHeld) }
+        default: throw JSONBody.invalid("place")
+        }
+    }
+
     /// `POST .../invitations`.
     func invite(_ call: Call) async throws -> HTTPResponse {
         try await act(call) { _ in .invite(try call.body().requiredParticipant()) }
@@ -110,9 +122,10 @@ extension GatewayHandler {
     /// `POST .../invitations/{participant}/accept`.
     func acceptInvitation(_ call: Call) async throws -> HTTPResponse {
         let target = try call.participant
+        let isSoundOnly = try call.body(isOptional: true).bool("videoMuted") ?? false
         return try await act(call, renews: true) { sender in
             guard sender.id == target else { throw StageRefusal.rejected(.notInvited) }
-            return .accept
+            return isSoundOnly ? .acceptSoundOnly : .accept
         }
     }
 

@@ -45,7 +45,8 @@ extension GatewayHandler {
     ) async -> String? {
         guard let sender else { return SyncAnswer.text(identityMissing(in: stream), to: command) }
         do throws(StageRefusal) {
-            return SyncAnswer.text(try await service.perform(command, in: stream, from: sender))
+            return AudienceAnswer.text(
+                try await service.perform(command, in: stream, from: sender), to: command)
         } catch {
             return SyncAnswer.text(error.problem, to: command)
         }

@@ -167,12 +167,20 @@ struct JSONBody {
         }
         edit.joinAheadSeconds = try integer("joinAheadSeconds")
         edit.hostGraceSeconds = try integer("hostGraceSeconds")
+        edit.maxSpeakers = try integer("maxSpeakers")
         edit.programme = try value("programme")
         edit.recording = try value("recording")
+        edit.clips = try value("clips")
+        edit.audienceData = try value("audienceData")
         if cleared.contains("composition") {
             edit.composition = .clear
         } else if let composition = try object("composition") {
             edit.composition = .set(try composition.composition())
+        }
+        if cleared.contains("gate") {
+            edit.gate = .clear
+        } else if let gate = try object("gate") {
+            edit.gate = .set(try gate.gate())
         }
         if let value = members["layers"] {
             guard case .array(let values) = value else { throw Self.invalid("layers") }
@@ -205,6 +213,17 @@ struct JSONBody {
         }
         edit.boost = try integer("boost")
         return edit
+    }
+
+    /// What watching shall take.
+    private func gate() throws(Problem) -> StageDetails.Gate {
+        do throws(Problem) {
+            guard let tier = try string("tier") else { throw Self.invalid("gate") }
+            return StageDetails.Gate(
+                tier: tier, freeSeconds: try integer("freeSeconds") ?? 0, unlock: try string("unlock"))
+        } catch {
+            throw Self.invalid("gate")
+        }
     }
 
     /// How a composed programme shall look; what is not said is as usual.

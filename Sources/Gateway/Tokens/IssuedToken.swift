@@ -35,7 +35,7 @@ extension Access {
     private func issue(_ token: Token) throws(Problem) -> IssuedToken {
         let minted = authority.mint(
             subject: token.subject, name: token.name, scope: token.scope, role: token.role,
-            capabilities: token.capabilities, issuedAt: now(), expires: token.expires,
+            capabilities: token.capabilities, tiers: token.tiers, issuedAt: now(), expires: token.expires,
             renewableUntil: token.renewableUntil, link: token.link)
         guard let minted else { throw Problem(503, nil, "This server has no key to sign with.") }
         return IssuedToken(text: minted, token: token)
@@ -61,7 +61,7 @@ extension Access {
         return try issue(
             Token(
                 keyID: token.keyID, subject: token.subject, name: name ?? token.name, scope: .one(stream),
-                role: role, capabilities: token.capabilities,
+                role: role, capabilities: token.capabilities, tiers: token.tiers,
                 expires: max(token.expires, min(now() + Self.renewalLifetime, token.renewableUntil)),
                 renewableUntil: token.renewableUntil, link: token.link))
     }
@@ -72,7 +72,7 @@ extension Access {
         to stream: StreamID, by invitation: Invitation?, name: String?
     ) throws(Problem) -> IssuedToken {
         guard let random = try? RandomBytes.make(12),
-            let subject = ParticipantID("guest-" + Base64URL.encode(random))
+            let subject = ParticipantID(Token.guestPrefix + Base64URL.encode(random))
         else { throw Problem(503, nil, "This server has no random numbers at the moment.") }
         let role = invitation.map { Role($0.role) } ?? .viewer
         let expires = now() + Self.guestLifetime

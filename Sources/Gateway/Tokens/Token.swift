@@ -52,6 +52,8 @@ package struct Token: Equatable, Sendable {
     package let role: Role
     /// `capabilities`; unknown ones are passed over.
     package let capabilities: Set<Capability>
+    /// `tiers`: which gates of streams it opens; what is no tier's name is passed over.
+    package let tiers: Set<String>
     /// `nbf`, in seconds since 1970.
     package let notBefore: Int?
     /// `exp`, in seconds since 1970.
@@ -60,15 +62,26 @@ package struct Token: Equatable, Sendable {
     package let renewableUntil: Int
     /// `invited` and `invited_as`: the link that its bearer came by; nil for those whose token was made for them.
     package let link: Stage.Link?
+    /// Names of more tiers are passed over.
+    package static let tierLimit = 16
+    /// Whether it is a tier's name.
+    package static func isTier(_ text: String) -> Bool { StageDetails.Gate.isTier(text) }
+    /// With this an identity begins that the server makes up for somebody who has none.
+    static let guestPrefix = "guest-"
+
+    /// Whether anybody gets such an identity who asks.
+    var isGuests: Bool { link != nil || subject.description.hasPrefix(Self.guestPrefix) }
+
     /// How long after the end of a token that somebody issued those still last that came in its place, in seconds:
     /// longer than any stream.
     package static let renewalSpan = 43_200
 
     package init(
         keyID: String, subject: ParticipantID, name: String?, scope: Scope, role: Role,
-        capabilities: Set<Capability> = [], notBefore: Int? = nil, expires: Int, renewableUntil: Int? = nil,
-        link: Stage.Link? = nil
+        capabilities: Set<Capability> = [], tiers: Set<String> = [], notBefore: Int? = nil, expires: Int,
+        renewableUntil: Int? = nil, link: Stage.Link? = nil
     ) {
+        self.tiers = tiers
         self.keyID = keyID
         self.subject = subject
         self.name = name

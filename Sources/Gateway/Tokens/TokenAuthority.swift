@@ -35,6 +35,7 @@ package struct TokenAuthority: Sendable {
         var stream: String?
         var role: String?
         var capabilities: [String]?
+        var tiers: [String]?
         var nbf: Double?
         var exp: Double?
         var iat: Double?
@@ -47,7 +48,7 @@ package struct TokenAuthority: Sendable {
         var invitedAs: String?
 
         enum CodingKeys: String, CodingKey {
-            case iss, sub, name, stream, role, capabilities, nbf, exp, iat, use, invited
+            case iss, sub, name, stream, role, capabilities, tiers, nbf, exp, iat, use, invited
             case renewableUntil = "renewable_until"
             case invitedAs = "invited_as"
         }
@@ -133,8 +134,12 @@ package struct TokenAuthority: Sendable {
         return Token(
             keyID: claims.iss, subject: subject, name: claims.name, scope: scope, role: role,
             capabilities: Set((claims.capabilities ?? []).compactMap { Capability(rawValue: $0) }),
-            notBefore: notBefore, expires: expires, renewableUntil: seconds(claims.renewableUntil),
-            link: try link(claims))
+            tiers: tiers(claims), notBefore: notBefore, expires: expires,
+            renewableUntil: seconds(claims.renewableUntil), link: try link(claims))
+    }
+
+    private static func tiers(_ claims: Claims) -> Set<String> {
+        Set((claims.tiers ?? []).filter(Token.isTier).prefix(Token.tierLimit))
     }
 
     /// The link by which a token's bearer came; nil for those whose token was made for them.
@@ -169,14 +174,14 @@ package struct TokenAuthority: Sendable {
     /// - Returns: nil without any key.
     package func mint(
         subject: ParticipantID, name: String?, scope: Token.Scope, role: Role,
-        capabilities: Set<Capability> = [], issuedAt now: Int, expires: Int, renewableUntil: Int? = nil,
-        link: Stage.Link? = nil
+        capabilities: Set<Capability> = [], tiers: Set<String> = [], issuedAt now: Int, expires: Int,
+        renewableUntil: Int? = nil, link: Stage.Link? = nil
     ) -> Secret<String>? {
         mint(
             Token(
                 keyID: "", subject: subject, name: name, scope: scope, role: role, capabilities: capabilities,
-                expires: expires, renewableUntil: renewableUntil, link: link), use: nil, issuedAt: now,
-            renewableUntil: renewableUntil)
+                tiers: tiers, expires: expires, renewableUntil: renewableUntil, link: link), use: nil,
+            issuedAt: now, renewableUntil: renewableUntil)
     }
 
     /// Signs a stream key with the first key.
@@ -200,6 +205,7 @@ package struct TokenAuthority: Sendable {
             }
         claims.role = token.role.rawValue
         if !token.capabilities.isEmpty { claims.capabilities = token.capabilities.map(\.rawValue).sorted() }
+        if !token.tiers.isEmpty { claims.tiers = token.tiers.sorted() }
         claims.iat = Double(now)
         claims.exp = Double(token.expires)
         claims.renewableUntil = renewableUntil.map(Double.init)

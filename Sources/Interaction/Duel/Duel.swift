@@ -13,6 +13,12 @@ package struct Duel: Equatable, Sendable, Codable {
         case busy
         /// Whoever is invited is not live, or its host is not there.
         case notLive = "not-live"
+        /// Whoever is invited takes no invitations.
+        case duelsOff = "duels-off"
+        /// Whoever is invited declined one of the same stream a short while ago.
+        case declinedBefore = "declined-before"
+        /// Not both streams have the same gate, or one of them changed it.
+        case otherGate = "other-gate"
         case expired
         case cancelled
         case left
@@ -26,6 +32,8 @@ package struct Duel: Equatable, Sendable, Codable {
         package let stream: StreamID
         /// The host's name, for people.
         package var name: String?
+        /// What its gate takes; nil where it has none.
+        package internal(set) var tier: String?
         /// Grows with each change: of two statements the higher one counts; below 0 before the first.
         package internal(set) var revision = -1
         /// Of who is invited.
@@ -80,6 +88,8 @@ package struct Duel: Equatable, Sendable, Codable {
     package static let settlingTime = 30
     /// In seconds: a host who is not there may come back within this.
     package static let hostGrace = 20
+    /// In seconds: whose invitation was declined is not heard again for so long.
+    package static let declineTime = 600
     /// In seconds: how long the result is shown after the end.
     package static let resultTime = 10
 
@@ -133,7 +143,7 @@ package struct Duel: Equatable, Sendable, Codable {
     /// What the invited side said of its own accord, which explains more than that the inviter gave up.
     private static func answer(_ end: End) -> End? {
         switch end {
-        case .declined, .busy, .notLive: end
+        case .declined, .busy, .notLive, .duelsOff, .declinedBefore, .otherGate: end
         case .expired, .cancelled, .left, .hostGone, .streamEnded: nil
         }
     }
@@ -142,7 +152,8 @@ package struct Duel: Equatable, Sendable, Codable {
         switch end {
         case .hostGone: .hostGone
         case .streamEnded: .streamEnded
-        case .declined, .busy, .notLive, .expired, .cancelled, .left: .left
+        case .declined, .busy, .notLive, .duelsOff, .declinedBefore, .otherGate, .expired, .cancelled, .left:
+            .left
         }
     }
 

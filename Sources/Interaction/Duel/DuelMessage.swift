@@ -18,6 +18,9 @@ package struct DuelMessage: Equatable, Sendable {
     /// By the sender's clock: of two scores the later one counts.
     package let sentAt: WallTime
 
+    /// In bytes: more than any tier has.
+    private static let tierLength = 64
+
     /// Whether it can come of a side that keeps to the rules; all else is not looked at.
     var isSound: Bool {
         do throws(Interaction.Refusal) {
@@ -32,7 +35,8 @@ package struct DuelMessage: Equatable, Sendable {
             isInviter ? !statement.hasAccepted : statement.startsAt == nil,
             statement.startsAt.map({ $0 >= invitedAt && $0 <= latest }) ?? true,
             (statement.end == nil) == (statement.endedAt == nil),
-            statement.name.map({ $0.count <= Gift.nameLength }) ?? true
+            statement.name.map({ $0.count <= Gift.nameLength }) ?? true,
+            statement.tier.map({ $0.utf8.count <= Self.tierLength }) ?? true
         else { return false }
         return ([score] + [statement.score].compactMap(\.self)).allSatisfy {
             (0...GiftTotals.highest).contains($0)

@@ -23,8 +23,17 @@ package struct DuelSide: Sendable {
         /// The host's, for people.
         package var name: String?
         package var tally: DuelTally
+        /// What the stream's gate takes; nil where it has none.
+        package var tier: String?
+        /// Whether other hosts may ask.
+        package var takesInvitations: Bool
 
-        package init(isLive: Bool, isHostThere: Bool, name: String?, tally: DuelTally) {
+        package init(
+            isLive: Bool, isHostThere: Bool, name: String?, tally: DuelTally, tier: String? = nil,
+            takesInvitations: Bool = true
+        ) {
+            self.tier = tier
+            self.takesInvitations = takesInvitations
             self.isLive = isLive
             self.isHostThere = isHostThere
             self.name = name.map { String($0.prefix(Gift.nameLength)) }
@@ -126,7 +135,7 @@ package struct DuelSide: Sendable {
         let number = max(Int(clamping: now.wall.milliseconds), last + 1, 1)
         var duel = Duel(
             id: DuelID(inviter: stream, number: number), terms: terms, invitedAt: now.wall,
-            own: Duel.Statement(stream: stream, name: situation.name),
+            own: Duel.Statement(stream: stream, name: situation.name, tier: situation.tier),
             other: Duel.Statement(stream: opponent))
         duel.say { _ in }
         return keep(duel)
@@ -196,22 +205,9 @@ package struct DuelSide: Sendable {
         guard message.id.inviter == message.statement.stream else { return (nil, nil) }
         var duel = Duel(
             id: message.id, terms: message.terms, invitedAt: message.invitedAt,
-            own: Duel.Statement(stream: stream, name: situation.name), other: message.statement)
-        let refusal: Duel.End? =
-            if message.statement.end != nil || duel.expiresAt <= now.wall {
-                .expired
-            } else if !situation.isLive || !situation.isHostThere {
-                .notLive
-            } else if duels.last.map({
-                $0.isOccupying(at: now.wall) && !isRematch(duel, of: $0, at: now.wall)
-            })
-                ?? false
-            {
-                .busy
-            } else {
-                nil
-            }
-        guard let refusal else {
+            own: Duel.Statement(stream: stream, name: situation.name, tier: situation.tier),
+            other: message.statement)
+        guard let refusal = refusal(of: duel, situation, at: now.wall) else {
             duel.say { _ in }
             couriers[duel.id, default: DuelCourier()].note(message, own: duel.own.revision)
             return (keep(duel), nil)
@@ -220,6 +216,32 @@ package struct DuelSide: Sendable {
         duel.quit(refusal, situation.tally, at: now.wall)
         guard message.isAnswerWanted || message.known < duel.own.revision else { return (nil, nil) }
         return (nil, DuelCourier.message(duel, score: 0, isAnswerWanted: false, at: now))
+    }
+
+    /// Why its host is not even asked; nil for who is.
+    private func refusal(of duel: Duel, _ situation: Situation, at now: WallTime) -> Duel.End? {
+        if duel.other.end != nil || duel.expiresAt <= now { return .expired }
+        guard situation.isLive, situation.isHostThere else { return .notLive }
+        guard situation.takesInvitations else { return .duelsOff }
+        if let last = duels.last, last.isOccupying(at: now), !isRematch(duel, of: last, at: now) {
+            return .busy
+        }
+        guard !hasDeclined(duel.other.stream, at: now) else { return .declinedBefore }
+        // Each audience sees the other's host: nobody may see what takes a tier without having it.
+        return duel.other.tier == situation.tier ? nil : .otherGate
+    }
+
+    /// Whether our host said no to a stream a short while ago, and has not asked it since.
+    private func hasDeclined(_ opponent: StreamID, at now: WallTime) -> Bool {
+        let word = duels.last { $0.other.stream == opponent && ($0.isInviter || $0.own.end == .declined) }
+        guard let word, !word.isInviter, let at = word.own.endedAt else { return false }
+        return now < at.advanced(bySeconds: Duel.declineTime)
+    }
+
+    /// Whether the gate is another one than that with which the duel began, so that it cannot go on.
+    private func hasOtherGate(_ duel: Duel, _ situation: Situation, at now: WallTime) -> Bool {
+        guard duel.own.tier != situation.tier else { return false }
+        return !duel.own.isFinal || duel.phase(at: now) == .penalty && !duel.own.isClosed
     }
 
     private func isRematch(_ duel: Duel, of last: Duel, at now: WallTime) -> Bool {
@@ -251,7 +273,13 @@ package struct DuelSide: Sendable {
         to now: Moment, _ situation: Situation, isLast: Bool = false
     ) -> Duel? {
         if situation.isHostThere { hostGoneSince = nil }
-        guard var duel = duels.last, !duel.own.isFinal else { return nil }
+        guard var duel = duels.last else { return nil }
+        let isParting = hasOtherGate(duel, situation, at: now.wall)
+        if isParting, duel.own.isFinal {
+            duel.say { $0.isClosed = true }
+            return keep(duel)
+        }
+        guard !duel.own.isFinal else { return nil }
         let before = duel
         if !situation.isHostThere { hostGoneSince = hostGoneSince ?? now.elapsed }
         let isHostGone = hostGoneSince.map { now.elapsed >= $0 + .seconds(Duel.hostGrace) } ?? false
@@ -263,6 +291,8 @@ package struct DuelSide: Sendable {
             duel.quit(.streamEnded, situation.tally, at: now.wall)
         } else if isHostGone {
             duel.quit(.hostGone, situation.tally, at: now.wall)
+        } else if isParting {
+            duel.quit(.otherGate, situation.tally, at: now.wall)
         } else if let startsAt = duel.startsAt {
             if duel.base == nil, startsAt <= now.wall { duel.base = situation.tally }
         } else if Self.answerEnd(duel) <= now.wall {
@@ -285,6 +315,7 @@ package struct DuelSide: Sendable {
                 duel, score: duel.points(situation.tally), at: now)
         }
         guard let duel = duels.last else { return times.min() }
+        if hasOtherGate(duel, situation, at: now.wall) { times.append(now.elapsed) }
         if !duel.own.isFinal {
             let due =
                 duel.startsAt == nil ? Self.answerEnd(duel) : duel.base == nil ? duel.startsAt : duel.endsAt

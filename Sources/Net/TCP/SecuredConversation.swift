@@ -7,13 +7,13 @@ package final class SecuredConversation<Inner: StreamConversation>: StreamConver
 
     private let inner: Inner
     /// Nil without a certificate that can be used: the connection is closed.
-    private let tls: TLSServer?
+    private let tls: TLSConnection?
     private var isClosing = false
 
     /// - Parameter identity: nil for nobody, whose connection is closed.
     package init(_ inner: Inner, as identity: TLSIdentity?) {
         self.inner = inner
-        tls = identity.flatMap { try? TLSServer($0) }
+        tls = identity.flatMap { try? TLSConnection($0) }
     }
 
     package var isEstablished: Bool { inner.isEstablished }

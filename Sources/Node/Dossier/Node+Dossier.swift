@@ -35,14 +35,33 @@ extension Node {
             return SessionDossier(record: ended.record, ended: ended, now: now())
                 .whole(ended.record.gauge.measurements, log: ended.log, sources: [:], local: [])
         }
-        let measurements = await measure(on: record.worker) { .measure(id, $0) }
+        let measurements = await ask(worker: record.worker) { .measure(id, $0) }
         var sources: [TrackKey: TrackMeasurements] = [:]
         for key in Set(measurements?.sendings.compactMap(\.track) ?? []).prefix(Self.trackLimit) {
-            sources[key] = await measure(on: key.worker) { .measureTrack(key.track, $0) }
+            sources[key] = await ask(worker: key.worker) { .measureTrack(key.track, $0) }
         }
         let local = workers[record.worker].advertised
         return SessionDossier(record: record, ended: nil, now: now())
             .whole(measurements, log: live.sessions.histories.log(of: id), sources: sources, local: local)
+    }
+
+    /// Records the headers of a session's packets, for a while or until it ends.
+    /// - Parameter name: its id, or what the log calls it.
+    /// - Returns: a capture as Wireshark reads it (pcap).
+    package func capture(_ name: String, for time: Duration) async throws(CaptureRefusal) -> [UInt8] {
+        guard let id = live.sessions.histories.find(name), let record = live.sessions[id] else {
+            throw .unknownSession
+        }
+        let worker = workers[record.worker]
+        log.info("session.captured", ["session": id.label, "seconds": "\(time)"])
+        let opening = CaptureOpening(
+            session: id, local: worker.advertised.first ?? worker.address, time: time)
+        let outcome = await ask(worker: record.worker) { .capture(opening, $0) }
+        switch outcome {
+        case .captured(let bytes): return bytes
+        case .running: throw .running
+        case nil: throw .unknownSession
+        }
     }
 
     /// Ends a session for an operator.
@@ -55,12 +74,19 @@ extension Node {
     }
 
     /// Asks a worker, and waits for its thread; nil where it does not know.
-    private func measure<Answer: Sendable>(
-        on worker: Int, _ command: (Inquiry<Answer>) -> WorkerCommand
+    private func ask<Answer: Sendable>(
+        worker: Int, _ command: (Inquiry<Answer>) -> WorkerCommand
     ) async -> Answer? {
         await withCheckedContinuation { continuation in
             // One that is not taken is let go of, and so answered.
             _ = workers[worker].post(command(Inquiry { continuation.resume(returning: $0) }))
         }
     }
+}
+
+/// Why the headers of a session's packets are not recorded.
+package enum CaptureRefusal: Error, Equatable, Sendable {
+    case unknownSession
+    /// A worker records one session at a time.
+    case running
 }

@@ -28,7 +28,8 @@ enum SessionEvent: Equatable, Sendable {
     case restartedICE
     case ended(String)
 
-    /// What a worker tells, if that is of one session and says something; voices and messages are too many.
+    /// What a worker tells, if that is of one session and says something; voices, messages and key-frame requests, of
+    /// which the dossier has the count, are too many.
     init?(_ event: WorkerEvent) {
         switch event {
         case .checked: self = .checked
@@ -45,7 +46,7 @@ enum SessionEvent: Equatable, Sendable {
             )
         case .renditionWanted(_, _, let isWanted): self = .rendition(isWanted: isWanted)
         case .closed, .published, .voice, .passed, .controlMessage, .injected, .keyFrameWanted,
-            .sessionKeyFrameWanted:
+            .sessionKeyFrameWanted, .keyFrameRequested:
             return nil
         }
     }
@@ -59,7 +60,7 @@ extension WorkerEvent {
             .published(let id, _), .sourceChanged(let id, _, _), .layersWanted(let id, _, _),
             .voice(let id, _), .uplinkWeak(let id), .controlOpened(let id), .controlMessage(let id, _),
             .begun(let id, _, _, _), .qualityChanged(let id, _), .renditionWanted(let id, _, _),
-            .sessionKeyFrameWanted(let id):
+            .sessionKeyFrameWanted(let id), .keyFrameRequested(let id, _):
             id
         case .passed, .injected, .keyFrameWanted: nil
         }

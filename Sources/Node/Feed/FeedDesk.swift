@@ -219,6 +219,7 @@ extension FeedItem {
         host = snapshot.host
         hostName = snapshot.hostName ?? snapshot.host?.description
         isPaused = snapshot.isPaused
+        gate = snapshot.details.gate?.json ?? .null
         viewers = snapshot.viewers
         pinnedPlace = snapshot.placement.pinned
         boost = snapshot.placement.boost

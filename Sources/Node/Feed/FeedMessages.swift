@@ -140,6 +140,7 @@ extension FeedItem {
             "hostName": .text(hostName),
             "startedAt": .time(startedAt),
             "viewers": .integer(viewers),
+            "gate": gate,
             "preview": preview?.json ?? .null,
         ]
         if let position { members["position"] = .integer(position) }

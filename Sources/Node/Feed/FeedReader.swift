@@ -22,7 +22,7 @@ package struct FeedReader: Sendable {
     /// Nil for somebody without a token.
     let sender: Stage.Sender?
     /// The streams in which the sender is known by name.
-    let standing: Scope
+    package let standing: Scope
 
     package init(scope: Scope, sender: Stage.Sender?, standing: Scope) {
         self.scope = scope

@@ -28,7 +28,7 @@ extension Node {
         let news = directory.takeNews()
         guard !news.isEmpty else { return }
         let time = now().elapsed
-        await perform(live.inFeed(at: time) { $0.update(news, at: time) })
+        await perform(live.update(news, at: time))
         // Whether it is live, what its card says, whose camera is off, and whether it is to be recorded.
         for stream in news.keys where live[stream] != nil || live.productions.pauseFile(of: stream) != nil {
             programmeChanged(in: stream)

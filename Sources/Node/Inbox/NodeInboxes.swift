@@ -62,15 +62,16 @@ extension WorkerEvent: InboxElement {
         case .renditionWanted(_, let track, _): .rendition(track.key)
         case .layersWanted(let id, let mid, _): .layers(id, mid: mid)
         case .uplinkWeak(let id): .uplink(id)
-        case .checked, .connected, .mediaStarted, .closed, .published, .passed, .controlMessage, .injected:
+        case .checked, .connected, .mediaStarted, .closed, .published, .passed, .controlMessage, .injected,
+            .keyFrameRequested:
             nil
         }
     }
 
     package var isNeeded: Bool {
         switch self {
-        case .voice, .controlMessage, .begun, .keyFrameWanted, .sessionKeyFrameWanted, .qualityChanged,
-            .uplinkWeak:
+        case .voice, .controlMessage, .begun, .keyFrameWanted, .sessionKeyFrameWanted, .keyFrameRequested,
+            .qualityChanged, .uplinkWeak:
             false
         case .checked, .connected, .mediaStarted, .closed, .published, .sourceChanged, .passed,
             .controlOpened, .injected, .renditionWanted, .layersWanted:

@@ -183,7 +183,7 @@ extension IngestEnd {
         case .stage(.unknownStream): self = .unknownStream
         case .stage: self = .refused("This cannot be done now. Try again.")
         case .overloaded, .tooManySessions, .noPublisher, .unknownSession, .malformedOffer,
-            .unsupportedOffer, .notAcceptable:
+            .unsupportedOffer, .notAcceptable, .gated:
             self = .overloaded
         }
     }

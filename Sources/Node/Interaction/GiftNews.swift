@@ -16,8 +16,11 @@ struct GiftNews {
     mutating func append(_ gift: Gift) { waiting.append(gift) }
 
     /// When there is something to tell; nil for never.
+    ///
+    /// What fills a message does not wait: several at once may be more than a follower may be sent.
     var deadline: MonotonicTime? {
-        waiting.isEmpty ? nil : toldAt.map { $0 + Self.interval } ?? .zero
+        guard !waiting.isEmpty else { return nil }
+        return waiting.count >= Self.messageLimit ? .zero : toldAt.map { $0 + Self.interval } ?? .zero
     }
 
     /// What to tell now: the members of one message, or of several where there are many.

@@ -24,6 +24,10 @@ struct InteractionDesk {
     private var hidden: [StreamComment] = []
     private var gifts = GiftNews()
     private var ranks: RankNews
+    /// Between two looks at who takes part.
+    static let fanInterval = Duration.seconds(60)
+    /// When the minute of those who take part is over; nil while the stream is not live.
+    private var minuteEnd: MonotonicTime?
     /// Votes are told so often at most.
     private static let voteInterval = Duration.milliseconds(500)
     private var hasNewVotes = false
@@ -36,11 +40,11 @@ struct InteractionDesk {
     /// What those who come are told; nil when it has to be written anew.
     private var overview: String?
 
-    init(restoring record: InteractionRecord, at now: MonotonicTime) {
+    init(restoring record: InteractionRecord, at now: Moment) {
         machine = Interaction(restoring: record)
         committed = record
-        delivery = CommentDelivery(at: now)
-        ranks = RankNews(record.gifts)
+        delivery = CommentDelivery(at: now.elapsed)
+        ranks = RankNews(record, at: now.wall)
     }
 
     // MARK: Deciding
@@ -51,16 +55,57 @@ struct InteractionDesk {
         try machine.apply(command, from: person, at: now)
     }
 
-    /// Has reactions written down whose time has come, and a poll closed whose time is over.
-    /// - Parameter isLast: whether the stream ends, and all of it with it.
-    mutating func advance(to now: Moment, isLast: Bool = false) -> [StreamChange] {
+    /// Takes in a comment that somebody is asked about.
+    mutating func submit(
+        _ key: String, _ text: String, from person: Interaction.Person, at now: Moment
+    ) throws(Interaction.Refusal) -> Interaction.Submission {
+        try machine.submit(key, text, from: person, at: now)
+    }
+
+    /// Notes whether a comment may be shown.
+    /// - Returns: those that go on now, in order.
+    mutating func judge(_ number: Int, isShown: Bool) -> [CommentReviews.Judged] {
+        machine.judge(number, isShown: isShown)
+    }
+
+    mutating func write(
+        _ draft: CommentDraft, at now: Moment
+    ) throws(Interaction.Refusal) -> Interaction.Outcome {
+        try machine.write(draft, at: now)
+    }
+
+    /// Whether it is to be looked now who takes part.
+    func isMinuteOver(at now: MonotonicTime) -> Bool { minuteEnd.map { $0 <= now } ?? false }
+
+    /// Has reactions written down whose time has come, a poll closed and a minute ended whose time is over.
+    /// - Parameters:
+    ///   - isLast: whether the stream ends, and all of it with it.
+    ///   - isLive: whether a minute is worth anything.
+    ///   - watching: who is there without the host, if the minute is over.
+    mutating func advance(
+        to now: Moment, isLast: Bool = false, isLive: Bool = true,
+        watching: [(id: ParticipantID, name: String?)] = []
+    ) -> [StreamChange] {
         var changes = machine.saveReactions(at: now.elapsed, isLast: isLast)
+        if isLast || isLive && isMinuteOver(at: now.elapsed) {
+            changes += machine.endMinute(watching: watching, at: now.wall)
+            minuteEnd = nil
+        }
+        minuteEnd = isLive && !isLast ? minuteEnd ?? now.elapsed + Self.fanInterval : nil
         if isLast || pollRetry.map({ $0 <= now.elapsed }) ?? true {
             let closing = machine.closePoll(at: now.wall, isLast: isLast)
             if !closing.isEmpty { pollRetry = now.elapsed + Self.retryInterval }
             changes += closing
         }
         return changes.map { .interaction($0) }
+    }
+
+    /// Has comments forgotten that were written before a time.
+    /// - Returns: what is to be made durable, and how many comments it concerns.
+    mutating func forgetComments(before time: WallTime) -> (changes: [StreamChange], comments: Int) {
+        let count = machine.record.comments.count
+        let changes = machine.forgetComments(before: time)
+        return (changes.map { .interaction($0) }, count - machine.record.comments.count)
     }
 
     /// The server ends, and the stream does not.
@@ -87,12 +132,13 @@ struct InteractionDesk {
             case .gave(let gift):
                 gifts.append(gift)
                 ranks.note()
-            case .pinned, .unpinned, .silenced, .shadowed, .unsilenced, .counted, .audited: break
+            case .cheered: ranks.note()
+            case .expired, .pinned, .unpinned, .silenced, .shadowed, .unsilenced, .counted, .audited: break
             }
         }
         let isPinChange = changes.contains {
             switch $0 {
-            case .pinned, .unpinned, .deleted: true
+            case .pinned, .unpinned, .deleted, .expired: true
             default: false
             }
         }
@@ -115,7 +161,8 @@ struct InteractionDesk {
     // MARK: Telling
 
     /// What followers are told now: in one message, but for a great many gifts.
-    mutating func takeNews(for followers: Int, at now: MonotonicTime) -> [String] {
+    mutating func takeNews(for followers: Int, at moment: Moment) -> [String] {
+        let now = moment.elapsed
         delivery.interval = min(
             max(Self.intervalPerFollower * followers, Self.shortestInterval), Self.longestInterval)
         var message = news
@@ -137,7 +184,10 @@ struct InteractionDesk {
             message["reactions"] = Self.json(counts)
             overview = nil
         }
-        message["ranks"] = ranks.take(committed.gifts, at: now)
+        if let lists = ranks.take(committed, at: moment) {
+            message["ranks"] = lists
+            overview = nil
+        }
         var messages = gifts.take(committed.gifts, at: now)
         if messages.isEmpty {
             if !message.isEmpty { messages = [message] }
@@ -163,12 +213,22 @@ struct InteractionDesk {
         SyncNotice.interaction.text(["comments": .array(comments.map(\.json))])
     }
 
+    /// Those whom pages show before others who are there.
+    var leaders: [ParticipantID] { ranks.leaders }
+
+    /// What stands beside somebody's name, such as `giver-1`.
+    func badges(of id: ParticipantID) -> [String] { ranks.badges(of: id) }
+
     /// When there is something to tell or to write; nil if never.
-    func deadline(at now: Moment) -> MonotonicTime? {
+    /// - Parameter isLive: whether a minute is worth anything.
+    func deadline(at now: Moment, isLive: Bool) -> MonotonicTime? {
+        let minute = isLive ? minuteEnd ?? .zero : nil
         let votes = hasNewVotes ? votesToldAt.map { $0 + Self.voteInterval } ?? .zero : nil
         let end = machine.pollDeadline.map { max(now.elapsed(at: $0), pollRetry ?? .zero) }
-        return [delivery.deadline, machine.counter.deadline, gifts.deadline, ranks.deadline, votes, end]
-            .compactMap(\.self).min()
+        return [
+            delivery.deadline, machine.counter.deadline, gifts.deadline, ranks.deadline(at: now), votes, end,
+            minute,
+        ].compactMap(\.self).min()
     }
 
     /// What those who come are told, as JSON; written once for all who come before something changes.
@@ -179,7 +239,7 @@ struct InteractionDesk {
             "reactions": Self.json(machine.counter.counts(at: now)),
             "settings": Self.json(committed.settings), "poll": committed.poll?.json ?? .null,
             "card": committed.card?.json ?? .null, "gifts": committed.gifts.json,
-            "ranks": committed.gifts.ranksJSON, "duel": duel,
+            "ranks": ranks.json, "duel": duel,
         ]).text
         overview = text
         return text
@@ -211,6 +271,8 @@ struct InteractionDesk {
             "comments": .bool(settings.takesComments),
             "reactions": .array(settings.reactions.map { .string($0) }),
             "slowMode": .integer(settings.slowModeSeconds), "gifts": settings.gifts?.json ?? .null,
+            "widgets": .array(settings.widgets.map { .string($0.rawValue) }),
+            "duels": .bool(settings.takesDuels),
         ]
     }
 
@@ -236,6 +298,15 @@ struct InteractionDesk {
         let (comments, isMore) = committed.page(before: before, after: after, limit: limit, for: reader)
         return .object(["comments": .array(comments.map(\.json)), "more": .bool(isMore)])
     }
+
+    /// Comments on what was shown within some time, with how long after its beginning they were written.
+    func page(spokenIn time: Range<WallTime>, after number: Int, limit: Int) -> JSON {
+        let (comments, isMore) = committed.page(writtenIn: time, after: number, limit: limit)
+        let spoken = comments.map { comment in
+            comment.json(at: comment.at.milliseconds - time.lowerBound.milliseconds)
+        }
+        return .object(["comments": .array(spoken), "more": .bool(isMore)])
+    }
 }
 
 extension StreamComment {
@@ -243,7 +314,19 @@ extension StreamComment {
     package var json: JSON {
         .object([
             "number": .integer(number), "id": .string(key), "author": .string(author.description),
-            "name": .text(name), "role": .string(role.rawValue), "text": .string(text), "at": .time(at),
+            "name": .text(name), "role": .string(role.rawValue), "moderator": .bool(isByModerator),
+            "text": .string(text), "at": .time(at),
+        ])
+    }
+}
+
+extension StreamComment {
+    /// As those see it who play a recording.
+    /// - Parameter milliseconds: of the recording.
+    fileprivate func json(at milliseconds: Int64) -> JSON {
+        .object([
+            "number": .integer(number), "author": .string(author.description), "name": .text(name),
+            "role": .string(role.rawValue), "text": .string(text), "at": .integer(milliseconds),
         ])
     }
 }

@@ -3,26 +3,26 @@ import Interaction
 import Stage
 
 /// What leaves a stream because of a duel.
-enum DuelOrder: InboxElement {
+package enum DuelOrder: InboxElement {
     /// To the opponent's stream.
     case message(DuelMessage)
     /// Whose host a stream shows beside its own; nil for nobody.
     case show(StreamID?, in: StreamID)
 
-    enum Topic: Hashable, Sendable {
+    package enum Topic: Hashable, Sendable {
         case message(DuelID, to: StreamID)
         case show(StreamID)
     }
 
     /// A later message says all that an earlier one did.
-    var topic: Topic? {
+    package var topic: Topic? {
         switch self {
         case .message(let message): .message(message.id, to: message.to)
         case .show(_, let stream): .show(stream)
         }
     }
 
-    var isNeeded: Bool {
+    package var isNeeded: Bool {
         // What gets lost is said again.
         if case .message = self { false } else { true }
     }
@@ -103,7 +103,9 @@ extension StreamHost {
             isLive: record?.phase == .live,
             isHostThere: record.map { stage?.isPresent($0.host) ?? false } ?? false,
             name: record.flatMap { $0.hostMember.name ?? $0.details.title },
-            tally: DuelTally(gifts: interaction.committed.gifts.value, reactions: taps))
+            tally: DuelTally(gifts: interaction.committed.gifts.value, reactions: taps),
+            tier: record?.details.gate?.tier,
+            takesInvitations: interaction.committed.settings.takesDuels)
     }
 
     /// Has a duel remembered, and webhooks told that it began or what came of it.
@@ -145,7 +147,7 @@ extension StreamHost {
         if let opponent = duels.takeOpponent(at: now.wall) { environment.duels(.show(opponent, in: id)) }
         if let news = duels.takeNews(situation.tally, at: now) { interaction.show(duel: news) }
         if let text = duels.takeInvitation(situation.tally, at: now.wall), let host = committed?.host {
-            sync.tell(text, to: host)
+            sync.tell(text, to: host, of: .audience)
         }
     }
 
@@ -154,6 +156,6 @@ extension StreamHost {
         guard sender.id == committed?.host,
             let text = duels.invitation(duelSituation.tally, at: environment.now().wall)
         else { return }
-        sync.tell(text, to: sender.id)
+        sync.tell(text, to: sender.id, of: .audience)
     }
 }

@@ -60,13 +60,19 @@ extension StreamHost {
         ])
     }
 
-    /// Those who gave most, the first first.
-    package func givers(as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
+    /// Those who gave most, or took part most, the first first.
+    package func rank(
+        _ name: RankName, of period: RankPeriod, as sender: Stage.Sender?
+    ) throws(StageRefusal) -> JSON {
         guard committed != nil else { throw .unknownStream }
         if let rejection = refusal(to: sender) { throw .rejected(rejection) }
-        let gifts = interaction.committed.gifts
+        let record = interaction.committed
+        let ranking = name == .givers ? record.gifts.givers : record.fans
+        let ranks = ranking.top(RankNews.longest, of: period, at: environment.now().wall)
         return .object([
-            "ranks": .array(gifts.top(RankNews.longest).map(\.json)), "currency": .text(gifts.currency),
+            "ranks": .array(ranks.map(\.json)), "period": .string(period.rawValue),
+            // What the values are in; points have no currency.
+            "currency": name == .givers ? .text(record.gifts.currency) : .null,
         ])
     }
 }

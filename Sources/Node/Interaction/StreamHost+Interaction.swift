@@ -1,9 +1,13 @@
 import Base
 import Interaction
+import Recordings
 import Stage
 
 /// What the audience says and taps.
 extension StreamHost {
+    /// What somebody is answered; must not block.
+    package typealias Answer = @Sendable (Result<Interaction.Reply, StageRefusal>) -> Void
+
     /// Does what somebody of the audience wants.
     /// - Returns: once it is durable; taps, of which only the sum is written down now and then, at once.
     package func perform(
@@ -12,29 +16,44 @@ extension StreamHost {
         if case .give(let draft) = command, let known = try await ledgerGift(draft, from: sender) {
             return .gift(known)
         }
-        let reply = try interact(command, from: sender)
-        if case .counted = reply { return reply }
-        try await settled()
-        return reply
+        let result = await withCheckedContinuation { continuation in
+            perform(command, from: sender) { continuation.resume(returning: $0) }
+        }
+        return try result.get()
+    }
+
+    /// The same for those who cannot wait; of gifts, only for those of whom `ledgerGift` knows nothing.
+    func perform(
+        _ command: Interaction.Command, from sender: Stage.Sender, then answer: @escaping Answer
+    ) {
+        do throws(StageRefusal) {
+            if let reviewer = environment.review, case .comment(let key, let text) = command {
+                try review(key, text, from: sender, by: reviewer, then: answer)
+            } else {
+                reply(try interact(command, from: sender), to: answer)
+            }
+        } catch {
+            answer(.failure(error))
+        }
+    }
+
+    /// Answers once what was decided is durable.
+    func reply(_ reply: Interaction.Reply, to answer: @escaping Answer) {
+        if case .counted = reply { return answer(.success(reply)) }
+        whenSettled { refusal in answer(refusal.map { .failure($0) } ?? .success(reply)) }
     }
 
     private func interact(
         _ command: Interaction.Command, from sender: Stage.Sender
     ) throws(StageRefusal) -> Interaction.Reply {
-        guard !isClosed, hasRoomToGather else { throw .overloaded }
-        guard let stage else { throw .unknownStream }
-        if let rejection = stage.shutsOut(sender) { throw .rejected(rejection) }
+        let stage = try openStage(to: sender)
         let isOver = stage.record.phase == .ended
         switch command {
-        case .comment, .react, .openPoll, .vote:
-            guard !isOver else { throw .rejected(.ended) }
-            // Else those who wait outside would read what is said backstage.
-            guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
+        case .comment, .react, .openPoll, .vote: try requireOpen(stage)
         case .give(let draft):
             // Who repeats it may come late.
             guard interaction.machine.record.gifts.gift(draft.key) == nil else { break }
-            guard !isOver else { throw .rejected(.ended) }
-            guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
+            try requireOpen(stage)
         case .delete: break
         case .silence(let id, _, _) where id == stage.record.host:
             throw .interaction(
@@ -42,9 +61,7 @@ extension StreamHost {
         case .pin, .unpin, .silence, .unsilence, .edit, .closePoll, .showCard, .removeCard:
             guard !isOver else { throw .rejected(.ended) }
         }
-        let person = Interaction.Person(
-            id: sender.id, name: sender.name, role: Self.role(stage.standing(of: sender)),
-            isModerator: stage.isModerator(sender), mayModerate: sender.mayModerate, isShop: sender.isShop)
+        let person = Self.person(sender, on: stage)
         let outcome: Interaction.Outcome
         do throws(Interaction.Refusal) {
             outcome = try interaction.apply(command, from: person, at: environment.now())
@@ -53,6 +70,26 @@ extension StreamHost {
         }
         enter(outcome.changes.map { .interaction($0) })
         return outcome.reply
+    }
+
+    /// The stage, for somebody who may do something in its stream now.
+    func openStage(to sender: Stage.Sender) throws(StageRefusal) -> Stage {
+        guard !isClosed, hasRoomToGather else { throw .overloaded }
+        guard let stage else { throw .unknownStream }
+        if let rejection = stage.shutsOut(sender) { throw .rejected(rejection) }
+        return stage
+    }
+
+    /// Whether the audience is there; else those who wait outside would read what is said backstage.
+    func requireOpen(_ stage: Stage) throws(StageRefusal) {
+        guard stage.record.phase != .ended else { throw .rejected(.ended) }
+        guard stage.record.phase == .live || stage.areDoorsOpen else { throw .interaction(.notOpen) }
+    }
+
+    static func person(_ sender: Stage.Sender, on stage: Stage) -> Interaction.Person {
+        Interaction.Person(
+            id: sender.id, name: sender.name, role: Self.role(stage.standing(of: sender)),
+            isModerator: stage.isModerator(sender), mayModerate: sender.mayModerate, isShop: sender.isShop)
     }
 
     private static func role(_ standing: Stage.Standing) -> StreamComment.Role {
@@ -69,6 +106,11 @@ extension StreamHost {
     ) throws(StageRefusal) -> JSON {
         guard committed != nil else { throw .unknownStream }
         return interaction.page(before: before, after: after, limit: limit, for: sender?.id)
+    }
+
+    /// Comments on what a recording shows; none where the stream is another one of that name.
+    func comments(on recording: RecordingEntry, after number: Int, limit: Int) -> JSON {
+        interaction.page(spokenIn: recording.time, after: number, limit: limit)
     }
 
     /// The latest poll, and what somebody chose in it.
@@ -100,15 +142,49 @@ extension StreamHost {
             at: environment.now().wall)
     }
 
+    /// Forgets comments that were written before a time.
+    /// - Returns: how many, once that is durable.
+    func forgetComments(before time: WallTime) async throws(StageRefusal) -> Int {
+        guard !isClosed, hasRoomToGather else { throw .overloaded }
+        let (changes, count) = interaction.forgetComments(before: time)
+        guard !changes.isEmpty else { return 0 }
+        enter(changes)
+        try await settled()
+        return count
+    }
+
     /// Tells followers what the audience did.
     func tellInteraction() {
         tellDuels()
-        for (id, text) in interaction.takeHidden() { sync.tell(text, to: id) }
-        for text in interaction.takeNews(for: sync.count, at: environment.now().elapsed) { sync.tell(text) }
+        for (id, text) in interaction.takeHidden() { sync.tell(text, to: id, of: .audience) }
+        let leaders = interaction.leaders
+        defer { if interaction.leaders != leaders { sync.isAudienceChanged = true } }
+        for text in interaction.takeNews(for: sync.count, at: environment.now()) { sync.tell(text) }
     }
 
     /// Does what the audience's time brings.
-    func advanceInteraction() { enter(interaction.advance(to: environment.now())) }
+    func advanceInteraction() {
+        let now = environment.now()
+        let watching = interaction.isMinuteOver(at: now.elapsed) ? watchers : []
+        enter(interaction.advance(to: now, isLive: isLive, watching: watching))
+    }
+
+    /// Whether minutes are worth something to who takes part.
+    var isLive: Bool { stage?.record.phase == .live }
+
+    /// Who is there without the host, each once.
+    private var watchers: [(id: ParticipantID, name: String?)] {
+        let named = connections.values.compactMap(\.self).filter { $0.id != stage?.record.host }
+        // In an order that hashing does not decide, by name too.
+        let inOrder = named.sorted {
+            ($0.id.description, $0.name ?? "") < ($1.id.description, $1.name ?? "")
+        }
+        var people: [(id: ParticipantID, name: String?)] = []
+        for sender in inOrder where people.last?.id != sender.id {
+            people.append((id: sender.id, name: sender.name))
+        }
+        return people
+    }
 
     /// Has reactions written down before the server ends.
     func saveReactions() { enter(interaction.saveReactions(at: environment.now().elapsed)) }

@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Forwarding
+import Interaction
 import Peer
 import Stage
 import Transcoder
@@ -66,6 +67,12 @@ enum StageNotice {
     case weakUplink(SessionID)
     /// What a session's client wants, who is told of a refusal.
     case submit(Stage.Command, Stage.Sender, SessionID)
+    /// What a session's client says as one of the audience, who is told what comes of it.
+    case interact(Interaction.Command, Stage.Sender, SessionID)
+    /// A session's client wants to hear what is new of the audience.
+    case follow(Stage.Sender?, SessionID)
+    /// A session's client may have missed some of that, and reads again.
+    case refresh(SessionID)
 }
 
 /// What an operator hears of streams.

@@ -13,7 +13,9 @@ import Wire
 /// the actions that ask for it: see `LiveAction`.
 struct LiveStreams {
     private(set) var sessions: SessionCensus
-    private(set) var feed: LiveFeed
+    var feed: LiveFeed
+    /// Stands between what viewers are to get and the workers.
+    var gates: ViewerGates
     private(set) var productions: Productions
     private var streams: [StreamID: LiveStream] = [:]
     /// Streams with a stage, and those whose last session has left it since, in the order in which they came to have
@@ -21,6 +23,8 @@ struct LiveStreams {
     private var stages: [StreamID] = []
     /// Streams in a duel, with the one whose host they show too.
     var opponents: [StreamID: StreamID] = [:]
+    /// What the audience of streams has of data tracks, as workers were told; nothing of those that are missing.
+    var dataAccess: [StreamID: StageDetails.AudienceData] = [:]
     let directory: StreamDirectory
     private var settings: LiveSettings
     /// Whether nothing begins any more.
@@ -37,6 +41,7 @@ struct LiveStreams {
         self.directory = directory
         self.settings = settings
         sessions = SessionCensus(workers: settings.workers, limits: SessionCensus.Limits(settings.limits))
+        gates = ViewerGates(directory: directory)
         feed = LiveFeed(
             directory: directory, sessionLimit: settings.limits.sessions, weights: settings.feedWeights,
             tag: feedTag)
@@ -64,6 +69,7 @@ struct LiveStreams {
     /// Forgets all sessions, which the workers have ended, and sends away who follows the feed.
     mutating func clear() {
         sessions.removeAll()
+        gates = ViewerGates(directory: directory)
         feed.closeFollowers(.goingAway)
     }
 
@@ -93,6 +99,7 @@ struct LiveStreams {
         let request = candidate.request
         try checkPlace(for: request)
         try checkSource(of: request)
+        try checkGate(of: request, at: now)
         try candidate.checkClearance()
         let feedActions = try candidate.enter(&feed, at: now)
         let record = candidate.record(
@@ -100,7 +107,8 @@ struct LiveStreams {
         let opening = candidate.opening(order: sessions.nextOrder)
         let crowded = sessions.add(record, at: now)
         if request.purpose != .feed { add(record) }
-        var actions = take(feedActions, at: now)
+        if request.isWatching { gates.enter(candidate.id, request, on: candidate.worker) }
+        var actions = take(feedActions, at: now) + seatViewer(candidate.id, request, at: now)
         if request.isOnStage, let programme = directory[request.stream]?.details.programme {
             actions += setProgramme(programme, of: request.stream, at: now)
         }
@@ -160,6 +168,7 @@ struct LiveStreams {
         _ id: SessionID, because reason: String, at now: MonotonicTime
     ) -> [LiveAction] {
         var actions = take(feed.leave(id), at: now)
+        gates.leave(id, at: now)
         guard let record = sessions.remove(id, because: reason, at: now) else { return actions }
         let stream = record.stream
         if record.request.isOnStage {
@@ -192,7 +201,7 @@ struct LiveStreams {
         case .connected(let id, _, _): connect(id, at: now)
         case .mediaStarted(let id): setSource(id, at: now)
         case .closed(let id, let reason): forget(id, because: "\(reason)", at: now)
-        case .controlOpened(let id) where sessions[id]?.purpose == .feed: take(feed.greet(id), at: now)
+        case .controlOpened(let id) where sessions[id]?.purpose == .feed: greet(id, at: now)
         case .published(let id, _), .sourceChanged(let id, _, _), .voice(let id, _), .controlOpened(let id):
             receive(event, of: id, at: now)
         case .passed(let fence): pass(fence, at: now)
@@ -203,7 +212,7 @@ struct LiveStreams {
         case .keyFrameWanted(let id, _, let layer):
             take(productions.keyFrameWanted(of: id, layer: layer), at: now)
         // The node's own affair: nothing here depends on it.
-        case .sessionKeyFrameWanted: []
+        case .sessionKeyFrameWanted, .keyFrameRequested: []
         case .renditionWanted(let id, let track, let isWanted):
             // Where nothing is decoded, and once all ends, none begins.
             settings.isProducing && !isStopping || !isWanted
@@ -214,6 +223,7 @@ struct LiveStreams {
 
     private mutating func connect(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         guard let record = sessions[id] else { return [] }
+        gates.connect(id, at: now)
         var actions: [LiveAction] = []
         if record.purpose == .stage {
             for earlier in streams[record.stream]?.earlierSessions(than: record) ?? []
@@ -232,6 +242,7 @@ struct LiveStreams {
         sessions.noteSource(id, watchedBy: streams[stream]?.audience ?? [], at: now)
         return [.report(.source(record))] + announceProgramme(of: stream)
             + [.notify(.setSource(record.source), stream), .programmeChanged(stream)]
+            + gates.begin(stream, at: now)
     }
 
     /// Something of a session on a stage, or of a viewer by the stage's endpoint.
@@ -239,12 +250,17 @@ struct LiveStreams {
         _ event: WorkerEvent, of id: SessionID, at now: MonotonicTime
     ) -> [LiveAction] {
         guard let record = sessions[id] else { return [] }
+        var refresh: [LiveAction] = []
+        // The channel is there, or it is read again after something did not fit.
+        if case .controlOpened = event { refresh = [.notify(.refresh(id), record.stream)] }
         if record.request.isAudience {
-            return [(streams[record.stream] ?? LiveStream()).announceProgramme(to: record, among: sessions)]
+            let stream = streams[record.stream] ?? LiveStream()
+            return [stream.announceProgramme(to: record, among: sessions)] + gates.greet(id, at: now)
+                + refresh
         }
         let actions =
             conduct(record.stream, at: now) { $0.receive(event) }
-            + tellVoice(event, of: record.stream, at: now)
+            + tellVoice(event, of: record.stream, at: now) + refresh
         // A camera may have come or gone.
         guard case .sourceChanged = event else { return actions }
         return actions + [.programmeChanged(record.stream)]
@@ -352,51 +368,23 @@ struct LiveStreams {
 
     // MARK: The feed
 
-    /// Does something in the feed.
-    mutating func inFeed<Refusal: Error>(
-        at now: MonotonicTime, _ body: (inout LiveFeed) throws(Refusal) -> [LiveFeed.Action]
-    ) throws(Refusal) -> [LiveAction] {
-        take(try body(&feed), at: now)
-    }
-
-    /// A viewer of the feed is somewhere else: stages hear who came and who went.
-    mutating func take(_ change: PresenceChange) -> [LiveAction] {
-        let left = feed.tellPresence(change)
-        let (came, id) = (change.place, change.session)
-        return [
-            left.map { .notify(.disconnect(id), $0) },
-            came.map { .notify(.connect($0.sender, id), $0.stream) },
-        ].compactMap(\.self)
-    }
-
-    /// Does what somebody in the feed asked for over HTTP.
-    /// - Returns: what follows, and all slots as they will be then.
-    mutating func perform(
-        _ message: FeedMessage, in id: SessionID, at now: MonotonicTime
-    ) throws(FeedRefusal) -> (actions: [LiveAction], slots: JSON) {
-        let (actions, slots) = try feed.perform(message, in: id, at: now)
-        return (take(actions, at: now), slots)
-    }
-
-    /// Does something in the feed that nothing follows from.
-    mutating func withFeed<Result, Refusal: Error>(
-        _ body: (inout LiveFeed) throws(Refusal) -> Result
-    ) throws(Refusal) -> Result {
-        try body(&feed)
-    }
-
-    private mutating func take(_ actions: [LiveFeed.Action], at now: MonotonicTime) -> [LiveAction] {
-        actions.compactMap { action in
+    mutating func take(_ actions: [LiveFeed.Action], at now: MonotonicTime) -> [LiveAction] {
+        actions.flatMap { action -> [LiveAction] in
             switch action {
-            case .post(let command, let worker, _): return .post(command, worker: worker, of: .feed)
-            case .fence(let number, let worker): return .fence(number, worker: worker)
-            case .flush(let stream): return .postToAll(.flush(stream))
-            case .close(let session, let worker): return .post(.close(session), worker: worker, of: nil)
+            case .post(.seat(let id, let pair, let stream, let isPreview, let requested), _, _):
+                return gates.seat(
+                    id, pair: pair, on: stream, isPreview: isPreview, requested: requested, isLive: true,
+                    at: now)
+            case .post(let command, let worker, _): return [.post(command, worker: worker, of: .feed)]
+            case .fence(let number, let worker): return [.fence(number, worker: worker)]
+            case .flush(let stream): return [.postToAll(.flush(stream))]
+            case .close(let session, let worker): return [.post(.close(session), worker: worker, of: nil)]
             case .dismiss(let session):
                 sessions.update(session) { $0.closesAt = now + Self.farewellTime }
-                return nil
-            case .count(let change): return .count(change)
-            case .prefer(let patch, let session): return sessions.prefer(patch, by: session, at: now)
+                return []
+            case .count(let change): return [.count(change)]
+            case .prefer(let patch, let session):
+                return [sessions.prefer(patch, by: session, at: now)].compactMap(\.self)
             }
         }
     }
@@ -468,7 +456,7 @@ struct LiveStreams {
         let composed = productions.composedStreams
         let situations = Dictionary(composed.map { ($0, situation(of: $0)) }) { $1 }
         var actions = take(productions.advance(to: now, situations), at: now)
-        actions += productions.pausesDue(at: now).map { .programmeChanged($0) }
+        actions += productions.pausesDue(at: now).map { .programmeChanged($0) } + gates.advance(to: now)
         stages = stages.filter { streams[$0]?.room != nil }
         for stream in stages {
             actions += conduct(stream, at: now) { $0.advance(to: now) }

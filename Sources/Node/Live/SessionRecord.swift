@@ -1,6 +1,7 @@
 import Base
 import Crypto
 import Forwarding
+import Interaction
 import Peer
 import Stage
 import Wire
@@ -59,7 +60,7 @@ struct SessionRecord {
         case .uplinkWeak: return noteWeakUplink()
         case .checked, .mediaStarted, .closed, .published, .sourceChanged, .voice, .controlOpened,
             .controlMessage, .begun, .passed, .injected, .keyFrameWanted, .sessionKeyFrameWanted,
-            .renditionWanted:
+            .keyFrameRequested, .renditionWanted:
             return []
         }
     }
@@ -83,6 +84,8 @@ struct SessionRecord {
         case (.slot(let mid, let height), true): [limit(mid, to: height)]
         // There is always one who looks: what nobody sees is not worth more than the smallest layer.
         case (.visible(let isVisible, let mid), true): [limit(mid, to: isVisible ? nil : 1)]
+        case (.interact(let command), _): interact(command)
+        case (.follow, _): [.notify(.follow(request.sender, id), stream)]
         case (.pin, true), (.weakUplink, true): [tell(.refusal(.rejected(.notOnStage)))]
         case (.weakUplink, false): noteWeakUplink()
         case (.pin, false), (.slot, false), (.visible, false): nil
@@ -104,6 +107,13 @@ struct SessionRecord {
         guard let sender = request.sender else { return [] }
         let command = Stage.Command.requestMute(participant, kind == "video" ? .video : .audio)
         return [.notify(.submit(command, sender, id), stream)]
+    }
+
+    /// It says something as one of the audience, by the rules of sync sockets.
+    private func interact(_ command: Interaction.Command) -> [LiveAction] {
+        // Who has a control channel by the stage's endpoint has a token.
+        guard let sender = request.sender else { return [] }
+        return [.notify(.interact(command, sender, id), stream)]
     }
 
     // MARK: What its client is told

@@ -23,18 +23,20 @@ extension Node {
     package nonisolated func hlsFile(
         named name: String, of stream: StreamID
     ) async throws(HLSRefusal) -> [UInt8] {
-        guard let packagings else { throw .unavailable }
+        guard let packagings, packagings.makesHLS else { throw .unavailable }
         return try await packagings.file(named: name, of: stream)
     }
 
     /// The desk, with the stream under way.
     private func packaged(_ stream: StreamID) async throws(HLSRefusal) -> PackagingDesk {
-        guard let packagings, !isStopping else { throw .unavailable }
+        guard let packagings, packagings.makesHLS, !isStopping else { throw .unavailable }
         if await packagings.isActive(stream) { return packagings }
-        guard await streamSnapshot(stream)?.state == .live,
-            let programme = live.recordedProgramme(of: stream)
-        else { throw .notLive }
-        try await packagings.begin(stream, programme)
+        guard await streamSnapshot(stream)?.state == .live else {
+            guard await packagings.isKept(stream) else { throw .notLive }
+            return packagings
+        }
+        // A live stream whose host is about to come, or to come back, has none: whoever asks waits for it.
+        try await packagings.begin(stream, live.recordedProgramme(of: stream))
         // Whatever else was said of it meanwhile, the latest is what counts.
         programmeChanged(in: stream)
         return packagings

@@ -3,7 +3,7 @@ import HLS
 import Recordings
 import Transcoder
 
-/// HLS of one stream, while somebody watches it.
+/// The encode of one stream, while somebody watches it by HLS, or something else takes it.
 struct Packaging {
     /// A request that waits for something to be made.
     struct Waiter {
@@ -29,7 +29,12 @@ struct Packaging {
     var number: UInt64 = 0
     /// When the transcoder is asked again.
     var retryAt: MonotonicTime?
-    var lastRequest: MonotonicTime
+    /// By HLS; nil where nobody watches by it.
+    var lastRequest: MonotonicTime?
+    /// How what is encoded now is encoded; nil before the first picture.
+    var format: PackagingReport.Format?
+    /// Who takes samples, by names of their own.
+    var listeners: [UInt64: PackagingDesk.Listener] = [:]
     var waiters: [Waiter] = []
 
     /// Whether there is an answer, be it that there will be none.

@@ -5,15 +5,18 @@ import Recordings
 import Transcoder
 import Wire
 
-/// Makes HLS of streams while somebody asks for it, and holds the last segments in memory.
+/// Has streams encoded while somebody takes it, and makes HLS of it, of which it holds the last segments in memory.
 ///
-/// The first request for a playlist begins it, half a minute without any ends it. Requests for what is about to come
-/// wait here, bounded in number and time; nothing waits for the transcoder but them.
+/// There is one encode of a stream, whoever takes it. The first request for a playlist begins it, or the first listener
+/// to its samples; it ends when nobody has asked for half a minute and nobody listens. Requests for what is about to
+/// come wait here, bounded in number and time; nothing waits for the transcoder but them.
 package actor PackagingDesk {
     /// What is counted.
     package struct Counters: Equatable, Sendable {
         /// Under way now.
         package var active = 0
+        /// Of them, those that are watched by HLS.
+        package var watched = 0
         /// Requests that wait now.
         package var waiting = 0
         /// Bytes of segments in memory.
@@ -25,6 +28,9 @@ package actor PackagingDesk {
         package var lost: UInt64 = 0
         package var parts: UInt64 = 0
     }
+
+    /// Told of `format` and `sample`, in order; must not block.
+    typealias Listener = @Sendable (PackagingReport) -> Void
 
     /// How long one goes on when nobody asks any more.
     static let idleTime = Duration.seconds(30)
@@ -73,7 +79,7 @@ package actor PackagingDesk {
     /// Ends all, and lets nobody wait any longer.
     func stop() {
         isStopped = true
-        for stream in active.keys { end(stream, because: "stopping") }
+        for stream in active.keys { end(stream) }
         listener?.cancel()
         inbox.close()
     }
@@ -85,6 +91,7 @@ package actor PackagingDesk {
     package var counters: Counters {
         var result = counted
         result.active = active.count
+        result.watched = watched
         result.waiting = active.values.reduce(0) { $0 + $1.waiters.count }
         result.bytes = active.values.reduce(0) { $0 + $1.playlist.byteCount }
         return result
@@ -92,26 +99,73 @@ package actor PackagingDesk {
 
     // MARK: Requests
 
-    /// Whether something is made of a stream, or was and is still there.
-    func isActive(_ stream: StreamID) -> Bool { active[stream] != nil }
+    /// Whether HLS is made at all.
+    package nonisolated var makesHLS: Bool { limit > 0 }
+
+    /// Whether HLS is made of a stream.
+    func isActive(_ stream: StreamID) -> Bool {
+        isKept(stream) && active[stream]?.playlist.hasEnded == false
+    }
+
+    /// Whether HLS is made of a stream, or was and is still there.
+    func isKept(_ stream: StreamID) -> Bool { active[stream]?.lastRequest != nil }
+
+    private var watched: Int { active.values.count { $0.lastRequest != nil } }
 
     /// Begins to make HLS of a stream, where that is not under way.
     func begin(_ stream: StreamID, _ programme: RecordingDesk.Programme?) throws(HLSRefusal) {
-        guard active[stream] == nil else { return }
+        guard !isActive(stream) else { return }
+        // It has ended, and is live again.
+        if active[stream]?.playlist.hasEnded == true { end(stream) }
         guard !isStopped else { throw .unavailable }
-        guard active.count < limit else {
+        guard watched < limit else {
             counted.refused &+= 1
             throw .full
         }
+        if active[stream] == nil { encode(stream, programme) }
+        active[stream]?.lastRequest = now().elapsed
+        counted.started &+= 1
+        log.info("hls.started", ["stream": stream])
+    }
+
+    private func encode(_ stream: StreamID, _ programme: RecordingDesk.Programme?) {
         programmes[stream] = programme
         active[stream] = Packaging(
             playlist: LivePlaylist(tag: Self.makeTag(), timing: Self.timing),
-            inputs: ProgrammeInputs(taps, transcoder, origin: SourceOrigin.packaging),
-            lastRequest: now().elapsed)
-        counted.started &+= 1
-        log.info("hls.started", ["stream": stream])
+            inputs: ProgrammeInputs(taps, transcoder, origin: SourceOrigin.packaging))
         launch(stream)
     }
+
+    // MARK: Samples
+
+    /// Has somebody told of what a stream's encode makes, which begins where it is not under way.
+    /// - Parameter name: of the listener, never used twice.
+    func listen(
+        to stream: StreamID, _ programme: RecordingDesk.Programme?, as name: UInt64,
+        _ listener: @escaping Listener
+    ) {
+        guard !isStopped else { return }
+        // What is still there of a stream that ended is not this one, which began anew under its name.
+        if active[stream]?.playlist.hasEnded == true { end(stream) }
+        if active[stream] == nil { encode(stream, programme) }
+        let isFirst = active[stream]?.listeners.isEmpty ?? false
+        active[stream]?.listeners[name] = listener
+        if let format = active[stream]?.format { listener(.format(format)) }
+        if isFirst { commandSamples(of: stream) }
+    }
+
+    /// Tells a listener nothing more; the encode ends soon where nobody takes it any longer.
+    func endListening(_ name: UInt64, to stream: StreamID) {
+        guard active[stream]?.listeners.removeValue(forKey: name) != nil else { return }
+        if active[stream]?.listeners.isEmpty == true { commandSamples(of: stream) }
+    }
+
+    private func commandSamples(of stream: StreamID) {
+        guard let packaging = active[stream], let job = packaging.job else { return }
+        transcoder.command(job, PackagingCommand.reportSamples(!packaging.listeners.isEmpty).bytes)
+    }
+
+    // MARK: Playlists
 
     /// The playlist that names the others.
     /// - Parameter uri: of the media playlist.
@@ -152,7 +206,7 @@ package actor PackagingDesk {
     private func playlist(
         of stream: StreamID, when wish: Packaging.Wish
     ) async throws(HLSRefusal) -> LivePlaylist {
-        guard let packaging = active[stream] else { throw .unknownFile }
+        guard let packaging = active[stream], packaging.lastRequest != nil else { throw .unknownFile }
         let time = now().elapsed
         active[stream]?.lastRequest = time
         if packaging.satisfies(wish) { return packaging.playlist }
@@ -183,8 +237,12 @@ package actor PackagingDesk {
     func advance(ended: @Sendable (StreamID) -> Bool) {
         let time = now().elapsed
         for (stream, packaging) in active {
-            if time >= packaging.lastRequest + Self.idleTime, packaging.waiters.isEmpty {
-                end(stream, because: "nobody asks")
+            if let last = packaging.lastRequest, time >= last + Self.idleTime, packaging.waiters.isEmpty {
+                active[stream]?.lastRequest = nil
+                log.info("hls.ended", ["stream": stream, "reason": "nobody asks"])
+            }
+            if active[stream]?.lastRequest == nil, packaging.listeners.isEmpty {
+                end(stream)
                 continue
             }
             if ended(stream), !packaging.playlist.hasEnded {
@@ -219,6 +277,7 @@ package actor PackagingDesk {
         packaging.job = job
         packaging.retryAt = job == nil ? now().elapsed + Self.pause : nil
         active[stream] = packaging
+        if !packaging.listeners.isEmpty { commandSamples(of: stream) }
         connect(stream)
     }
 
@@ -253,6 +312,13 @@ package actor PackagingDesk {
                     bytes: part.bytes, milliseconds: Int(part.milliseconds),
                     startsSegment: part.startsSegment,
                     endsSegment: part.endsSegment, date: date(of: part.captured)))
+        case .format(let format):
+            active[stream]?.format = format
+            for listener in active[stream]?.listeners.values.map(\.self) ?? [] { listener(report) }
+            return
+        case .sample:
+            for listener in active[stream]?.listeners.values.map(\.self) ?? [] { listener(report) }
+            return
         }
         resume(stream)
     }
@@ -279,12 +345,11 @@ package actor PackagingDesk {
         active[stream]?.job = nil
     }
 
-    private func end(_ stream: StreamID, because reason: String) {
+    private func end(_ stream: StreamID) {
         release(stream)
         programmes[stream] = nil
         let waiters = active.removeValue(forKey: stream)?.waiters ?? []
         for waiter in waiters { waiter.continuation.resume() }
-        log.info("hls.ended", ["stream": stream, "reason": reason])
     }
 
     /// Lets those go on whose wish is fulfilled, or who waited long enough.

@@ -47,9 +47,10 @@ extension Node {
     // MARK: The host's choice
 
     /// Notes the picture that a host chose; nil for none.
-    /// - Returns: false if there is no room for it, or nothing is decoded here.
+    /// - Returns: false if there is no room for it, nothing is decoded here, or nothing can be written.
     package func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool {
-        guard transcoder != nil, live.productions.hasRoom(forPauseFile: file, of: stream) else {
+        guard transcoder != nil else { return file == nil }
+        guard live.productions.hasRoom(forPauseFile: file, of: stream) else {
             return false
         }
         let before = live.productions.pauseFile(of: stream)

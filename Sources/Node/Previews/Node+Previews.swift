@@ -19,7 +19,8 @@ extension Node {
 
     /// A stream's latest preview, with its picture; nil in a backstage, which is shown to nobody.
     package func preview(of stream: StreamID) async -> StoredPreview? {
-        guard directory[stream]?.state != .backstage else { return nil }
+        // Of a stream that is forgotten nobody knows to whom it may be shown.
+        guard let state = directory[stream]?.state, state != .backstage else { return nil }
         return await previews?[stream]
     }
 

@@ -31,13 +31,19 @@ package struct StoredPreview: Equatable, Sendable {
     package let webP: [UInt8]
     /// A whole file.
     package let jpeg: [UInt8]
+    /// The same for those who may not see the stream: nothing can be made out.
+    package let blurredWebP: [UInt8]
+    /// A whole file.
+    package let blurredJPEG: [UInt8]
 
-    var byteCount: Int { webP.count + jpeg.count }
+    var byteCount: Int { webP.count + jpeg.count + blurredWebP.count + blurredJPEG.count }
 
     init(_ picture: PreviewPicture, about: StreamPreview) {
         self.about = about
         webP = picture.webP
         jpeg = picture.jpeg
+        blurredWebP = picture.blurredWebP
+        blurredJPEG = picture.blurredJPEG
     }
 }
 

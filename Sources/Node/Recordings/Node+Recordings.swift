@@ -11,17 +11,20 @@ extension Node {
         await recordings?.start { [weak self] stream, isRecording, entry in
             await self?.tell(isRecording, entry, of: stream)
         }
+        await clips?.start { [weak self] in await self?.tell($1, of: $0) }
     }
 
     /// Tells the desk what viewers get of a stream now, and begins to record it where that is its setting.
     func followRecording(of stream: StreamID) async {
         if let packagings { await packagings.update(stream, to: live.recordedProgramme(of: stream)) }
+        await followRestreams(of: stream)
+        await followClips(of: stream)
         guard let recordings, !isStopping else { return }
         await recordings.update(stream, to: live.recordedProgramme(of: stream))
         guard live[stream]?.isLive == true, let snapshot = directory[stream], snapshot.state == .live,
             snapshot.details.recording == .automatic
         else { return }
-        await recordings.recordAutomatically(stream)
+        await recordings.recordAutomatically(stream, tier: snapshot.details.gate?.tier)
     }
 
     /// Begins to record a stream, or says that it is being recorded.
@@ -29,11 +32,12 @@ extension Node {
         _ stream: StreamID
     ) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
         guard let recordings, !isStopping else { throw .unavailable }
-        guard await streamSnapshot(stream)?.state == .live else { throw .notLive }
+        let snapshot = await streamSnapshot(stream)
+        guard snapshot?.state == .live else { throw .notLive }
         await recordings.update(stream, to: live.recordedProgramme(of: stream))
         // Whatever else was said of it meanwhile, the latest is what counts.
         defer { programmeChanged(in: stream) }
-        return try await recordings.record(stream)
+        return try await recordings.record(stream, tier: snapshot?.details.gate?.tier)
     }
 
     /// Ends a stream's recording.
@@ -49,15 +53,25 @@ extension Node {
         await recordings?.recordings(of: stream) ?? []
     }
 
+    /// What was written while a recording was made, by its time; nothing where the stream is not known any more.
+    package func comments(
+        on recording: RecordingEntry, after number: Int, limit: Int
+    ) async throws(StageRefusal) -> JSON {
+        guard let stream = StreamID(recording.stream), let host = try await knownHost(of: stream) else {
+            return .object(["comments": .array([]), "more": .bool(false)])
+        }
+        return await host.comments(on: recording, after: number, limit: limit)
+    }
+
     /// Deletes a recording that is complete.
     package func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
         guard let recordings else { throw .unavailable }
         try await recordings.remove(id, of: stream)
     }
 
-    /// Where its file lies on the disk; nil where there is none.
-    package nonisolated func path(of recording: RecordingEntry) -> String? {
-        recordings?.path(of: recording)
+    /// Where its file lies on the disk, for somebody who reads it now; nil where there is none.
+    package nonisolated func readingPath(of recording: RecordingEntry) -> String? {
+        recordings?.readingPath(of: recording)
     }
 
     private func tell(_ isRecording: Bool, _ entry: RecordingEntry?, of stream: StreamID) async {

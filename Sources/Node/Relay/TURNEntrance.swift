@@ -21,6 +21,12 @@ final class TURNEntrance: Sendable {
 
     /// Opens the ports.
     init(_ settings: TURNSettings, peers: TURNPeers, now: @escaping @Sendable () -> Moment) throws {
+        let nothing: [UInt8] = []
+        guard MessageDigest.md5(nothing.span) != nil else {
+            throw Failure(
+                description: "cannot take clients by TURN: their keys need MD5, which OpenSSL's configuration"
+                    + " on this machine leaves out")
+        }
         let relay = try TURNRelay(settings, peers: peers, now: now)
         let identity = SharedIdentity(settings.tls?.identity)
         self.relay = relay

@@ -25,7 +25,7 @@ struct TURNPeers: Equatable, Sendable {
     private let ipv6: Family?
 
     /// - Parameters:
-    ///   - workers: bound to one address, each to a port of its own.
+    ///   - workers: bound to one address, to one port or each to its own.
     ///   - local: what that address stands for on this machine.
     init(_ workers: [Worker], local: [IPAddress]) {
         ipv4 = Self.family(workers, local, isIPv4: true)

@@ -4,6 +4,10 @@ import Net
 import Synchronization
 import TURN
 
+extension OpenSSLAuthenticator: TURNAuthenticator {
+    package func md5(_ message: Span<UInt8>) -> [UInt8]? { MessageDigest.md5(message) }
+}
+
 /// How a node takes clients by TURN.
 package struct TURNSettings: Sendable {
     /// Where TLS is taken, and by what certificate it is answered; nil for nowhere.

@@ -74,9 +74,9 @@ extension Stage.Command {
     /// others for want of an allowance.
     func canWait(for standing: Stage.Standing) -> Bool {
         switch self {
-        case .edit, .place, .makeLink, .replaceKey, .raiseHand, .invite, .unban: true
+        case .edit, .place, .makeLink, .replaceKey, .raiseHand, .moveHand, .holdHand, .invite, .unban: true
         // Whoever is on stage connects anew by the same command.
-        case .join, .accept, .publish: standing == .viewer
+        case .join, .accept, .acceptSoundOnly, .publish: standing == .viewer
         case .setMuted(_, let isOn), .setPaused(let isOn): !isOn
         case .revokeLinks, .goLive, .end, .leave, .lowerHand, .withdrawInvitation, .decline, .stepDown,
             .moveToViewers, .remove, .ban, .requestMute:

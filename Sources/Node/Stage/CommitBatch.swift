@@ -11,11 +11,18 @@ struct CommitBatch {
     var events: [StageEvent] = []
     /// Of what happened beside the stage: recordings that are complete.
     var recordings: [JSON] = []
+    /// The same of clips.
+    var clips: [JSON] = []
     /// The same of duels.
     var duels: [DuelReport] = []
-    /// Those who asked for it.
-    var waiters: [CheckedContinuation<StageRefusal?, Never>] = []
+    /// The same of the programme's targets.
+    var restreams: [RestreamReport] = []
+    /// Those who asked for it; called with nil once it is durable.
+    var waiters: [Waiter] = []
     var answer: (key: IdempotencyKey, value: IdempotentAnswer)?
+
+    /// Must not block.
+    typealias Waiter = @Sendable (StageRefusal?) -> Void
 
     /// That a duel began, or what came of it.
     struct DuelReport {
@@ -23,7 +30,15 @@ struct CommitBatch {
         let duel: JSON
     }
 
-    var hasEvents: Bool { !events.isEmpty || !recordings.isEmpty || !duels.isEmpty }
+    /// That a target takes the programme, or fails.
+    struct RestreamReport {
+        let type: String
+        let restream: JSON
+    }
+
+    var hasEvents: Bool {
+        !events.isEmpty || !recordings.isEmpty || !clips.isEmpty || !duels.isEmpty || !restreams.isEmpty
+    }
 
     /// For the ledger.
     var gifts: [Gift] {
@@ -33,6 +48,11 @@ struct CommitBatch {
     /// Whether the stream begins with it, be it under a name that another had.
     var isCreation: Bool {
         changes.contains { if case .stage(.created) = $0 { true } else { false } }
+    }
+
+    /// Whether what was written before is not to be found any more.
+    var forgetsComments: Bool {
+        changes.contains { if case .interaction(.expired) = $0 { true } else { false } }
     }
 
     /// How much it has gathered.

@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import Interaction
 import Stage
 import Store
 
@@ -31,11 +32,35 @@ enum StageReport {
         event("recording.ended", of: record, at: time, data: ["recording": recording])
     }
 
+    /// That a clip is complete.
+    static func clipReady(_ clip: JSON, of record: StageRecord, at time: WallTime) -> OutboxEvent {
+        event("clip.ready", of: record, at: time, data: ["clip": clip])
+    }
+
     /// That a duel began, or what came of it; each of its streams tells that.
     static func duel(
         _ report: CommitBatch.DuelReport, of record: StageRecord, at time: WallTime
     ) -> OutboxEvent {
         event(report.type, of: record, at: time, data: ["duel": report.duel])
+    }
+
+    /// That somebody wrote something which nobody was shown so far: the receiver says whether it may be.
+    static func review(
+        _ draft: CommentDraft, of record: StageRecord, at time: WallTime
+    ) -> OutboxEvent {
+        let comment = JSON.object([
+            "id": .string(draft.key), "author": .string(draft.person.id.description),
+            "name": .text(draft.person.name), "role": .string(draft.person.role.rawValue),
+            "text": .string(draft.text),
+        ])
+        return event("comment.review", of: record, at: time, data: ["comment": comment])
+    }
+
+    /// That a target takes the programme, or fails.
+    static func restream(
+        _ report: CommitBatch.RestreamReport, of record: StageRecord, at time: WallTime
+    ) -> OutboxEvent {
+        event(report.type, of: record, at: time, data: ["restream": report.restream])
     }
 
     private static func data(of event: StageEvent, in record: StageRecord) -> [String: JSON] {

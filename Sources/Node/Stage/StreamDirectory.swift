@@ -95,6 +95,11 @@ package final class StreamDirectory: Sendable {
         }
     }
 
+    /// What stands between somebody and a stream's programme; nil where nothing does.
+    package func gate(of stream: StreamID, before sender: Stage.Sender?) -> StageDetails.Gate? {
+        state.withLock { $0.entries[stream]?.gate(before: sender) }
+    }
+
     /// Forgets a stream; its record in the store stays.
     package func remove(_ id: StreamID) {
         state.withLock { $0.set(nil, of: id) }

@@ -16,6 +16,9 @@ extension StreamHost {
 
     /// Notes that a connection is gone; nothing where it was not there.
     package func disconnect(_ connection: Stage.Connection) {
+        if case .session(let id) = connection, let number = listeners.removeValue(forKey: id) {
+            sync.remove(number)
+        }
         guard let sender = connections.removeValue(forKey: connection) else { return }
         weakUplinks[connection] = nil
         try? decide { stage, now throws(Rejection) in
@@ -97,11 +100,36 @@ extension StreamHost {
         sync.interaction = interaction.describe(at: environment.now().elapsed)
         let number = sync.add(
             end, for: sender, since: since, until: expiry.map(environment.now().elapsed(at:)), you: you)
-        if let sender, let text = interaction.hiddenComments(of: sender.id) { sync.tell(text, to: sender.id) }
-        if let sender { tellInvitation(to: sender) }
+        if let sender { tellOwn(to: sender) }
         connect(sender, by: .socket(number))
         scheduleTick()
         return number
+    }
+
+    /// Begins to tell a session's client what the audience does, on its control channel; again, it is told all anew.
+    func follow(as sender: Stage.Sender?, in session: SessionID, _ end: any SyncFollower) {
+        // A session that has ended is not there any more to be told of.
+        guard !isClosed, refusal(to: sender) == nil, connections[.session(session)] != nil else { return }
+        guard listeners[session] == nil else { return refresh(session) }
+        sync.interaction = interaction.describe(at: environment.now().elapsed)
+        listeners[session] = sync.addListener(end, for: sender)
+        if let sender { tellOwn(to: sender) }
+    }
+
+    /// Tells a session's client anew what the audience does, if it wanted to be told.
+    func refresh(_ session: SessionID) {
+        guard !isClosed, let number = listeners[session] else { return }
+        sync.interaction = interaction.describe(at: environment.now().elapsed)
+        sync.tellAudience(to: number)
+        if case .some(.some(let sender)) = connections[.session(session)] { tellOwn(to: sender) }
+    }
+
+    /// What only they are told of what the audience does.
+    private func tellOwn(to sender: Stage.Sender) {
+        if let text = interaction.hiddenComments(of: sender.id) {
+            sync.tell(text, to: sender.id, of: .audience)
+        }
+        tellInvitation(to: sender)
     }
 
     /// Tells a follower nothing more, who is gone.
@@ -114,7 +142,30 @@ extension StreamHost {
     package var overview: JSON {
         var members = sync.view.json
         members["version"] = .integer(sync.version)
+        members["present"] = .array(present)
         return .object(members)
+    }
+
+    /// Who is there now: the host, who is on stage, then viewers, as far as they are listed, by rank.
+    private var present: [JSON] {
+        let speakers = (committed?.speakers ?? [:]).sorted {
+            ($0.value.since, $0.key.description) < ($1.value.since, $1.key.description)
+        }
+        let members = [committed?.host].compactMap(\.self) + speakers.map(\.key)
+        let onStage = members.filter { sync.view.speakers[$0] != nil && isPresent($0) }.map { id in
+            (id: id, name: committed?.member(id)?.name, isModerator: false)
+        }
+        let viewers = sync.audience.viewers.filter { sync.view.viewers[$0.id] != nil }.map { viewer in
+            (id: viewer.id, name: viewer.name, isModerator: viewer.isModerator)
+        }
+        return (onStage + viewers).map { person in
+            let role = committed?.standing(of: person.id) ?? .viewer
+            let badges = (person.isModerator ? ["moderator"] : []) + interaction.badges(of: person.id)
+            return .object([
+                "participant": .string(person.id.description), "name": .text(person.name),
+                "role": .string(role.rawValue), "badges": .array(badges.map { .string($0) }),
+            ])
+        }
     }
 
     /// Says what somebody is, as of what was announced; without a look at the hub, which it is given to.
@@ -127,7 +178,7 @@ extension StreamHost {
     /// concerns hear of themselves at once.
     func announce(about changes: [StageChange] = []) {
         let now = environment.now().elapsed
-        stage?.refresh(&sync, at: now)
+        stage?.refresh(&sync, leaders: interaction.leaders, at: now)
         let (old, next) = (sync.view.stream, view)
         let isHeldBack = sync.holdBack(next, at: now)
         let isTold = !isHeldBack && sync.announce(next, at: now)
@@ -137,7 +188,9 @@ extension StreamHost {
             old.state != new.state || old.areDoorsOpen != new.areDoorsOpen || old.host != new.host
             || old.createdAt != new.createdAt
         let you = describer
-        sync.announce(to: concernsAll ? nil : Set(changes.compactMap(\.subject)), you: you)
+        var concerned = Set(changes.compactMap(\.subject))
+        if changes.contains(where: \.movesHands), let committed { concerned.formUnion(committed.hands.keys) }
+        sync.announce(to: concernsAll ? nil : concerned, you: you)
         if !isHeldBack { environment.directory.update(snapshot) }
     }
 
@@ -158,7 +211,10 @@ extension StreamHost {
         var view = SyncView(stream: stream)
         view.hands = committed.hands
         view.invitations = committed.invitations
-        view.viewers = sync.audience.viewers.filter { !committed.isOnStage($0.key) }
+        for viewer in sync.audience.viewers where !committed.isOnStage(viewer.id) {
+            view.viewers[viewer.id] = SyncView.Viewer(
+                name: viewer.name ?? viewer.id.description, isModerator: viewer.isModerator)
+        }
         view.programme = SyncView.Programme(
             hasAudio: stream.hasAudio, hasVideo: stream.hasVideo, isPaused: stream.isPaused)
         guard committed.phase != .ended else { return view }
@@ -203,7 +259,9 @@ extension StreamHost {
     package var deadline: MonotonicTime? {
         var next = sync.deadline
         if let time = stage?.deadline { next = min(next ?? time, time) }
-        if let time = interaction.deadline(at: environment.now()) { next = min(next ?? time, time) }
+        if let time = interaction.deadline(at: environment.now(), isLive: isLive) {
+            next = min(next ?? time, time)
+        }
         if let time = duels.deadline(duelSituation, at: environment.now()) { next = min(next ?? time, time) }
         if let time = weakUplinks.values.min() { next = min(next ?? time, time) }
         if sync.hasSlowFollowers {
@@ -228,7 +286,9 @@ extension StreamHost {
 }
 
 extension Stage {
-    fileprivate mutating func refresh(_ sync: inout SyncHub, at now: MonotonicTime) {
-        sync.refreshAudience(of: &self, at: now)
+    fileprivate mutating func refresh(
+        _ sync: inout SyncHub, leaders: [ParticipantID], at now: MonotonicTime
+    ) {
+        sync.refreshAudience(of: &self, leaders: leaders, at: now)
     }
 }

@@ -1,5 +1,6 @@
 import Base
 import Interaction
+import Restream
 import Stage
 import Store
 import Synchronization
@@ -24,13 +25,16 @@ package actor StreamHost {
         let hasRoom: @Sendable () -> Bool
         /// What to tell webhooks; nil for nothing.
         let report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)?
+        /// Who is asked about each comment; nil for nobody.
+        let review: CommentReviewer?
         /// Off where a test moves the clock and calls `tick`.
         let runsTimer: Bool
 
-        init(
+        package init(
             store: any StreamStore, log: Log, directory: StreamDirectory,
             now: @escaping @Sendable () -> Moment, runsTimer: Bool = true,
             report: (@Sendable (StageEvent, StageRecord, WallTime) -> OutboxEvent)? = nil,
+            review: CommentReviewer? = nil,
             hasRoom: @escaping @Sendable () -> Bool = { true },
             duels: @escaping @Sendable (DuelOrder) -> Void = { _ in },
             perform: @escaping @Sendable (StageEffect, StreamID) -> Void
@@ -41,6 +45,7 @@ package actor StreamHost {
             self.now = now
             self.runsTimer = runsTimer
             self.report = report
+            self.review = review
             self.perform = perform
             self.duels = duels
             self.hasRoom = hasRoom
@@ -55,6 +60,7 @@ package actor StreamHost {
     /// What is durable, and what is to become it.
     private var journal: StreamJournal
     private nonisolated let durable = Mutex<StageRecord?>(nil)
+    private nonisolated let durableTargets = Mutex(RestreamList())
     private var committing: Task<Void, Never>?
     /// Who is connected; nil for those without a name.
     var connections: [Stage.Connection: Stage.Sender?] = [:]
@@ -63,8 +69,14 @@ package actor StreamHost {
     var sync: SyncHub
     /// What the audience says and taps.
     var interaction: InteractionDesk
+    /// Sessions whose clients are told what the audience does, on their control channels.
+    var listeners: [SessionID: UInt64] = [:]
+    /// Comments that somebody is asked about, by the audience's numbers for them.
+    var reviews: [Int: CommentReview] = [:]
     /// What it plays against other streams.
     var duels: DuelDesk
+    /// Where its programme goes on to; ahead of what is durable, as the stage is.
+    var restreams = RestreamList()
     private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
@@ -79,7 +91,7 @@ package actor StreamHost {
         journal = StreamJournal(id, report: environment.report)
         let now = environment.now()
         sync = SyncHub(id: id, at: now)
-        interaction = InteractionDesk(restoring: InteractionRecord(), at: now.elapsed)
+        interaction = InteractionDesk(restoring: InteractionRecord(), at: now)
         duels = DuelDesk(of: id, restoring: [])
     }
 
@@ -95,8 +107,10 @@ package actor StreamHost {
         durable.withLock { $0 = record?.stage }
         stage = record.map { Stage(restoring: $0.stage, at: now) }
         sync = SyncHub(id: id, at: now)
-        interaction = InteractionDesk(restoring: record?.interaction ?? InteractionRecord(), at: now.elapsed)
+        interaction = InteractionDesk(restoring: record?.interaction ?? InteractionRecord(), at: now)
         duels = DuelDesk(of: id, restoring: record?.duels ?? [])
+        restreams = record?.restreams ?? RestreamList()
+        durableTargets.withLock { [restreams] in $0 = restreams }
         if let record { sync.view.stream = StreamSnapshot(record.stage) }
     }
 
@@ -160,8 +174,10 @@ package actor StreamHost {
         }
         self.stage = stage
         // What was said in a programme before, under the same name, is not of this one.
-        interaction = InteractionDesk(restoring: InteractionRecord(), at: environment.now().elapsed)
+        abandonReviews()
+        interaction = InteractionDesk(restoring: InteractionRecord(), at: environment.now())
         duels = DuelDesk(of: id, restoring: [])
+        restreams = RestreamList()
         lastRefusal = nil
         accept(made.outcome, answer: answer)
         try await settled()
@@ -204,6 +220,9 @@ package actor StreamHost {
     ///
     /// It is known here before the effects of a change are handed on.
     nonisolated var durableRecord: StageRecord? { durable.withLock { $0 } }
+
+    /// The same of where the programme goes on to.
+    nonisolated var durableRestreams: RestreamList { durableTargets.withLock { $0 } }
 
     /// Why somebody may not even look; nil for all others.
     func refusal(to sender: Stage.Sender?) -> Rejection? {
@@ -279,6 +298,7 @@ package actor StreamHost {
         let isOver = outcome.changes.contains { if case .ended = $0 { true } else { false } }
         let last = isOver ? interaction.advance(to: environment.now(), isLast: true) : []
         let duel = isOver ? endDuel() : (changes: [], reports: [])
+        if isOver { restreams = RestreamList() }
         // What changes nothing by itself still must not overtake what it was decided on.
         gather { batch in
             batch.append(outcome)
@@ -313,19 +333,32 @@ package actor StreamHost {
         gather { $0.recordings.append(recording) }
     }
 
+    /// Has webhooks told of a clip that is complete.
+    func report(clip: JSON) {
+        guard journal.reportsEvents, committed != nil, !isClosed else { return }
+        gather { $0.clips.append(clip) }
+    }
+
+    /// Has webhooks told how a target of the programme does.
+    func report(restream: JSON, as type: String) {
+        guard journal.reportsEvents, committed != nil, !isClosed else { return }
+        gather { $0.restreams.append(CommitBatch.RestreamReport(type: type, restream: restream)) }
+    }
+
     /// Waits until all that was decided so far is durable.
-    func settled() async throws(StageRefusal) {
-        guard !journal.isSettled else {
-            if let lastRefusal {
-                self.lastRefusal = nil
-                throw lastRefusal
-            }
-            return
-        }
-        let refusal = await withCheckedContinuation { waiter in
-            if !journal.wait(waiter) { waiter.resume(returning: nil) }
+    package func settled() async throws(StageRefusal) {
+        let refusal = await withCheckedContinuation { continuation in
+            whenSettled { continuation.resume(returning: $0) }
         }
         if let refusal { throw refusal }
+    }
+
+    /// The same for those who cannot wait: called once, with nil where it is durable.
+    func whenSettled(_ waiter: @escaping CommitBatch.Waiter) {
+        if journal.wait(waiter) { return }
+        let refusal = lastRefusal
+        lastRefusal = nil
+        waiter(refusal)
     }
 
     /// Of a commit that was refused before anybody could wait for it.
@@ -356,6 +389,7 @@ package actor StreamHost {
         case nil: return
         case .success(let batch):
             durable.withLock { $0 = committed }
+            durableTargets.withLock { $0 = journal.kept?.restreams ?? RestreamList() }
             conclude(batch)
             startCommit()
         case .failure(let batches, let error):
@@ -378,7 +412,7 @@ package actor StreamHost {
         if let kept = journal.kept, batch.changes.contains(where: \.isOfDuel) { duels.conclude(kept.duels) }
         tellInteraction()
         for effect in batch.effects { carryOut(effect) }
-        for waiter in batch.waiters { waiter.resume(returning: nil) }
+        for waiter in batch.waiters { waiter(nil) }
     }
 
     /// Goes back to what is durable.
@@ -387,6 +421,7 @@ package actor StreamHost {
             stage?.revert(to: kept.stage, at: environment.now())
             interaction.revert(to: kept.interaction)
             duels.revert(to: kept.duels)
+            restreams = kept.restreams
         } else {
             stage = nil
         }
@@ -394,7 +429,7 @@ package actor StreamHost {
         let waiters = batches.flatMap(\.waiters)
         // Refused at once: whoever asked has not begun to wait.
         if waiters.isEmpty { lastRefusal = refusal }
-        for waiter in waiters { waiter.resume(returning: refusal) }
+        for waiter in waiters { waiter(refusal) }
     }
 
     private func carryOut(_ effect: StageEffect) {
@@ -419,6 +454,7 @@ package actor StreamHost {
         hasClosed.store(true, ordering: .relaxed)
         timer?.cancel()
         timer = nil
+        abandonReviews()
         sync.closeAll(reason)
     }
 

@@ -83,7 +83,7 @@ struct StreamJournal {
 
     /// Has somebody told when all that was decided so far is durable, or is not to be.
     /// - Returns: false if that is so already.
-    mutating func wait(_ waiter: CheckedContinuation<StageRefusal?, Never>) -> Bool {
+    mutating func wait(_ waiter: @escaping CommitBatch.Waiter) -> Bool {
         guard !isSettled else { return false }
         if gathering != nil {
             gathering?.waiters.append(waiter)
@@ -116,7 +116,8 @@ struct StreamJournal {
         commit.records = try batch.changes.map { try StageCoding.bytes($0) }
         commit.ledger = try batch.gifts.map(StageCoding.ledgerEntry)
         commit.clearsLedger = batch.isCreation
-        if recordsSinceSnapshot + commit.records.count >= Self.snapshotInterval {
+        // What is forgotten must not stay in the records since the last one.
+        if recordsSinceSnapshot + commit.records.count >= Self.snapshotInterval || batch.forgetsComments {
             commit.snapshot = try StageCoding.bytes(next)
         }
         let nextListing = StageCoding.listing(of: next.stage)
@@ -125,7 +126,9 @@ struct StreamJournal {
         guard let report else { return commit }
         commit.events = batch.events.map { report($0, next.stage, time) }
         commit.events += batch.recordings.map { StageReport.recordingEnded($0, of: next.stage, at: time) }
+        commit.events += batch.clips.map { StageReport.clipReady($0, of: next.stage, at: time) }
         commit.events += batch.duels.map { StageReport.duel($0, of: next.stage, at: time) }
+        commit.events += batch.restreams.map { StageReport.restream($0, of: next.stage, at: time) }
         return commit
     }
 

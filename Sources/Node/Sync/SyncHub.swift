@@ -6,8 +6,16 @@ import Stage
 /// Each change is written once and shared by all. Nobody is waited for: who reads too slowly misses changes, and gets
 /// a snapshot once they have read what there was.
 struct SyncHub {
+    /// What a follower is told.
+    enum Interest {
+        case everything
+        /// What the audience does, and nothing of the stage.
+        case audience
+    }
+
     private struct Follower {
         let end: any SyncFollower
+        let interest: Interest
         let sender: Stage.Sender?
         /// When their token ends; nil for those without.
         let expiry: MonotonicTime?
@@ -43,7 +51,7 @@ struct SyncHub {
     private var owesVersion = false
     /// Viewers came or went since they were counted.
     var isAudienceChanged = false
-    private(set) var audience = (counts: Stage.Counts(), viewers: [ParticipantID: String]())
+    private(set) var audience = (counts: Stage.Counts(), viewers: [Stage.ListedViewer]())
     private var lastAudience: MonotonicTime?
     private var heartbeats: HeartbeatRound
     /// The first at which a token ends, and when it was last looked for such.
@@ -75,21 +83,35 @@ struct SyncHub {
     ) -> UInt64 {
         let number = nextNumber
         nextNumber += 1
-        followers[number] = Follower(end: end, sender: sender, expiry: expiry)
+        followers[number] = Follower(end: end, interest: .everything, sender: sender, expiry: expiry)
         heartbeats.add(number)
         if let expiry { nextExpiry = min(nextExpiry ?? expiry, expiry) }
         if let sender { followersOf[sender.id, default: []].insert(number) }
         if let missed = since.flatMap({ log.changes(since: $0) }) {
             for text in missed where followers[number]?.isBehind == false { send(text, to: number) }
-            if followers[number]?.isBehind == false {
-                let kind = SyncNotice.interactionSnapshot.rawValue
-                send(#"{"interaction":\#(interaction),"type":"\#(kind)"}"#, to: number)
-            }
+            if followers[number]?.isBehind == false { tellAudience(to: number) }
         } else {
             send(snapshotText, to: number)
         }
         if let you { tell(you, to: number) }
         return number
+    }
+
+    /// Tells somebody what the audience does, and nothing else.
+    /// - Returns: the follower's number.
+    mutating func addListener(_ end: any SyncFollower, for sender: Stage.Sender?) -> UInt64 {
+        let number = nextNumber
+        nextNumber += 1
+        followers[number] = Follower(end: end, interest: .audience, sender: sender, expiry: nil)
+        if let sender { followersOf[sender.id, default: []].insert(number) }
+        tellAudience(to: number)
+        return number
+    }
+
+    /// All of the audience, for who knows the rest already, or need not.
+    mutating func tellAudience(to number: UInt64) {
+        let kind = SyncNotice.interactionSnapshot.rawValue
+        send(#"{"interaction":\#(interaction),"type":"\#(kind)"}"#, to: number)
     }
 
     mutating func remove(_ number: UInt64) {
@@ -148,7 +170,7 @@ struct SyncHub {
         message["version"] = .integer(version)
         let text = SyncNotice.change.text(message)
         log.append(text, version: version)
-        broadcast(text)
+        broadcast(text, of: .everything)
         return true
     }
 
@@ -156,9 +178,9 @@ struct SyncHub {
     mutating func announce(to participants: Set<ParticipantID>?, you: (Stage.Sender) -> SyncYou) {
         let numbers = participants.map { $0.flatMap { followersOf[$0] ?? [] } } ?? Array(followers.keys)
         for number in numbers {
-            guard let follower = followers[number], !follower.isBehind, let sender = follower.sender else {
-                continue
-            }
+            guard let follower = followers[number], !follower.isBehind, follower.interest == .everything,
+                let sender = follower.sender
+            else { continue }
             let news = you(sender)
             if news != follower.you { tell(news, to: number) }
         }
@@ -171,38 +193,42 @@ struct SyncHub {
         let text = SyncNotice.mute.text([
             "kind": .string(kind.rawValue), "by": .string(sender.description),
         ])
-        for number in followersOf[id] ?? [] where followers[number]?.isBehind == false {
-            send(text, to: number)
-        }
+        tell(text, to: id)
     }
 
     /// Counts viewers anew, unless that was done a moment ago.
-    mutating func refreshAudience(of stage: inout Stage, at now: MonotonicTime) {
+    /// - Parameter leaders: who is listed before others.
+    mutating func refreshAudience(of stage: inout Stage, leaders: [ParticipantID], at now: MonotonicTime) {
         guard isAudienceChanged, audienceDue.map({ $0 <= now }) ?? true else { return }
         isAudienceChanged = false
         lastAudience = now
-        let viewers = stage.listViewers().map { ($0.id, $0.name ?? $0.id.description) }
-        audience = (stage.counts, Dictionary(uniqueKeysWithValues: viewers))
+        audience = (stage.counts, stage.listViewers(leaders: leaders))
     }
 
     private mutating func tell(_ you: SyncYou, to number: UInt64) {
         if send(SyncNotice.you.text(["you": you.json]), to: number) { followers[number]?.you = you }
     }
 
-    /// Tells everybody something that is no part of the state, and has no version: who misses it hears of what counts
-    /// in their next snapshot.
-    mutating func tell(_ text: String) { broadcast(text) }
+    /// Tells everybody something of the audience that is no part of the state, and has no version: who misses it hears
+    /// of what counts in their next snapshot.
+    mutating func tell(_ text: String) { broadcast(text, of: .audience) }
 
     /// Tells one participant, wherever they follow.
-    mutating func tell(_ text: String, to id: ParticipantID) {
-        for number in followersOf[id] ?? [] where followers[number]?.isBehind == false {
+    /// - Parameter interest: what it is about.
+    mutating func tell(_ text: String, to id: ParticipantID, of interest: Interest = .everything) {
+        for number in followersOf[id] ?? [] {
+            guard let follower = followers[number], !follower.isBehind,
+                interest == .audience || follower.interest == .everything
+            else { continue }
             send(text, to: number)
         }
     }
 
-    private mutating func broadcast(_ text: String) {
+    /// - Parameter interest: what it is about.
+    private mutating func broadcast(_ text: String, of interest: Interest) {
         var slow: [UInt64] = []
-        for (number, follower) in followers where !follower.isBehind {
+        for (number, follower) in followers
+        where !follower.isBehind && (interest == .audience || follower.interest == .everything) {
             if follower.end.send(text) == .full { slow.append(number) }
         }
         for number in slow {

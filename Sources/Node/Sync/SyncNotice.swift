@@ -11,6 +11,8 @@ package enum SyncNotice: String, CaseIterable, Sendable {
     case mute
     /// What comes of an encoder by RTMP or SRT; to the host and to whoever publishes.
     case encoder
+    /// How a target of the programme does; to the host.
+    case restream
     case heartbeat
     /// What is new of the audience.
     case interaction
@@ -18,6 +20,8 @@ package enum SyncNotice: String, CaseIterable, Sendable {
     case interactionSnapshot = "interaction-snapshot"
     /// The comment that came on this socket is durable.
     case commented
+    /// The vote that came on this socket is durable.
+    case voted
     /// What was asked for on this socket was not done.
     case refused
 

@@ -11,6 +11,12 @@ struct SyncView: Equatable {
         let hasWeakUplink: Bool
     }
 
+    struct Viewer: Equatable {
+        let name: String
+        /// Whether they may take away what others wrote.
+        let isModerator: Bool
+    }
+
     struct Programme: Equatable {
         var hasAudio = false
         var hasVideo = false
@@ -21,8 +27,7 @@ struct SyncView: Equatable {
     /// Its version stays 0.
     var stream: StreamSnapshot
     var speakers: [ParticipantID: Member] = [:]
-    /// By name.
-    var viewers: [ParticipantID: String] = [:]
+    var viewers: [ParticipantID: Viewer] = [:]
     var hands: [ParticipantID: StageRecord.Entry] = [:]
     var invitations: [ParticipantID: StageRecord.Entry] = [:]
     var programme = Programme()
@@ -32,8 +37,8 @@ struct SyncView: Equatable {
         [
             "stream": streamJSON,
             "speakers": Self.object(speakers, Self.json),
-            "viewers": Self.object(viewers) { .object(["name": .string($0)]) },
-            "raisedHands": Self.object(hands, Self.json),
+            "viewers": Self.object(viewers, Self.json),
+            "raisedHands": Self.object(hands, Self.handJSON),
             "invitations": Self.object(invitations, Self.json),
             "counts": .object(counts),
             "programme": .object(Self.json(programme)),
@@ -46,8 +51,8 @@ struct SyncView: Equatable {
         var patch: [String: JSON] = [:]
         if stream != old.stream { patch["stream"] = Self.difference(old.streamJSON, streamJSON) }
         patch["speakers"] = Self.difference(old.speakers, speakers, Self.json)
-        patch["viewers"] = Self.difference(old.viewers, viewers) { .object(["name": .string($0)]) }
-        patch["raisedHands"] = Self.difference(old.hands, hands, Self.json)
+        patch["viewers"] = Self.difference(old.viewers, viewers, Self.json)
+        patch["raisedHands"] = Self.difference(old.hands, hands, Self.handJSON)
         patch["invitations"] = Self.difference(old.invitations, invitations, Self.json)
         patch["counts"] = Self.difference(.object(old.counts), .object(counts))
         if programme != old.programme {
@@ -107,8 +112,19 @@ struct SyncView: Equatable {
         return changed.isEmpty ? nil : .object(changed)
     }
 
+    private static func json(_ viewer: Viewer) -> JSON {
+        .object(["name": .string(viewer.name), "moderator": .bool(viewer.isModerator)])
+    }
+
     private static func json(_ entry: StageRecord.Entry) -> JSON {
         .object(["name": .text(entry.name), "since": .time(entry.since)])
+    }
+
+    private static func handJSON(_ entry: StageRecord.Entry) -> JSON {
+        .object([
+            "name": .text(entry.name), "since": .time(entry.since), "order": .integer(entry.order ?? 0),
+            "held": .bool(entry.isHeld),
+        ])
     }
 
     private static func json(_ member: Member) -> JSON {
@@ -142,6 +158,8 @@ package struct SyncYou: Equatable, Sendable {
     package let mayModerate: Bool
     /// Whether they wait for the host's invitation.
     package let isHandRaised: Bool
+    /// Which one is theirs of the hands that are raised, from 1 on; nil where none is, or the host holds it.
+    package let handPlace: Int?
     /// Whether the host waits for an answer.
     package let isInvited: Bool
     /// Whether they may see and hear the programme now.
@@ -156,6 +174,7 @@ package struct SyncYou: Equatable, Sendable {
         isModerator = record?.isModerator(sender) ?? false
         mayModerate = isModerator || sender.mayModerate
         isHandRaised = record?.hands[sender.id] != nil
+        handPlace = record?.handPlace(of: sender.id)
         isInvited = record?.invitations[sender.id] != nil
         isAdmitted =
             record.map {
@@ -170,7 +189,7 @@ package struct SyncYou: Equatable, Sendable {
         .object([
             "id": .string(id.description), "name": .text(name), "role": .string(standing.rawValue),
             "isModerator": .bool(isModerator), "mayModerate": .bool(mayModerate),
-            "handRaised": .bool(isHandRaised),
+            "handRaised": .bool(isHandRaised), "handPlace": handPlace.map { .integer($0) } ?? .null,
             "invited": .bool(isInvited), "admitted": .bool(isAdmitted),
             "audioMuted": .bool(member?.isAudioMuted ?? false),
             "videoMuted": .bool(member?.isVideoMuted ?? false), "paused": .bool(member?.isPaused ?? false),

@@ -30,6 +30,8 @@ package struct KeyFrameRequester: Sendable {
 
     /// Why somebody wants a key frame; the greatest reason decides how long it may take.
     package enum Reason: Comparable, Sendable {
+        /// Nobody waits: there is a picture to show until a newer one comes, asked for or not.
+        case renewal
         /// A viewer asks who could have, or has just been sent, all packets from the latest key frame on.
         case repetition
         /// Somebody has nothing to begin with.
@@ -59,6 +61,21 @@ package struct KeyFrameRequester: Sendable {
         package init() {}
     }
 
+    /// One request that was sent, for whoever wants to know why.
+    package struct Occasion: Equatable, Sendable {
+        package let reason: Reason
+        /// 1, and one more each time that it is repeated because no key frame came.
+        package let attempt: Int
+        /// Since the latest key frame began to come; nil before the first.
+        package let age: Duration?
+
+        package init(reason: Reason, attempt: Int, age: Duration?) {
+            self.reason = reason
+            self.attempt = attempt
+            self.age = age
+        }
+    }
+
     /// Nil if the publisher negotiated neither: then nothing is ever requested.
     private enum Kind { case pictureLossIndication, fullIntraRequest, none }
 
@@ -77,6 +94,9 @@ package struct KeyFrameRequester: Sendable {
     /// No request leaves before this; nil until the first one.
     private var notBefore: MonotonicTime?
     private var lastRequest: MonotonicTime?
+    private var lastKeyFrame: MonotonicTime?
+    /// Of the latest request; nil before the first.
+    package private(set) var occasion: Occasion?
 
     /// For metrics: how often somebody asked, and how often the publisher was.
     package private(set) var demandCount: UInt64 = 0
@@ -108,6 +128,7 @@ package struct KeyFrameRequester: Sendable {
     /// Satisfies every demand made so far, also one that still waited for its request.
     package mutating func keyFrameArrived(at now: MonotonicTime) {
         keyFrameCount &+= 1
+        lastKeyFrame = now
         reason = nil
         if let lastRequest { notBefore = lastRequest + interval }
         unanswered = 0
@@ -136,14 +157,14 @@ package struct KeyFrameRequester: Sendable {
         return switch reason {
         case .loss: notBefore
         case .beginning: max(notBefore, lastRequest + min(costInterval, limits.maximumWait))
-        case .repetition: max(notBefore, lastRequest + costInterval)
+        case .repetition, .renewal: max(notBefore, lastRequest + costInterval)
         }
     }
 
     /// The request to send now, if one is due; once returned it counts as sent.
     /// - Parameter rtt: round-trip time to the publisher; nil if not known yet.
     package mutating func requestDue(at now: MonotonicTime, rtt: Duration?) -> Request? {
-        guard let deadline, now >= deadline else { return nil }
+        guard let deadline, now >= deadline, let reason else { return nil }
         if unanswered == 0 {
             fullIntraSequence &+= 1
             let grown = min(interval + interval / 4, limits.maximumInterval)
@@ -153,6 +174,12 @@ package struct KeyFrameRequester: Sendable {
         lastRequest = now
         unanswered += 1
         requestCount &+= 1
+        occasion = Occasion(
+            reason: reason, attempt: unanswered,
+            age: lastKeyFrame.map { .nanoseconds(now.nanoseconds(since: $0)) })
+        // A publisher who is too busy to answer is not asked again for the sake of nobody; whoever still wants a newer
+        // picture later says so.
+        if reason == .renewal { self.reason = nil }
         switch kind {
         case .pictureLossIndication: return .pictureLossIndication
         case .fullIntraRequest: return .fullIntraRequest(sequenceNumber: fullIntraSequence)

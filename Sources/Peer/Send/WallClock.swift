@@ -15,10 +15,15 @@ package struct WallClock: Equatable, Sendable {
         unixNanosecondsAtZero = unixNanoseconds &- now.nanoseconds
     }
 
+    /// Nanoseconds since 1970.
+    package func unixNanoseconds(at time: MonotonicTime) -> Int64 {
+        unixNanosecondsAtZero &+ time.nanoseconds
+    }
+
     /// Seconds since 1900 in 32.32 fixed point, wrapping in 2036 as NTP does.
     /// - Source: RFC 3550 §4.
     package func ntp(at time: MonotonicTime) -> UInt64 {
-        let nanoseconds = unixNanosecondsAtZero &+ time.nanoseconds
+        let nanoseconds = unixNanoseconds(at: time)
         let seconds = NTPInterval.floorSeconds(nanoseconds)
         let rest = UInt64(bitPattern: nanoseconds &- seconds &* 1_000_000_000)
         let whole = UInt64(bitPattern: seconds &+ Self.epochDifference)

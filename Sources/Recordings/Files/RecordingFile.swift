@@ -1,3 +1,4 @@
+import Base
 import Dispatch
 import Glibc
 import Store
@@ -15,6 +16,8 @@ final class RecordingFile: Sendable {
         var size: Int64 = 0
         /// Written, durable or not.
         var written: Int64 = 0
+        /// When what it begins with was shown, in milliseconds since 1970; nil before something is durable.
+        var filmedAt: Int64?
         /// Its end is as it should be.
         var isComplete = false
     }
@@ -98,6 +101,15 @@ final class RecordingFile: Sendable {
             }
             // Not only when the transcoder says that it is a good moment.
             if let path, let room = RecordingShelf.room(at: path), room < reserve { failed(ENOSPC) }
+        }
+    }
+
+    /// What is flushed next ends about now: the first time tells when it began.
+    /// - Parameter milliseconds: how long it plays.
+    func note(_ milliseconds: UInt64, at time: WallTime) {
+        state.withLock { state in
+            guard state.status.filmedAt == nil, milliseconds > 0 else { return }
+            state.status.filmedAt = time.milliseconds - Int64(clamping: milliseconds)
         }
     }
 

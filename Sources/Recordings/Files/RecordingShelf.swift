@@ -28,6 +28,12 @@ final class RecordingShelf: Sendable {
         "\(folder(of: entry.stream))/\(entry.id).\(container)"
     }
 
+    /// Bytes that may be written yet, also before there is a recording; nil where that is not known.
+    var room: Int64? {
+        let above = settings.directory.lastIndex(of: "/").map { String(settings.directory[..<$0]) } ?? "."
+        return Self.room(at: settings.directory) ?? Self.room(at: above)
+    }
+
     /// Bytes that may be written yet; nil where that is not known.
     static func room(at path: String) -> Int64? {
         var status = statvfs()
@@ -48,6 +54,11 @@ final class RecordingShelf: Sendable {
                         entry.stream == stream, "\(entry.id).json" == name
                     else {
                         log.warning("recording.unreadable", ["stream": stream, "file": name])
+                        continue
+                    }
+                    if entry.state == .recording, entry.kind == .clip {
+                        // Half of what somebody wanted to show is nothing to be shown.
+                        discard(entry)
                         continue
                     }
                     if entry.state == .recording { complete(&entry) }
@@ -78,6 +89,13 @@ final class RecordingShelf: Sendable {
         if (try? write(entry)) == nil { log.error("recording.not-kept", ["recording": entry.id]) }
     }
 
+    private func discard(_ entry: RecordingEntry) {
+        unlink(path(of: entry, "mp4"))
+        if unlink("\(folder(of: entry.stream))/\(entry.id).json") != 0 {
+            log.error("clip.not-removed", ["clip": entry.id])
+        }
+    }
+
     private static func names(in folder: String) -> [String] {
         ((try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []).sorted()
     }
@@ -86,24 +104,31 @@ final class RecordingShelf: Sendable {
 
     /// Remembers an entry.
     /// - Returns: nil once it is durable, or why it is not.
-    func save(_ entry: RecordingEntry) async -> String? {
+    func save(_ entry: RecordingEntry) async -> FileError? {
         await run { [self] in
             do throws(FileError) {
                 try write(entry)
                 return nil
             } catch {
-                return error.text
+                return error
             }
         }
     }
 
-    func remove(_ entry: RecordingEntry) async {
+    /// Forgets an entry, and removes its file; whoever reads that already can read on.
+    /// - Returns: nil once that is durable, or why it is not. Then it can be tried again.
+    func remove(_ entry: RecordingEntry) async -> String? {
         await run { [self] in
             let folder = folder(of: entry.stream)
-            if let path = path(of: entry) { unlink(path) }
-            unlink("\(folder)/\(entry.id).json")
-            try? DurableFile.sync(folder)
+            do throws(FileError) {
+                // What is known of it last: a file of which nobody knows would stay for ever.
+                if let name = entry.fileName { try DurableFile.remove(name, from: folder) }
+                try DurableFile.remove("\(entry.id).json", from: folder)
+            } catch {
+                return error.text
+            }
             rmdir(folder)
+            return nil
         }
     }
 

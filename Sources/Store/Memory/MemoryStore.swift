@@ -16,7 +16,7 @@ package final class MemoryStore: StreamStore {
     package let changes: AsyncStream<Void>
     private let announcer: AsyncStream<Void>.Continuation
 
-    /// - Parameter limits: of the outbox; streams are kept until they are purged.
+    /// - Parameter limits: of the outbox; streams are kept until they are forgotten.
     package init(limits: OutboxLimits = OutboxLimits()) {
         state = Mutex(State(outbox: MemoryOutbox(limits: limits)))
         (changes, announcer) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -68,8 +68,20 @@ package final class MemoryStore: StreamStore {
         try whileOpen { $0.streams.ledger(of: stream, after: number, limit: limit) }
     }
 
-    package func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int {
-        try whileOpen { $0.streams.purge(endedBefore: time, now: now) }
+    package func ended(
+        before time: Int64, after last: StreamListing?, limit: Int
+    ) async throws(StoreError) -> [StreamListing] {
+        try whileOpen { $0.streams.ended(before: time, after: last, limit: limit) }
+    }
+
+    package func forget(
+        _ streams: [StreamID], endedBefore time: Int64
+    ) async throws(StoreError) -> [StreamID] {
+        try whileOpen { $0.streams.forget(streams, endedBefore: time) }
+    }
+
+    package func purgeAnswers(at now: Int64) async throws(StoreError) {
+        try whileOpen { $0.streams.purgeAnswers(at: now) }
     }
 
     package var outbox: any Outbox { self }

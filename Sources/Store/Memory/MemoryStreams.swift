@@ -57,15 +57,27 @@ struct MemoryStreams: Sendable {
         return Array(chosen.sorted(by: Self.isNewer).prefix(min(max(query.limit, 0), 1_000)))
     }
 
-    mutating func purge(endedBefore time: Int64, now: Int64) -> Int {
-        let old = streams.values.filter { ($0.listing.endedAt ?? .max) < time }
-        for stream in old {
-            streams[stream.listing.stream] = nil
-            ledgers[stream.listing.stream] = nil
+    func ended(before time: Int64, after last: StreamListing?, limit: Int) -> [StreamListing] {
+        func place(_ listing: StreamListing) -> (Int64, String) {
+            (listing.endedAt ?? .max, listing.stream.description)
         }
-        answers = answers.filter { $0.value.expiresAt > now }
-        return old.count
+        let old = streams.values.map(\.listing).filter { listing in
+            guard let endedAt = listing.endedAt, endedAt < time else { return false }
+            return last.map { place($0) < place(listing) } ?? true
+        }
+        return Array(old.sorted { place($0) < place($1) }.prefix(max(limit, 0)))
     }
+
+    mutating func forget(_ wanted: [StreamID], endedBefore time: Int64) -> [StreamID] {
+        wanted.filter { stream in
+            guard let endedAt = streams[stream]?.listing.endedAt, endedAt < time else { return false }
+            streams[stream] = nil
+            ledgers[stream] = nil
+            return true
+        }
+    }
+
+    mutating func purgeAnswers(at now: Int64) { answers = answers.filter { $0.value.expiresAt > now } }
 
     private static func isNewer(_ left: StreamListing, _ right: StreamListing) -> Bool {
         (left.createdAt, left.stream.description) > (right.createdAt, right.stream.description)

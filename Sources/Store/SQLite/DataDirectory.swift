@@ -10,9 +10,10 @@ struct DataDirectory: ~Copyable {
     let isOpenToOthers: Bool
     private let lock: CInt
 
-    private static let lockName = "rostrum.lock"
+    static let lockName = "rostrum.lock"
 
-    init(path: String) throws(StoreOpenError) {
+    /// - Parameter isForRestore: whether a restore is to fill it, so that what an earlier one has left is no hindrance.
+    init(path: String, isForRestore: Bool = false) throws(StoreOpenError) {
         // 0700: it holds names of people and what they do.
         guard Self.create(path) else {
             throw StoreOpenError(
@@ -24,7 +25,7 @@ struct DataDirectory: ~Copyable {
                 "cannot write in \(path), where the data is to be kept: \(Self.reason); make it writable for user "
                     + "\(getuid()), or name another directory with --data")
         }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
+        guard Self.acquire(lock) else {
             let holder = Self.text(of: lock)
             close(lock)
             throw StoreOpenError(
@@ -32,8 +33,17 @@ struct DataDirectory: ~Copyable {
                     + (holder.isEmpty ? "" : " (process \(holder))")
                     + "; end that one, or give this one another --data")
         }
+        guard isForRestore || !UnfinishedRestore(of: path).isUnfinished else {
+            close(lock)
+            throw StoreOpenError(
+                "a restore of the data in \(path) was not finished: run `rostrum restore` again, or name another "
+                    + "directory with --data")
+        }
+        if !isForRestore { UnfinishedRestore(of: path).removeFolder() }
         var status = stat()
         isOpenToOthers = unsafe stat(path, &status) == 0 && status.st_mode & 0o077 != 0
+        // A restore by root must not keep the server's user out.
+        if isForRestore, geteuid() == 0 { fchown(lock, status.st_uid, status.st_gid) }
         self.lock = lock
         self.path = Self.absolute(path)
         let number = Array("\(getpid())\n".utf8)
@@ -56,6 +66,16 @@ struct DataDirectory: ~Copyable {
         _ = fchmod(descriptor, 0o600)
         close(descriptor)
         for suffix in ["-wal", "-shm"] { _ = unsafe chmod(path + "/" + file + suffix, 0o600) }
+    }
+
+    /// Whoever is just ending is waited for: a process that was begun a moment ago holds what the one that began it had
+    /// open, until it runs a program of its own.
+    private static func acquire(_ lock: CInt) -> Bool {
+        for _ in 0..<50 {
+            if flock(lock, LOCK_EX | LOCK_NB) == 0 { return true }
+            usleep(20_000)
+        }
+        return flock(lock, LOCK_EX | LOCK_NB) == 0
     }
 
     private static var reason: String { unsafe String(cString: strerror(errno)) }

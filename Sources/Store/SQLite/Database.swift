@@ -7,11 +7,13 @@ import CSQLite
     // Closed in `deinit`; statements borrow it, and must not outlive it.
     fileprivate let handle: OpaquePointer
 
-    /// - Parameter patience: milliseconds to wait for another process that has the file open with tools of its own.
-    init(path: String, patience: Int = 0) throws(DatabaseError) {
+    /// - Parameters:
+    ///   - patience: milliseconds to wait for another process that has the file open with tools of its own.
+    ///   - mayCreate: whether a file that is not there is made.
+    init(path: String, patience: Int = 0, mayCreate: Bool = true) throws(DatabaseError) {
         var handle: OpaquePointer?
         // One thread at a time uses a connection: SQLite needs no lock of its own.
-        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX
+        let flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | (mayCreate ? SQLITE_OPEN_CREATE : 0)
         let status = unsafe sqlite3_open_v2(path, &handle, flags, nil)
         guard let handle = unsafe handle else {
             throw DatabaseError(code: SQLITE_NOMEM, message: "out of memory")
@@ -37,6 +39,22 @@ import CSQLite
     /// Runs statements that take and give no values.
     func execute(_ sql: String) throws(DatabaseError) {
         try unsafe check(sqlite3_exec(handle, sql, nil, nil, nil))
+    }
+
+    /// Writes all that this one holds at one moment over what `target` holds; others may write here meanwhile.
+    /// - Source: sqlite.org/backup.html. One step is one transaction that reads: with a log (WAL) nobody waits for it.
+    func copy(into target: borrowing Database) throws(DatabaseError) {
+        guard let backup = unsafe sqlite3_backup_init(target.handle, "main", handle, "main") else {
+            throw unsafe DatabaseError(
+                code: sqlite3_extended_errcode(target.handle),
+                message: String(cString: sqlite3_errmsg(target.handle)))
+        }
+        let status = unsafe sqlite3_backup_step(backup, -1)
+        // What the end says is what the step said.
+        unsafe sqlite3_backup_finish(backup)
+        guard status == SQLITE_DONE else {
+            throw unsafe DatabaseError(code: status, message: String(cString: sqlite3_errstr(status)))
+        }
     }
 
     fileprivate func check(_ status: CInt) throws(DatabaseError) {

@@ -40,4 +40,22 @@ package struct StoreOpenError: Error, Equatable, CustomStringConvertible {
     init(_ description: String) {
         self.description = description
     }
+
+    /// In words that say what to do about a file of data.
+    init(_ error: Tables.OpeningError, path: String) {
+        switch error {
+        case .migration(.foreign):
+            self.init("\(path) is a database, but none of Rostrum's; name another directory with --data")
+        case .migration(.newer(let version)):
+            self.init(
+                "\(path) was written by a newer Rostrum (its schema is \(version), this one knows \(Schema.version)); "
+                    + "run that one, or name another directory with --data")
+        case .database(let error) where error.isDamage, .migration(.database(let error)) where error.isDamage:
+            self.init(
+                "\(path) is damaged: \(error); put back a copy, or move the file away (with its -wal and -shm) to begin "
+                    + "without what it held")
+        case .database(let error), .migration(.database(let error)):
+            self.init("cannot open \(path): \(error); see to the disk, or name another directory with --data")
+        }
+    }
 }

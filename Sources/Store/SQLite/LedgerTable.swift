@@ -7,7 +7,7 @@ struct LedgerTable: ~Copyable {
     private var clear: Statement
     private var find: Statement
     private var select: Statement
-    private var deleteEnded: Statement
+    private var delete: Statement
 
     init(_ database: borrowing Database) {
         let stream = "(SELECT key FROM streams WHERE id = ?1)"
@@ -18,11 +18,7 @@ struct LedgerTable: ~Copyable {
         select = Statement(
             "SELECT bytes FROM ledger WHERE stream = \(stream) AND number > ?2 ORDER BY number LIMIT ?3",
             in: database)
-        deleteEnded = Statement(
-            """
-            DELETE FROM ledger WHERE stream IN
-            (SELECT key FROM streams WHERE ended_at < ?1 ORDER BY ended_at LIMIT ?2)
-            """, in: database)
+        delete = Statement("DELETE FROM ledger WHERE stream = ?1", in: database)
     }
 
     /// After the stream itself was written.
@@ -47,8 +43,9 @@ struct LedgerTable: ~Copyable {
         }
     }
 
-    /// Forgets the ledgers of the streams that `StreamTables.purge` forgets next.
-    mutating func purge(endedBefore time: Int64, limit: Int) throws(DatabaseError) {
-        try deleteEnded.run(.integer(time), .integer(Int64(limit)))
+    /// Forgets the ledger of a stream that is forgotten.
+    /// - Parameter key: the stream's, in its table.
+    mutating func remove(ofKey key: Int64) throws(DatabaseError) {
+        try delete.run(.integer(key))
     }
 }

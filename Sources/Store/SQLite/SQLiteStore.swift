@@ -16,8 +16,6 @@ package final class SQLiteStore: StreamStore {
     /// Over when the thread is.
     private let end: Task<Void, Never>
 
-    /// Streams forgotten in one transaction, so that commits need not wait for long.
-    private static let purgeLimit = 100
     /// More than a commit usually takes.
     private static let probeBytes = 32_768
 
@@ -124,17 +122,31 @@ package final class SQLiteStore: StreamStore {
         }
     }
 
-    package func purge(endedBefore time: Int64, now: Int64) async throws(StoreError) -> Int {
-        var total = 0
-        while true {
-            let count = try await perform(isWrite: true) { tables throws(DatabaseError) in
-                try tables.streams.purgeAnswers(at: now)
-                // First: it finds them by the streams.
-                try tables.ledger.purge(endedBefore: time, limit: Self.purgeLimit)
-                return try tables.streams.purge(endedBefore: time, limit: Self.purgeLimit)
+    package func ended(
+        before time: Int64, after last: StreamListing?, limit: Int
+    ) async throws(StoreError) -> [StreamListing] {
+        try await perform { tables throws(DatabaseError) in
+            try tables.streams.ended(before: time, after: last, limit: limit)
+        }
+    }
+
+    package func forget(
+        _ streams: [StreamID], endedBefore time: Int64
+    ) async throws(StoreError) -> [StreamID] {
+        try await perform(isWrite: true) { tables throws(DatabaseError) in
+            var forgotten: [StreamID] = []
+            for stream in streams {
+                guard let key = try tables.streams.forget(stream, endedBefore: time) else { continue }
+                try tables.ledger.remove(ofKey: key)
+                forgotten.append(stream)
             }
-            total += count
-            if count < Self.purgeLimit { return total }
+            return forgotten
+        }
+    }
+
+    package func purgeAnswers(at now: Int64) async throws(StoreError) {
+        try await perform(isWrite: true) { tables throws(DatabaseError) in
+            try tables.streams.purgeAnswers(at: now)
         }
     }
 

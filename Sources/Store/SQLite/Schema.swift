@@ -82,20 +82,28 @@ enum Schema {
         CREATE UNIQUE INDEX ledger_by_key ON ledger (stream, key);
         """
 
-    /// Brings the tables up to this version, each step at once or not at all.
-    static func migrate(_ database: borrowing Database, steps: [String] = steps) throws(MigrationError) {
+    /// The version of the tables in a file; 0 for one that is empty.
+    static func version(
+        of database: borrowing Database, known: Int = version
+    ) throws(MigrationError) -> Int {
         let owner: Int64
         let tables: Int64
         let found: Int
         do throws(DatabaseError) {
             owner = try integer("PRAGMA application_id", in: database)
-            found = Int(try integer("PRAGMA user_version", in: database))
+            found = Int(clamping: try integer("PRAGMA user_version", in: database))
             tables = try integer("SELECT COUNT(*) FROM sqlite_schema", in: database)
         } catch {
             throw .database(error)
         }
         guard owner == application || (owner == 0 && found == 0 && tables == 0) else { throw .foreign }
-        guard found <= steps.count else { throw .newer(found) }
+        guard found <= known else { throw .newer(found) }
+        return found
+    }
+
+    /// Brings the tables up to this version, each step at once or not at all.
+    static func migrate(_ database: borrowing Database, steps: [String] = steps) throws(MigrationError) {
+        let found = try version(of: database, known: steps.count)
         do throws(DatabaseError) {
             for (index, step) in steps.enumerated().dropFirst(found) {
                 try database.execute(

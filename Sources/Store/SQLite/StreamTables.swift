@@ -16,6 +16,7 @@ struct StreamTables: ~Copyable {
     private var selectRecords: Statement
     private var selectSnapshot: Statement
     private var selectEnded: Statement
+    private var findEnded: Statement
     private var deleteSnapshot: Statement
     private var deleteStream: Statement
 
@@ -54,7 +55,13 @@ struct StreamTables: ~Copyable {
         selectSnapshot = Statement(
             "SELECT version, bytes FROM snapshots WHERE stream = ?", in: database)
         selectEnded = Statement(
-            "SELECT key, version FROM streams WHERE ended_at < ? ORDER BY ended_at LIMIT ?", in: database)
+            """
+            SELECT \(Self.columns) FROM streams
+            WHERE ended_at < ?1 AND (?2 IS NULL OR (ended_at, id) > (?2, ?3))
+            ORDER BY ended_at, id LIMIT ?4
+            """, in: database)
+        findEnded = Statement(
+            "SELECT key, version FROM streams WHERE id = ? AND ended_at < ?", in: database)
         deleteSnapshot = Statement("DELETE FROM snapshots WHERE stream = ?", in: database)
         deleteStream = Statement("DELETE FROM streams WHERE key = ?", in: database)
     }
@@ -117,19 +124,17 @@ struct StreamTables: ~Copyable {
         }.first
     }
 
-    /// Forgets some streams that ended before `time`.
-    /// - Returns: how many; fewer than `limit` when no more are left.
-    mutating func purge(endedBefore time: Int64, limit: Int) throws(DatabaseError) -> Int {
-        let ended = try selectEnded.rows(.integer(time), .integer(Int64(limit))) {
-            row throws(DatabaseError) in
-            (key: row.integer(0), version: row.integer(1))
+    /// Forgets a stream that ended before `time`, with its records.
+    /// - Returns: its key, for what else there is of it; nil for one that is not there, or did not end before.
+    mutating func forget(_ stream: StreamID, endedBefore time: Int64) throws(DatabaseError) -> Int64? {
+        let found = try findEnded.rows(.text(stream.description), .integer(time)) {
+            row throws(DatabaseError) in (key: row.integer(0), version: row.integer(1))
         }
-        for (key, version) in ended {
-            try deleteRecords.run(.integer(key), .integer(version))
-            try deleteSnapshot.run(.integer(key))
-            try deleteStream.run(.integer(key))
-        }
-        return ended.count
+        guard let (key, version) = found.first else { return nil }
+        try deleteRecords.run(.integer(key), .integer(version))
+        try deleteSnapshot.run(.integer(key))
+        try deleteStream.run(.integer(key))
+        return key
     }
 
     mutating func purgeAnswers(at now: Int64) throws(DatabaseError) {
@@ -137,6 +142,15 @@ struct StreamTables: ~Copyable {
     }
 
     // MARK: Reading
+
+    mutating func ended(
+        before time: Int64, after last: StreamListing?, limit: Int
+    ) throws(DatabaseError) -> [StreamListing] {
+        try selectEnded.rows(
+            .integer(time), DatabaseValue(last?.endedAt), DatabaseValue(last?.stream.description),
+            .integer(Int64(limit))
+        ) { row throws(DatabaseError) in try Self.listing(row) }
+    }
 
     mutating func load(_ choice: StreamChoice, from database: borrowing Database) throws(DatabaseError)
         -> [StoredStream]

@@ -60,10 +60,22 @@ struct Tables: ~Copyable {
     }
 
     /// Looks through the whole file for damage.
-    func verify() throws(OpeningError) {
+    func verify() throws(OpeningError) { try database.verify("quick_check") }
+
+    enum OpeningError: Error {
+        case database(DatabaseError)
+        case migration(Schema.MigrationError)
+    }
+}
+
+extension Database {
+    /// Looks through the whole file for damage.
+    /// - Parameter check: `quick_check`, or `integrity_check`, which compares indices with their tables too
+    ///   (sqlite.org/pragma.html).
+    func verify(_ check: String) throws(Tables.OpeningError) {
         let findings: [String]
         do throws(DatabaseError) {
-            var check = Statement("PRAGMA quick_check(1)", in: database)
+            var check = Statement("PRAGMA \(check)(1)", in: self)
             findings = try check.rows { row throws(DatabaseError) in row.text(0) }
         } catch {
             throw .database(error)
@@ -72,10 +84,5 @@ struct Tables: ~Copyable {
             let message = findings.first ?? "the check of the file came to nothing"
             throw .database(DatabaseError(code: SQLITE_CORRUPT, message: message))
         }
-    }
-
-    enum OpeningError: Error {
-        case database(DatabaseError)
-        case migration(Schema.MigrationError)
     }
 }

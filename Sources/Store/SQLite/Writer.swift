@@ -16,12 +16,10 @@ struct Writer: ~Copyable {
     private var receivers: [String] = []
     private var counts = OutboxTables.Counts()
 
-    private static let fileName = "rostrum.db"
-
     /// Opens the directory and the file in it.
     init(settings: SQLiteSettings, figures: WriterFigures, log: Log) throws(StoreOpenError) {
         let directory = try DataDirectory(path: settings.directory)
-        directory.reserve(Self.fileName)
+        directory.reserve(StoreCopy.fileName)
         if directory.isOpenToOthers {
             log.warning(
                 "store.open-to-others",
@@ -30,7 +28,7 @@ struct Writer: ~Copyable {
                     "remedy": "recordings and names of people are in there; chmod 700",
                 ])
         }
-        let tables = try Self.open(directory.path + "/" + Self.fileName, settings)
+        let tables = try Self.open(directory.path + "/" + StoreCopy.fileName, settings)
         counts = tables.outbox.counts
         figures.noteOutbox(counts)
         self.directory = directory
@@ -46,29 +44,11 @@ struct Writer: ~Copyable {
             try tables.verify()
             return tables
         } catch {
-            throw explain(error, path: path)
+            throw StoreOpenError(error, path: path)
         }
     }
 
     var path: String { directory.path }
-
-    private static func explain(_ error: Tables.OpeningError, path: String) -> StoreOpenError {
-        switch error {
-        case .migration(.foreign):
-            StoreOpenError("\(path) is a database, but none of Rostrum's; name another directory with --data")
-        case .migration(.newer(let version)):
-            StoreOpenError(
-                "\(path) was written by a newer Rostrum (its schema is \(version), this one knows \(Schema.version)); "
-                    + "run that one, or name another directory with --data")
-        case .database(let error) where error.isDamage, .migration(.database(let error)) where error.isDamage:
-            StoreOpenError(
-                "\(path) is damaged: \(error); put back a copy, or move the file away (with its -wal and -shm) to begin "
-                    + "without what it held")
-        case .database(let error), .migration(.database(let error)):
-            StoreOpenError(
-                "cannot open \(path): \(error); see to the disk, or name another directory with --data")
-        }
-    }
 
     /// Works until the queue is closed and empty.
     mutating func run(_ queue: WriterQueue) {
@@ -110,6 +90,8 @@ struct Writer: ~Copyable {
     private mutating func transact(_ jobs: [WriterQueue.Job]) throws(DatabaseError) {
         if tables == nil { try reopen() }
         let isWrite = jobs.contains(where: \.isWrite)
+        if isWrite { figures.beginWriting() }
+        defer { if isWrite { figures.endWriting() } }
         var notices: [@Sendable () -> Void] = []
         notices.reserveCapacity(jobs.count)
         do throws(DatabaseError) {
@@ -125,6 +107,7 @@ struct Writer: ~Copyable {
         }
         if isWrite, figures.noteSuccess() { log.info("store.recovered") }
         count()
+        if isWrite { figures.endWriting() }
         for notice in notices { notice() }
     }
 
@@ -145,7 +128,7 @@ struct Writer: ~Copyable {
     private mutating func reopen() throws(DatabaseError) {
         do throws(Tables.OpeningError) {
             tables = try Tables(
-                path: directory.path + "/" + Self.fileName, settings: settings, receivers: receivers)
+                path: directory.path + "/" + StoreCopy.fileName, settings: settings, receivers: receivers)
             tables?.outbox.forgetDrops(since: counts.dropped)
         } catch {
             switch error {
@@ -179,8 +162,24 @@ extension Tables {
 /// What the store's thread tells others in numbers.
 final class WriterFigures: Sendable {
     private let statistics = Mutex(StoreStatistics())
+    /// Since when something is being written.
+    private let start = Mutex<ContinuousClock.Instant?>(nil)
 
-    var copy: StoreStatistics { statistics.withLock { $0 } }
+    var copy: StoreStatistics {
+        var copy = statistics.withLock { $0 }
+        if let start = start.withLock({ $0 }) { copy.writing = ContinuousClock.now - start }
+        return copy
+    }
+
+    func beginWriting() { start.withLock { $0 = .now } }
+
+    /// Once for each beginning counts.
+    func endWriting() {
+        guard let start = start.withLock({ $0.take() }) else { return }
+        let components = (ContinuousClock.now - start).components
+        let time = components.seconds &* 1_000_000_000 &+ components.attoseconds / 1_000_000_000
+        statistics.withLock { $0.writeTimes.add(time) }
+    }
 
     func change(_ body: (inout StoreStatistics) -> Void) {
         statistics.withLock { body(&$0) }

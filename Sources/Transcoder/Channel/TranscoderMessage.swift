@@ -39,6 +39,7 @@ package enum JobKind: UInt8, Sendable {
     case sound = 7
     case conversion = 8
     case packaging = 9
+    case clips = 10
 }
 
 /// What an input carries.

@@ -67,9 +67,7 @@ final class CardJob: TranscoderJob {
             card.draw(line, x: (width - line.width) / 2, y: place)
             place += line.height + 12
         }
-        var picture = PreviewPicture(
-            width: UInt16(width), height: UInt16(height), blurHash: try BlurHash.encode(card),
-            webP: try WebPEncoder.encode(card), jpeg: try JPEGEncoder.encode(card))
+        var picture = try PreviewPicture(of: card)
         picture.cpuNanoseconds = clinux_thread_nanoseconds() - began
         return picture
     }

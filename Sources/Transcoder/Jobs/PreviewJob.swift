@@ -67,6 +67,10 @@ package struct PreviewPicture: Equatable, Sendable {
     package var webP: [UInt8]
     /// A whole file, for players and sites that take no WebP.
     package var jpeg: [UInt8]
+    /// The same so small that nothing can be made out, for those who may not see the stream; as WebP.
+    package var blurredWebP: [UInt8] = []
+    /// The same as JPEG.
+    package var blurredJPEG: [UInt8] = []
     /// CPU time that it took to make.
     package var cpuNanoseconds: Int64
 
@@ -82,6 +86,21 @@ package struct PreviewPicture: Equatable, Sendable {
         self.cpuNanoseconds = cpuNanoseconds
     }
 
+    /// Makes all forms of a picture.
+    init(of picture: Picture) throws(CodecError) {
+        self.init(
+            width: UInt16(clamping: picture.width), height: UInt16(clamping: picture.height),
+            blurHash: try BlurHash.encode(picture), webP: try WebPEncoder.encode(picture),
+            jpeg: try JPEGEncoder.encode(picture))
+        let blurred = try picture.scaled(
+            width: max(picture.width / Self.blur, 4), height: max(picture.height / Self.blur, 4))
+        blurredWebP = try WebPEncoder.encode(blurred)
+        blurredJPEG = try JPEGEncoder.encode(blurred)
+    }
+
+    /// Of how many pixels, in each direction, the blurred form makes one.
+    private static let blur = 16
+
     /// - Parameter picture: nil for one that could not be made.
     static func bytes(_ picture: PreviewPicture?) -> [UInt8] {
         var writer = MessageWriter()
@@ -92,6 +111,8 @@ package struct PreviewPicture: Equatable, Sendable {
         writer.write(picture.blurHash)
         writer.write(picture.webP)
         writer.write(picture.jpeg)
+        writer.write(picture.blurredWebP)
+        writer.write(picture.blurredJPEG)
         writer.write(picture.cpuNanoseconds)
         return writer.bytes
     }
@@ -100,10 +121,13 @@ package struct PreviewPicture: Equatable, Sendable {
     package static func read(_ bytes: [UInt8]) throws(WireError) -> PreviewPicture? {
         var reader = MessageReader(bytes)
         guard try reader.bool() else { return nil }
-        return PreviewPicture(
+        var picture = PreviewPicture(
             width: try reader.uint16(), height: try reader.uint16(), blurHash: try reader.text(limit: 128),
-            webP: try reader.array(limit: 1 << 20), jpeg: try reader.array(limit: 1 << 20),
-            cpuNanoseconds: try reader.int64())
+            webP: try reader.array(limit: 1 << 20), jpeg: try reader.array(limit: 1 << 20))
+        picture.blurredWebP = try reader.array(limit: 1 << 16)
+        picture.blurredJPEG = try reader.array(limit: 1 << 16)
+        picture.cpuNanoseconds = try reader.int64()
+        return picture
     }
 }
 
@@ -139,10 +163,7 @@ final class PreviewJob: TranscoderJob {
             width: max(Int((Double(decoded.width) * scale).rounded()), 1),
             height: max(Int((Double(decoded.height) * scale).rounded()), 1))
         let upright = try small.turned(turn)
-        var preview = PreviewPicture(
-            width: UInt16(clamping: upright.width), height: UInt16(clamping: upright.height),
-            blurHash: try BlurHash.encode(upright), webP: try WebPEncoder.encode(upright),
-            jpeg: try JPEGEncoder.encode(upright))
+        var preview = try PreviewPicture(of: upright)
         preview.cpuNanoseconds = Self.threadTime - began
         return preview
     }

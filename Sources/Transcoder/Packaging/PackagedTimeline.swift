@@ -43,6 +43,11 @@ final class PackagedTimeline {
             .began(
                 initialization: Self.join(muxer.takePieces()),
                 codecs: Self.name(of: encoder.header) + ",mp4a.40.2", resolution))
+        reports.append(
+            .format(
+                PackagingReport.Format(
+                    resolution: resolution, pictureHeader: encoder.header,
+                    soundConfiguration: soundEncoder.configuration)))
     }
 
     func takeReports() -> [PackagingReport] {
@@ -73,6 +78,7 @@ final class PackagedTimeline {
         try muxer.write(
             frame.bytes, track: track, at: time, duration: Int64(pictures) * 1_000_000 / rate - time,
             isKeyFrame: frame.isKeyFrame)
+        report(frame.isKeyFrame ? .keyFrame : .picture, at: time, frame.bytes)
         if pictures.isMultiple(of: PackagingTiming.framesPerPart) { try endPart() }
     }
 
@@ -95,7 +101,17 @@ final class PackagedTimeline {
             guard position >= 0 else { continue }
             let (time, end) = (position * 125 / 6, (position + Int64(AACEncoder.frames)) * 125 / 6)
             try muxer.write(frame, track: track, at: time, duration: end - time, isKeyFrame: true)
+            report(.sound, at: time, frame)
         }
+    }
+
+    /// - Parameter time: in microseconds since zero.
+    private func report(_ kind: PackagingReport.Sample.Kind, at time: Int64, _ bytes: [UInt8]) {
+        // Its number is the packager's.
+        reports.append(
+            .sample(
+                PackagingReport.Sample(kind: kind, number: 0, time: zero + .microseconds(time), bytes: bytes))
+        )
     }
 
     private func endPart() throws {

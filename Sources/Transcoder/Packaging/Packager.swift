@@ -13,6 +13,14 @@ final class Packager {
         var makeSoundDecoder: (InputID) -> (any SoundDecoder)?
     }
 
+    /// What is made of a past that is known already.
+    struct Clip {
+        /// What was before is decoded only.
+        var begin: MonotonicTime
+        /// Pictures of all sizes and proportions are shown in one of this, in pixels.
+        var canvas: VideoResolution
+    }
+
     /// Of what is made, in pixels; a smaller picture stays as it is.
     static let (longSide, shortSide) = (1_280, 720)
     /// The beginning waits so long for a picture.
@@ -24,6 +32,9 @@ final class Packager {
 
     private let codecs: Codecs
     private let start: MonotonicTime
+    private let clip: Clip?
+    /// Of a clip, in pixels.
+    private let canvas: (width: Int, height: Int)?
     private var inputs: Set<InputID> = []
     private var video: (input: InputID, frames: VideoInput)?
     private var audio: (input: InputID, sound: AudioInput)?
@@ -35,11 +46,27 @@ final class Packager {
     private var reports: [PackagingReport] = []
     /// Whether something cannot be encoded here at all.
     private(set) var hasFailed = false
+    /// Whether samples are reported beside the parts that are made of them.
+    var reportsSamples = false
+    /// Samples that were reported; those of the next time line go on with it.
+    private var samples: UInt64 = 0
 
-    init(at now: MonotonicTime, codecs: Codecs) {
+    /// - Parameter clip: nil for what goes on as it comes.
+    init(at now: MonotonicTime, codecs: Codecs, clip: Clip? = nil) {
         self.codecs = codecs
+        self.clip = clip
+        canvas = clip.map { Self.size(within: $0.canvas) }
         start = now
         (videoClock, audioClock) = Self.clocks(from: now)
+    }
+
+    /// The size in which a picture of this one is shown whole, in even numbers.
+    private static func size(within resolution: VideoResolution) -> (width: Int, height: Int) {
+        let (width, height) = (max(resolution.width, 16), max(resolution.height, 16))
+        let scale = min(
+            1, Double(longSide) / Double(max(width, height)), Double(shortSide) / Double(min(width, height)))
+        let sides = [width, height].map { max(Int((Double($0) * scale).rounded()) & ~1, 16) }
+        return (sides[0], sides[1])
     }
 
     private static func clocks(from now: MonotonicTime) -> (video: FrameClock, audio: FrameClock) {
@@ -125,11 +152,11 @@ final class Packager {
     private func show(at tick: MonotonicTime) {
         video?.frames.allow(Self.decodedFrames)
         if let taken = video?.frames.takePicture(capturedBy: tick - delay.current),
-            let new = try? taken.picture.scaled(longSide: Self.longSide, shortSide: Self.shortSide)
+            let new = try? fitted(taken.picture)
         {
             picture = new
         }
-        guard let picture = picture ?? placeholder(at: tick) else { return }
+        guard tick >= clip?.begin ?? tick, let picture = picture ?? placeholder(at: tick) else { return }
         if let timeline, !timeline.takes(picture) { self.timeline = nil }
         perform {
             if timeline == nil { timeline = try PackagedTimeline(picture, from: tick) }
@@ -137,10 +164,21 @@ final class Packager {
         }
     }
 
+    /// As it is shown.
+    private func fitted(_ picture: Picture) throws(CodecError) -> Picture {
+        guard let canvas else {
+            return try picture.scaled(longSide: Self.longSide, shortSide: Self.shortSide)
+        }
+        guard (picture.width, picture.height) != canvas else { return picture }
+        var sheet = try Picture(width: canvas.width, height: canvas.height)
+        try sheet.fit(x: 0, y: 0, width: canvas.width, height: canvas.height, with: picture)
+        return sheet
+    }
+
     /// What is shown where no picture came.
     private func placeholder(at tick: MonotonicTime) -> Picture? {
         guard tick >= start + Self.pictureWait else { return nil }
-        return try? Picture(width: 640, height: 360, luma: 24)
+        return try? Picture(width: canvas?.width ?? 640, height: canvas?.height ?? 360, luma: 24)
     }
 
     private func perform(_ body: () throws -> Void) {
@@ -149,6 +187,15 @@ final class Packager {
         } catch {
             hasFailed = true
         }
-        reports += timeline?.takeReports() ?? []
+        for report in timeline?.takeReports() ?? [] {
+            guard case .sample(var sample) = report else {
+                reports.append(report)
+                continue
+            }
+            guard reportsSamples else { continue }
+            samples &+= 1
+            sample.number = samples
+            reports.append(.sample(sample))
+        }
     }
 }

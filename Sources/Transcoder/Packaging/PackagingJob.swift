@@ -6,7 +6,7 @@ import Wire
 
 /// Makes HLS of one stream's programme, on a thread of its own.
 final class PackagingJob: TranscoderJob {
-    private let inbox = JobInbox<Void>()
+    private let inbox = JobInbox<PackagingCommand>()
 
     init(_ environment: JobEnvironment) {
         let thread = Thread { [inbox] in
@@ -14,6 +14,10 @@ final class PackagingJob: TranscoderJob {
         }
         thread.name = "packaging"
         thread.start()
+    }
+
+    func command(_ body: [UInt8]) {
+        if let command = PackagingCommand(body) { inbox.put(.command(command)) }
     }
 
     func open(_ input: InputID, from source: SourceKey, _ codec: InputCodec) {
@@ -30,27 +34,15 @@ final class PackagingJob: TranscoderJob {
 /// Drives a packager: the only one here who reads the clock.
 private final class PackagingRunner {
     private let packager: Packager
-    private let inbox: JobInbox<Void>
+    private let inbox: JobInbox<PackagingCommand>
     private let environment: JobEnvironment
     private let sources = PackagingSources()
 
-    init(inbox: JobInbox<Void>, environment: JobEnvironment) {
+    init(inbox: JobInbox<PackagingCommand>, environment: JobEnvironment) {
         self.inbox = inbox
         self.environment = environment
-        let (sources, register) = (sources, environment.register)
         packager = Packager(
-            at: Self.now,
-            codecs: Packager.Codecs(
-                makePictureDecoder: { codec, input in
-                    guard let decoder = try? VideoDecoder(codec), let source = sources[input] else {
-                        return nil
-                    }
-                    return RegisteredDecoder(decoder, of: source, in: register)
-                },
-                makeSoundDecoder: { input in
-                    guard let decoder = try? OpusDecoder(), let source = sources[input] else { return nil }
-                    return RegisteredSound(decoder, of: source, in: register)
-                }))
+            at: Self.now, codecs: .registered(in: environment.register) { [sources] in sources[$0] })
     }
 
     private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }
@@ -59,7 +51,7 @@ private final class PackagingRunner {
         while true {
             for item in inbox.take(within: packager.deadline.nanoseconds(since: Self.now)) {
                 switch item {
-                case .command: break
+                case .command(.reportSamples(let isOn)): packager.reportsSamples = isOn
                 case .open(let input, let source):
                     sources[input] = source
                     packager.open(input)
@@ -80,6 +72,24 @@ private final class PackagingRunner {
                 return
             }
         }
+    }
+}
+
+extension Packager.Codecs {
+    /// Those of libraries, which say what they decode while they do.
+    /// - Parameter source: where the bitstream of an input comes from; nil for one that is not decoded.
+    static func registered(
+        in register: DecodingRegister, source: @escaping (InputID) -> SourceKey?
+    ) -> Packager.Codecs {
+        Packager.Codecs(
+            makePictureDecoder: { codec, input in
+                guard let decoder = try? VideoDecoder(codec), let source = source(input) else { return nil }
+                return RegisteredDecoder(decoder, of: source, in: register)
+            },
+            makeSoundDecoder: { input in
+                guard let decoder = try? OpusDecoder(), let source = source(input) else { return nil }
+                return RegisteredSound(decoder, of: source, in: register)
+            })
     }
 }
 

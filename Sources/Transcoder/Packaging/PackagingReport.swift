@@ -1,13 +1,72 @@
 import Base
 import Wire
 
-/// What a packaging job reports; it is asked for nothing.
+/// What a packaging job is asked for.
+package enum PackagingCommand: Equatable, Sendable {
+    /// Whether samples are reported, too, from now on.
+    case reportSamples(Bool)
+
+    /// The command's body.
+    package var bytes: [UInt8] {
+        switch self {
+        case .reportSamples(let isOn): [1, isOn ? 1 : 0]
+        }
+    }
+
+    /// Nil for what `bytes` does not make.
+    package init?(_ bytes: [UInt8]) {
+        guard bytes.count == 2, bytes[0] == 1, bytes[1] <= 1 else { return nil }
+        self = .reportSamples(bytes[1] == 1)
+    }
+}
+
+/// What a packaging job reports.
 package enum PackagingReport: Equatable, Sendable {
     /// What follows belongs to this initialization segment, and to no time line that was there before.
     /// - `codecs`: of both tracks, as RFC 6381 writes them.
     case began(initialization: [UInt8], codecs: String, VideoResolution)
     /// A part of a segment: whole pictures, and the sound that belongs to them.
     case part(Part)
+    /// What decoders of samples have to know; comes with `began`.
+    case format(Format)
+    /// What parts are made of, as soon as it is there, where that was asked for.
+    case sample(Sample)
+
+    /// How pictures and sound are encoded.
+    package struct Format: Equatable, Sendable {
+        package var resolution: VideoResolution
+        /// Parameter sets of H.264, with start codes.
+        package var pictureHeader: [UInt8]
+        /// An AudioSpecificConfig.
+        package var soundConfiguration: [UInt8]
+
+        package init(resolution: VideoResolution, pictureHeader: [UInt8], soundConfiguration: [UInt8]) {
+            self.resolution = resolution
+            self.pictureHeader = pictureHeader
+            self.soundConfiguration = soundConfiguration
+        }
+    }
+
+    /// A picture, with start codes, or a frame of AAC.
+    package struct Sample: Equatable, Sendable {
+        package enum Kind: UInt8, Sendable {
+            case sound, picture, keyFrame
+        }
+
+        package var kind: Kind
+        /// Counts all samples of a job, so that a gap is seen.
+        package var number: UInt64
+        /// When it is shown or heard.
+        package var time: MonotonicTime
+        package var bytes: [UInt8]
+
+        package init(kind: Kind, number: UInt64, time: MonotonicTime, bytes: [UInt8]) {
+            self.kind = kind
+            self.number = number
+            self.time = time
+            self.bytes = bytes
+        }
+    }
 
     /// A part, as fragments of MP4.
     package struct Part: Equatable, Sendable {
@@ -49,6 +108,18 @@ package enum PackagingReport: Equatable, Sendable {
             writer.write(part.startsSegment)
             writer.write(part.endsSegment)
             writer.write(part.captured)
+        case .format(let format):
+            writer.write(UInt8(3))
+            writer.write(UInt16(clamping: format.resolution.width))
+            writer.write(UInt16(clamping: format.resolution.height))
+            writer.write(format.pictureHeader)
+            writer.write(format.soundConfiguration)
+        case .sample(let sample):
+            writer.write(UInt8(4))
+            writer.write(sample.kind.rawValue)
+            writer.write(sample.number)
+            writer.write(sample.time)
+            writer.write(sample.bytes)
         }
         return writer.bytes
     }
@@ -71,9 +142,27 @@ package enum PackagingReport: Equatable, Sendable {
                     bytes: try reader.array(), milliseconds: try reader.uint32(),
                     startsSegment: try reader.bool(), endsSegment: try reader.bool(),
                     captured: try reader.time() ?? .zero))
+        case 3:
+            let (width, height) = (Int(try reader.uint16()), Int(try reader.uint16()))
+            self = .format(
+                Format(
+                    resolution: VideoResolution(width: width, height: height),
+                    pictureHeader: try reader.array(limit: Self.headerLimit),
+                    soundConfiguration: try reader.array(limit: Self.headerLimit)))
+        case 4:
+            guard let kind = Sample.Kind(rawValue: try reader.uint8()) else {
+                throw .invalid(.transcoderMessage)
+            }
+            self = .sample(
+                Sample(
+                    kind: kind, number: try reader.uint64(), time: try reader.time() ?? .zero,
+                    bytes: try reader.array()))
         default: throw .invalid(.transcoderMessage)
         }
     }
+
+    /// In bytes, of what decoders have to know.
+    private static let headerLimit = 4_096
 
     private static func isPlain(_ byte: UInt8) -> Bool {
         switch byte {

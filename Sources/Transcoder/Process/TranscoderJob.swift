@@ -54,6 +54,7 @@ enum JobFactory {
         case .sound: SoundJob(body, environment)
         case .conversion: ConversionJob(environment)
         case .packaging: PackagingJob(environment)
+        case .clips: ClipJob(environment)
         }
     }
 }

@@ -45,6 +45,16 @@ package struct FLVAudioTag: Equatable, Sendable {
             body = 1..<bytes.count
         }
     }
+
+    /// AAC, of which all else that the byte says has to be this, whatever the sound is.
+    private static let aac: UInt8 = 0xAF
+
+    /// The body that tells decoders of AAC how to begin.
+    /// - Parameter configuration: an AudioSpecificConfig.
+    package static func aac(configuration: [UInt8]) -> [UInt8] { [aac, 0] + configuration }
+
+    /// The body of a frame of AAC, without a header of its own.
+    package static func aac(frame: [UInt8]) -> [UInt8] { [aac, 1] + frame }
 }
 
 extension FLVAudioTag.Codec {

@@ -38,6 +38,7 @@ package struct FLVVideoTag: Equatable, Sendable {
     /// - Source: E.4.3.1, `FrameType`.
     private enum FrameType {
         static let key: UInt8 = 1
+        static let inter: UInt8 = 2
         static let command: UInt8 = 5
     }
 
@@ -89,6 +90,18 @@ package struct FLVVideoTag: Equatable, Sendable {
         case 1, 3: content = frameType == FrameType.command ? .other : .frame
         default: content = .other
         }
+    }
+
+    /// The body that tells decoders of H.264 how to begin.
+    /// - Parameter record: an AVCDecoderConfigurationRecord.
+    package static func h264(configuration record: [UInt8]) -> [UInt8] {
+        [FrameType.key << 4 | 7, 0, 0, 0, 0] + record
+    }
+
+    /// The body of a picture of H.264 that is shown when it is decoded.
+    /// - Parameter units: each behind its length in four bytes.
+    package static func h264(units: [UInt8], isKeyFrame: Bool) -> [UInt8] {
+        [(isKeyFrame ? FrameType.key : FrameType.inter) << 4 | 7, 1, 0, 0, 0] + units
     }
 
     private static func signed(_ value: UInt32) -> Int32 { Int32(bitPattern: value << 8) >> 8 }

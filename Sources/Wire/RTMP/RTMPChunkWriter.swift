@@ -1,4 +1,5 @@
-/// Cuts messages into chunks, each with all that its header can say: what a server says to a publisher is little.
+/// Cuts messages into chunks, each with all that its header can say: what a server says to a publisher is little, and a
+/// publisher's pictures are long.
 /// - Source: Adobe, RTMP 1.0 (2012), §5.3.1.
 package struct RTMPChunkWriter: Sendable {
     /// Of a chunk's payload, in bytes; the other end has to know it.

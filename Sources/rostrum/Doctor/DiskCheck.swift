@@ -43,9 +43,9 @@ enum DiskCheck {
         var isDirectory: ObjCBool = false
         var candidate = path
         while !FileManager.default.fileExists(atPath: candidate, isDirectory: &isDirectory) {
-            let parent = (candidate as NSString).deletingLastPathComponent
+            let parent = FileCopy.folder(of: candidate)
             guard parent != candidate else { return nil }
-            candidate = parent.isEmpty ? "." : parent
+            candidate = parent
         }
         return isDirectory.boolValue ? candidate : nil
     }

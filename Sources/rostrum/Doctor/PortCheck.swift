@@ -24,7 +24,7 @@ enum PortCheck {
         if let admin = configuration.admin {
             ports.append(Port(subject: "admin", option: "admin", address: admin.over(.tcp)))
         }
-        for worker in 0..<configuration.workers {
+        for worker in 0..<(configuration.lastUDPPort == nil ? 1 : configuration.workers) {
             let first = configuration.udp
             guard first.port != 0, let port = UInt16(exactly: Int(first.port) + worker) else { continue }
             ports.append(

@@ -10,11 +10,9 @@ enum TranscoderCheck {
     private static let timeout = Duration.seconds(15)
 
     static func examine(_ configuration: Configuration) async -> [Finding] {
-        guard configuration.transcoding == .on else {
+        guard let settings = configuration.transcoderSettings else {
             return [.ok("transcoder", "off: no previews, compositions, renditions and recordings")]
         }
-        var settings = TranscoderSettings()
-        settings.mustBeConfined = configuration.confinement == .on
         let trial = await drawCard(settings)
         return [
             judgeCodecs(CodecLibraries.videoDecoders),

@@ -78,7 +78,7 @@ enum CommandLineParser {
         if options.command.publishes, target.liveStreams.isEmpty {
             hosts.append(try options.server.host(of: target.whip))
         }
-        if options.command == .sync {
+        if options.command == .sync || options.command == .interact {
             hosts.append(try options.server.host(of: "/v1/streams"))
         } else if options.command == .feed {
             hosts.append(try options.server.host(of: target.feed))
@@ -90,6 +90,7 @@ enum CommandLineParser {
                 "\(host) is not this machine. Load hurts: if the server is yours, say --i-own-this-server")
         }
         if target.keyID != nil, target.secret == nil { throw UsageError("--key-id wants --secret too") }
+        if options.command == .interact { try options.interacting.check(viewers: options.audience.viewers) }
         if options.command == .feed, options.media.bitrate == 0 {
             throw UsageError("a feed is swiped through by its pictures: --bitrate must not be 0")
         }

@@ -93,6 +93,12 @@ enum HelpText {
                     "sfu-bench sync --clients 1000",
                     "sfu-bench sync --clients 10000 --commands 20 --hold 60s",
                 ]
+            case .interact:
+                [
+                    "sfu-bench interact --viewers 1000",
+                    "sfu-bench interact --viewers 10000 --hearts 10 --comments 0 --gifts 0 --votes 0",
+                    "sfu-bench interact --viewers 100 --gifts 3000",
+                ]
             case .demo: ["sfu-bench demo", "sfu-bench demo http://127.0.0.1:9090 --duration 10m"]
             case .feed:
                 [

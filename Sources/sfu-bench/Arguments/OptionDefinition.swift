@@ -37,7 +37,7 @@ struct OptionDefinition: Sendable {
     static let playing = all.filter(\.plays)
     /// Those that end with a report.
     static let measuring = all.subtracting([.demo])
-    static let media = measuring.subtracting([.sync])
+    static let media = measuring.subtracting([.sync, .interact])
     /// With an audience of any size.
     static let crowds = playing.subtracting([.network])
 }
@@ -46,8 +46,7 @@ extension OptionDefinition {
     /// Every option there is, in the order of `--help`.
     static let table =
         targetOptions + mediaOptions + audienceOptions + networkOptions + swipingOptions + followingOptions
-        + timingOptions
-        + machineOptions + reportOptions
+        + interactingOptions + timingOptions + machineOptions + reportOptions
 
     private static let targetOptions = [
         OptionDefinition("--stream", "NAME", .target, "stream to use (default bench)") {
@@ -147,8 +146,9 @@ extension OptionDefinition {
 
     private static let audienceOptions = [
         OptionDefinition(
-            "--viewers", "N", .audience, for: crowds,
-            "viewers of each stream (default: play 1, load and churn 100, join-storm 300); feed: of all (20)"
+            "--viewers", "N", .audience, for: crowds.union([.interact]),
+            "viewers of each stream (default: play 1, load and churn 100, join-storm 300, interact 1000); feed: of all "
+                + "(20)"
         ) { options, text throws(UsageError) in
             options.audience.viewers = try OptionValue.count(text, "--viewers", 0...20_000)
         },
@@ -211,7 +211,7 @@ extension OptionDefinition {
 
     private static let timingOptions = [
         OptionDefinition(
-            "--duration", "TIME", .timing, for: media.union([.demo]),
+            "--duration", "TIME", .timing, for: media.union([.demo, .interact]),
             "how long to measure, like 10s or 5m (default 10s, network: each profile as long as it is); "
                 + "demo: how long to go on (default a day)"
         ) { options, text throws(UsageError) in

@@ -3,7 +3,7 @@ import Wire
 
 /// What `sfu-bench` is asked to do.
 enum Command: String, CaseIterable, Sendable {
-    case publish, play, load, churn, feed, sync, network, demo
+    case publish, play, load, churn, feed, sync, interact, network, demo
     case joinStorm = "join-storm"
 
     var summary: String {
@@ -16,16 +16,17 @@ enum Command: String, CaseIterable, Sendable {
         case .feed: "let viewers swipe through a story feed of many streams"
         case .demo: "keep a few streams with a lively audience on a server with --dev, for a first look"
         case .network: "watch over one impaired network after another, in user space, and tell what is seen"
+        case .interact: "comment, tap, give and vote with a large audience, and count what each of them hears"
         case .sync: "follow one of Rostrum's streams with many WebSockets, and time what is commanded"
         }
     }
 
-    var publishes: Bool { ![.play, .sync, .demo].contains(self) }
-    var plays: Bool { ![.publish, .sync, .demo].contains(self) }
+    var publishes: Bool { ![.play, .sync, .interact, .demo].contains(self) }
+    var plays: Bool { ![.publish, .sync, .interact, .demo].contains(self) }
 
     /// The order of `--help`.
     static let listed: [Command] = [
-        .publish, .play, .load, .joinStorm, .churn, .feed, .network, .sync, .demo,
+        .publish, .play, .load, .joinStorm, .churn, .feed, .network, .sync, .interact, .demo,
     ]
 }
 
@@ -40,6 +41,7 @@ struct Options: Equatable, Sendable {
     var machine = MachineOptions()
     var report = ReportOptions()
     var following = FollowingOptions()
+    var interacting = InteractingOptions()
     var network = NetworkOptions()
 
     init(_ command: Command) {
@@ -51,6 +53,7 @@ struct Options: Equatable, Sendable {
             case .load, .churn: 100
             case .joinStorm: 300
             case .feed: 20
+            case .interact: 1_000
             }
         if command == .demo { timing.duration = 86_400 }
         if command == .network {
@@ -168,6 +171,23 @@ struct FollowingOptions: Equatable, Sendable {
 
     /// As long as a server may gather changes for so many, and a little more; in seconds.
     var usualPause: Double { clients > 200 ? max(0.1, Double(clients) * 50e-6) + 0.02 : 0.05 }
+}
+
+/// What an audience does.
+struct InteractingOptions: Equatable, Sendable {
+    /// What each viewer taps in a second.
+    var hearts = 2
+    /// Between two messages in which a viewer tells what they tapped, in seconds; pages wait for half a second.
+    var tapInterval = 0.5
+    /// A second, of all viewers together.
+    var comments = 20.0
+    var gifts = 10.0
+    var votes = 50.0
+    /// How long nobody does anything before, in seconds.
+    var quiet = 5.0
+
+    /// Taps a second that a server counts of one person.
+    static let mostHearts = 20
 }
 
 /// Which SRTP profiles clients offer.

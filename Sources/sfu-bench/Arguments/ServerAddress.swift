@@ -46,4 +46,16 @@ struct ServerAddress: Equatable, Sendable {
     func host(of template: String) throws(UsageError) -> String {
         try endpoint(template, stream: "x").host ?? ""
     }
+
+    /// Where many sockets connect; names are not looked up, TLS is not spoken.
+    func plainAddress(for command: Command) throws(UsageError) -> TransportAddress {
+        let host = url.host == "localhost" ? "127.0.0.1" : url.host ?? ""
+        guard url.scheme == "http", let ip = IPAddress(host), let port = UInt16(exactly: url.port ?? 80)
+        else {
+            throw UsageError(
+                "\(command.rawValue) wants a server without TLS, by its IP address, like http://127.0.0.1:8080"
+            )
+        }
+        return TransportAddress(ip: ip, port: port)
+    }
 }

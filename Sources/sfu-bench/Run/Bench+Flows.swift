@@ -120,7 +120,8 @@ extension Bench {
         let interval = Interval(from: from, to: await recorder.mark())
         let peak = recorder.endWatching()
         recorder.isMeasuring = false
-        await pause(1)
+        // Who came last is counted with the others, and needs as long as they did to begin.
+        await settle(Set(present.map(\.id)))
         var report = report(interval, baseline: baseline, peak: peak)
         let times = log.times().filter { $0.isViewer && $0.requested >= from.time }
         report.joins = Self.joins(times)

@@ -72,7 +72,7 @@ final class Bench: Interruptible {
             case .churn: try await churn()
             case .feed: try await feed()
             case .network: try await network()
-            case .sync, .demo:
+            case .sync, .interact, .demo:
                 throw RunFailure(description: "\(options.command.rawValue) is a run of its own")
             }
         progress.clear()
@@ -197,7 +197,7 @@ final class Bench: Interruptible {
     }
 
     /// Waits until all have what they wait for.
-    private func settle(_ ids: Set<Int>) async {
+    func settle(_ ids: Set<Int>) async {
         let patience: Int64 = 5_000_000_000
         let isOver = await wait(options.timing.connect) {
             let now = MonotonicClock.now()

@@ -27,20 +27,10 @@ struct SyncBench {
         self.options = options
         self.client = client
         stream = options.target.stream
-        address = try Self.address(options.server.url)
+        address = try options.server.plainAddress(for: .sync)
         probe = await ServerProbe(options, client: client)
         tokens = await TokenSource(options, client: client)
         progress = Progress(isQuiet: options.report.isQuiet)
-    }
-
-    /// Where followers connect; names are not looked up, TLS is not spoken.
-    private static func address(_ url: URL) throws(UsageError) -> TransportAddress {
-        let host = url.host == "localhost" ? "127.0.0.1" : url.host ?? ""
-        guard url.scheme == "http", let ip = IPAddress(host), let port = UInt16(exactly: url.port ?? 80)
-        else {
-            throw UsageError("sync wants a server without TLS, by its IP address, like http://127.0.0.1:8080")
-        }
-        return TransportAddress(ip: ip, port: port)
     }
 
     func run() async throws -> SyncReport {
@@ -55,14 +45,15 @@ struct SyncBench {
         defer { for thread in threads { thread.stop() } }
         var report = SyncReport(options)
         await wait(options.timing.connect + Double(options.following.clients) / 500) {
-            shared.tally.withLock { $0.connected + $0.failed } >= options.following.clients
+            shared.tally.withLock { $0.sockets.connected + $0.sockets.failed } >= options.following.clients
         }
         report.connectSeconds = seconds(since: began)
         progress.step(
-            "\(shared.tally.withLock { $0.connected }) connected in \(Format.short(report.connectSeconds)) s")
+            "\(shared.tally.withLock { $0.sockets.connected }) connected in \(Format.short(report.connectSeconds)) s"
+        )
         try? await Task.sleep(for: .seconds(options.timing.warmUp))
         let before = await probe.usage()
-        report.noteMemory(baseline, before, clients: shared.tally.withLock { $0.connected })
+        report.noteMemory(baseline, before, clients: shared.tally.withLock { $0.sockets.connected })
         let threadsBefore = ProcessFiles.ownThreads(prefix: Self.threadPrefix)
         let measuring = MonotonicClock.now()
         for number in 0..<options.following.commands {
@@ -115,12 +106,7 @@ struct SyncBench {
 
     /// Without a token: anybody may follow, and a name would cost the server more than most followers do.
     private var handshake: [UInt8] {
-        let lines = [
-            "GET /v1/streams/\(stream)/sync HTTP/1.1", "Host: \(address)", "Upgrade: websocket",
-            "Connection: Upgrade", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==", "Sec-WebSocket-Version: 13",
-            "", "",
-        ]
-        return Array(lines.joined(separator: "\r\n").utf8)
+        SocketCrowd.handshake("/v1/streams/\(stream)/sync", to: address)
     }
 
     // MARK: Commands
@@ -140,12 +126,12 @@ struct SyncBench {
             number: index + 1, request: Array(request.utf8),
             marker: Array((change + (isUp ? "{" : "null")).utf8),
             snapshotMarker: Array((isUp ? change + "{" : "\"raisedHands\":{}").utf8))
-        let wanted = shared.tally.withLock { $0.connected - $0.lost }
+        let wanted = shared.tally.withLock { $0.sockets.connected - $0.sockets.lost }
         threads[0].send(command)
         await wait(Self.patience) {
             shared.command?.command.number == command.number
                 && shared.tally.withLock {
-                    $0.seenNow >= min(wanted, $0.connected - $0.lost) && $0.answer != nil
+                    $0.seenNow >= min(wanted, $0.sockets.connected - $0.sockets.lost) && $0.answer != nil
                 }
         }
         return shared.tally.withLock { tally in

@@ -96,7 +96,10 @@ struct SyncReport: Codable, Equatable, Sendable {
 
     /// Takes in what the threads saw, and judges.
     mutating func conclude(_ tally: SyncTally) {
-        (connected, failed, lost, reasons) = (tally.connected, tally.failed, tally.lost, tally.reasons)
+        let sockets = tally.sockets
+        (connected, failed, lost, reasons) = (
+            sockets.connected, sockets.failed, sockets.lost, sockets.reasons
+        )
         complete = taken.filter(\.isComplete).count
         seen = Quantiles(milliseconds: tally.seen)
         sample = Quantiles(milliseconds: tally.sample)

@@ -22,38 +22,26 @@ struct SyncTally: Sendable {
     var arrived = LogHistogram()
     /// What the change then waited until it was read: the tool's own part.
     var waited = LogHistogram()
-    var connected = 0
-    var failed = 0
-    /// Closed by the server or broken after they were connected.
-    var lost = 0
-    var reasons: [String: Int] = [:]
+    var sockets = SocketNews()
     /// Of the present command.
     var seenNow = 0
     var firstSeen: Int64?
     var lastSeen: Int64?
     var answer: (status: Int, after: Int64)?
-    var messages = 0
 }
 
 /// What one thread has seen since it last told.
 struct SyncNews {
     /// Changes of the present command: nanoseconds after its first byte, and for how long they had waited to be read.
     var seen: [(after: Int64, waited: Int64?)] = []
-    var connected = 0
-    var failed = 0
-    var lost = 0
-    var messages = 0
-    var reasons: [String: Int] = [:]
+    var sockets = SocketNews()
     var answer: (status: Int, after: Int64)?
 
-    var isEmpty: Bool {
-        seen.isEmpty && connected + failed + lost + messages == 0 && reasons.isEmpty && answer == nil
-    }
+    var isEmpty: Bool { seen.isEmpty && sockets.isEmpty && answer == nil }
 
     mutating func clear() {
         seen.removeAll(keepingCapacity: true)
-        (connected, failed, lost, messages) = (0, 0, 0, 0)
-        reasons.removeAll()
+        sockets = SocketNews()
         answer = nil
     }
 }
@@ -70,11 +58,7 @@ extension SyncTally {
             self.waited.add(waited)
         }
         seenNow += news.seen.count
-        connected += news.connected
-        failed += news.failed
-        lost += news.lost
-        messages += news.messages
-        reasons.merge(news.reasons, uniquingKeysWith: +)
+        sockets.merge(news.sockets)
         if let answer = news.answer { self.answer = answer }
     }
 }

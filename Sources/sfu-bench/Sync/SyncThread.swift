@@ -15,7 +15,7 @@ final class SyncThread: Sendable {
         self.shared = shared
         thread = try NativeThread(name: name, cpu: cpu) {
             guard let reader = try? SyncReader(setup, shared: shared, waker: waker) else {
-                return shared.tally.withLock { $0.failed += setup.followers }
+                return shared.tally.withLock { $0.sockets.failed += setup.followers }
             }
             var batch: [SyncCommand] = []
             while !shared.isStopped.load(ordering: .acquiring) {

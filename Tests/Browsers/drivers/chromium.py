@@ -29,14 +29,18 @@ FLAGS = [
     "--disable-background-timer-throttling",
     "--disable-backgrounding-occluded-windows",
     "--disable-renderer-backgrounding",
+    # It drops clicks and keys before a page's first picture, which comes late on a busy machine; tests look at what is there.
+    "--allow-pre-commit-input",
     # Green pacman with a clock and a beep each second; nobody is asked.
     "--use-fake-device-for-media-stream=fps=30",
     "--use-fake-ui-for-media-stream",
     "--auto-accept-this-tab-capture",
     # As in Firefox's preferences here: whether sound may play does not hang on when a test first asked something.
     "--autoplay-policy=no-user-gesture-required",
-    # Candidates with the loopback address instead of mDNS names nobody here resolves.
-    "--disable-features=WebRtcHideLocalIpsWithMdns,MediaRouter,OptimizationHints,Translate",
+    # Candidates with the loopback address instead of mDNS names nobody here resolves. The pages that the address bar would
+    # load in each window cost more than most of those under test.
+    "--disable-features=WebRtcHideLocalIpsWithMdns,MediaRouter,OptimizationHints,Translate,"
+    "WebUIOmniboxPopup,WebUIOmniboxAimPopup",
     "--allow-loopback-in-peer-connection",
 ]
 
@@ -138,9 +142,12 @@ class ChromiumPage(Page):
         return self._command("Page.captureScreenshot", format="png")["data"]
 
     def _click_at(self, x: float, y: float) -> None:
+        # Both are of one moment: a busy machine takes the second command long after the first, and a press that lasts is
+        # no tap.
+        now = time.time()
         for kind in ("mousePressed", "mouseReleased"):
             self._command(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1, timestamp=now)
 
     def press(self, key: str) -> None:
         text = {"Enter": "\r", " ": " "}.get(key, key if len(key) == 1 else "")

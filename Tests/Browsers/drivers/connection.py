@@ -25,8 +25,9 @@ class Connection:
 
     def __init__(self, url: str, on_event: Callable[[dict[str, Any]], None]) -> None:
         self._stack = ExitStack()
+        # Without pings: a browser that gets no processor for a while would be given up, with all its tests to come.
         self._socket = self._stack.enter_context(
-            connect(url, max_size=None, compression=None, proxy=None, open_timeout=patient(20)))
+            connect(url, max_size=None, compression=None, proxy=None, open_timeout=patient(20), ping_interval=None))
         self._on_event = on_event
         self._ids = itertools.count(1)
         self._waiting: dict[int, Future[dict[str, Any]]] = {}

@@ -76,6 +76,6 @@ class Process:
             os.killpg(self._process.pid, signal.SIGKILL)
         except ProcessLookupError:
             pass
-        ended = self._process.wait(timeout=5)
+        ended = self._process.wait(timeout=patient(5))
         self._reader.join(timeout=2)
         return ended if status is None else status

@@ -57,12 +57,12 @@ private final class TLSClient {
     }
 
     private let identity: TLSIdentity
-    private let server: TLSServer
+    private let server: TLSConnection
 
     init() throws {
         let files = Self.files(try DTLSIdentity())
         identity = try TLSIdentity(chain: files.chain, key: files.key)
-        server = try TLSServer(identity)
+        server = try TLSConnection(identity)
     }
 
     /// Hands everything to and fro until nobody says anything more.
@@ -109,13 +109,13 @@ private final class TLSClient {
     @Test func `refuses what is no TLS, and old versions`() throws {
         var random = SeededGenerator(seed: 7)
         for _ in 0..<200 {
-            let server = try TLSServer(identity)
+            let server = try TLSConnection(identity)
             let bytes = (0..<Int.random(in: 1...400, using: &random)).map { _ in
                 UInt8.random(in: 0...255, using: &random)
             }
             #expect(server.receive(bytes.span).isEmpty)
         }
-        let plain = try TLSServer(identity)
+        let plain = try TLSConnection(identity)
         #expect(plain.receive([UInt8](repeating: 3, count: 1_537).span).isEmpty && plain.isClosed)
         let old = try TLSClient(version: TLS1_1_VERSION)
         _ = talk(old)
@@ -125,7 +125,7 @@ private final class TLSClient {
     @Test func `survives broken records`() throws {
         var random = SeededGenerator(seed: 8)
         for _ in 0..<100 {
-            let server = try TLSServer(identity)
+            let server = try TLSConnection(identity)
             let client = try TLSClient()
             _ = client.receive([])
             for _ in 0..<4 {
@@ -148,5 +148,32 @@ private final class TLSClient {
         #expect(throws: CryptoError.self) { try TLSIdentity(chain: one.key, key: one.chain) }
         // With the chain in one file, as servers have it.
         _ = try TLSIdentity(chain: one.chain + other.chain, key: one.key)
+    }
+
+    /// Hands everything to and fro between two ends of ours.
+    private func talk(_ client: TLSConnection) {
+        while true {
+            let bytes = client.takeOutput()
+            if !bytes.isEmpty { _ = server.receive(bytes.span) }
+            let answer = server.takeOutput()
+            guard !answer.isEmpty else { return }
+            _ = client.receive(answer.span)
+        }
+    }
+
+    @Test(arguments: ["live.example.org", "127.0.0.1", "2001:db8::1"])
+    func `says nothing to who cannot prove who they are`(host: String) throws {
+        let client = try TLSConnection(to: host)
+        client.send(Array("a secret".utf8))
+        talk(client)
+        // Nobody trusts a certificate that says so itself.
+        #expect(client.isClosed && !client.isReady && client.complaint != nil)
+    }
+
+    @Test func `tells no certificate from a bad one`() throws {
+        let client = try TLSConnection(to: "live.example.org")
+        #expect(!client.takeOutput().isEmpty)
+        _ = client.receive(Array("HTTP/1.1 400 Bad Request".utf8).span)
+        #expect(client.isClosed && client.complaint == nil)
     }
 }

@@ -1,6 +1,7 @@
 import Base
 import Forwarding
 import HTTP
+import Interaction
 import Stage
 import StoryFeed
 import TestSupport
@@ -85,12 +86,13 @@ import Wire
         expect("stream", .server, SyncNotice.allCases.map(\.rawValue))
         expect(
             "stream", .client,
-            SyncMessage.Kind.allCases.map(\.rawValue) + [TokenMessage.kind, heartbeat])
+            SyncMessage.Kind.allCases.map(\.rawValue) + AudienceMessage.Kind.allCases.map(\.rawValue)
+                + [TokenMessage.kind, heartbeat])
         expect("feed", .server, FeedSyncNotice.allCases.map(\.rawValue))
         expect("feed", .client, [FeedNews.kind, TokenMessage.kind, heartbeat])
         expect("stageControl", .server, ControlReply.Kind.allCases.map(\.rawValue))
         expect("stageControl", .client, ControlRequest.Kind.allCases.map(\.rawValue))
-        let shared: [ControlReply.Kind] = [.pong, .quality, .error]
+        let shared: [ControlReply.Kind] = [.pong, .gate, .quality, .error]
         expect(
             "feedControl", .server,
             FeedNotice.Kind.allCases.map(\.rawValue) + shared.map(\.rawValue))
@@ -141,6 +143,26 @@ import Wire
         for example in examples("feedControl", by: .client) {
             #expect(FeedControl(parsing: .string(example.bytes)) != nil, "\(example.text)")
         }
+    }
+
+    @Test func `is told on control channels by the rules of problem documents`() throws {
+        let refusals: [StageRefusal] = [
+            .interaction(.tooFast(wait: 3)), .interaction(.commentsOff), .interaction(.pollFull),
+            .rejected(.banned), .rejected(.ended), .unknownStream, .overloaded, .storage("full"),
+            .tooManyCommands(wait: 9),
+        ]
+        for refusal in refusals {
+            for command in [Interaction.Command.comment(key: "c-1", text: "x"), .vote(1, options: [0])] {
+                let text = AudienceAnswer.text(refusal, to: command)
+                #expect(text == SyncAnswer.text(refusal.problem, to: command), "as on the socket")
+                for channel in ["stream", "stageControl"] {
+                    expect(try HTTPResponse(status: 200, body: Array(text.utf8)).json(JSON.self), on: channel)
+                }
+            }
+        }
+        let voted = try #require(AudienceAnswer.text(.done, to: .vote(1, options: [0, 2])))
+        expect(try HTTPResponse(status: 200, body: Array(voted.utf8)).json(JSON.self), on: "stageControl")
+        #expect(AudienceAnswer.text(.counted(3), to: .react(["heart": 3])) == nil)
     }
 
     // MARK: What the server says

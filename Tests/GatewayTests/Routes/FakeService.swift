@@ -4,6 +4,7 @@ import HLS
 import HTTP
 import Interaction
 import Recordings
+import Restream
 import Stage
 import StoryFeed
 import Synchronization
@@ -23,6 +24,9 @@ final class FakeService: SessionService {
         var fragments: [String] = []
         var snapshots: [StreamSnapshot] = []
         var previews: [StreamID: StoredPreview] = [:]
+        var recordings: [RecordingEntry] = []
+        /// Where each recording's bytes are.
+        var recordingPath: String?
         var patches: [DeliveryPatch] = []
         var isReady = true
     }
@@ -82,10 +86,23 @@ final class FakeService: SessionService {
         }
     }
 
+    /// Those whose snapshots have one.
+    func gate(
+        of stream: StreamID, before sender: Stage.Sender?
+    ) async throws(StageRefusal) -> StageDetails.Gate? {
+        await streamSnapshot(stream)?.gate(before: sender)
+    }
+
+    func gate(of session: SessionID) async -> JSON? { .object(["state": .string("open")]) }
+    func show(_ sender: Stage.Sender, in scope: FeedReader.Scope, for session: SessionID) async {}
+
     // Operators are tested on a node.
     func sessionList(_ filter: SessionFilter) async -> JSON { .object(["limit": .integer(filter.limit)]) }
     func dossier(of name: String) async -> JSON? { nil }
     func endSession(named name: String) async -> Bool { false }
+    func capture(_ name: String, for time: Duration) async throws(CaptureRefusal) -> [UInt8] {
+        throw .unknownSession
+    }
     func operatorStatistics(published: DurationHistogram, played: DurationHistogram) async -> JSON {
         .object([:])
     }
@@ -148,7 +165,9 @@ final class FakeService: SessionService {
         of stream: StreamID, after number: Int, limit: Int, as sender: Stage.Sender
     ) async throws(StageRefusal) -> JSON { throw .unknownStream }
 
-    func givers(of stream: StreamID, as sender: Stage.Sender?) async throws(StageRefusal) -> JSON {
+    func rank(
+        _ name: RankName, of stream: StreamID, period: RankPeriod, as sender: Stage.Sender?
+    ) async throws(StageRefusal) -> JSON {
         throw .unknownStream
     }
 
@@ -181,7 +200,7 @@ final class FakeService: SessionService {
     func preview(of stream: StreamID) async -> StoredPreview? { state.withLock { $0.previews[stream] } }
 
     // It has no disk for pause pictures and recordings.
-    func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool { false }
+    func setPausePicture(_ file: [UInt8]?, of stream: StreamID) async -> Bool { file == nil }
 
     func record(_ stream: StreamID) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool) {
         throw .unavailable
@@ -191,13 +210,23 @@ final class FakeService: SessionService {
         throw .unavailable
     }
 
-    func recordings(of stream: StreamID) async -> [RecordingEntry] { [] }
+    func makeClip(of stream: StreamID, seconds: Int, title: String?) async throws(ClipRefusal)
+        -> RecordingEntry
+    { throw .unavailable }
+
+    func recordings(of stream: StreamID) async -> [RecordingEntry] {
+        state.withLock { $0.recordings }.filter { $0.stream == stream.description }
+    }
+
+    func comments(on recording: RecordingEntry, after number: Int, limit: Int) async throws(StageRefusal)
+        -> JSON
+    { throw .unknownStream }
 
     func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal) {
         throw .unknownRecording
     }
 
-    func path(of recording: RecordingEntry) -> String? { nil }
+    func readingPath(of recording: RecordingEntry) -> String? { state.withLock { $0.recordingPath } }
 
     /// Of every stream but one that is called `off`.
     func hlsMultivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String {
@@ -214,6 +243,16 @@ final class FakeService: SessionService {
         guard name == "a-s1.m4s" || name == "a-i0.mp4" else { throw .unknownFile }
         return [1, 2, 3]
     }
+
+    func addRestream(
+        to address: RestreamAddress, key: Secret<String>, of stream: StreamID
+    ) async throws(RestreamRefusal) -> RestreamStatus { throw .unavailable }
+
+    func restreams(of stream: StreamID) async throws(RestreamRefusal) -> [RestreamStatus] {
+        throw .unavailable
+    }
+
+    func removeRestream(_ number: Int, of stream: StreamID) async throws(RestreamRefusal) { throw .unknown }
 
     func feedPage(
         limit: Int, after cursor: FeedCursor?, for reader: FeedReader
@@ -258,10 +297,13 @@ struct Bench {
             counters: HTTPCounters(), now: { Self.now })
     }
 
-    func token(_ role: Role, stream: String = "s1", expires: Int = Bench.now + 60) throws -> String {
+    func token(
+        _ role: Role, stream: String = "s1", tiers: Set<String> = [], expires: Int = Bench.now + 60
+    ) throws -> String {
         guard let subject = ParticipantID("ann"), let scope = Token.Scope(stream, for: role),
             let token = authority.mint(
-                subject: subject, name: "Ann", scope: scope, role: role, issuedAt: Self.now, expires: expires)
+                subject: subject, name: "Ann", scope: scope, role: role, tiers: tiers, issuedAt: Self.now,
+                expires: expires)
         else { throw CocoaError(.coderInvalidValue) }
         return token.exposed
     }

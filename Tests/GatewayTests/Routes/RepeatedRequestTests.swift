@@ -7,11 +7,13 @@ import Testing
 
 @Suite struct `A request that is repeated with its key` {
     private let key: HTTPHeaders = ["Idempotency-Key": "9f4f5d0e"]
+    /// Of a stream: nobody sends, and a slow machine takes its time.
+    private let patient = #"{"hostGraceSeconds":3600}"#
 
     @Test func `is answered as the first time, and makes nothing more`() async throws {
         try await StageBench.run { bench in
             let host = try bench.token("ann", .host, stream: "s1")
-            await bench.do(.post, "/v1/streams", token: host)
+            await bench.do(.post, "/v1/streams", token: host, body: patient)
             await bench.do(.post, "/v1/streams/s1/live", token: host)
             let question = #"{"question":"Tea?","options":["Yes","No"]}"#
             let path = "/v1/streams/s1/polls"
@@ -74,7 +76,7 @@ import Testing
     {
         try await StageBench.run { bench in
             let host = try bench.token("ann", .host, stream: "s1")
-            await bench.do(.post, "/v1/streams", token: host)
+            await bench.do(.post, "/v1/streams", token: host, body: patient)
             await bench.do(.post, "/v1/streams/s1/live", token: host)
             for (name, body) in [("bob", "Hello"), ("cid", "Good evening")] {
                 let made = await bench.ask(

@@ -35,7 +35,8 @@ import Testing
             network.tcp.bytesOut = 9_000
             network.tcp.droppedVideo = 10
             network.tcp.closedStalled = 11
-            return WorkerReportCopy(index: index, counters: counters, network: network, relayOverflow: 7)
+            return WorkerReportCopy(
+                index: index, counters: counters, network: network, relayOverflow: 7, handoverOverflow: 3)
         }
     }
 

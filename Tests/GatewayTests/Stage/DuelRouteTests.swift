@@ -11,24 +11,15 @@ import Testing
 
 /// What the routes make of duels, on a real node that carries messages between two streams.
 @Suite(.serialized, .timeLimit(.minutes(5))) struct DuelRoutes {
-    private final class Silent: SyncFollower {
-        func send(_ text: String) -> SyncDelivery { .queued }
-        var isDrained: Bool { true }
-        func close(_ reason: SyncClose) {}
-    }
-
     /// Two live streams whose hosts are there.
     private func run(_ body: (StageBench, _ ann: String, _ cleo: String) async throws -> Void) async throws {
-        try await StageBench.run { bench in
+        try await StageBench.run(isTimeStill: true) { bench in
             var tokens: [String] = []
             for (name, stream) in [("ann", "talk"), ("cleo", "quiz")] {
                 let token = try bench.token(name, .host, stream: stream)
                 await bench.do(.post, "/v1/streams", token: token, body: "{\"id\":\"\(stream)\"}")
                 await bench.do(.post, "/v1/streams/\(stream)/live", token: token)
-                let sender = Stage.Sender(
-                    id: try #require(ParticipantID(name)), name: name.capitalized, authority: .host)
-                _ = try await bench.node.follow(
-                    try #require(StreamID(stream)), as: sender, since: nil, until: nil, Silent())
+                try await bench.connect(name, as: .host, to: stream)
                 tokens.append(token)
             }
             try await body(bench, tokens[0], tokens[1])

@@ -1,6 +1,7 @@
 import Base
 import HTTP
 import Node
+import Stage
 import TestSupport
 import Testing
 
@@ -88,6 +89,7 @@ import Testing
         Row(.delete, "/v1/streams/S/bans/bad", hostOnly),
         Row(.post, "/v1/streams/S/hands", "401 403 403 200/200/409 200/200/409 409 409 200/200/409"),
         Row(.delete, "/v1/streams/S/hands/hal", hostOnly),
+        Row(.patch, "/v1/streams/S/hands/hal", body: #"{"held":true}"#, hostOnly),
         Row(
             .delete, "/v1/streams/S/hands/SELF",
             "401 403 403 200/200/409 200/200/409 200/200/409 200/200/409 200/200/409"),
@@ -110,6 +112,13 @@ import Testing
         Row(.get, "/v1/streams/S/ingest", "401 403 403 403 403 200 200 200"),
         Row(
             .post, "/v1/streams/S/ingest/key", "401 403 403 403 403 201/201/409 201/201/409 201/201/409"),
+        // This server sends nothing on.
+        Row(.get, "/v1/streams/S/restreams", "401 403 403 403 403 403 404 404"),
+        Row(
+            .post, "/v1/streams/S/restreams", body: #"{"url":"rtmp://a.example/live","key":"k"}"#,
+            "401 403 403 403 403 403 404 404"),
+        Row(.get, "/v1/streams/S/restreams/1", "401 403 403 403 403 403 404 404"),
+        Row(.delete, "/v1/streams/S/restreams/1", "401 403 403 403 403 403 404 404"),
         // Nobody talks while viewers wait outside.
         Row(
             .post, "/v1/streams/S/comments", body: #"{"id":"c1","text":"hello"}"#,
@@ -180,6 +189,7 @@ import Testing
         // What operators do.
         Row(.get, "/v1/sessions", "401 403 403 403 403 403 403 200"),
         Row(.get, "/v1/sessions/00000000", "401 403 403 403 403 403 403 404"),
+        Row(.get, "/v1/sessions/00000000/capture", "401 403 403 403 403 403 403 404"),
         Row(.delete, "/v1/sessions/00000000", "401 403 403 403 403 403 403 404"),
         Row(.get, "/v1/admin/statistics", "401 403 403 403 403 403 403 200"),
         // There is no picture of these; nor is anything decoded here.
@@ -199,8 +209,10 @@ import Testing
         // There is no disk for them.
         Row(.post, "/v1/streams/S/recording", "401 403 403 403 403 403 503 503"),
         Row(.delete, "/v1/streams/S/recording", "401 403 403 403 403 403 503 503"),
+        Row(.post, "/v1/streams/S/clips", "401 403 403 403 403 403 503 503"),
         Row(.get, "/v1/streams/S/recordings", "401 403 403 200 200 200 200 200"),
         Row(.get, "/v1/streams/S/recordings/r1", "401 403 403 404 404 404 404 404"),
+        Row(.get, "/v1/streams/S/recordings/r1/comments", "401 403 403 404 404 404 404 404"),
         Row(.delete, "/v1/streams/S/recordings/r1", "401 403 403 403 403 403 404 404"),
     ]
 
@@ -281,7 +293,9 @@ import Testing
     private func prepare(_ stream: String, _ state: StreamState, _ bench: StageBench) async throws {
         let path = "/v1/streams/\(stream)"
         let host = try bench.token("ann", .host, stream: stream)
-        await bench.do(.post, "/v1/streams", token: host, body: "{\"id\":\"\(stream)\"}")
+        // Nobody sends, and a slow machine takes its time.
+        let body = "{\"id\":\"\(stream)\",\"hostGraceSeconds\":3600}"
+        await bench.do(.post, "/v1/streams", token: host, body: body)
         for (name, role) in [("vic", Role.viewer), ("hal", .viewer), ("ivy", .viewer), ("sam", .speaker)] {
             await bench.do(
                 .post, "\(path)/participants", token: try bench.token(name, role, stream: stream))
@@ -289,6 +303,9 @@ import Testing
         await bench.do(.post, "\(path)/hands", token: try bench.token("hal", .viewer, stream: stream))
         await bench.do(.post, "\(path)/invitations", token: host, body: #"{"participant":"ivy"}"#)
         await bench.do(.post, "\(path)/bans", token: host, body: #"{"participant":"bad"}"#)
+        // Without a connection they leave after a while, and a slow machine takes its time for all rows.
+        for name in ["hal", "ivy"] { try await bench.connect(name, as: .viewer, to: stream) }
+        try await bench.connect("sam", as: .speaker, to: stream)
         if state != .backstage { await bench.do(.post, "\(path)/live", token: host) }
         if state == .ended { await bench.do(.post, "\(path)/end", token: host) }
     }
@@ -304,7 +321,9 @@ import Testing
                     .replacing("/a-s1.m4s", with: "/{file}")
                     .replacing("/7", with: "/{comment}")
                     .replacing("/8", with: "/{poll}").replacing("/00000000", with: "/{session}")
-                    .replacing("/k1", with: "/{key}").replacing("/givers", with: "/{rank}")
+                    .replacing("/k1", with: "/{key}")
+                    .replacing("/restreams/1", with: "/restreams/{restream}")
+                    .replacing("/givers", with: "/{rank}")
                 return "\(row.method.rawValue) \(path.replacing("/S", with: "/{stream}"))"
             })
         let apart: Set = [
@@ -314,6 +333,7 @@ import Testing
             // Of sessions, whose names cannot be guessed.
             "publishSession", "publishTrickle", "publishEnd", "playSession", "playTrickle", "playEnd",
             "playQuality", "joinQuality", "feedQuality",
+            "playGate", "openPlayGate", "joinGate", "openJoinGate", "feedGate", "openFeedGate",
             "joinSession", "joinTrickle", "joinEnd", "feedSession", "feedTrickle", "feedEnd", "peek", "focus",
             "release", "followFeed",
             // With the token in the path, as without one there.

@@ -2,31 +2,53 @@ import Base
 import Foundation
 import HTTP
 import Node
+import Stage
 import Store
 import Testing
 
 @testable import Gateway
 
+/// Follows a stream, and cares for nothing of it.
+private final class Silent: SyncFollower {
+    func send(_ text: String) -> SyncDelivery { .queued }
+    var isDrained: Bool { true }
+    func close(_ reason: SyncClose) {}
+}
+
 /// A handler on a node, and people with tokens.
 struct StageBench {
     let node: Node
+    /// In seconds since 1970, for tokens.
+    let now: @Sendable () -> Int
     let authority = TokenAuthority(keys: [
         TokenAuthority.Key(id: "dev", secret: Secret(Array("0123456789abcdef0123456789abcdef".utf8)))
     ])
     let handler: GatewayHandler
 
     /// Runs a test on a node that ends with it.
+    /// - Parameter isTimeStill: however long a busy machine takes, nobody is taken to have left, and nobody may do
+    ///   more than at once; nor does anything happen that comes after a while.
     static func run(
-        store: any StreamStore = MemoryStore(), createsStreams: Bool = false,
+        store: any StreamStore = MemoryStore(), createsStreams: Bool = false, isTimeStill: Bool = false,
         _ body: (StageBench) async throws -> Void
     ) async throws {
         var configuration = NodeConfiguration(udp: TransportAddress(ip: .loopback, port: 0))
         configuration.createsStreamsOnPublish = createsStreams
-        let node = try Node(configuration: configuration, log: .silent, store: store)
+        // No client ever connects, and a busy machine takes its time.
+        configuration.connectTimeout = .seconds(3_600)
+        let begin = Int(Date().timeIntervalSince1970)
+        let moment = Moment(
+            elapsed: MonotonicTime.zero + .seconds(3_600),
+            wall: WallTime(milliseconds: Int64(begin) * 1_000))
+        let node =
+            isTimeStill
+            ? try Node(configuration: configuration, log: .silent, store: store, now: { moment })
+            : try Node(configuration: configuration, log: .silent, store: store)
         try await node.load()
         await node.start()
         do {
-            try await body(try StageBench(node))
+            let bench = try StageBench(node) { isTimeStill ? begin : Int(Date().timeIntervalSince1970) }
+            try await body(bench)
         } catch {
             await node.stop()
             throw error
@@ -34,25 +56,34 @@ struct StageBench {
         await node.stop()
     }
 
-    private init(_ node: Node) throws {
+    private init(_ node: Node, now: @escaping @Sendable () -> Int) throws {
         self.node = node
+        self.now = now
         var settings = GatewaySettings()
         settings.rtmpPort = 1_935
         handler = GatewayHandler(
             service: node, authority: authority, settings: settings, pages: try LoadedPages.all.get(),
-            counters: HTTPCounters(), now: { Int(Date().timeIntervalSince1970) })
+            counters: HTTPCounters(), now: now)
     }
 
     func token(
         _ name: String, _ role: Role, stream: String = "*", capabilities: Set<Capability> = [],
-        expiresIn seconds: Int = 3_600
+        tiers: Set<String> = [], expiresIn seconds: Int = 3_600
     ) throws -> String {
-        let now = Int(Date().timeIntervalSince1970)
+        let now = now()
         let token = authority.mint(
             subject: try #require(ParticipantID(name)), name: name.capitalized,
             scope: try #require(Token.Scope(stream, for: role)), role: role, capabilities: capabilities,
-            issuedAt: now, expires: now + seconds)
+            tiers: tiers, issuedAt: now, expires: now + seconds)
         return try #require(token).exposed
+    }
+
+    /// Connects somebody to a stream: whoever only asks for things has left after a while.
+    func connect(_ name: String, as authority: Stage.Sender.Authority, to stream: String) async throws {
+        let sender = Stage.Sender(
+            id: try #require(ParticipantID(name)), name: name.capitalized, authority: authority)
+        _ = try await node.follow(
+            try #require(StreamID(stream)), as: sender, since: nil, until: nil, Silent())
     }
 
     func request(

@@ -188,6 +188,41 @@ import Wire
         #expect(requests(from: 0, to: 3_000) == [0, 1_000, 2_000])
     }
 
+    @Test func `asks once for what nobody waits for, however long the answer takes`() {
+        requester.demand(.renewal, at: at(0))
+        #expect(requests(from: 0, to: 9_999) == [0])
+        #expect(requester.deadline == nil)
+        // Who still wants it says so again.
+        requester.demand(.renewal, at: at(10_000))
+        #expect(requests(from: 10_000, to: 20_000) == [10_000])
+    }
+
+    @Test func `lets what nobody waits for cost no more than two percent of the bitrate`() {
+        // A fifth of a second at 1.5 Mbit/s.
+        requester.measured(37_500, ofBitrate: 1_500_000)
+        #expect(requestsUnderDemand(for: 25_000, .renewal) == [0, 10_000, 20_000])
+    }
+
+    @Test func `asks again for a viewer who comes while nobody waited for the answer`() {
+        requester.demand(.renewal, at: at(0))
+        #expect(requests(from: 0, to: 400) == [0])
+        requester.demand(.beginning, at: at(401))
+        #expect(requests(from: 401, to: 3_000) == [1_000, 2_000])
+    }
+
+    @Test func `says why it asked, how often, and how old the latest key frame is`() {
+        requester.demand(.beginning, at: at(0))
+        _ = request(at: 0)
+        #expect(requester.occasion == .init(reason: .beginning, attempt: 1, age: nil))
+        requester.demand(.loss, at: at(900))
+        _ = request(at: 1_000)
+        #expect(requester.occasion == .init(reason: .loss, attempt: 2, age: nil))
+        requester.keyFrameArrived(at: at(1_100))
+        requester.demand(.renewal, at: at(11_000))
+        _ = request(at: 11_000)
+        #expect(requester.occasion == .init(reason: .renewal, attempt: 1, age: .milliseconds(9_900)))
+    }
+
     @Test func `becomes the packet it says`() {
         #expect(
             KeyFrameRequester.Request.pictureLossIndication.packet(senderSSRC: 1, mediaSSRC: 2)

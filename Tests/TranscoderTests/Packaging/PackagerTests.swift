@@ -37,7 +37,7 @@ import Wire
         #expect(initialization[4..<8].elementsEqual("ftyp".utf8))
         #expect(codecs.hasPrefix("avc1.") && codecs.hasSuffix(",mp4a.40.2"))
         #expect(resolution == VideoResolution(width: 640, height: 360))
-        #expect(later.count == 1 + Self.parts(later).count)
+        #expect(later.count == 2 + Self.parts(later).count)
         #expect(!packager.hasFailed)
     }
 
@@ -82,6 +82,32 @@ import Wire
     }
 }
 
+@Suite struct `Samples of a packaging` {
+    @Test func `are reported where they are asked for, without a gap`() throws {
+        let start = MonotonicTime(nanoseconds: 1_000_000_000)
+        let packager = Packager(
+            at: start,
+            codecs: Packager.Codecs(makePictureDecoder: { _, _ in nil }, makeSoundDecoder: { _ in nil }))
+        func samples(_ range: Range<Int>) -> [PackagingReport.Sample] {
+            range.flatMap { packager.advance(to: start + .milliseconds(20 * Int64($0))) }.compactMap {
+                if case .sample(let sample) = $0 { sample } else { nil }
+            }
+        }
+        #expect(samples(0..<100).isEmpty)
+        packager.reportsSamples = true
+        let reported = samples(100..<250)
+        #expect(reported.map(\.number) == Array(1...UInt64(reported.count)))
+        let pictures = reported.filter { $0.kind != .sound }
+        #expect((88...91).contains(pictures.count))
+        // Each segment of two seconds begins with one.
+        #expect((1...2).contains(pictures.count { $0.kind == .keyFrame }))
+        #expect(zip(pictures, pictures.dropFirst()).allSatisfy { $0.time < $1.time })
+        #expect((138...142).contains(reported.count { $0.kind == .sound }))
+        packager.reportsSamples = false
+        #expect(samples(250..<300).isEmpty)
+    }
+}
+
 @Suite struct `Reports of a packaging` {
     private static let reports: [PackagingReport] = [
         .began(
@@ -90,7 +116,21 @@ import Wire
             PackagingReport.Part(
                 bytes: [1, 2, 3], milliseconds: 500, startsSegment: true, endsSegment: false,
                 captured: MonotonicTime(nanoseconds: 5))),
+        .format(
+            PackagingReport.Format(
+                resolution: VideoResolution(width: 64, height: 36), pictureHeader: [1],
+                soundConfiguration: [2])),
+        .sample(
+            PackagingReport.Sample(
+                kind: .keyFrame, number: 7, time: MonotonicTime(nanoseconds: 5), bytes: [1, 2])),
     ]
+
+    @Test func `are asked for in so many words`() {
+        for command in [PackagingCommand.reportSamples(true), .reportSamples(false)] {
+            #expect(PackagingCommand(command.bytes) == command)
+        }
+        for bytes: [UInt8] in [[], [1], [2, 1], [1, 2], [1, 1, 1]] { #expect(PackagingCommand(bytes) == nil) }
+    }
 
     @Test(arguments: reports)
     func `survive being written, and no prefix does`(report: PackagingReport) throws {

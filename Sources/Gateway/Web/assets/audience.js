@@ -21,6 +21,7 @@ const MOST_WAITING = 40;
  * @property {string} author
  * @property {string | null} name
  * @property {"host" | "speaker" | "viewer"} role
+ * @property {boolean} moderator
  * @property {string} text
  * @property {string} at
  *
@@ -33,6 +34,10 @@ const MOST_WAITING = 40;
  * @property {string[]} reactions
  * @property {number} slowMode in seconds
  * @property {import("./gifts.js").GiftCatalogue | null} gifts
+ * @property {Widget[]} widgets what viewers' pages show
+ * @property {boolean} duels whether other hosts may invite
+ *
+ * @typedef {"comments" | "barrage" | "composer" | "reactions" | "gifts" | "ranks" | "poll" | "card" | "duel"} Widget
  */
 
 /**
@@ -56,7 +61,9 @@ export class Audience extends EventTarget {
   gifts = null;
 
   /** Those who gave most, the first first. @type {Rank[]} */
-  ranks = [];
+  givers = [];
+  /** Those who took part most, the first first. @type {Rank[]} */
+  fans = [];
 
   /**
    * The duel that is seen, or an invitation to one, which only the host is told of.
@@ -72,6 +79,9 @@ export class Audience extends EventTarget {
   #vote = null;
   /** Of which poll, and as whom, we asked what we had chosen. */
   #asked = "";
+
+  /** The last comments that were taken away, by their numbers. @type {number[]} */
+  #removed = [];
 
   /** @type {Record<string, number>} */
   #waiting = {};
@@ -120,9 +130,18 @@ export class Audience extends EventTarget {
     return this.sync.you?.isModerator ?? false;
   }
 
-  /** From 1 on, of the three who gave most; 0 for all others. @param {string} participant */
-  rankOf(participant) {
-    return this.ranks.slice(0, 3).findIndex((rank) => rank.participant === participant) + 1;
+  /**
+   * From 1 on, of the three who are first; 0 for all others.
+   * @param {string} participant
+   * @param {"givers" | "fans"} [rank]
+   */
+  rankOf(participant, rank = "givers") {
+    return this[rank].slice(0, 3).findIndex((other) => other.participant === participant) + 1;
+  }
+
+  /** Whether the host wants something to be seen on viewers' pages. @param {Widget} widget */
+  shows(widget) {
+    return this.settings?.widgets.includes(widget) ?? false;
   }
 
   /** @param {StreamComment} comment */
@@ -142,7 +161,8 @@ export class Audience extends EventTarget {
       if (error instanceof SignallingError) throw error;
       return send();
     });
-    this.#add([comment]);
+    // It may come after somebody has taken the comment away again.
+    if (!this.#removed.includes(comment.number)) this.#add([comment]);
     this.#changed();
   }
 
@@ -169,7 +189,10 @@ export class Audience extends EventTarget {
   async answer(options) {
     const { poll } = this;
     if (!poll) return;
-    this.#showPoll(await this.api.vote(poll.number, options));
+    const told = await this.api.vote(poll.number, options);
+    // It may come after followers were told that the poll is over, or of more answers.
+    const { poll: known } = this;
+    if (known?.number === told.number && known.closedAt === null && known.voters <= told.voters) this.#showPoll(told);
     this.#vote = { poll: poll.number, options };
     this.#changed();
   }
@@ -226,7 +249,7 @@ export class Audience extends EventTarget {
         this.settings = message.interaction.settings;
         this.card = message.interaction.card;
         this.showDuel(message.interaction.duel ?? null);
-        this.ranks = message.interaction.ranks.givers;
+        this.#rank(message.interaction.ranks);
         this.#give(message.interaction.gifts.recent, message.interaction.gifts.totals);
         if (message.interaction.poll?.closedAt === null) this.#showPoll(message.interaction.poll);
         else if (message.interaction.poll?.number !== this.poll?.number) this.poll = null;
@@ -243,7 +266,7 @@ export class Audience extends EventTarget {
         if (message.deleted) this.#remove(message.deleted);
         if (message.more) this.dispatchEvent(new CustomEvent("more", { detail: message.more }));
         if (message.reactions) this.#count(message.reactions);
-        if (message.ranks) this.ranks = message.ranks.givers;
+        if (message.ranks) this.#rank(message.ranks);
         if (message.gifts) this.#give(message.gifts, message.giftTotals);
         break;
       // Taps that were too many are no matter.
@@ -275,9 +298,16 @@ export class Audience extends EventTarget {
     for (const detail of fresh) this.dispatchEvent(new CustomEvent("gift", { detail }));
   }
 
+  /** @param {{ givers: Rank[], fans: Rank[] }} ranks */
+  #rank({ givers, fans }) {
+    this.givers = givers;
+    this.fans = fans;
+  }
+
   /** @param {number[]} numbers */
   #remove(numbers) {
     this.comments = this.comments.filter(({ number }) => !numbers.includes(number));
+    this.#removed = [...this.#removed, ...numbers].slice(-MOST_COMMENTS);
   }
 
   /** @param {Record<string, Count>} counts */

@@ -2,6 +2,7 @@
 
 /** What the host points to, over the picture; its link opens beside the page. And the host's way to set it. */
 
+import { makeAudienceAction } from "./audience-action.js";
 import { ask } from "./dialog.js";
 import { follow, h, setText } from "./dom.js";
 import { SignallingError } from "./session.js";
@@ -15,7 +16,7 @@ import { SignallingError } from "./session.js";
  */
 
 /** @param {import("./talk.js").Part} part */
-export function makeCard({ audience }) {
+export function makeCard({ audience, shows }) {
   const title = h("b", { dir: "auto" });
   const site = h("small", { dir: "ltr" });
   const picture = h("img", { alt: "", referrerPolicy: "no-referrer", onerror: () => (picture.hidden = true) });
@@ -24,7 +25,7 @@ export function makeCard({ audience }) {
   let shown = null;
   const unfollow = follow(audience, () => {
     const { card } = audience;
-    root.hidden = !card || !audience.isOpen;
+    root.hidden = !card || !audience.isOpen || !shows("card");
     if (!card || card === shown) return;
     shown = card;
     root.href = card.link;
@@ -44,18 +45,7 @@ export function makeCard({ audience }) {
 
 /** A host's way to show a card, and to take it away. @param {import("./talk.js").Part} part */
 export function makeShowing(part) {
-  const { audience } = part;
-  const button = h("button.button.small#show-card", { type: "button", onclick: () => editCard(part) }, "Card…");
-  const unfollow = follow(audience, () => {
-    button.hidden = !audience.isOpen || !audience.isModerator;
-  });
-  return {
-    root: button,
-    stop() {
-      unfollow();
-      button.remove();
-    },
-  };
+  return makeAudienceAction(part, "show-card", "Card…", editCard);
 }
 
 /** @param {import("./talk.js").Part} part */

@@ -68,6 +68,9 @@ function refusalOf(duel, stream) {
     case "declined": return duel.to.stream === stream ? "" : `${other} would rather not.`;
     case "busy": return `${other} is in another duel.`;
     case "not-live": return `${other} is not there.`;
+    case "duels-off": return `${other} takes no invitations to duels.`;
+    case "declined-before": return `${other} would rather not. Ask again in ten minutes.`;
+    case "other-gate": return "Both streams must be open to the same viewers for a duel: their gates differ.";
     case "expired": return duel.to.stream === stream ? "The invitation to a duel is over." : `${other} did not answer.`;
     case "cancelled": return duel.to.stream === stream ? `${other} took the invitation back.` : "";
     default: return "The duel was called off.";
@@ -75,7 +78,7 @@ function refusalOf(duel, stream) {
 }
 
 /** Names, scores and the clock, for everybody. @param {import("./talk.js").Part} part */
-export function makeDuelBar({ audience }) {
+export function makeDuelBar({ audience, shows }) {
   const clock = h("b.duel-clock", { role: "timer" });
   const sides = ["own", "other"].map((name) => ({
     root: h(`p.duel-${name}`), name: h("span", { dir: "auto" }), score: h("b"),
@@ -98,7 +101,7 @@ export function makeDuelBar({ audience }) {
 
   const unfollow = follow(audience, () => {
     const { duel } = audience;
-    const isShown = duel !== null && duel.state !== "invited" && duel.state !== "off";
+    const isShown = duel !== null && duel.state !== "invited" && duel.state !== "off" && shows("duel");
     root.hidden = !isShown;
     clearInterval(timer);
     if (!isShown) return;
@@ -155,8 +158,9 @@ export function makeDuelDesk(part) {
   async function attempt(action) {
     try {
       const duel = await action();
-      // The answer comes before what followers are told, or after it.
-      if (duel?.state === "invited") audience.showDuel(duel);
+      // It may come after what followers were told, which is never less; both can be of the same millisecond.
+      const isNews = duel?.id !== audience.duel?.id && duel?.id !== toldOff;
+      if (duel?.state === "invited" && isNews) audience.showDuel(duel);
     } catch (error) {
       say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
     }

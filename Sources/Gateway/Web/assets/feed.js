@@ -3,7 +3,9 @@
 /** The feed's page: puts the stories, the cube and the viewer's fingers together. */
 
 import { $, follow, h, isolate, setText } from "./dom.js";
+import { DELAYED_HAND, DELAYED_PICTURE } from "./fallback.js";
 import { Cube } from "./feed/cube.js";
+import { DelayedStory } from "./feed/delayed.js";
 import { Gestures } from "./feed/gestures.js";
 import { Joining } from "./feed/join.js";
 import { makeMenu } from "./feed/menu.js";
@@ -32,10 +34,17 @@ const feed = new StoryFeed({
 });
 const stage = $("stage");
 const cube = new Cube(stage);
+const delayed = new DelayedStory(feed, cube);
 const menu = makeMenu(feed);
 const weakLink = weakLinkSign();
 $("menu-button").before(weakLink);
-$("picture").append(pictureRadios(followPicture(feed, cube, weakLink)));
+const radios = pictureRadios(followPicture(feed, cube, weakLink));
+const onePicture = h("p.muted", { hidden: true }, DELAYED_PICTURE);
+$("picture").append(radios, onePicture);
+delayed.addEventListener("change", () => {
+  radios.hidden = delayed.isPlaying;
+  onePicture.hidden = !delayed.isPlaying;
+});
 const updateEnds = cube.sides.map((side) => fillEnd(feed, side.end));
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
@@ -103,7 +112,7 @@ function showBehind(direction) {
   backSide.root.classList.remove("is-wall");
   backSide.stay();
   backSide.show(story);
-  cube.wire(feed.slots);
+  wire();
 }
 
 feed.addEventListener("turn", (event) => {
@@ -121,7 +130,8 @@ feed.addEventListener("turn", (event) => {
   cube.frontSide.root.classList.remove("is-wall");
   cube.frontSide.show(story, placeInWords());
   showHands();
-  cube.wire(feed.slots);
+  showGates();
+  wire();
   gestures.wake();
   // What had the focus turns away; the same on the new side takes it.
   if (hadFocus) cube.frontSide.root.querySelector(story ? ".join" : ".end-card .button")?.focus();
@@ -132,9 +142,25 @@ feed.addEventListener("turn", (event) => {
 let hasShown = false;
 
 feed.addEventListener("slots", () => {
-  cube.wire(feed.slots);
+  wire();
   applySound();
 });
+
+/** Gives the sides what the connection brings, unless the story comes another way. */
+function wire() {
+  if (!delayed.isOn) cube.wire(feed.slots);
+}
+
+feed.addEventListener("gate", () => {
+  showGates();
+  // What it hid is waited for anew.
+  wire();
+  applySound();
+});
+
+function showGates() {
+  for (const side of cube.sides) side.showGate(feed.gateOf(side.story?.id));
+}
 
 feed.addEventListener("change", () => {
   for (const side of cube.sides) {
@@ -146,6 +172,7 @@ feed.addEventListener("change", () => {
     cube.frontSide.coverUp();
     cube.frontSide.story = null;
   }
+  showGates();
   for (const update of updateEnds) update();
   if (swipe.state === "resting" && hasShown) showBehind(likely());
   if (feed.state === "reconnecting" && !feed.connection.session) for (const side of cube.sides) side.freeze();
@@ -174,13 +201,14 @@ function setSound(isOn) {
   localStorage.setItem(SOUND, isOn ? "on" : "off");
   applySound();
   // In the viewer's gesture, for browsers that ask for one for each element.
-  for (const side of cube.sides) if (side.video.srcObject && side.isUncovered) side.play();
+  for (const side of cube.sides) if (side.isUncovered) side.play();
 }
 
 function applySound() {
   for (const side of cube.sides) side.muted = isMuted || feed.isAtEnd || !feed.current;
   $("sound").setAttribute("aria-pressed", String(!isMuted));
-  $("unmute").hidden = !isMuted || wasChosen || feed.isAtEnd || feed.state !== "playing" || !feed.current;
+  $("unmute").hidden = !isMuted || wasChosen || feed.isAtEnd || feed.state !== "playing" || !feed.current
+    || feed.gateOf(feed.current.id)?.state === "shut";
 }
 
 cube.addEventListener("blocked", () => {
@@ -206,11 +234,18 @@ joining.addEventListener("say", (event) => say(/** @type {CustomEvent<string>} *
 joining.addEventListener("change", showHands);
 stage.addEventListener("click", (event) => {
   const { story } = cube.frontSide;
-  if (story && event.target instanceof Element && event.target.closest(".join")) joining.press(story);
+  if (!story || !(event.target instanceof Element) || !event.target.closest(".join")) return;
+  if (delayed.isPlaying && joining.stateIn(story.id) === "down") say(DELAYED_HAND);
+  else joining.press(story);
 });
+delayed.addEventListener("change", showHands);
 
 function showHands() {
-  for (const side of cube.sides) side.words.showHand(joining.stateIn(side.story?.id));
+  for (const side of cube.sides) {
+    const state = joining.stateIn(side.story?.id);
+    side.words.showHand(state, joining.place);
+    side.words.showReach(!delayed.isPlaying || state !== "down", DELAYED_HAND);
+  }
 }
 
 /** A reload comes back to the same story. */
@@ -283,8 +318,10 @@ setInterval(async () => {
     side.words.tick();
     side.remind();
   }
+  showGates();
   const { frontSide } = cube;
-  status.tick(frontSide.isUncovered, await watching.look(frontSide.isMoving));
+  await delayed.tick();
+  status.tick(frontSide.isUncovered, delayed.isOn ? "fine" : await watching.look(frontSide.isMoving));
 }, 1000);
 addEventListener("resize", () => cube.sides.forEach((side) => side.fit()));
 addEventListener("pagehide", () => {
@@ -302,6 +339,8 @@ document.addEventListener("visibilitychange", () => {
     leaveTimer = setTimeout(() => feed.stop(), AWAY_MS);
   }
 });
+// Somebody has unlocked a story.
+addEventListener("hashchange", () => feed.showToken());
 // Back from the browser's memory.
 addEventListener("pageshow", (event) => event.persisted && feed.play());
 feed.play();

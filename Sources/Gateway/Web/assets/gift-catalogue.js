@@ -2,9 +2,10 @@
 
 /** The host's list of what can be given in a stream. The app's shop sells it; this only says what there is. */
 
+import { makeAudienceAction } from "./audience-action.js";
 import { ask } from "./dialog.js";
-import { follow, h } from "./dom.js";
-import { fractionDigits } from "./gifts.js";
+import { h } from "./dom.js";
+import { fractionDigits } from "./money.js";
 import { SignallingError } from "./session.js";
 
 /**
@@ -21,18 +22,7 @@ const FIRST = { currency: "EUR", kinds: [{ id: "rose", name: "Rose", picture: "�
 
 /** A host's way to the list. @param {import("./talk.js").Part} part */
 export function makeCatalogue(part) {
-  const { audience } = part;
-  const button = h("button.button.small#edit-gifts", { type: "button", onclick: () => editCatalogue(part) }, "Gifts…");
-  const unfollow = follow(audience, () => {
-    button.hidden = !audience.isOpen || !audience.isModerator;
-  });
-  return {
-    root: button,
-    stop() {
-      unfollow();
-      button.remove();
-    },
-  };
+  return makeAudienceAction(part, "edit-gifts", "Gifts…", editCatalogue);
 }
 
 /**

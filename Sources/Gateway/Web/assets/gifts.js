@@ -5,7 +5,9 @@
  * takes no press and no swipe.
  */
 
-import { callName, follow, h, reconcile, setText } from "./dom.js";
+import { callName, follow, h, setText } from "./dom.js";
+import { formatPrice } from "./money.js";
+import { makeLeaders, makeRankLists } from "./ranks.js";
 
 /** A gift stays so long, in milliseconds, and so long again after each of its combo. */
 const SHOW_MS = 2600;
@@ -16,23 +18,6 @@ const LONGEST_MS = 8000;
 const MOST_WAITING = 20;
 /** For a gift whose own picture is not there. */
 const PARCEL = "🎁";
-
-/** Who have a medal beside their names. */
-const MEDALS = 3;
-
-/** A medal for one of the three who gave most; hidden for others. */
-export function makeMedal() {
-  const medal = h("span.medal", { role: "img", hidden: true });
-  /** @param {number} rank from 1 on; 0 for none */
-  medal.update = (rank) => {
-    medal.hidden = rank < 1 || rank > MEDALS;
-    if (medal.hidden) return;
-    setText(medal, String(rank));
-    medal.dataset.rank = String(rank);
-    medal.setAttribute("aria-label", `Gave the ${["most", "second most", "third most"][rank - 1]}`);
-  };
-  return medal;
-}
 
 /**
  * @typedef {object} Gift
@@ -82,12 +67,13 @@ export class GiftQueue {
 }
 
 /** What was given, as it comes. @param {import("./talk.js").Part} part @param {{ totals?: boolean }} [options] */
-export function makeGifts({ audience }, { totals = false } = {}) {
+export function makeGifts(part, { totals = false } = {}) {
+  const { audience } = part;
   const queue = new GiftQueue();
   const sum = h("p.gift-sum.small", { hidden: true });
-  const top = h("ol.top-givers", { hidden: true, "aria-label": "Who gave most" });
+  const ranks = totals ? makeRankLists(part) : makeLeaders(part);
   const stage = h("div.gift-stage", { role: "status", "aria-label": "Gifts" });
-  const root = h("div.gifts", {}, ...totals ? [sum] : [], top, stage);
+  const root = h("div.gifts", {}, ...totals ? [sum] : [], ranks.root, stage);
   /** @type {any} */
   let banner = null;
   /** @type {number | undefined} */
@@ -128,19 +114,6 @@ export function makeGifts({ audience }, { totals = false } = {}) {
     timer = setTimeout(end, queue.waiting.length > 0 ? Math.min(stay, shownAt + LONGEST_MS - Date.now()) : stay);
   }
 
-  /** @param {string} _key */
-  const makeRank = (_key) => {
-    const [medal, name, value] = [makeMedal(), h("b", { dir: "auto" }), h("span")];
-    const line = h("li", {}, medal, name, ...totals ? [value] : []);
-    /** @param {import("./audience.js").Rank & { place: number }} rank */
-    line.update = (rank) => {
-      medal.update(rank.place + 1);
-      setText(name, callName(rank.participant, rank.name));
-      setText(value, formatPrice(rank.value, audience.gifts?.currency ?? ""));
-    };
-    return line;
-  };
-
   /** @param {string} id */
   const kindOf = (id) => audience.settings?.gifts?.kinds.find((kind) => kind.id === id);
 
@@ -152,10 +125,8 @@ export function makeGifts({ audience }, { totals = false } = {}) {
   };
   audience.addEventListener("gift", take);
   const unfollow = follow(audience, () => {
-    const { gifts, ranks } = audience;
-    top.hidden = ranks.length === 0;
-    const shown = ranks.slice(0, totals ? ranks.length : MEDALS);
-    reconcile(top, shown.map((rank, place) => [rank.participant, { ...rank, place }]), makeRank);
+    const { gifts } = audience;
+    stage.hidden = !part.shows("gifts");
     sum.hidden = !gifts?.gifts;
     if (gifts?.gifts) {
       setText(sum, `${gifts.gifts === 1 ? "1 gift" : `${gifts.gifts} gifts`}, ${formatPrice(gifts.value, gifts.currency ?? "")}`);
@@ -167,6 +138,7 @@ export function makeGifts({ audience }, { totals = false } = {}) {
       clearTimeout(timer);
       audience.removeEventListener("gift", take);
       unfollow();
+      ranks.stop();
       root.remove();
     },
   };
@@ -183,23 +155,3 @@ function pictureOf(kind) {
   }
   return frame;
 }
-
-/**
- * A sum as people write it; of an app's own currency, the number and its name.
- * @param {number} amount in the currency's smallest unit
- * @param {string} currency
- */
-export function formatPrice(amount, currency) {
-  if (!isKnownCurrency(currency)) return `${amount} ${currency}`;
-  const format = new Intl.NumberFormat(undefined, { style: "currency", currency });
-  return format.format(amount / 10 ** fractionDigits(currency));
-}
-
-/** How many digits a price has behind its point; none for an app's own coins. @param {string} currency */
-export function fractionDigits(currency) {
-  if (!isKnownCurrency(currency)) return 0;
-  return new Intl.NumberFormat(undefined, { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
-}
-
-/** Whether it is written as ISO 4217 has them. @param {string} currency */
-const isKnownCurrency = (currency) => /^[A-Z]{3}$/.test(currency);

@@ -59,6 +59,11 @@ export class OwnMedia extends EventTarget {
     return !this.muted.video && (this.source?.media.getVideoTracks().length ?? 0) > 0;
   }
 
+  /** Whether there is a source, and nothing of it is seen. */
+  get isSoundOnly() {
+    return this.source !== null && !this.hasPicture;
+  }
+
   /** Opens what can be opened without a question. */
   async openIfAllowed() {
     if (this.source) return;

@@ -12,9 +12,11 @@ import { LAYERS, WidgetHost } from "./layers.js";
 import { resume } from "./resume.js";
 import { Room } from "./room.js";
 import { audienceControls } from "./widgets/audience-controls.js";
+import { clipper } from "./widgets/clipper.js";
 import { desk } from "./widgets/desk.js";
 import { devices } from "./widgets/devices.js";
 import { encoder } from "./widgets/encoder.js";
+import { gate } from "./widgets/gate.js";
 import { grid } from "./widgets/grid.js";
 import { hand } from "./widgets/hand.js";
 import { invitation } from "./widgets/invitation.js";
@@ -29,6 +31,7 @@ import { pictureOnly } from "./widgets/picture-only.js";
 import { problem } from "./widgets/problem.js";
 import { programme } from "./widgets/programme.js";
 import { recorder, recordingNews } from "./widgets/recorder.js";
+import { restream } from "./widgets/restream.js";
 import { schedule } from "./widgets/schedule.js";
 import { share } from "./widgets/share.js";
 import { sources } from "./widgets/sources.js";
@@ -43,11 +46,12 @@ import { warning } from "./widgets/warning.js";
 /** In the order in which they lie in their layers; a new widget has to be named here, and nowhere else. */
 const WIDGETS = {
   audience: [
-    title, lastPicture, programme, playback, status, warning, numbers, talk, audienceControls, pictureMenu, pictureOnly, hand,
+    title, lastPicture, programme, playback, status, gate, warning, numbers, talk, audienceControls, pictureMenu, pictureOnly, hand,
     invitation, messages,
   ],
   studio: [
-    title, grid, voices, warning, problem, lobby, talkDesk, sources, summary, schedule, share, encoder, recorder, kept, people,
+    title, grid, voices, warning, problem, lobby, talkDesk, sources, summary, schedule, share, encoder, restream, recorder, clipper, kept,
+    people,
     studioNumbers, devices, desk, invitation, messages, recordingNews,
   ],
   // For whoever was sent away, or has a link that is no longer valid: nothing that looks as if it worked.
@@ -81,6 +85,11 @@ export async function openPage(intent) {
   addEventListener("pagehide", () => {
     room.onAir.stop();
     room.viewing.connection.close();
+  });
+  // Somebody has unlocked the stream, or brings another link.
+  addEventListener("hashchange", () => {
+    room.sync.reconnect();
+    room.viewing.showToken();
   });
   addEventListener("pageshow", (event) => event.persisted && room.viewing.video && room.viewing.connection.start());
   update();

@@ -10,6 +10,8 @@ import { MediaSession, SignallingError } from "./session.js";
 /** First and longest pause between attempts, in milliseconds. */
 const FIRST_PAUSE_MS = 400;
 const LONGEST_PAUSE_MS = 8000;
+/** The same while nobody misses the session. */
+const CALM_PAUSE_MS = 60_000;
 /** A session that held this long makes the next pause short again, in milliseconds. */
 const STEADY_MS = 10_000;
 
@@ -26,6 +28,8 @@ export class Persistent extends EventTarget {
   error = null;
   /** @type {MediaSession | null} */
   session = null;
+  /** Nobody misses it: something else plays meanwhile. */
+  isCalm = false;
 
   #pause = FIRST_PAUSE_MS;
   /** @type {number | undefined} */
@@ -82,6 +86,7 @@ export class Persistent extends EventTarget {
       const session = await this.#open(attempt.signal);
       if (attempt.signal.aborted) return session.close();
       this.session = session;
+      this.error = null;
       session.addEventListener("statechange", () => this.#sessionChanged(session));
       this.#sessionChanged(session);
     } catch (error) {
@@ -95,7 +100,6 @@ export class Persistent extends EventTarget {
     switch (session.state) {
       case "connected":
         this.#connectedAt = performance.now();
-        this.error = null;
         return this.#become("connected");
       case "interrupted":
         return this.#become("interrupted");
@@ -123,7 +127,7 @@ export class Persistent extends EventTarget {
   #retry(pause) {
     // Spread out, so that a thousand viewers do not come back in the same instant.
     this.#timer = setTimeout(() => this.#connect(), pause * (0.75 + Math.random() / 2));
-    this.#pause = Math.min(this.#pause * 2, LONGEST_PAUSE_MS);
+    this.#pause = Math.min(this.#pause * 2, this.isCalm ? CALM_PAUSE_MS : LONGEST_PAUSE_MS);
     this.#become("retrying");
   }
 

@@ -19,7 +19,7 @@ import { SignallingError } from "./session.js";
  */
 
 /** @param {import("./talk.js").Part} part */
-export function makePoll({ audience, identify, say }) {
+export function makePoll({ audience, identify, say, shows }) {
   const question = h("h3", { dir: "auto" });
   const options = h("div.options");
   const words = h("p.small", { role: "status" });
@@ -64,7 +64,7 @@ export function makePoll({ audience, identify, say }) {
 
   function update() {
     const { poll, vote: own } = audience;
-    root.hidden = poll === null || !audience.isOpen;
+    root.hidden = poll === null || !audience.isOpen || !shows("poll");
     if (!poll) return;
     if (shown !== poll.number) {
       shown = poll.number;

@@ -10,6 +10,8 @@
  *
  * @typedef {object} Recording one file
  * @property {string} id
+ * @property {"recording" | "clip"} [kind] a clip is what somebody kept of it
+ * @property {string | null} [title] of a clip
  * @property {number} part
  * @property {"recording" | "ended"} state
  * @property {number} duration in seconds
@@ -25,7 +27,7 @@ const MOST_TRIES = 60;
 
 /** Fires `change` when its list did. */
 export class Recordings extends EventTarget {
-  /** Those that can be played, the oldest first. @type {Recording[]} */
+  /** Those that can be played: recordings, the oldest first, and clips after them. @type {Recording[]} */
   list = [];
 
   #isOpen = false;
@@ -54,7 +56,10 @@ export class Recordings extends EventTarget {
     clearTimeout(this.#timer);
     const all = (await this.stream.api.recordings().catch(() => null))?.recordings;
     if (!this.#isOpen) return;
-    if (all) this.#show(all.filter(({ url, state, duration }) => url && state === "ended" && duration > 0));
+    if (all) {
+      const whole = all.filter(({ url, state, duration }) => url && state === "ended" && duration > 0);
+      this.#show([...whole.filter((each) => !isClip(each)), ...whole.filter(isClip)]);
+    }
     const isComplete = all?.every(({ state }) => state === "ended");
     this.#tries += 1;
     if (!isComplete && this.#tries < MOST_TRIES) this.#timer = setTimeout(() => this.ask(), PAUSE_MS);
@@ -70,12 +75,24 @@ export class Recordings extends EventTarget {
     return url === null ? "" : this.stream.addressOf(url);
   }
 
+  /** What goes on where this one ends: clips stand for themselves. @param {string | undefined} id */
+  after(id) {
+    const whole = this.list.filter((each) => !isClip(each));
+    const index = whole.findIndex((each) => each.id === id);
+    return index < 0 ? undefined : whole[index + 1];
+  }
+
   /** @param {Recording[]} list */
   #show(list) {
     if (JSON.stringify(list) === JSON.stringify(this.list)) return;
     this.list = list;
     this.dispatchEvent(new Event("change"));
   }
+}
+
+/** @param {Recording} recording */
+export function isClip({ kind }) {
+  return kind === "clip";
 }
 
 /** @param {number} bytes */

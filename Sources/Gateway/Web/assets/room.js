@@ -7,12 +7,13 @@
 
 import { Audience } from "./audience.js";
 import { streamFromAddress } from "./dom.js";
+import { Mutes } from "./mutes.js";
 import { Naming } from "./naming.js";
 import { OnAir } from "./on-air.js";
 import { OwnMedia } from "./own-media.js";
 import { askName } from "./person.js";
 import { keepOnAir } from "./resume.js";
-import { aboutServer } from "./server.js";
+import { toldByServer } from "./server.js";
 import { SignallingError } from "./session.js";
 import { StageAPI } from "./stage-api.js";
 import { StreamSync } from "./sync.js";
@@ -63,8 +64,6 @@ export class Room extends EventTarget {
   /** Whether the stream exists because we wanted it, and not by a command that gave its details. */
   #isOurs = false;
   #isDescribing = false;
-  /** @type {number | undefined} */
-  #telling;
   /** How many watched at once at most, as far as this page saw it. @type {number | null} */
   mostViewers = null;
 
@@ -80,6 +79,7 @@ export class Room extends EventTarget {
     this.audience = new Audience(this.sync, this.api);
     this.naming = new Naming(this);
     this.own = new OwnMedia(this.query);
+    this.mutes = new Mutes(this);
     this.onAir = new OnAir(this);
     this.viewing = new Viewing(this);
     for (const part of [this.sync, this.own, this.onAir, this.viewing]) {
@@ -91,7 +91,7 @@ export class Room extends EventTarget {
       this.#leave();
       this.own.stop();
     });
-    for (const event of ["muted", "source"]) this.own.addEventListener(event, () => this.#tellMutes());
+    for (const event of ["muted", "source"]) this.own.addEventListener(event, () => this.mutes.tell());
     this.onAir.addEventListener("change", () => {
       if (this.onAir.isOn && this.own.source) keepOnAir(this.stream, this.own.source.kind);
       // Somebody else has our place, or the server does not take us: a reload must not try again by itself.
@@ -101,7 +101,7 @@ export class Room extends EventTarget {
     });
     this.addEventListener("second", () => this.#renewInTime());
     setInterval(() => this.dispatchEvent(new Event("second")), 1000);
-    aboutServer().then(({ transcoder }) => {
+    toldByServer().then(({ transcoder }) => {
       if (!transcoder && this.wishes.programme === "composed") this.wishes.programme = "active-speaker";
     });
   }
@@ -135,6 +135,11 @@ export class Room extends EventTarget {
   /** Where the programme is played from, and in which codec alone, if in one. */
   get endpoint() {
     return `/whep/${encodeURIComponent(this.stream)}`;
+  }
+
+  /** Where its playlists are, for whom WebRTC does not reach. */
+  get hls() {
+    return `/hls/${encodeURIComponent(this.stream)}/`;
   }
 
   get codec() {
@@ -236,7 +241,10 @@ export class Room extends EventTarget {
       return this.own.source ? "ready" : "idle";
     }
     if (connection.state !== "connected") return hasConnected ? "reconnecting" : "starting";
-    return this.info?.state === "backstage" ? "backstage" : "live";
+    if (this.info?.state === "backstage") return "backstage";
+    // We are connected, and the server has yet to let viewers in.
+    const isAwaited = this.sync.isOpen && (this.info?.state === "waiting" || this.info?.state === "ended");
+    return isAwaited ? "starting" : "live";
   }
 
   /** How well it goes, as of this second. */
@@ -437,7 +445,7 @@ export class Room extends EventTarget {
   /** From the audience to the stage, on this page. @param {string} me */
   async accept(me) {
     await this.naming.use();
-    if (!(await this.attempt(() => this.api.accept(me)))) return this.own.stop();
+    if (!(await this.attempt(() => this.api.accept(me, { videoMuted: this.own.isSoundOnly })))) return this.own.stop();
     if (this.own.source || await this.own.open()) await this.onAir.start();
   }
 
@@ -454,7 +462,7 @@ export class Room extends EventTarget {
       if (this.isOpen) this.say("You are in the audience now.");
     }
     if (this.#role && role && role !== this.#role) this.api.renewToken().catch(() => {});
-    if (role && role !== this.#role && this.isOnStage) this.#tellMutes();
+    if (role && role !== this.#role && this.isOnStage) this.mutes.tell();
     if (role === "speaker" && this.#role === "viewer") this.say("You are on stage now.");
     if (role === "host" && this.#role !== "host") this.askForBans();
     if (role) this.#role = role;
@@ -474,22 +482,5 @@ export class Room extends EventTarget {
     if (this.own.muted[kind]) return;
     this.own.setMuted(kind, true);
     this.say(kind === "audio" ? "The host muted your microphone." : "The host turned your camera off.");
-  }
-
-  /** Everybody sees whose microphone and camera are off. */
-  async #tellMutes() {
-    const { you } = this;
-    if (!you || !this.isOnStage) return;
-    const { muted: { audio }, isPaused } = this.own;
-    const video = this.own.source !== null && !this.own.hasPicture;
-    if (you.audioMuted === audio && you.videoMuted === video && you.paused === isPaused) return;
-    try {
-      await this.api.describe(you.id, { audioMuted: audio, videoMuted: video, paused: isPaused });
-    } catch (error) {
-      // Too often in a short time: what is so by then is told later.
-      if (!(error instanceof SignallingError && error.status === 429)) return;
-      clearTimeout(this.#telling);
-      this.#telling = setTimeout(() => this.#tellMutes(), error.retryAfter ?? 2000);
-    }
   }
 }

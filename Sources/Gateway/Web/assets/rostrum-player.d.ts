@@ -2,10 +2,11 @@
 
 /**
  * `idle`: nobody plays it. `waiting`: there is no such stream yet. `backstage`: it has not begun. `away`: it is live, and
- * its host is not there for the moment. `refused`, `failed`: `problem` says why.
+ * its host is not there for the moment. `gated`: it takes a tier, see `gate`. `refused`, `failed`: `problem` says why.
  */
 export type PlayerState =
-  "idle" | "connecting" | "waiting" | "backstage" | "live" | "away" | "reconnecting" | "ended" | "refused" | "failed";
+  "idle" | "connecting" | "waiting" | "backstage" | "live" | "away" | "gated" | "reconnecting" | "ended" | "refused"
+  | "failed";
 
 export type Reason =
   "no-address" | "unsupported" | "token-needed" | "token-refused" | "link-revoked" | "banned" | "removed" | "not-permitted"
@@ -15,6 +16,17 @@ export interface Problem {
   reason: Reason;
   /** The server's, in English. */
   message: string;
+}
+
+/** What stands between a viewer and a stream that takes a tier. */
+export interface Gate {
+  /** `free`: what everybody may watch. `shut`: nothing comes. */
+  state: "free" | "shut";
+  tier: string;
+  /** Where the tier is to be had. */
+  unlock: string | null;
+  /** In seconds, of what is free. */
+  remaining: number;
 }
 
 /** The best that the connection takes; the best or none; the smallest; none. */
@@ -37,6 +49,10 @@ export interface StreamInfo {
 
 export interface PlayerRecording {
   id: string;
+  /** A clip is what somebody kept of a live stream's last seconds. */
+  kind: "recording" | "clip";
+  /** Of a clip. */
+  title: string | null;
   /** In seconds. */
   duration: number;
   /** In bytes. */
@@ -57,6 +73,10 @@ export interface Strings {
   volume: string;
   volumeValue: string;
   live: string;
+  delayed: string;
+  delayedBy: string;
+  delayedShort: string;
+  delayedHint: string;
   viewers: string;
   oneViewer: string;
   quality: string;
@@ -68,6 +88,7 @@ export interface Strings {
   qualityLowHint: string;
   qualitySound: string;
   qualitySoundHint: string;
+  qualityDelayed: string;
   pictureInPicture: string;
   fullScreen: string;
   leaveFullScreen: string;
@@ -85,6 +106,10 @@ export interface Strings {
   waitingOne: string;
   away: string;
   awayHint: string;
+  gated: string;
+  gatedHint: string;
+  unlock: string;
+  freeLeft: string;
   reconnecting: string;
   reconnectingHint: string;
   ended: string;
@@ -92,6 +117,7 @@ export interface Strings {
   recorded: string;
   watchRecording: string;
   recordingPart: string;
+  clip: string;
   soundOnly: string;
   tryAgain: string;
   tryNow: string;
@@ -134,7 +160,7 @@ export declare class RostrumPlayer extends HTMLElement {
   /** The address of the stream's page, or of its WHEP endpoint; a link with `#token=…` will do. */
   get src(): string;
   set src(value: string | null);
-  /** A viewer's token or an invitation, where watching takes one; a new one begins anew. */
+  /** A viewer's token or an invitation, where watching takes one; a new one begins anew, or opens the gate that is shown. */
   get token(): string | null;
   set token(value: string | null);
   /** A picture to begin with, in place of the stream's preview. */
@@ -158,6 +184,10 @@ export declare class RostrumPlayer extends HTMLElement {
   get paused(): boolean;
   /** Why nothing plays, and will not by itself; null while that is not so. */
   get problem(): Problem | null;
+  /** How late it plays, in seconds, where it comes by HLS; null while it comes by WebRTC, or nobody knows. */
+  get delay(): number | null;
+  /** What stands between the viewer and the stream, and what opens it; null where nothing does. */
+  get gate(): Gate | null;
   /** Null until the server has told. */
   get stream(): StreamInfo | null;
   /** What was recorded of a stream that has ended. */

@@ -9,16 +9,17 @@
  * | attribute | what it does |
  * | --- | --- |
  * | `src` | the stream: the address of its page, or of its WHEP endpoint; a link with `#token=…` will do |
- * | `token` | a token or an invitation, where watching takes one; a new one begins anew |
+ * | `token` | a token or an invitation, where watching takes one; a new one begins anew, or opens the gate that is shown |
  * | `autoplay` | plays by itself, without sound where the browser wants a tap for that |
  * | `muted` | begins without sound |
  * | `controls` | shows what there is to press, and listens to keys: space or k, m, f, arrows |
  * | `poster` | a picture to begin with, in place of the stream's preview |
  *
  * Each is a property too. `volume`, `quality` and `strings` are properties alone; `state`, `paused`, `stream`,
- * `problem` and `recordings` can be read. It fires `statechange`, `error` and `volumechange`.
+ * `delay`, `problem`, `gate` and `recordings` can be read. It fires `statechange`, `error` and `volumechange`.
  */
 
+import { secondsLeft } from "./gate.js";
 import { Face } from "./player/face.js";
 import { Playback } from "./player/playback.js";
 import { STRINGS } from "./player/strings.js";
@@ -81,7 +82,8 @@ export class RostrumPlayer extends HTMLElement {
   /** @param {string} name @param {string | null} before @param {string | null} after */
   attributeChangedCallback(name, before, after) {
     if (before === after) return;
-    if (name === "src" || name === "token") this.#isOutdated = true;
+    const isTaken = name === "token" && !this.#isOutdated && after !== null && this.#playback?.take(after);
+    if (name === "src" || name === "token" && !isTaken) this.#isOutdated = true;
     if (name === "muted" && !this.#hasBegun) this.#face.video.muted = after !== null;
     this.#queue();
   }
@@ -140,6 +142,15 @@ export class RostrumPlayer extends HTMLElement {
   /** Why nothing plays, and will not by itself; null while that is not so. */
   get problem() { return this.#playback ? this.#playback.problem : this.#problem; }
 
+  /** How late it plays, in seconds, where it comes by HLS; null while it comes by WebRTC, or nobody knows. */
+  get delay() { return this.#playback?.reception.delay ?? null; }
+
+  /** What stands between the viewer and the stream, and what opens it; null where nothing does. */
+  get gate() {
+    const gate = this.#playback?.gate;
+    return gate ? { state: gate.state, tier: gate.tier, unlock: gate.unlock, remaining: secondsLeft(gate) } : null;
+  }
+
   /** What the server tells of the stream; null until it did. */
   get stream() { return this.#playback?.stream.info ?? null; }
 
@@ -148,8 +159,8 @@ export class RostrumPlayer extends HTMLElement {
     const { recordings } = this.#playback ?? {};
     if (!recordings) return [];
     return recordings.list.map((each) => {
-      const { id, duration, size, startedAt } = each;
-      return { id, duration, size, startedAt, url: recordings.address(each) };
+      const { id, kind = "recording", title = null, duration, size, startedAt } = each;
+      return { id, kind, title, duration, size, startedAt, url: recordings.address(each) };
     });
   }
 

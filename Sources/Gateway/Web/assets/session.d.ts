@@ -72,6 +72,10 @@ export declare class MediaSession extends EventTarget {
   prefer(preferences: Partial<Preferences>): Promise<void>;
   /** What the server sends here, and why not more; null where it does not say. */
   quality(): Promise<Quality | null>;
+  /** How it stands with the gate of what is watched; null where the server does not say. */
+  gate(): Promise<any>;
+  /** Shows another token: what it opens comes on this connection. */
+  openGate(token: string): Promise<any>;
   /** Gives a session up that others know to be dead. */
   abandon(): void;
   /** Ends the session here and on the server; also while the page is being left. */

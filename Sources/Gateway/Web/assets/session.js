@@ -171,6 +171,32 @@ export class MediaSession extends EventTarget {
     return response.ok ? response.json() : null;
   }
 
+  /**
+   * How it stands with the gate of what is watched; null where the server does not say.
+   * @returns {Promise<any>}
+   */
+  async gate() {
+    if (!this.resource) return null;
+    const signal = AbortSignal.timeout(ANSWER_MS);
+    const response = await fetch(`${this.resource}/gate`, { headers: this.#headers(), signal });
+    return response.ok ? response.json() : null;
+  }
+
+  /**
+   * Shows another token: what it opens comes on this connection.
+   * @param {string} token
+   * @returns {Promise<any>} how it stands now
+   */
+  async openGate(token) {
+    this.options.token = token;
+    if (!this.resource) return null;
+    const response = await fetch(`${this.resource}/gate`, {
+      method: "POST", headers: this.#headers(), signal: AbortSignal.timeout(ANSWER_MS),
+    });
+    if (!response.ok) throw await SignallingError.from(response);
+    return response.json();
+  }
+
   /** Gives a session up that others know to be dead, such as one the server forgot in a restart. */
   abandon() {
     this.#end("lost");

@@ -9,14 +9,24 @@ export interface Details {
   /** ISO 8601. */
   startsAt?: string | null;
   joinAheadSeconds?: number;
+  /** On stage beside the host at once. */
+  maxSpeakers?: number;
   programme?: "host" | "active-speaker" | "composed" | (string & {});
   recording?: "manual" | "automatic" | (string & {});
+  /** Who may make them. */
+  clips?: "off" | "moderators" | "everybody" | (string & {});
   layers?: string[];
+  /** What watching takes beside being let in. */
+  gate?: { tier: string; freeSeconds?: number; unlock?: string | null } | null;
 }
 
 /** One file. */
 export interface Recording {
   id: string;
+  /** A clip is what somebody kept of a live stream's last seconds. */
+  kind?: "recording" | "clip";
+  /** Of a clip. */
+  title?: string | null;
   part: number;
   state: "recording" | "ended";
   /** In seconds. */
@@ -29,6 +39,17 @@ export interface Recording {
   endReason?: string | null;
 }
 
+/** A comment, by the time of a recording. */
+export interface RecordedComment {
+  number: number;
+  author: string;
+  name: string | null;
+  role: Role;
+  text: string;
+  /** In milliseconds from the recording's beginning. */
+  at: number;
+}
+
 export interface StreamComment {
   number: number;
   /** By its author's client. */
@@ -36,6 +57,8 @@ export interface StreamComment {
   author: string;
   name: string | null;
   role: Role;
+  /** Whether the author could take away what others wrote, beside the host. */
+  moderator: boolean;
   text: string;
   at: string;
 }
@@ -108,6 +131,20 @@ export interface AudienceSettings {
   /** In seconds. */
   slowMode: number;
   gifts: GiftCatalogue | null;
+  /** Whether other hosts may invite to a duel. */
+  duels: boolean;
+  /** What viewers' pages show. */
+  widgets: Widget[];
+}
+
+export type Widget = "comments" | "barrage" | "composer" | "reactions" | "gifts" | "ranks" | "poll" | "card" | "duel";
+
+/** One of those who are first. */
+export interface Rank {
+  participant: string;
+  name: string | null;
+  /** In the currency's smallest unit, or points. */
+  value: number;
 }
 
 /** A token for what one is now. */
@@ -141,6 +178,23 @@ export interface Ingest {
   encoders: Encoder[];
 }
 
+/** A target to which the programme is sent; never with its key. */
+export interface Restream {
+  number: number;
+  url: string;
+  state: "waiting" | "connecting" | "live" | "failed";
+  /** ISO 8601, of the state. */
+  since: string;
+  /** Why it failed, for programs. */
+  reason: string | null;
+  /** The same for people. */
+  detail: string | null;
+  /** ISO 8601. */
+  nextTryAt: string | null;
+  /** Pictures that were left out because the target is too slow. */
+  droppedPictures: number;
+}
+
 export declare class StageAPI {
   /** @param role what this page's token is kept as */
   constructor(stream: string, role: Role);
@@ -155,7 +209,13 @@ export declare class StageAPI {
   startRecording(): Promise<unknown>;
   /** The answer comes when the file is complete. */
   stopRecording(): Promise<unknown>;
+  /** Keeps the last seconds of a live stream, 30 by default; the answer comes before the file is complete. */
+  makeClip(wishes?: { seconds?: number; title?: string | null }): Promise<Recording>;
+  /** What is known of one file. */
+  recording(recording: string): Promise<Recording>;
   recordings(): Promise<{ recordings: Recording[] }>;
+  /** What was written while a recording was made, the oldest first; `after` is the number of a comment. */
+  recordedComments(recording: string, after?: number): Promise<{ comments: RecordedComment[]; more: boolean }>;
   removeRecording(recording: string): Promise<unknown>;
 
   /** Comes in; whose token allows it comes onto the stage. */
@@ -185,6 +245,10 @@ export declare class StageAPI {
 
   /** Takes no comments of somebody for a while, or as a shadow shows them to nobody else. */
   silence(participant: string, seconds: number, shadow?: boolean): Promise<unknown>;
+  /** Who is first since the stream was made, or since midnight, UTC; at most a hundred. */
+  rank(rank: "givers" | "fans", period: "stream" | "day"): Promise<{
+    ranks: Rank[]; period: string; currency: string | null;
+  }>;
   /** What the audience may do; hosts see also the words that they do not want. */
   interaction(): Promise<AudienceSettings & { words?: string[] }>;
   editInteraction(settings: Partial<AudienceSettings & { words: string[] }>): Promise<unknown>;
@@ -204,10 +268,13 @@ export declare class StageAPI {
 
   raiseHand(): Promise<unknown>;
   lowerHand(participant: string): Promise<unknown>;
+  /** Gives a raised hand another place, from 1 on, or none for a while. */
+  arrangeHand(participant: string, change: { place: number } | { held: boolean }): Promise<unknown>;
   invite(participant: string): Promise<unknown>;
   /** Withdraws another's invitation, or declines one's own. */
   endInvitation(participant: string): Promise<unknown>;
-  accept(me: string): Promise<unknown>;
+  /** @param options whether one comes with sound alone */
+  accept(me: string, options?: { videoMuted?: boolean }): Promise<unknown>;
   /** Tells all what one's microphone and camera do. */
   describe(me: string, state: { audioMuted?: boolean; videoMuted?: boolean; paused?: boolean }): Promise<unknown>;
   /** Moves somebody to the viewers, or steps down oneself. */
@@ -220,6 +287,16 @@ export declare class StageAPI {
   showIngest(): Promise<Ingest>;
   /** Another key for an encoder; those before are good for nothing. */
   replaceIngestKey(): Promise<Ingest>;
+  /** Where the programme is sent to, and how that goes. */
+  listRestreams(): Promise<{ restreams: Restream[] }>;
+  /**
+   * Sends the programme to a target, too, from now on.
+   * @param url without the key
+   * @param key never shown again
+   */
+  addRestream(url: string, key: string): Promise<Restream>;
+  /** Sends nothing to a target any more. */
+  removeRestream(number: number): Promise<unknown>;
   /** Nobody comes in any more by the links that were made so far; those who are here stay. */
   revokeLinks(): Promise<unknown>;
   /** @param name another than one has */

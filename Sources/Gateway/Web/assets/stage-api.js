@@ -14,9 +14,12 @@ const ANSWER_MS = 10_000;
  * @property {string | null} [title]
  * @property {string | null} [startsAt] ISO 8601
  * @property {number} [joinAheadSeconds]
+ * @property {number} [maxSpeakers] on stage beside the host at once
  * @property {string} [programme]
  * @property {string} [recording] `manual` or `automatic`
+ * @property {string} [clips] who may make them: `off`, `moderators` or `everybody`
  * @property {string[]} [layers]
+ * @property {{ tier: string, freeSeconds?: number, unlock?: string | null } | null} [gate] what watching takes
  */
 
 /**
@@ -35,6 +38,16 @@ const ANSWER_MS = 10_000;
  *   expiresAt: string } | null} srt
  * @property {{ server: string }} whip
  * @property {Encoder[]} encoders
+ *
+ * @typedef {object} Restream a target to which the programme is sent; never with its key
+ * @property {number} number
+ * @property {string} url
+ * @property {"waiting" | "connecting" | "live" | "failed"} state
+ * @property {string} since ISO 8601, of the state
+ * @property {string | null} reason why it failed, for programs
+ * @property {string | null} detail the same for people
+ * @property {string | null} nextTryAt ISO 8601
+ * @property {number} droppedPictures those that were left out because the target is too slow
  */
 
 /**
@@ -90,9 +103,32 @@ export class StageAPI {
     return this.#ask("DELETE", "/recording");
   }
 
+  /**
+   * Keeps the last seconds of a live stream; the answer comes before the file is complete.
+   * @param {{ seconds?: number, title?: string | null }} [wishes]
+   * @returns {Promise<import("./recordings.js").Recording>}
+   */
+  makeClip(wishes = {}) {
+    return this.#ask("POST", "/clips", wishes);
+  }
+
+  /** What is known of one file. @param {string} recording @returns {Promise<import("./recordings.js").Recording>} */
+  recording(recording) {
+    return this.#ask("GET", `/recordings/${encodeURIComponent(recording)}`);
+  }
+
   /** @returns {Promise<{ recordings: import("./recordings.js").Recording[] }>} */
   recordings() {
     return this.#ask("GET", "/recordings");
+  }
+
+  /**
+   * What was written while a recording was made, the oldest first.
+   * @param {string} recording @param {number} [after] the number of a comment
+   * @returns {Promise<{ comments: import("./recorded-comments.js").RecordedComment[], more: boolean }>}
+   */
+  recordedComments(recording, after = 0) {
+    return this.#ask("GET", `/recordings/${encodeURIComponent(recording)}/comments?limit=200&after=${after}`);
   }
 
   /** @param {string} recording */
@@ -193,6 +229,16 @@ export class StageAPI {
   }
 
   /**
+   * Who is first, at most a hundred.
+   * @param {"givers" | "fans"} rank
+   * @param {"stream" | "day"} period since the stream was made, or since midnight, UTC
+   * @returns {Promise<{ ranks: import("./audience.js").Rank[], period: string, currency: string | null }>}
+   */
+  rank(rank, period) {
+    return this.#ask("GET", `/ranks/${rank}?period=${period}`);
+  }
+
+  /**
    * What the audience may do; hosts see also the words that they do not want.
    * @returns {Promise<import("./audience.js").AudienceSettings & { words?: string[] }>}
    */
@@ -262,6 +308,15 @@ export class StageAPI {
     return this.#ask("DELETE", named("/hands", participant));
   }
 
+  /**
+   * Gives a raised hand another place, or none for a while.
+   * @param {string} participant
+   * @param {{ place: number } | { held: boolean }} change
+   */
+  arrangeHand(participant, change) {
+    return this.#ask("PATCH", named("/hands", participant), change);
+  }
+
   /** @param {string} participant */
   invite(participant) {
     return this.#ask("POST", "/invitations", { participant });
@@ -272,9 +327,9 @@ export class StageAPI {
     return this.#ask("DELETE", named("/invitations", participant));
   }
 
-  /** @param {string} me */
-  accept(me) {
-    return this.#ask("POST", named("/invitations", me, "/accept"));
+  /** @param {string} me @param {{ videoMuted?: boolean }} [options] whether one comes with sound alone */
+  accept(me, { videoMuted = false } = {}) {
+    return this.#ask("POST", named("/invitations", me, "/accept"), { videoMuted });
   }
 
   /** Tells all what one's microphone and camera do. @param {string} me @param {object} state */
@@ -312,6 +367,26 @@ export class StageAPI {
   /** Another key for an encoder; those before are good for nothing. @returns {Promise<Ingest>} */
   replaceIngestKey() {
     return this.#ask("POST", "/ingest/key");
+  }
+
+  /** Where the programme is sent to, and how that goes. @returns {Promise<{ restreams: Restream[] }>} */
+  listRestreams() {
+    return this.#ask("GET", "/restreams");
+  }
+
+  /**
+   * Sends the programme to a target, too, from now on.
+   * @param {string} url without the key
+   * @param {string} key never shown again
+   * @returns {Promise<Restream>}
+   */
+  addRestream(url, key) {
+    return this.#ask("POST", "/restreams", { url, key });
+  }
+
+  /** Sends nothing to a target any more. @param {number} number */
+  removeRestream(number) {
+    return this.#ask("DELETE", `/restreams/${number}`);
   }
 
   /** Nobody comes in any more by the links that were made so far; those who are here stay. */

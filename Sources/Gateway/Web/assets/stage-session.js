@@ -6,6 +6,7 @@
  */
 
 import { addTrack } from "./sending.js";
+import { SentLayers } from "./sent-layers.js";
 import { MediaSession } from "./session.js";
 
 /** As many voices at once as people can tell apart. */
@@ -44,6 +45,8 @@ export class StageSession extends MediaSession {
   #pictures = new Map();
   /** What was asked for, by mid. @type {Map<string, number>} */
   #heights = new Map();
+  /** @type {Map<RTCRtpSender, SentLayers>} */
+  #layers = new Map();
 
   /**
    * @param {RTCPeerConnection} peer
@@ -92,14 +95,23 @@ export class StageSession extends MediaSession {
    * @param {string} mid
    * @param {string[]} rids of those layers
    */
-  async #rest(mid, rids) {
+  #rest(mid, rids) {
     const sender = this.peer.getTransceivers().find((transceiver) => transceiver.mid === mid)?.sender;
-    if (!sender) return;
-    const parameters = sender.getParameters();
-    if (!parameters.encodings.some(({ rid }) => rid !== undefined && rids.includes(rid))) return;
-    for (const encoding of parameters.encodings) encoding.active = rids.includes(encoding.rid ?? "");
-    // A browser that cannot goes on sending, which costs only itself.
-    await sender.setParameters(parameters).catch(() => {});
+    if (sender) this.#layersOf(sender).want(rids);
+  }
+
+  /** Looks after the layers that are sent, once a second. @param {RTCStatsReport} report of the peer connection */
+  lookAtLayers(report) {
+    for (const sender of this.peer.getSenders()) {
+      if (sender.track?.kind === "video" && sender !== this.screenSender) this.#layersOf(sender).look(report);
+    }
+  }
+
+  /** @param {RTCRtpSender} sender */
+  #layersOf(sender) {
+    const known = this.#layers.get(sender) ?? new SentLayers(sender);
+    this.#layers.set(sender, known);
+    return known;
   }
 
   /** Somebody's picture, or the screen they share; null while it does not come here. @param {string} participant */

@@ -21,6 +21,9 @@
 
 /** Remembers the last sample of one peer connection, for rates. */
 export class StatsReader {
+  /** All that was read last. @type {RTCStatsReport | null} */
+  report = null;
+
   #bytes = 0;
   #lost = 0;
   #packets = 0;
@@ -39,7 +42,7 @@ export class StatsReader {
 
   /** @returns {Promise<Numbers>} */
   async read() {
-    const report = await this.peer.getStats();
+    const report = this.report = await this.peer.getStats();
     const entries = [...report.values()];
     const streams = entries.filter((e) => e.type === this.direction);
     const remotes = entries.filter((e) => e.type === "remote-inbound-rtp");
@@ -78,6 +81,43 @@ export class StatsReader {
     this.#time = now;
     this.#delay = delay;
     this.#emitted = emitted;
+    return numbers;
+  }
+}
+
+/** The same of what comes by HLS, as far as a video tells. */
+export class DelayedReader {
+  /** Shown so far, of the video's present source. */
+  frames = 0;
+
+  #bytes = 0;
+  #time = 0;
+
+  /**
+   * @param {HTMLVideoElement} video
+   * @param {number} bytes that came so far
+   * @returns {Numbers}
+   */
+  read(video, bytes) {
+    const now = performance.now();
+    const seconds = (now - this.#time) / 1000;
+    const { buffered, currentTime } = video;
+    const frames = video.getVideoPlaybackQuality?.().totalVideoFrames ?? 0;
+    const isFirst = this.#time === 0 || bytes < this.#bytes;
+    const numbers = {
+      bitrate: isFirst ? 0 : (bytes - this.#bytes) * 8 / seconds,
+      roundTrip: null,
+      width: video.videoWidth || null,
+      height: video.videoHeight || null,
+      framesPerSecond: isFirst ? null : Math.max(0, frames - this.frames) / seconds,
+      lost: 0,
+      buffer: buffered.length ? (buffered.end(buffered.length - 1) - currentTime) * 1000 : null,
+      codec: "H264, by HLS",
+      frames, bytes, videoPackets: 0, lossShare: 0, limitation: null,
+    };
+    this.#bytes = bytes;
+    this.frames = frames;
+    this.#time = now;
     return numbers;
   }
 }

@@ -90,6 +90,20 @@ export interface StoryFeedEvents {
   slots: Event;
   /** The current story is another one. */
   turn: CustomEvent<Turn>;
+  /** How we stand with the gate of a story is another; its name. */
+  gate: CustomEvent<string>;
+}
+
+/** What stands between a viewer and a story that takes a tier. */
+export interface Gate {
+  stream: string | null;
+  /** `free`: what everybody may watch. `shut`: nothing comes. */
+  state: "free" | "shut";
+  tier: string;
+  /** Where the tier is to be had. */
+  unlock: string | null;
+  /** When the free time is over, by `performance.now()`. */
+  endsAt: number;
 }
 
 export declare class StoryFeed extends EventTarget {
@@ -105,6 +119,10 @@ export declare class StoryFeed extends EventTarget {
   get slots(): Slot[];
   /** The slot that carries a story; null while none does. */
   slotOf(id: string | null | undefined): Slot | null;
+  /** What stands between us and a story; null where nothing does, or nobody has asked for it yet. */
+  gateOf(id: string | null | undefined): Gate | null;
+  /** Another token came: what it opens comes on the connection that there is. */
+  showToken(): Promise<void>;
 
   /** In the order in which they are swiped through. */
   get stories(): Story[];
@@ -123,6 +141,8 @@ export declare class StoryFeed extends EventTarget {
   direction: Direction;
   /** The viewer has swiped on behind the last story. */
   isAtEnd: boolean;
+  /** The page plays the current story another way while there is no connection: the feed's state is `playing` then. */
+  isDelayed: boolean;
   /** Where the viewer was before the server could not bring them back there. */
   lost: { id: string; until: number } | null;
   /** What will be looked at next. */

@@ -30,6 +30,7 @@
  * | `change` | the list, a story's words or numbers, the current story or the state is another one |
  * | `slots` | a slot carries another stream, or the slots are those of a new connection |
  * | `turn` | the current story is another one; `detail` is a {@link Turn} |
+ * | `gate` | how we stand with the gate of a story is another; `detail` is its name |
  *
  * What may be called apart from it: `Swipe` (a gesture as a state machine) and `decodeBlurHash`.
  */
@@ -40,6 +41,7 @@ import { FeedPlace } from "./feed/place.js";
 import { openFeedSession } from "./feed/session.js";
 import { Wish } from "./feed/wish.js";
 import { Persistent } from "./persistent.js";
+import { SignallingError } from "./session.js";
 import { withToken, knownToken } from "./tokens.js";
 
 export { decodeBlurHash, isBlurHash } from "./feed/blurhash.js";
@@ -83,10 +85,7 @@ export class StoryFeed extends FeedPlace {
   /** @type {FeedState} */
   #state = "idle";
   #isPlaying = false;
-  /**
-   * What a swipe shows beside the current story, and whether our asking brought it there.
-   * @type {{ id: string, isOurs: boolean } | null}
-   */
+  /** What a swipe shows beside the current story, and if we asked for it. @type {{ id: string, isOurs: boolean } | null} */
   #peeked = null;
   #isReplaced = false;
   /** The server said that nobody is live. */
@@ -303,6 +302,7 @@ export class StoryFeed extends FeedPlace {
   /** @param {import("./feed/session.js").FeedSession} session */
   #adopt(session) {
     this.#session = session;
+    this.gates.clear();
     this.#connections++;
     let isFirst = true;
     session.addEventListener("slots", () => {
@@ -357,6 +357,8 @@ export class StoryFeed extends FeedPlace {
         return this.#update();
       case "refused":
         return this.#refused(notice);
+      case "gate":
+        return this.takeGate(notice);
       case "replaced":
         this.#isReplaced = true;
         return this.stop();
@@ -467,7 +469,7 @@ export class StoryFeed extends FeedPlace {
     const { state, error } = this.connection;
     if (state === "failed" || state === "retrying") this.error = error;
     // Whom the server does not let watch it does not tell who is live, either.
-    if (state === "failed") this.news.stop();
+    if (state === "failed" && error instanceof SignallingError) this.news.stop();
     if (state === "connected") this.error = null;
     this.#update();
   }
@@ -478,8 +480,8 @@ export class StoryFeed extends FeedPlace {
     if (!this.#isPlaying) return "idle";
     if (this.missing) return "missing";
     const { state } = this.connection;
-    if (state === "failed") return "failed";
-    if (state !== "connected") return this.#hasConnected || this.error ? "reconnecting" : "connecting";
+    if (!this.isDelayed && state === "failed") return "failed";
+    if (!this.isDelayed && state !== "connected") return this.#hasConnected || this.error ? "reconnecting" : "connecting";
     return this.#isEmpty || this.news.reader.hasRead && this.list.length === 0 ? "empty" : "playing";
   }
 

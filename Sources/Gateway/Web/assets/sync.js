@@ -31,12 +31,15 @@ const CLOSED_EXPIRED = 4401;
  * @property {string | null} [endReason]
  * @property {boolean} [final] it has ended, and nothing makes it live again
  * @property {boolean} [doorsOpen]
+ * @property {number} [maxSpeakers] on stage beside the host at once
  * @property {string} [programme]
  * @property {string[]} [layers]
  * @property {unknown[]} [tracks]
+ * @property {{ tier: string, freeSeconds: number, unlock: string | null } | null} [gate] what watching takes
  * @property {boolean} [isRecording]
  * @property {{ url: string, blurHash: string } | null} [preview] only where the stream itself was asked
  * @property {"manual" | "automatic"} [recording]
+ * @property {"off" | "moderators" | "everybody"} [clips] who may make them
  *
  * @typedef {object} Member somebody on stage
  * @property {string | null} name
@@ -48,13 +51,15 @@ const CLOSED_EXPIRED = 4401;
  * @property {boolean} paused
  * @property {boolean} weakUplink less of what they send comes than should
  *
- * @typedef {{ name: string | null, since: string }} Entry a raised hand or an invitation
+ * @typedef {{ name: string | null, since: string }} Entry an invitation
+ *
+ * @typedef {Entry & { order: number, held: boolean }} Hand one that is raised; the least order is next
  *
  * @typedef {object} Known everything all may know
  * @property {StreamInfo} stream
  * @property {Record<string, Member>} speakers
- * @property {Record<string, { name: string | null }>} viewers
- * @property {Record<string, Entry>} raisedHands
+ * @property {Record<string, { name: string | null, moderator?: boolean }>} viewers
+ * @property {Record<string, Hand>} raisedHands
  * @property {Record<string, Entry>} invitations
  * @property {{ viewers?: number, waiting?: number, speakers?: number, raisedHands?: number }} counts
  * @property {{ ready?: boolean, audio?: boolean, video?: boolean, paused?: boolean }} programme
@@ -66,6 +71,7 @@ const CLOSED_EXPIRED = 4401;
  * @property {boolean} isModerator
  * @property {boolean} mayModerate comments and who writes them
  * @property {boolean} handRaised
+ * @property {number | null} [handPlace] 1 for who is next; null where the host holds it
  * @property {boolean} invited
  * @property {boolean} admitted
  * @property {boolean} audioMuted
@@ -182,6 +188,11 @@ export class StreamSync extends EventTarget {
     return this.#socket.isOpen;
   }
 
+  /** False once it was closed, by us or because the server would never let us in. */
+  get isWanted() {
+    return this.#socket.isWanted;
+  }
+
   close() {
     this.#socket.stop();
   }
@@ -281,7 +292,9 @@ export class StreamSync extends EventTarget {
       case "mute":
         return this.dispatchEvent(new CustomEvent("mute", { detail: { kind: message.kind, by: message.by } }));
       case "encoder":
-        this.dispatchEvent(new CustomEvent("encoder", { detail: message }));
+        return this.dispatchEvent(new CustomEvent("encoder", { detail: message }));
+      case "restream":
+        this.dispatchEvent(new CustomEvent("restream", { detail: message }));
     }
   }
 

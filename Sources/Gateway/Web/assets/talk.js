@@ -5,11 +5,13 @@
  * of others only ever becomes text.
  */
 
+import { makeAudienceAction } from "./audience-action.js";
+import { calm } from "./barrage.js";
 import { makeCard } from "./card.js";
 import { ask } from "./dialog.js";
 import { callName, follow, h, icon, isolate, reconcile, setText } from "./dom.js";
-import { makeMedal } from "./gifts.js";
 import { makePoll, openPoll } from "./poll.js";
+import { makeBadges } from "./ranks.js";
 import { SignallingError } from "./session.js";
 
 /** Of comments that are in the page; older ones are above, out of sight. */
@@ -39,11 +41,12 @@ const SIGNS = { laugh: "😂", wow: "😮", clap: "👏", fire: "🔥", sad: "�
  * @property {import("./audience.js").Audience} audience
  * @property {(needsName: boolean) => Promise<boolean>} identify makes sure that the server knows us; false if it will not
  * @property {(text: string) => void} say
+ * @property {(widget: import("./audience.js").Widget) => boolean} shows whether this page shows that; a host's shows all
  */
 
 /** Comments and the line to write in. @param {Part} part */
 export function makeComments(part) {
-  const { audience, identify, say } = part;
+  const { audience, identify, say, shows } = part;
   const [poll, card] = [makePoll(part), makeCard(part)];
   const list = h("ul.comments", { role: "log", "aria-label": "Comments" });
   const pinned = h("p.pinned-comment", { hidden: true, dir: "auto" });
@@ -87,18 +90,15 @@ export function makeComments(part) {
   /** @param {string} _key */
   const makeLine = (_key) => {
     const name = h("b", { dir: "auto" });
-    const medal = makeMedal();
-    const badge = h("span.badge.quiet");
+    const badges = makeBadges(() => shows("ranks"));
     const text = h("span", { dir: "auto" });
     const act = h("button.act", { type: "button", "aria-label": "What to do with this comment", title: "More" }, icon("more"));
-    const line = h("li", {}, h("p", {}, medal, name, badge, " ", text), act);
+    const line = h("li", {}, h("p", {}, ...badges.medals, name, badges.word, " ", text), act);
     /** @param {import("./audience.js").StreamComment} comment */
     line.update = (comment) => {
       setText(name, callName(comment.author, comment.name));
-      medal.update(audience.rankOf(comment.author));
+      badges.update(audience, { id: comment.author, role: comment.role, isModerator: comment.moderator });
       setText(text, comment.text);
-      badge.hidden = comment.role === "viewer";
-      setText(badge, comment.role === "host" ? "Host" : "On stage");
       act.hidden = !audience.isOwn(comment) && !(audience.mayModerate && (audience.isModerator || comment.role !== "host"));
       act.onclick = () => actOn(comment);
     };
@@ -155,6 +155,7 @@ export function makeComments(part) {
   /** @type {number | undefined} */
   let moreTimer;
   const showMore = (/** @type {Event} */ event) => {
+    if (list.hidden) return;
     setText(more, `…and ${/** @type {CustomEvent} */ (event).detail} more`);
     more.hidden = false;
     clearTimeout(moreTimer);
@@ -164,14 +165,17 @@ export function makeComments(part) {
 
   const unfollow = follow(audience, () => {
     const { settings } = audience;
-    root.hidden = !audience.isOpen || !settings?.comments && audience.poll === null && audience.card === null;
-    list.hidden = form.hidden = !settings?.comments;
+    // Where they would cross the picture and nothing may move, they stand in the list.
+    const isListed = settings?.comments === true && (shows("comments") || shows("barrage") && calm.matches);
+    list.hidden = !isListed;
+    form.hidden = !settings?.comments || !shows("composer");
+    root.hidden = !audience.isOpen || list.hidden && form.hidden && poll.root.hidden && card.root.hidden;
     field.placeholder = settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
     // Who reads what was before is not taken away from it.
     const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
     reconcile(list, audience.comments.slice(-MOST_LINES).map((comment) => [String(comment.number), comment]), makeLine);
     if (isAtEnd) list.scrollTop = list.scrollHeight;
-    pinned.hidden = audience.pinned === null;
+    pinned.hidden = audience.pinned === null || !isListed;
     if (audience.pinned) {
       pinned.replaceChildren(icon("pin"), h("b", { dir: "auto" }, callName(audience.pinned.author, audience.pinned.name)),
         " ", h("span", { dir: "auto" }, audience.pinned.text));
@@ -195,25 +199,14 @@ export function makeComments(part) {
 
 /** A host's way to ask the audience something. @param {Part} part */
 export function makeAsking(part) {
-  const { audience } = part;
-  const button = h("button.button.small#ask-audience", { type: "button", onclick: () => openPoll(part) }, "Poll…");
-  const unfollow = follow(audience, () => {
-    button.hidden = !audience.isOpen || !audience.isModerator || audience.poll?.closedAt === null;
-  });
-  return {
-    root: button,
-    stop() {
-      unfollow();
-      button.remove();
-    },
-  };
+  const isOffered = () => part.audience.poll?.closedAt !== null;
+  return makeAudienceAction(part, "ask-audience", "Poll…", openPoll, isOffered);
 }
 
 const compact = new Intl.NumberFormat(undefined, { notation: "compact", maximumFractionDigits: 1 });
-const calm = matchMedia("(prefers-reduced-motion: reduce)");
 
 /** Buttons to tap, with how often all did, and what rises from them. @param {Part} part */
-export function makeReactions({ audience, identify }) {
+export function makeReactions({ audience, identify, shows }) {
   const buttons = h("div.reaction-buttons");
   const sky = h("div.rising", { "aria-hidden": "true" });
   const root = h("div.reactions", {}, sky, buttons);
@@ -262,7 +255,7 @@ export function makeReactions({ audience, identify }) {
   const unfollow = follow(audience, () => {
     if (audience.sync.you) isAsking = false;
     const kinds = audience.settings?.reactions ?? [];
-    root.hidden = !audience.isOpen || kinds.length === 0;
+    root.hidden = !audience.isOpen || kinds.length === 0 || !shows("reactions");
     reconcile(buttons, kinds.map((kind) => [kind, audience.reactions[kind]?.total ?? 0]), makeButton);
   });
   return {

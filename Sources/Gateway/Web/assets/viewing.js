@@ -1,11 +1,16 @@
 // @ts-check
 
-/** Plays a stream's programme for as long as somebody watches, and tells how that goes. */
+/**
+ * Plays a stream's programme for as long as somebody watches, and tells how that goes: by WebRTC, and where that does not
+ * connect, by HLS meanwhile.
+ */
 
+import { Fallback } from "./fallback.js";
+import { readGate } from "./gate.js";
 import { PictureChoice, wordsForWeakLink } from "./picture-choice.js";
 import { Persistent } from "./persistent.js";
 import { SignallingError } from "./session.js";
-import { StatsReader } from "./stats.js";
+import { DelayedReader, StatsReader } from "./stats.js";
 import { play } from "./whep.js";
 
 /** A session for a stream that has not begun is asked to wait this long, in seconds. */
@@ -26,18 +31,21 @@ const WEAK_MS = 5000;
 const FEW_BYTES = 20_000;
 /** Sound without a picture counts as a live stream after this time, in milliseconds. */
 const SOUND_ONLY_MS = 3000;
+/** The server is asked so long after the free time should be over whether it is, in milliseconds. */
+const GATE_MS = 300;
 /** An ended stream's session is given up after this time, in milliseconds. */
 const LINGER_MS = 20_000;
 
 /**
- * @typedef {"connecting" | "waiting" | "backstage" | "live" | "paused" | "reconnecting" | "ended" | "removed"
- *   | "expired" | "failed"} ViewingState
+ * @typedef {"connecting" | "waiting" | "backstage" | "live" | "paused" | "gated" | "reconnecting" | "ended" | "removed"
+ *   | "expired" | "failed"} ViewingState `gated`: it takes a tier that we lack
  */
 
 /**
  * @typedef {object} Watched what is played, and as whom
  * @property {import("./sync.js").StreamSync} sync
  * @property {string} endpoint that plays it (WHEP)
+ * @property {string} hls where its playlists are
  * @property {string | null} codec the only one to be taken, if there is one
  * @property {boolean} hasToken
  * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken
@@ -59,6 +67,14 @@ export class Viewing extends EventTarget {
   hasPlayed = false;
   /** What the server said last of what it sends. @type {import("./picture-choice.js").Quality | null} */
   quality = null;
+  /** What stands between us and the stream; null where nothing does. @type {import("./gate.js").Gate | null} */
+  gate = null;
+  /** What the stream said of its gate when we last looked how we stand. */
+  #gateTerms = "null";
+  /** How often we heard how we stand. */
+  #verdicts = 0;
+  /** @type {number | undefined} */
+  #gateTimer;
   /** @type {StatsReader | null} */
   stats = null;
   /** The last numbers. @type {import("./stats.js").Numbers | null} */
@@ -69,13 +85,15 @@ export class Viewing extends EventTarget {
   #askedHeight = 0;
   #askAt = Infinity;
 
+  #delayed = new DelayedReader();
   /** Everything that the current session brings. @type {MediaStream | null} */
   #media = null;
   /** Totals of the current session when they last grew. */
   #bytes = 0;
   #frames = 0;
   #videoPackets = 0;
-  /** When sound last came without pictures. */
+  /** When anything last came, and when sound last came without pictures. */
+  #arrivedAt = -Infinity;
   #heldAt = -Infinity;
   /** Packets lost since the last picture. */
   #lostSince = 0;
@@ -103,6 +121,13 @@ export class Viewing extends EventTarget {
     this.watched = watched;
     this.sync = sync;
     this.choice = choice;
+    this.fallback = new Fallback((action) => watched.withToken(action));
+    this.fallback.addEventListener("change", () => this.#changed());
+    this.fallback.addEventListener("ready", () => this.play());
+    this.fallback.addEventListener("leave", () => {
+      // At once, so that nothing is black between one picture and the next.
+      if (this.connection.state === "connected" && this.#media) this.#show(this.#media);
+    });
     this.connection = new Persistent((signal) => this.#open(signal));
     this.connection.addEventListener("statechange", () => this.#stateChanged());
     this.choice.addEventListener("change", () => this.#tellChoice());
@@ -127,8 +152,11 @@ export class Viewing extends EventTarget {
   detach() {
     clearInterval(this.#timer);
     clearTimeout(this.#lingering);
-    this.connection.close();
+    clearTimeout(this.#gateTimer);
+    this.gate = null;
     this.video = null;
+    this.connection.close();
+    this.fallback.rest();
     this.stats = this.numbers = null;
     this.#mediaAt = 0;
   }
@@ -138,8 +166,13 @@ export class Viewing extends EventTarget {
     const { connection, sync } = this;
     if (sync.refusal) return sync.isKeptOut ? "removed" : "expired";
     if (this.watched.isLinkDead) return "expired";
-    if (connection.state === "failed") return this.#isLinkRefused ? "expired" : "failed";
+    if (this.isDelayed) return this.#told === "live" && (sync.isProgrammeSilent || sync.isHostAway) ? "paused" : "live";
+    const isGated = this.gate?.state === "shut" && this.#told !== "ended";
+    if (connection.state === "failed" && (isGated || !this.fallback.isOnlyWay)) {
+      return isGated ? "gated" : this.#isLinkRefused ? "expired" : "failed";
+    }
     if (this.#told === "ended") return "ended";
+    if (isGated && this.#told !== "backstage") return "gated";
     const isLate = this.#told === "waiting" || this.#told === "backstage";
     if (connection.state === "connected") {
       if (this.#told === "live" && (sync.isProgrammeSilent || sync.isHostAway)) return "paused";
@@ -156,17 +189,28 @@ export class Viewing extends EventTarget {
     return isLate ? "waiting" : "connecting";
   }
 
+  /** It plays by HLS: a little late, in the one picture that there is of it. */
+  get isDelayed() {
+    return this.fallback.isPlaying;
+  }
+
+  /** How late it is seen, in seconds; null where that is next to nothing, or only the browser knows. */
+  get delay() {
+    return this.fallback.delay;
+  }
+
   /** @returns {Trouble | null} */
   get trouble() {
     const { connection, sync, state } = this;
-    if (state !== "connecting" && state !== "reconnecting") return null;
-    const { error } = connection;
+    if (state !== "connecting" && state !== "reconnecting" || this.fallback.isStarting) return null;
+    const { isOnlyWay } = this.fallback;
+    const { error } = isOnlyWay ? this.fallback : connection;
     const now = performance.now();
     if (connection.state === "connected") {
       if (this.#told !== "live" || now - this.#quietSince < LATE_MS) return null;
       return this.#bytes > FEW_BYTES ? "weak" : "nothing";
     }
-    if (connection.state === "retrying" && error) {
+    if (error && (isOnlyWay || connection.state === "retrying")) {
       if (!(error instanceof SignallingError)) return "server";
       if (error.status === 429 || error.status >= 500) return "busy";
     }
@@ -191,9 +235,13 @@ export class Viewing extends EventTarget {
       signal,
       onTrack: (track) => {
         media.addTrack(track);
-        if (this.video && this.video.srcObject !== media) this.#show(media);
+        if (this.video && this.video.srcObject !== media && !this.fallback.isOn) this.#show(media);
       },
-    }));
+    })).catch((error) => {
+      if (error.rule === "gated") this.gate = readGate({ ...error.problem, state: "shut" });
+      throw error;
+    });
+    this.gate = null;
     this.stats = new StatsReader(session.peer, "inbound-rtp");
     this.quality = null;
     this.#askAt = Infinity;
@@ -232,7 +280,49 @@ export class Viewing extends EventTarget {
     const { video } = this;
     if (!video) return;
     video.muted = !video.muted;
-    if (video.paused && video.srcObject) this.play();
+    if (video.paused && (video.srcObject || this.fallback.isOn)) this.play();
+    this.#changed();
+  }
+
+  /** Another token came: what it opens comes on the connection that there is. */
+  async showToken() {
+    const { connection } = this;
+    if (connection.state === "failed" || connection.state === "retrying") return this.retry();
+    const { session } = connection;
+    if (!session) return;
+    await this.#hear(this.watched.withToken((token) => token ? session.openGate(token) : session.gate()));
+  }
+
+  /** Asks how we stand with the stream's gate, if it has one. */
+  async #askForGate() {
+    const { session } = this.connection;
+    this.#gateTerms = JSON.stringify(this.sync.stream?.gate ?? null);
+    if (!session || this.sync.stream && !this.sync.stream.gate) return this.#stand(null);
+    await this.#hear(session.gate());
+  }
+
+  /** Takes in what the server answers about the gate. @param {Promise<any>} answer */
+  async #hear(answer) {
+    const [{ session }, verdicts] = [this.connection, this.#verdicts];
+    const told = await answer.catch(() => null);
+    if (!told || session !== this.connection.session) return;
+    // What was heard meanwhile may be newer.
+    if (verdicts !== this.#verdicts) return this.#askForGate();
+    this.#stand(told);
+  }
+
+  /** @param {any} told */
+  #stand(told) {
+    const wasShut = this.gate?.state === "shut";
+    this.#verdicts += 1;
+    this.gate = readGate(told);
+    clearTimeout(this.#gateTimer);
+    if (this.gate?.state === "free") {
+      const wait = Math.max(this.gate.endsAt - performance.now(), 0) + GATE_MS;
+      this.#gateTimer = setTimeout(() => this.#askForGate(), wait);
+    }
+    // What comes now has been away for as long as it was shut.
+    if (wasShut) this.#quietSince = performance.now();
     this.#changed();
   }
 
@@ -244,11 +334,15 @@ export class Viewing extends EventTarget {
 
   /** Once a second: does media flow, and how well? */
   async #examine() {
-    if (!this.stats || this.connection.state !== "connected") return;
+    if (!this.stats || this.connection.state !== "connected") {
+      this.#lookForAnotherWay(false);
+      return this.#examineDelayed();
+    }
     const numbers = await this.stats.read();
     const now = performance.now();
     const isSeen = numbers.frames > this.#frames;
     const isArriving = numbers.bytes > this.#bytes;
+    if (isArriving) this.#arrivedAt = now;
     if (isArriving && numbers.videoPackets === this.#videoPackets) this.#heldAt = now;
     const isHeard = isArriving && now - this.#quietSince > SOUND_ONLY_MS;
     this.#frames = numbers.frames;
@@ -259,21 +353,55 @@ export class Viewing extends EventTarget {
     this.#lostSince += numbers.lost;
     // With a track without pictures browsers wait for the first one, and play no sound until then.
     const isSoundAlone = this.choice.name === "sound" ? isArriving && !isSeen : isHeard && !numbers.frames;
-    if (isSoundAlone && this.video?.srcObject === this.#media) this.#show(new MediaStream(this.#media?.getAudioTracks()));
+    this.#lookForAnotherWay(isSeen || isSoundAlone);
+    if (this.fallback.isOn) this.#examineDelayed();
+    else if (isSoundAlone && this.video?.srcObject === this.#media) this.#show(new MediaStream(this.#media?.getAudioTracks()));
     else if (isSeen && this.#media && this.video?.srcObject !== this.#media) this.#show(this.#media);
     if (isSeen || isSoundAlone) {
       this.#mediaAt = this.#quietSince = now;
       this.#fruitless = this.#lostSince = 0;
       this.dispatchEvent(new Event("picture"));
-    } else if (this.#told === "live" && !this.sync.isProgrammeSilent && now - this.#quietSince > this.#patience) {
+    } else if (this.#told === "live" && this.gate?.state !== "shut" && !this.sync.isProgrammeSilent && now - this.#quietSince > this.#patience) {
       this.#mediaAt = 0;
       // The server sends what the link takes, and holds pictures back where it takes sound alone; a new session would
-      // begin with a burst.
-      const isWeak = isArriving && (this.#lostSince > 0 || now - this.#heldAt < this.#patience);
+      // begin with a burst. A second in which nothing comes at all is no more than that.
+      const isThere = now - this.#arrivedAt < this.#patience;
+      const isWeak = isThere && (this.#lostSince > 0 || now - this.#heldAt < this.#patience);
       if (!isWeak || now - this.#quietSince > this.#patience * WEAK_FACTOR) this.connection.renew();
     }
     this.#askForQuality(isSeen || isSoundAlone ? numbers.height ?? 0 : 0);
     this.#changed();
+  }
+
+  /**
+   * Sees to it that it plays by HLS while WebRTC does not bring it.
+   * @param {boolean} isSeen whether it does
+   */
+  #lookForAnotherWay(isSeen) {
+    const { connection, fallback, video } = this;
+    if (!video) return;
+    const isConnected = connection.state === "connected";
+    fallback.look({ isWanted: this.#isWanted, isConnected, isSeen }, this.watched.hls, video);
+    // The next attempts may take their time.
+    connection.isCalm = this.isDelayed;
+  }
+
+  /** What comes by HLS meanwhile. */
+  #examineDelayed() {
+    if (!this.video || !this.isDelayed) return;
+    const before = this.#delayed.frames;
+    this.numbers = this.#delayed.read(this.video, this.fallback.bytes);
+    if (this.#delayed.frames !== before) this.dispatchEvent(new Event("picture"));
+    this.#changed();
+  }
+
+  /** There is something to see, as far as the server said, and it has not refused to show it. */
+  get #isWanted() {
+    const { connection: { error }, sync } = this;
+    if (sync.refusal || sync.isShut || this.watched.isLinkDead) return false;
+    // One more session may be too many for a server that goes on with its playlists.
+    if (error instanceof SignallingError && !(error.isTemporary && this.isDelayed)) return false;
+    return this.#told === "live" || this.#told === undefined;
   }
 
   /** Other pictures are wanted than before. */
@@ -320,7 +448,9 @@ export class Viewing extends EventTarget {
     if (connection.state === "connected") {
       this.#quietSince = performance.now();
       this.#hasConnected = true;
+      this.#askForGate();
     }
+    if (connection.state !== "connected") this.#lookForAnotherWay(false);
     this.#changed();
   }
 
@@ -340,9 +470,16 @@ export class Viewing extends EventTarget {
       this.connection.start();
     } else if (state !== this.#told) {
       if (state === "live" && this.#told !== "live") this.#quietSince = performance.now();
+      // What everybody may watch of it begins anew with it.
+      if (this.gate && this.connection.state === "failed") this.connection.start();
       this.connection.retryNow();
     }
     this.#told = state;
+    if (this.video && this.#gateTerms !== JSON.stringify(this.sync.stream?.gate ?? null)) {
+      if (this.connection.state === "connected") this.#askForGate();
+      // Its host has changed what it takes.
+      else if (this.connection.state === "failed" && this.gate) this.connection.start();
+    }
     this.#changed();
   }
 

@@ -26,13 +26,6 @@ package struct BacklogEstimator: Sendable {
     /// Acknowledged bytes that are taken for more are none of this connection.
     private static let largestStep: UInt64 = 1 << 30
 
-    /// Where nothing can be probed, what is wanted is believed to be possible again after so long, doubled each time
-    /// that it was not: it takes more than a moment to be over.
-    private static let minimumTrustPause = Duration.seconds(10)
-    private static let maximumTrustPause = Duration.seconds(120)
-    /// What has lasted for so long was possible.
-    private static let trustTrial = Duration.seconds(5)
-
     /// A probe under way.
     private struct Trial {
         let target: Double
@@ -63,10 +56,7 @@ package struct BacklogEstimator: Sendable {
     private var lastProgress = MonotonicTime.zero
 
     private var wanted: Double?
-    /// When something was last believed without proof, and when it may be again.
-    private var lastTrust: MonotonicTime?
-    private var nextTrust = MonotonicTime.zero
-    private var trustPause = Self.minimumTrustPause
+    private var trust = UnprovenTrust()
 
     /// How long what is acknowledged next has waited, beyond the round trip.
     package private(set) var wait = Duration.zero
@@ -169,19 +159,9 @@ package struct BacklogEstimator: Sendable {
         bitrate = min(max(Int(rate.rate), limits.minimum), limits.maximum)
         if rate.rate < 0.97 * before {
             probes.fell(from: before, to: rate.rate, at: now)
-            noteDistrust(at: now)
+            trust.noteFall(at: now)
         }
         cause = rate.isLimited ? .delay : .application
-    }
-
-    /// What was believed without proof was wrong, or has held and the path has become worse since.
-    private mutating func noteDistrust(at now: MonotonicTime) {
-        guard let last = lastTrust else { return }
-        lastTrust = nil
-        trustPause =
-            now < last + Self.trustTrial
-            ? min(trustPause * 2, Self.maximumTrustPause) : Self.minimumTrustPause
-        nextTrust = now + trustPause
     }
 
     /// Tells what could be used.
@@ -213,9 +193,8 @@ package struct BacklogEstimator: Sendable {
         guard trial != nil else { return }
         trial = nil
         conclude(.invalid, at: now)
-        guard now >= nextTrust, let wanted else { return }
-        lastTrust = now
-        nextTrust = now + Self.trustTrial
+        guard trust.isDue(at: now), let wanted else { return }
+        trust.begin(at: now)
         rate.raise(to: wanted)
         settle(from: Double(bitrate), at: now)
     }

@@ -38,12 +38,6 @@ package struct ReportEstimator: Sendable {
     private static let tolerated = 0.15
     private static let fewest = 60
     private static let shortest = Duration.seconds(1)
-    /// Where nothing can be probed, what is wanted is believed to be possible again after so long, doubled each time
-    /// that it was not.
-    private static let minimumTrustPause = Duration.seconds(10)
-    private static let maximumTrustPause = Duration.seconds(120)
-    private static let trustTrial = Duration.seconds(5)
-
     /// A probe under way.
     private struct Trial {
         let target: Double
@@ -78,9 +72,7 @@ package struct ReportEstimator: Sendable {
     private var loss = 0.0
 
     private var wanted: Double?
-    private var lastTrust: MonotonicTime?
-    private var nextTrust = MonotonicTime.zero
-    private var trustPause = Self.minimumTrustPause
+    private var trust = UnprovenTrust()
 
     /// Bits a second that the path takes for pictures.
     package private(set) var bitrate: Int
@@ -216,19 +208,9 @@ package struct ReportEstimator: Sendable {
         bitrate = Int(rate)
         if rate < 0.97 * before {
             probes.fell(from: before, to: rate, at: now)
-            noteDistrust(at: now)
+            trust.noteFall(at: now)
         }
         cause = !isLimited ? .application : isLossy ? .loss : .delay
-    }
-
-    /// What was believed without proof was wrong, or has held and the path has become worse since.
-    private mutating func noteDistrust(at now: MonotonicTime) {
-        guard let last = lastTrust else { return }
-        lastTrust = nil
-        trustPause =
-            now < last + Self.trustTrial
-            ? min(trustPause * 2, Self.maximumTrustPause) : Self.minimumTrustPause
-        nextTrust = now + trustPause
     }
 
     /// Tells what could be used.
@@ -263,9 +245,8 @@ package struct ReportEstimator: Sendable {
         trial = nil
         probes.conclude(with: .invalid, at: now)
         _ = probes.takeResult()
-        guard now >= nextTrust, let wanted else { return }
-        lastTrust = now
-        nextTrust = now + Self.trustTrial
+        guard trust.isDue(at: now), let wanted else { return }
+        trust.begin(at: now)
         let before = rate
         raise(to: wanted)
         settle(from: before, at: now)

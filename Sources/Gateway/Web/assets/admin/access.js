@@ -33,12 +33,27 @@ export function keep(token) {
   sessionStorage.setItem(KEY, token.trim());
 }
 
+/** @typedef {{ method?: string, body?: object, type?: string, patience?: number }} Options `patience` in milliseconds */
+
 /**
  * @param {string} path
- * @param {{ method?: string, body?: object, type?: string }} [options]
+ * @param {Options} [options]
  * @returns {Promise<any>} the answer's JSON; null where it has none
  */
 export async function ask(path, options = {}) {
+  const response = await answer(path, options);
+  return response.status === 204 ? null : response.json().catch(() => null);
+}
+
+/** Has the browser save what a path answers. @param {string} path @param {string} name @param {Options} options */
+export async function save(path, name, options) {
+  const address = URL.createObjectURL(await (await answer(path, options)).blob());
+  Object.assign(document.createElement("a"), { href: address, download: name }).click();
+  setTimeout(() => URL.revokeObjectURL(address), ANSWER_MS);
+}
+
+/** @param {string} path @param {Options} options */
+async function answer(path, options) {
   let token = sessionStorage.getItem(KEY) ?? await make();
   let response = await send(path, options, token);
   if (response.status === 401) {
@@ -47,15 +62,15 @@ export async function ask(path, options = {}) {
     token = await make();
     if (token) response = await send(path, options, token);
   }
-  const json = response.status === 204 ? null : await response.json().catch(() => null);
-  if (!response.ok) throw new Refusal(response.status, json?.detail ?? `The server answered ${response.status}.`);
-  return json;
+  if (response.ok) return response;
+  const problem = await response.json().catch(() => null);
+  throw new Refusal(response.status, problem?.detail ?? `The server answered ${response.status}.`);
 }
 
-/** @param {string} path @param {{ method?: string, body?: object, type?: string }} options @param {string | null} token */
-function send(path, { method = "GET", body, type = "application/json" }, token) {
+/** @param {string} path @param {Options} options @param {string | null} token */
+function send(path, { method = "GET", body, type = "application/json", patience = ANSWER_MS }, token) {
   return fetch(path, {
-    method, signal: AbortSignal.timeout(ANSWER_MS),
+    method, signal: AbortSignal.timeout(patience),
     headers: { ...(token && { Authorization: `Bearer ${token}` }), ...(body && { "Content-Type": type }) },
     body: body && JSON.stringify(body),
   });

@@ -3,7 +3,7 @@
 /** The panel of one session: how it joined, where its packets get lost, what it is sent and why, and what happened. */
 
 import { callName, copyFrom, h, icon } from "../dom.js";
-import { ask, Refusal } from "./access.js";
+import { ask, Refusal, save } from "./access.js";
 import { age, bits, bytes, clock, count, percent, seconds } from "./format.js";
 import { kindOf } from "./lists.js";
 
@@ -11,6 +11,9 @@ import { kindOf } from "./lists.js";
 
 /** In the order in which they come, with what each is measured to. */
 const PHASES = [["answer", "Answer"], ["check", "First check"], ["dtls", "DTLS"], ["media", "First packet"]];
+
+/** Of a capture. */
+const CAPTURE_SECONDS = 10;
 
 const CAUSES = {
   delay: "its path’s queue grows when more is sent", loss: "its path loses too much",
@@ -22,6 +25,7 @@ export class DossierPanel {
   #body = h("div.body");
   #title = h("h2#dossier-title", { tabIndex: -1 });
   #end;
+  #capture;
   /** @type {string | null} */
   #id = null;
   /** Whether what is shown will not change any more. */
@@ -33,9 +37,13 @@ export class DossierPanel {
     this.#end = h("button.button.small.danger", {
       type: "button", onclick: () => this.#id && end(this.#id),
     }, "End session…");
+    this.#capture = h("button.button.small", {
+      type: "button", onclick: () => this.#id && this.#save(this.#id),
+      title: `Records the headers of its RTP packets for ${CAPTURE_SECONDS} seconds, for Wireshark; nothing of what they carry`,
+    }, "Capture");
     const close = h("button.button.round", { type: "button", "aria-label": "Close", onclick: () => this.#dialog.close() },
       icon("close"));
-    this.#dialog.append(h("header", {}, this.#title, this.#end, close), this.#body);
+    this.#dialog.append(h("header", {}, this.#title, this.#capture, this.#end, close), this.#body);
     this.#dialog.addEventListener("close", () => (this.#id = null));
     this.#dialog.addEventListener("click", (event) => event.target === this.#dialog && this.#dialog.close());
   }
@@ -48,7 +56,7 @@ export class DossierPanel {
   async open(id) {
     [this.#id, this.#isOver, this.#shown] = [id, false, ""];
     this.#title.textContent = id;
-    this.#end.hidden = true;
+    this.#end.hidden = this.#capture.hidden = true;
     this.#body.replaceChildren(h("p.muted", {}, "Asking…"));
     if (!this.#dialog.open) this.#dialog.showModal();
     this.#title.focus();
@@ -68,10 +76,24 @@ export class DossierPanel {
     }
   }
 
+  /** Has the headers of a session's packets recorded, and saved. @param {string} id */
+  async #save(id) {
+    this.#capture.disabled = true;
+    this.#capture.textContent = "Capturing…";
+    try {
+      const path = `/v1/sessions/${encodeURIComponent(id)}/capture?seconds=${CAPTURE_SECONDS}`;
+      await save(path, `${id}.pcap`, { patience: (CAPTURE_SECONDS + 10) * 1000 });
+      this.#capture.textContent = "Capture";
+    } catch (error) {
+      this.#capture.textContent = error instanceof Refusal ? error.message : "No answer";
+    }
+    this.#capture.disabled = false;
+  }
+
   /** @param {Dossier} dossier */
   #show(dossier) {
     this.#isOver = dossier.state === "ended";
-    this.#end.hidden = this.#isOver;
+    this.#end.hidden = this.#capture.hidden = this.#isOver;
     this.#title.replaceChildren(dossier.id, " ", h("small.muted", {}, kindOf(dossier)));
     const text = JSON.stringify(dossier);
     // Open details, selections and the place that somebody reads at stay where nothing changed.

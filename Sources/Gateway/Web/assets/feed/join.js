@@ -47,6 +47,11 @@ export class Joining extends EventTarget {
     return this.#sync?.you?.handRaised ? "raised" : this.#isAsking ? "asking" : "down";
   }
 
+  /** Which of the raised hands is ours; null where the host holds it. */
+  get place() {
+    return this.#sync?.you?.handPlace ?? null;
+  }
+
   /** What the button of a story does. @param {Story} story */
   press(story) {
     switch (this.stateIn(story.id)) {

@@ -1,6 +1,8 @@
 // @ts-check
 
-/** Where a viewer is in the feed, and what lies around. */
+/** Where a viewer is in the feed, what lies around, and what stands before it. */
+
+import { readGate } from "../gate.js";
 
 /**
  * @typedef {import("./list.js").Story} Story
@@ -25,6 +27,15 @@ export class FeedPlace extends EventTarget {
    */
   lost = null;
 
+  #isDelayed = false;
+
+  /**
+   * Of stories that take a tier that we lack, as far as the server said it.
+   * @internal
+   * @type {Map<string, import("../gate.js").Gate>}
+   */
+  gates = new Map();
+
   /** @param {import("./news.js").FeedNews} news */
   constructor(news) {
     super();
@@ -32,6 +43,17 @@ export class FeedPlace extends EventTarget {
     this.news = news;
     /** @internal */
     this.list = news.list;
+  }
+
+  /** The page plays the current story another way while there is no connection: the feed's state is `playing` then. */
+  get isDelayed() {
+    return this.#isDelayed;
+  }
+
+  set isDelayed(isDelayed) {
+    if (isDelayed === this.#isDelayed) return;
+    this.#isDelayed = isDelayed;
+    this.news.dispatchEvent(new Event("change"));
   }
 
   /**
@@ -80,6 +102,33 @@ export class FeedPlace extends EventTarget {
    */
   mayGo(direction) {
     return this.beside(direction) !== null || direction === "forward" && !this.isAtEnd && this.current !== null;
+  }
+
+  /**
+   * What stands between us and a story; null where nothing does, or nobody has asked for it yet.
+   * @param {string | null | undefined} id
+   */
+  gateOf(id) {
+    return this.gates.get(id ?? "") ?? null;
+  }
+
+  /** Another token came: what it opens comes on the connection that there is. */
+  async showToken() {
+    /** @type {import("./session.js").FeedSession | null} */
+    const session = /** @type {any} */ (this).connection.session;
+    if (session) await this.news.reader.withToken(async (token) => token && session.openGate(token)).catch(() => {});
+  }
+
+  /**
+   * @internal
+   * @param {any} notice
+   */
+  takeGate(notice) {
+    const gate = readGate(notice);
+    if (gate) this.gates.set(notice.stream, gate);
+    else this.gates.delete(notice.stream);
+    this.dispatchEvent(new CustomEvent("gate", { detail: notice.stream }));
+    this.dispatchEvent(new Event("change"));
   }
 
   /**

@@ -6,6 +6,8 @@
  */
 
 import { formatDuration, formatViewers, h, icon, initials, setText } from "../dom.js";
+import { FreePill, showUnlock, unlockLink, wordsForGate } from "../gate.js";
+import { wordsForPlace } from "../waiting.js";
 import { decodeBlurHash, isBlurHash } from "./blurhash.js";
 
 /** Pixels of a decoded BlurHash along its longer side. */
@@ -20,6 +22,11 @@ const TRUST_MS = 400;
  * other.
  */
 const STILL_MS = 4000;
+/**
+ * What is older than a story's first frame by up to so much of RTP's time, 90,000 a second, is surely of the story before,
+ * however late it comes. What seems older still may be newer: that time has 32 bits, and begins anew twice a day.
+ */
+const OLD_TICKS = 90_000 * 3600;
 /** A video that has drawn nothing for so long does not move, in milliseconds; `remind` looks once a second. */
 const MOVING_MS = 3000;
 
@@ -73,8 +80,9 @@ export class Side extends EventTarget {
     this.cover = h("div.cover", {}, this.blur, this.preview, this.last);
     this.words = words();
     this.end = h("div.end-card", { hidden: true });
+    this.gate = gateCard();
     this.root = h("section.side", { "aria-roledescription": "slide" },
-      this.ambient, this.video, this.cover, this.words.root, this.end, h("div.shade"));
+      this.ambient, this.video, this.cover, this.words.root, this.gate.root, this.end, h("div.shade"));
     this.preview.addEventListener("load", () => (this.preview.hidden = false));
     this.preview.addEventListener("error", () => (this.preview.hidden = true));
     this.video.addEventListener("resize", () => this.fit());
@@ -104,6 +112,20 @@ export class Side extends EventTarget {
     if (!this.isUncovered) this.#loadPreview(story);
     this.words.update(story);
     this.fit();
+  }
+
+  /**
+   * Shows what stands before the story; what comes before it opens is none of its pictures.
+   * @param {import("../gate.js").Gate | null} gate
+   */
+  showGate(gate) {
+    const isShut = gate?.state === "shut" && this.story !== null;
+    if (isShut && !this.root.classList.contains("is-gated")) {
+      this.coverUp();
+      this.last.hidden = true;
+    }
+    this.root.classList.toggle("is-gated", isShut);
+    this.gate.update(this.story ? gate : null);
   }
 
   /** Whether the video is seen, and draws new frames. */
@@ -205,7 +227,7 @@ export class Side extends EventTarget {
   /** @returns {Promise<boolean>} */
   async #begin() {
     const { video } = this;
-    if (!video.srcObject || this.#isLeft) return true;
+    if (!video.srcObject && !video.src || this.#isLeft) return true;
     try {
       await video.play();
       return true;
@@ -223,8 +245,7 @@ export class Side extends EventTarget {
     this.#request = this.video.requestVideoFrameCallback((/** @type {number} */ now, /** @type {any} */ frame) => {
       const awaited = this.#awaited;
       if (!awaited) return;
-      const isLate = performance.now() - awaited.at > STILL_MS;
-      if (!isOf(awaited, frame, now) && !isLate) return this.#listen();
+      if (!isOf(awaited, frame, now)) return this.#listen();
       this.#awaited = null;
       this.#drawnAt = performance.now();
       this.#shownSince = awaited.since;
@@ -299,8 +320,12 @@ export class Side extends EventTarget {
  * @param {number} now
  */
 function isOf({ id, since, at, slot }, { receiveTime, rtpTimestamp }, now) {
-  // Not greater: later by less than half of what 32 bits count.
-  if (slot.begun?.stream === id && rtpTimestamp !== undefined) return ((rtpTimestamp - slot.begun.timestamp) | 0) >= 0;
+  if (slot.begun?.stream === id && rtpTimestamp !== undefined) {
+    // Not greater: later by less than half of what 32 bits count.
+    const ticks = (rtpTimestamp - slot.begun.timestamp) | 0;
+    if (ticks >= -OLD_TICKS) return ticks >= 0;
+  }
+  if (performance.now() - at > STILL_MS) return true;
   return (receiveTime ?? (now - at > TRUST_MS ? Infinity : -Infinity)) >= since;
 }
 
@@ -340,19 +365,44 @@ export function paintCard(context, width, height, name) {
   context.fillRect(0, 0, width, height);
 }
 
+/** What is said of a story that takes a tier, and what opens it. */
+function gateCard() {
+  const pill = new FreePill();
+  const title = h("h3");
+  const hint = h("p");
+  const link = unlockLink(".button.primary.large");
+  const card = h("div.gate-card", { role: "status", hidden: true }, icon("lock"), title, hint, link);
+  const root = h("div.gate", {}, pill.element, card);
+  return {
+    root,
+    /** @param {import("../gate.js").Gate | null} gate */
+    update(gate) {
+      pill.update(gate);
+      card.hidden = gate?.state !== "shut";
+      if (!gate || card.hidden) return;
+      const [name, text] = wordsForGate(gate);
+      setText(title, name);
+      setText(hint, text);
+      showUnlock(link, gate);
+    },
+  };
+}
+
 /** What is written on a side. */
 function words() {
   const face = h("span.face", { "aria-hidden": "true" });
   const host = h("span.host", { dir: "auto" });
   const badge = h("span.badge");
   const time = h("span.time", { title: "Live for" });
+  const delay = h("span.delay");
   const count = h("span");
   const viewers = h("span.viewers", {}, icon("people"), count);
   const title = h("h2", { dir: "auto" });
   const joinWords = h("span", {}, HAND_WORDS.down);
-  const join = h("button.join", { type: "button", "aria-pressed": "false" }, icon("hand"), joinWords);
+  const line = h("small", { role: "status", hidden: true });
+  const join = h("button.join", { type: "button", "aria-pressed": "false" }, icon("hand"), h("span.lines", {}, joinWords, line));
   const root = h("div.words", {},
-    h("div.head", {}, face, h("div.who-row", {}, host, h("div.facts", {}, badge, time, viewers))),
+    h("div.head", {}, face, h("div.who-row", {}, host, h("div.facts", {}, badge, delay, time, viewers))),
     h("div.foot", {}, title, join));
   /** @type {Story | null} */
   let shown = null;
@@ -372,9 +422,25 @@ function words() {
       viewers.setAttribute("aria-label", formatViewers(story.viewers ?? 0));
       this.tick();
     },
-    /** @param {import("./join.js").HandState} state of the viewer's hand in this story */
-    showHand(state) {
+    /** @param {string} text empty while there is none @param {string} hint why there is one */
+    showDelay(text, hint) {
+      delay.hidden = text === "";
+      delay.title = text && hint;
+      setText(delay, text);
+    },
+    /** @param {boolean} isWithin whether the viewer could go on stage, if the host asked them to @param {string} hint why not */
+    showReach(isWithin, hint) {
+      join.setAttribute("aria-disabled", String(!isWithin));
+      join.title = isWithin ? "" : hint;
+    },
+    /**
+     * @param {import("./join.js").HandState} state of the viewer's hand in this story
+     * @param {number | null} place which of the raised hands it is; null where the host holds it
+     */
+    showHand(state, place) {
       setText(joinWords, HAND_WORDS[state]);
+      line.hidden = state !== "raised";
+      setText(line, state === "raised" ? wordsForPlace(place) : "");
       join.setAttribute("aria-pressed", String(state === "raised" || state === "invited"));
     },
     tick() {

@@ -47,7 +47,8 @@ export function makeStatus(feed) {
     document.body.dataset.state = isShown ? "playing" : state === "playing" && !current ? "connecting" : state;
     // With a picture there is only a word at its edge.
     const isBlank = current !== null && current.id === blank.id && blank.seconds >= PATIENCE_S && !feed.isAtEnd;
-    const pill = state === "reconnecting" ? "Reconnecting…" : CONDITIONS[condition] || (isBlank ? "No picture yet" : "");
+    const isGated = feed.gateOf(current?.id)?.state === "shut";
+    const pill = isGated && state !== "reconnecting" ? "" : state === "reconnecting" ? "Reconnecting…" : CONDITIONS[condition] || (isBlank ? "No picture yet" : "");
     setText($("pill"), current === null || feed.isAtEnd && state !== "reconnecting" ? "" : pill);
     $("status").hidden = Boolean(current) && state !== "replaced" && state !== "failed";
     missing.show(feed.missing);

@@ -6,6 +6,7 @@
  */
 
 import { Audience } from "../audience.js";
+import { makeBarrage } from "../barrage.js";
 import { makeDuelBar } from "../duel.js";
 import { makeGifts } from "../gifts.js";
 import { useName } from "../naming.js";
@@ -73,11 +74,12 @@ export class StoryTalk {
       sync.reconnect();
       return true;
     };
-    const part = { audience, identify, say: this.say };
+    /** @type {import("../talk.js").Part} */
+    const part = { audience, identify, say: this.say, shows: (widget) => audience.shows(widget) };
     const [comments, reactions] = [makeComments(part), makeReactions(part)];
     const gifts = makeGifts(part);
-    const duel = makeDuelBar(part);
-    this.layer.append(duel.root, gifts.root, comments.root, reactions.root);
+    const [duel, barrage] = [makeDuelBar(part), makeBarrage(part)];
+    this.layer.append(barrage.root, duel.root, gifts.root, comments.root, reactions.root);
     // The story's title stands above what is said.
     const watch = new ResizeObserver(() => {
       document.body.style.setProperty("--talk-height", `${comments.root.offsetHeight}px`);
@@ -85,6 +87,7 @@ export class StoryTalk {
     watch.observe(comments.root);
     this.#leave = () => {
       watch.disconnect();
+      barrage.stop();
       duel.stop();
       gifts.stop();
       comments.stop();

@@ -33,6 +33,18 @@ export class Access {
     if (!this.isInvitation) this.#keep(given);
   }
 
+  /**
+   * Watches with another token from now on.
+   * @param {string} token
+   * @returns {boolean} false for an invitation, which is somebody else's
+   */
+  take(token) {
+    if (this.isInvitation || claimsOf(token)?.use === "invitation") return false;
+    this.given = token;
+    this.#keep(token);
+    return true;
+  }
+
   get hasToken() {
     return this.given !== null;
   }

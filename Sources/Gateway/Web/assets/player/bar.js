@@ -28,6 +28,9 @@ export class Bar {
   #sound = button("sound", "mute-button");
   #volume = h("input.volume", { type: "range", min: 0, max: 1, step: 0.05, part: "volume" });
   #live = h("span.live", { part: "live" });
+  #delayWords = h("span.long");
+  #delayShort = h("span.short", { "aria-hidden": "true" });
+  #delay = h("span.delay", { part: "delay" }, this.#delayWords, this.#delayShort);
   #viewerCount = h("span");
   #viewers = h("span.viewers", { part: "viewers" }, icon("people"), this.#viewerCount);
   #time = h("span.time", { part: "time" });
@@ -42,7 +45,7 @@ export class Bar {
   constructor(actions) {
     this.menu = new QualityMenu(actions.choose);
     this.#row = h("div.row", {},
-      this.#play, h("span.sound", {}, this.#sound, this.#volume), this.#live, this.#viewers, this.#time, h("span.space"),
+      this.#play, h("span.sound", {}, this.#sound, this.#volume), this.#live, this.#delay, this.#viewers, this.#time, h("span.space"),
       this.#weak, this.menu.button, this.#pip, this.#full);
     this.element = h("div.bar", { part: "bar" }, this.#position, this.#row);
     this.#play.addEventListener("click", actions.toggle);
@@ -73,22 +76,32 @@ export class Bar {
     const isLive = !recording && (state === "live" || state === "away" || stream.info?.state === "live");
     this.#live.hidden = !isLive;
     setText(this.#live, strings.live);
+    this.#updateDelay(isLive && reception.isDelayed, reception.delay, strings);
     const count = stream.sync.known?.counts.viewers ?? 0;
     this.#viewers.hidden = !isLive || count === 0;
     setText(this.#viewerCount, String(count));
     this.#viewers.title = count === 1 ? strings.oneViewer : fill(strings.viewers, { count });
     this.#updateTime(playback, strings);
-    const weakness = state === "live" ? weaknessOf(reception.quality) : null;
+    const weakness = state === "live" && !reception.isDelayed ? weaknessOf(reception.quality) : null;
     this.#weak.hidden = weakness === null;
     this.#weak.title = weakness ? strings[WEAK[weakness]] : "";
     setText(this.#weak.lastElementChild, this.#weak.title);
     this.menu.button.hidden = recording !== null || !["live", "away", "reconnecting", "connecting"].includes(state);
     if (this.menu.button.hidden) this.menu.close(false);
-    this.menu.update(reception.choice.name, strings, reception.choice.name === "sound" ? 0 : video.videoHeight);
+    this.menu.update(reception.choice.name, strings, reception.choice.name === "sound" ? 0 : video.videoHeight, reception.isDelayed);
     name(this.#pip, strings.pictureInPicture, "pip");
     this.#pip.hidden = !mayPip;
     this.#pip.setAttribute("aria-pressed", String(isPip));
     name(this.#full, isFull ? strings.leaveFullScreen : strings.fullScreen, isFull ? "small" : "full", "f");
+  }
+
+  /** @param {boolean} isDelayed @param {number | null} delay in seconds @param {import("./strings.js").Strings} strings */
+  #updateDelay(isDelayed, delay, strings) {
+    this.#delay.hidden = !isDelayed;
+    this.#delay.title = strings.delayedHint;
+    const seconds = Math.max(1, Math.round(delay ?? 1));
+    setText(this.#delayWords, delay === null ? strings.delayed : fill(strings.delayedBy, { seconds }));
+    setText(this.#delayShort, delay === null ? strings.delayed : fill(strings.delayedShort, { seconds }));
   }
 
   /** @param {HTMLVideoElement} video @param {import("./strings.js").Strings} strings */

@@ -3,10 +3,12 @@
 /** What a player looks like and listens to: the layers over its video, keys, pointers, and the windows it can fill. */
 
 import { h, setText } from "../dom.js";
+import { secondsLeft, showUnlock } from "../gate.js";
 import { Backdrop } from "./backdrop.js";
 import { Bar } from "./bar.js";
 import { listen } from "./gestures.js";
 import { Middle } from "./middle.js";
+import { fill } from "./strings.js";
 import { style } from "./style.js";
 
 /**
@@ -15,7 +17,7 @@ import { style } from "./style.js";
  */
 
 /** The states in which what was seen last is out of date. @type {PlayerState[]} */
-const DIM = ["waiting", "backstage", "away", "reconnecting", "ended", "refused", "failed"];
+const DIM = ["waiting", "backstage", "away", "gated", "reconnecting", "ended", "refused", "failed"];
 
 export class Face {
   video = h("video", { playsInline: true, part: "video", disableRemotePlayback: true });
@@ -25,6 +27,9 @@ export class Face {
   #stream = h("span.stream", { dir: "auto" });
   #host = h("span.host", { dir: "auto" });
   #head = h("div.head", { part: "title" }, this.#stream, this.#host);
+  #freeWords = h("span", { role: "timer" });
+  #freeLink = h("a", { target: "_blank", rel: "noopener" });
+  #free = h("div.free", { part: "free", hidden: true }, this.#freeWords, this.#freeLink);
   #middle;
   #bar;
   #root;
@@ -59,7 +64,7 @@ export class Face {
     });
     this.#bar.onSeek((seconds) => (this.video.currentTime = seconds));
     this.#root = h("div.player", { part: "player", role: "region" },
-      this.#backdrop.ambient, this.video, this.#backdrop.element, this.#shade, this.#head, this.#middle.element,
+      this.#backdrop.ambient, this.video, this.#backdrop.element, this.#shade, this.#head, this.#free, this.#middle.element,
       this.#bar.element, this.#bar.menu.panel);
     shadow.adoptedStyleSheets = [style()];
     shadow.append(this.#root);
@@ -82,7 +87,9 @@ export class Face {
   connected() {
     clearInterval(this.#clock);
     // For the countdown; what else changes is told.
-    this.#clock = setInterval(() => this.#playback?.state === "backstage" && this.#show(), 1000);
+    this.#clock = setInterval(() => {
+      if (this.#playback?.state === "backstage" || this.#playback?.gate) this.#show();
+    }, 1000);
   }
 
   disconnected() {
@@ -141,6 +148,13 @@ export class Face {
     setText(this.#host, info?.hostName ?? "");
     this.#head.hidden = !controls || !info?.title && !info?.hostName || problem !== null;
     this.#bar.element.hidden = !controls || !playback || problem !== null || state === "ended" && !isRecording;
+    const gate = state === "live" ? playback?.gate ?? null : null;
+    this.#free.hidden = gate?.state !== "free";
+    if (gate) {
+      setText(this.#freeWords, fill(strings.freeLeft, { seconds: secondsLeft(gate) }));
+      setText(this.#freeLink, strings.unlock);
+      showUnlock(this.#freeLink, gate);
+    }
     const isHeard = !isRecording && ["live", "away"].includes(state);
     this.#middle.update({
       playback, state, problem, strings, offersSound: controls && isHeard && video.muted && !this.#hasChosenSound,

@@ -3,7 +3,8 @@
 /** In the middle of the picture: what is going on while there is nothing to see, and what the viewer can do about it. */
 
 import { formatDuration, h, reconcile, setText } from "../dom.js";
-import { formatSize } from "../recordings.js";
+import { showUnlock } from "../gate.js";
+import { formatSize, isClip } from "../recordings.js";
 import { icon } from "./icons.js";
 import { fill } from "./strings.js";
 
@@ -49,11 +50,13 @@ export class Middle {
   #spinner = h("div.spinner", { "aria-hidden": "true" });
   #list = h("ul.recordings", { part: "recordings" });
   #retry = h("button.pill", { type: "button", part: "retry-button", hidden: true });
+  #unlock = h("a.pill.unlock", { target: "_blank", rel: "noopener", part: "unlock", hidden: true });
   #play = h("button.big", { type: "button", part: "play", hidden: true }, icon("play"));
   #soundWords = h("span");
   #sound = h("button.pill.sound-on", { type: "button", part: "sound-button", hidden: true }, icon("muted"), this.#soundWords);
   element = h("div.middle", {},
-    this.#spinner, this.#sign, this.#countdown, this.#status, this.#list, this.#retry, this.#play, this.#sound);
+    this.#spinner, this.#sign, this.#countdown, this.#status, this.#list, this.#unlock, this.#retry, this.#play,
+    this.#sound);
 
   /** @param {Actions} actions */
   constructor(actions) {
@@ -79,7 +82,10 @@ export class Middle {
     setText(this.#title, this.#countdown.hidden ? title : "");
     setText(this.#hint, hint);
     this.#spinner.hidden = isPlaying || state !== "connecting" && state !== "reconnecting";
-    this.#sign.hidden = state !== "refused" || problem?.reason === "no-address" || problem?.reason === "unsupported";
+    const gate = state === "gated" && !isPlaying ? playback?.gate ?? null : null;
+    showUnlock(this.#unlock, gate);
+    setText(this.#unlock, strings.unlock);
+    this.#sign.hidden = !gate && state !== "refused" || problem?.reason === "no-address" || problem?.reason === "unsupported";
     const count = state === "backstage" ? playback?.stream.sync.known?.counts.waiting ?? 0 : 0;
     setText(this.#waiting, count === 0 ? "" : count === 1 ? strings.waitingOne : fill(strings.waitingPeople, { count }));
     const trouble = playback?.trouble ?? null;
@@ -93,9 +99,11 @@ export class Middle {
     this.#list.setAttribute("aria-label", strings.recorded);
     const list = this.#list.hidden ? [] : playback?.recordings.list ?? [];
     reconcile(this.#list, list.map((each) => [each.id, each]), () => row(this.actions.playRecording));
+    const parts = list.filter((each) => !isClip(each)).length;
     for (const [index, item] of [...this.#list.children].entries()) {
       const part = fill(strings.recordingPart, { number: index + 1 });
-      /** @type {any} */ (item).mark(list.length > 1 ? part : strings.watchRecording);
+      const clip = isClip(list[index]) && (list[index].title || strings.clip);
+      /** @type {any} */ (item).mark(clip || (parts > 1 ? part : strings.watchRecording));
     }
   }
 
@@ -134,6 +142,7 @@ function words(playback, state, problem, strings) {
   switch (state) {
     case "live": return [playback?.isSoundAlone ? strings.soundOnly : "", ""];
     case "idle": case "refused": case "failed": return ["", ""];
+    case "gated": return [fill(strings.gated, { tier: playback?.gate?.tier ?? "" }), strings.gatedHint];
     case "backstage": return [strings.backstage, playback?.isPaused ? strings.backstagePaused : strings.backstageHint];
     case "ended": return [strings.ended, playback?.recordings.list.length ? strings.recorded : strings.endedHint];
     default: return [strings[state], strings[/** @type {keyof Strings} */ (`${state}Hint`)]];

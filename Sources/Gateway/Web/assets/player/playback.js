@@ -6,8 +6,8 @@ import { Recordings } from "../recordings.js";
 import { SignallingError } from "../session.js";
 
 /**
- * @typedef {"idle" | "connecting" | "waiting" | "backstage" | "live" | "away" | "reconnecting" | "ended" | "refused"
- *   | "failed"} PlayerState
+ * @typedef {"idle" | "connecting" | "waiting" | "backstage" | "live" | "away" | "gated" | "reconnecting" | "ended"
+ *   | "refused" | "failed"} PlayerState
  *
  * @typedef {"no-address" | "unsupported" | "token-needed" | "token-refused" | "link-revoked" | "banned" | "removed"
  *   | "not-permitted" | "failed"} Reason
@@ -73,7 +73,7 @@ export class Playback extends EventTarget {
   /** @returns {PlayerState} */
   get state() {
     const { reception, stream } = this;
-    if (this.problem) return this.problem.reason === "failed" ? "failed" : "refused";
+    if (this.problem) return ["failed", "unsupported"].includes(this.problem.reason) ? "failed" : "refused";
     const told = stream.info?.state;
     if (reception.video) return STATES[reception.state] ?? reception.state;
     return told === "ended" || told === "backstage" ? told : "idle";
@@ -111,7 +111,24 @@ export class Playback extends EventTarget {
     return !this.#isWanted || this.reception.isBlocked;
   }
 
+  /** What stands between the viewer and the stream; null where nothing does. */
+  get gate() {
+    return this.recording ? null : this.reception.gate;
+  }
+
   // What the viewer does.
+
+  /**
+   * Another token came. What it opens comes on the connection that there is.
+   * @param {string} token
+   * @returns {boolean} false where a stream is to be opened with it anew
+   */
+  take(token) {
+    if (!this.gate || !this.stream.access.take(token)) return false;
+    this.stream.sync.reconnect();
+    this.reception.showToken();
+    return true;
+  }
 
   /** @param {boolean} [isAsked] whether somebody asks for it now */
   play(isAsked = true) {
@@ -161,9 +178,8 @@ export class Playback extends EventTarget {
   // What happens.
 
   #next() {
-    const { list } = this.recordings;
     if (!this.recording) return;
-    const next = list[list.findIndex(({ id }) => id === this.recording?.id) + 1];
+    const next = this.recordings.after(this.recording.id);
     if (next) return this.playRecording(next);
     this.#empty();
     this.#changed();
@@ -203,6 +219,8 @@ export class Playback extends EventTarget {
 
   /** @param {Error} error @returns {Reason} */
   #reasonOf(error) {
+    // Without it there is HLS alone, which this server does not make.
+    if (error instanceof ReferenceError && !("RTCPeerConnection" in globalThis)) return "unsupported";
     if (!(error instanceof SignallingError)) return "failed";
     if (error.rule === "banned" || error.rule === "link-revoked") return error.rule;
     if (error.status === 401) return this.stream.hasToken ? "token-refused" : "token-needed";

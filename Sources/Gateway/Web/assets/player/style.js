@@ -49,6 +49,7 @@ video, .ambient, .still, .preview { position: absolute; inset: 0; width: 100%; h
 [data-picture="video"] .backdrop { opacity: 0; }
 /* What was seen last is out of date, and looks like it. */
 [data-dim] .still, [data-dim] .preview { filter: blur(14px); scale: 1.06; }
+[data-state="gated"] video { visibility: hidden; }
 .shade { position: absolute; inset: 0; pointer-events: none; background: var(--veil); opacity: 0; transition: opacity 0.25s; }
 [data-picture="still"] .shade { opacity: 0.3; }
 [data-picture="still"][data-dim] .shade { opacity: 0.62; }
@@ -65,12 +66,19 @@ video, .ambient, .still, .preview { position: absolute; inset: 0; width: 100%; h
 .head .stream { font-weight: 650; }
 .head .host { opacity: 0.8; font-size: 0.9em; }
 
+.free {
+  position: absolute; inset: 12px 12px auto auto; z-index: 2; display: flex; align-items: center; gap: 10px; min-height: 34px;
+  padding: 0 14px; border-radius: 999px; background: rgb(8 9 14 / 0.72); color: #fff; font-size: 0.9rem; font-weight: 600;
+  font-variant-numeric: tabular-nums;
+}
+.free a { color: #fff; text-underline-offset: 3px; }
+
 .middle {
   position: absolute; inset: 0; z-index: 1; padding: 44px 20px 64px; overflow: auto; pointer-events: none;
   display: flex; flex-direction: column; align-items: center; justify-content: safe center; gap: 14px; text-align: center;
 }
 .middle > * { flex: none; }
-.middle button { pointer-events: auto; }
+.middle :is(button, a) { pointer-events: auto; }
 .status { display: grid; gap: 4px; max-width: 34em; }
 .status:not(:has(p:not(:empty))) { display: none; }
 .title { font-size: clamp(1.05rem, 3.4cqi, 1.5rem); font-weight: 650; line-height: 1.25; text-wrap: balance; }
@@ -85,6 +93,12 @@ video, .ambient, .still, .preview { position: absolute; inset: 0; width: 100%; h
 .pill {
   display: inline-flex; align-items: center; gap: 10px; min-height: 44px; padding: 0 20px; border-radius: 999px;
   background: var(--surface); color: light-dark(#171923, #f3f3f8); font-weight: 650; box-shadow: 0 2px 14px rgb(0 0 0 / 0.25);
+  text-decoration: none;
+}
+.pill.unlock { background: var(--accent); color: var(--on-accent); }
+@container (max-height: 250px) {
+  [data-state="gated"] .sign { display: none; }
+  [data-state="gated"] .middle { padding-block: 30px 52px; gap: 8px; }
 }
 .big {
   display: grid; place-items: center; width: clamp(60px, 15cqmin, 88px); aspect-ratio: 1; border-radius: 50%;
@@ -119,6 +133,8 @@ video, .ambient, .still, .preview { position: absolute; inset: 0; width: 100%; h
   background: var(--accent); color: var(--on-accent); font-size: 0.78rem; font-weight: 750; letter-spacing: 0.05em; text-transform: uppercase;
 }
 .live::before { content: ""; width: 7px; height: 7px; border-radius: 50%; background: currentColor; animation: pulse 1.8s infinite; }
+.delay { margin-inline-start: 6px; padding: 1px 8px; border-radius: 6px; background: color-mix(in srgb, currentColor 18%, transparent); font-size: 0.8rem; font-weight: 600; white-space: nowrap; }
+.delay .short { display: none; }
 .viewers { display: inline-flex; align-items: center; gap: 5px; margin-inline-start: 6px; font-size: 0.9rem; font-weight: 600; font-variant-numeric: tabular-nums; }
 .viewers svg { width: 18px; height: 18px; }
 .time { margin-inline-start: 8px; font-size: 0.9rem; font-variant-numeric: tabular-nums; white-space: nowrap; }
@@ -141,6 +157,7 @@ input[type="range"]::-moz-range-thumb { width: 14px; height: 14px; border: 0; bo
   border-radius: 14px; background: var(--surface); color: light-dark(#171923, #f3f3f8); box-shadow: 0 8px 34px rgb(0 0 0 / 0.4); user-select: none;
 }
 .menu-title { padding: 6px 12px 4px; font-size: 0.8rem; font-weight: 650; opacity: 0.72; }
+.why { padding: 2px 12px 8px; max-width: 18em; font-size: 0.9rem; }
 .item { display: flex; align-items: center; gap: 10px; width: 100%; min-height: 44px; padding: 4px 12px; border-radius: 9px; text-align: start; }
 .item:focus-visible { outline-offset: -3px; }
 .item svg { width: 20px; height: 20px; color: var(--accent); visibility: hidden; }
@@ -162,10 +179,12 @@ input[type="range"]::-moz-range-thumb { width: 14px; height: 14px; border: 0; bo
   .middle { gap: 10px; padding: 36px 14px 56px; font-size: 14px; }
   .head { padding: 10px 14px 28px; }
   .row { gap: 0; }
+  .live:has(+ .delay:not([hidden])), .delay .long { display: none; }
+  .delay .short { display: inline; }
   .spinner { width: 36px; height: 36px; }
   .when { display: none; }
 }
-@container (max-width: 300px) { .viewers, .live::before, .weak { display: none; } }
+@container (max-width: 300px) { .viewers, .live::before, .weak, .delay:not([hidden]) ~ [part~="pip-button"] { display: none; } }
 @container (max-height: 240px) {
   .middle { gap: 8px; padding-block: 30px 50px; }
   .sign { width: 40px; height: 40px; }

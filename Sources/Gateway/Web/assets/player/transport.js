@@ -5,6 +5,7 @@
  * browser can do.
  */
 
+import { playsHLS } from "../fallback.js";
 import { PictureChoice } from "../picture-choice.js";
 import { Viewing } from "../viewing.js";
 
@@ -17,16 +18,16 @@ import { Viewing } from "../viewing.js";
  * What a transport makes of one stream: it plays into a `<video>` from `attach` to `detach`, mends what breaks, and
  * fires `change`, and `picture` when a new one was seen.
  * @typedef {Pick<Viewing, "attach" | "detach" | "play" | "retry" | "state" | "trouble" | "video" | "isBlocked"
- *   | "choice" | "quality" | "numbers" | "addEventListener"> & { connection: { error: Error | null } }} Reception
+ *   | "isDelayed" | "delay" | "choice" | "quality" | "numbers" | "addEventListener"> & { connection: { error: Error | null } }} Reception
  */
 
-/** By WHEP, with next to no delay. @type {Transport} */
-const webRTC = {
-  name: "webrtc",
-  isSupported: "RTCPeerConnection" in globalThis,
+/** By WHEP, with next to no delay, and by HLS where that does not connect. @type {Transport} */
+const live = {
+  name: "live",
+  isSupported: "RTCPeerConnection" in globalThis || playsHLS(),
   // Several players of one page, and its other visits, have nothing to do with each other.
   open: (stream) => new Viewing(stream, new PictureChoice(null)),
 };
 
 /** The best first. */
-export const TRANSPORTS = [webRTC];
+export const TRANSPORTS = [live];

@@ -61,6 +61,7 @@ export class WatchedStream extends EventTarget {
     this.id = id;
     this.path = `/v1/streams/${encodeURIComponent(id)}`;
     this.endpoint = `${origin}/whep/${encodeURIComponent(id)}`;
+    this.hls = `${origin}/hls/${encodeURIComponent(id)}/`;
     this.access = new Access(`${origin}${this.path}/tokens`, token);
     this.sync = new StreamSync(id, () => this.#tokenForSync(), (refused) => this.access.another(refused), {
       origin, begins: false,

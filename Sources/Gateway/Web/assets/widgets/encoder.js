@@ -2,7 +2,7 @@
 
 import { confirm } from "../dialog.js";
 import { copyFrom, follow, h, icon } from "../dom.js";
-import { aboutServer } from "../server.js";
+import { toldByServer } from "../server.js";
 import { encoderReport } from "./encoder-report.js";
 
 /** @typedef {import("../room.js").Room} Room */
@@ -60,7 +60,7 @@ export const encoder = {
       if (isSure) await ask(() => room.api.replaceIngestKey());
     };
     root.addEventListener("toggle", look);
-    aboutServer().then((about) => {
+    toldByServer().then((about) => {
       isOn = about.rtmp || about.srt;
       for (const { element } of [server, key]) element.hidden = !about.rtmp;
       srt.element.hidden = srtHint.hidden = !about.srt;

@@ -130,6 +130,7 @@ function tile(room, key) {
     weak.toggleAttribute("hidden", !isWeak || isScreen);
     root.classList.toggle("away", !member.present || member.paused);
     root.dataset.audioMuted = String(member.audioMuted);
+    root.dataset.videoMuted = String(member.videoMuted);
     const words = isScreen ? [] : [
       member.audioMuted ? "microphone off" : "", member.videoMuted ? "camera off" : "",
       member.paused ? "paused" : "", member.present ? "" : "reconnecting", isWeak ? "weak connection" : "",

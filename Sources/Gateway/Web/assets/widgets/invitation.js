@@ -38,12 +38,15 @@ async function put(room, signal) {
     text: `${isolate(host)} invites you to speak. ${audienceOf(room)} You can mute yourself and leave at any time.`,
     choices: [
       { value: "accept", label: "Join the stage", look: "primary" },
+      { value: "sound", label: "Join with sound only" },
       { value: "decline", label: "Not now" },
     ],
     isUrgent: true,
     signal,
   });
-  const isComing = answer === "accept" && !signal.aborted && await preview(room, signal);
+  // The microphone alone: nobody is asked for a camera.
+  if (answer === "sound") await room.own.choose({ kind: "sound" });
+  const isComing = (answer === "accept" || answer === "sound") && !signal.aborted && await preview(room, signal);
   const { you } = room;
   if (isComing && you) return room.accept(you.id);
   if (!room.isOnStage) room.own.stop();

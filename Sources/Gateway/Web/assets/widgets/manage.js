@@ -18,7 +18,7 @@ export async function manage(room, id) {
       ...(member.videoMuted ? [] : [{ value: "mute-video", label: "Turn camera off" }]),
       { value: "move", label: "Move to the audience" },
     ]
-    : [{ value: "invite", label: "Invite to the stage" }];
+    : [{ value: "invite", label: "Invite to the stage" }, ...waitingChoices(room, id)];
   const answer = await ask({
     name: "manage",
     title: name,
@@ -34,9 +34,39 @@ export async function manage(room, id) {
     case "mute-video": return room.attempt(() => room.api.requestMute(id, "video"));
     case "move": return room.attempt(() => room.api.leaveStage(id));
     case "invite": return room.attempt(() => room.api.invite(id));
+    case "first": return room.attempt(() => room.api.arrangeHand(id, { place: 1 }));
+    case "up": return room.attempt(() => room.api.arrangeHand(id, { place: placeOf(room, id) - 1 }));
+    case "down": return room.attempt(() => room.api.arrangeHand(id, { place: placeOf(room, id) + 1 }));
+    case "hold": return room.attempt(() => room.api.arrangeHand(id, { held: true }));
+    case "release": return room.attempt(() => room.api.arrangeHand(id, { held: false }));
     case "remove": return remove(room, id, name, false);
     case "ban": return remove(room, id, name, true);
   }
+}
+
+/** Those whose hands wait, the next one first. @param {import("../room.js").Room} room */
+function waiting({ sync: { known } }) {
+  return Object.entries(known?.raisedHands ?? {}).filter(([, { held }]) => !held)
+    .sort(([, one], [, other]) => one.order - other.order || one.since.localeCompare(other.since)).map(([id]) => id);
+}
+
+/** From 1 on; 0 for a hand that is held or not raised. @param {import("../room.js").Room} room @param {string} id */
+function placeOf(room, id) {
+  return waiting(room).indexOf(id) + 1;
+}
+
+/** What can be done with somebody's raised hand. @param {import("../room.js").Room} room @param {string} id */
+function waitingChoices(room, id) {
+  const hand = room.sync.known?.raisedHands[id];
+  if (!hand) return [];
+  if (hand.held) return [{ value: "release", label: "Put back into the list" }];
+  const [place, count] = [placeOf(room, id), waiting(room).length];
+  return [
+    ...place > 1 ? [{ value: "first", label: "Move to the front" }] : [],
+    ...place > 2 ? [{ value: "up", label: "Move up" }] : [],
+    ...place < count ? [{ value: "down", label: "Move down" }] : [],
+    { value: "hold", label: "Put on hold" },
+  ];
 }
 
 /**

@@ -1,6 +1,7 @@
 // @ts-check
 
 import { callName, follow, h, icon, isolate, reconcile, setText } from "../dom.js";
+import { inOrder, makeBadges } from "../ranks.js";
 import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room */
@@ -34,15 +35,15 @@ export const people = {
       const bySince = (/** @type {[string, any]} */ [, a], /** @type {[string, any]} */ [, b]) =>
         a.since.localeCompare(b.since);
       // A hand stays up until its owner has answered; here they show as invited.
-      const raised = Object.entries(known.raisedHands).filter(([id]) => !(id in known.invitations)).sort(bySince);
-      hands.show(room.isHost ? raised : [], (id) => row(room, id, [
+      const raised = Object.entries(known.raisedHands).filter(([id]) => !(id in known.invitations));
+      hands.show(room.isHost ? waitingList(raised) : [], (id) => row(room, id, [
         ["Invite", "invite", () => room.api.invite(id)], ["Lower", "lower", () => room.api.lowerHand(id)],
       ]));
       // What only the host can act upon.
       hands.root.hidden = !room.isHost;
       // The last hand that went up is news; that one went down is not.
       if (raised.length > count && room.isHost) {
-        const [id, entry] = raised[raised.length - 1];
+        const [id, entry] = raised.sort(bySince)[raised.length - 1];
         room.say(`${isolate(callName(id, entry.name))} wants to speak.`);
       }
       count = raised.length;
@@ -50,8 +51,7 @@ export const people = {
         ["Withdraw", "withdraw", () => room.api.endInvitation(id)],
       ]));
       const isElsewhere = (/** @type {string} */ id) => id in known.raisedHands || id in known.invitations;
-      const named = Object.entries(known.viewers).filter(([id]) => !isElsewhere(id))
-        .sort(([a, { name: left }], [b, { name: right }]) => callName(a, left).localeCompare(callName(b, right)));
+      const named = inOrder(Object.entries(known.viewers).filter(([id]) => !isElsewhere(id)), room.audience);
       // Of those who are counted, some have their place above, and some have said no name.
       const elsewhere = Object.keys(known.viewers).length - named.length;
       const total = Math.max(known.counts.viewers ?? 0, named.length + elsewhere);
@@ -69,6 +69,17 @@ export const people = {
     };
   },
 };
+
+/**
+ * Raised hands as the host means to invite them; those that are held come last and have no place.
+ * @param {[string, import("../sync.js").Hand][]} hands
+ * @returns {[string, import("../sync.js").Hand & { place: number }][]}
+ */
+function waitingList(hands) {
+  const sorted = hands.sort(([, one], [, other]) => Number(one.held) - Number(other.held) || one.order - other.order
+    || one.since.localeCompare(other.since));
+  return sorted.map(([id, entry], index) => [id, { ...entry, place: entry.held ? 0 : index + 1 }]);
+}
 
 /**
  * What there is to say of viewers whom the list does not name.
@@ -115,15 +126,23 @@ function section(title, id, nobody) {
  * @param {boolean} [isHere] whether more can be done about them
  */
 function row(room, id, actions, isHere = true) {
-  const name = h("span.who", { dir: "auto" });
+  const badges = makeBadges();
+  const place = h("span.place", { hidden: true });
+  const called = h("span", { dir: "auto" });
+  const name = h("span.who", {}, place, ...badges.medals, called, badges.word);
   const buttons = actions.map(([label, action, act]) => h("button.button.small", {
     type: "button", "data-action": action, onclick: () => room.attempt(act),
   }, label));
   const more = h("button.button.round.small", { type: "button", onclick: () => manage(room, id) }, icon("more"));
   const root = h("li", { "data-participant": id }, name, ...buttons, more);
-  root.update = (/** @type {{ name: string | null }} */ entry) => {
+  /** @param {{ name: string | null, moderator?: boolean, place?: number, held?: boolean }} entry */
+  root.update = (entry) => {
     const shown = callName(id, entry.name);
-    setText(name, shown);
+    setText(called, shown);
+    badges.update(room.audience, { id, role: "viewer", isModerator: entry.moderator === true });
+    place.hidden = entry.place === undefined;
+    setText(place, entry.held ? "On hold" : String(entry.place ?? ""));
+    root.classList.toggle("held", entry.held === true);
     for (const [index, button] of buttons.entries()) {
       button.hidden = !room.isHost;
       button.setAttribute("aria-label", `${actions[index][0]}: ${shown}`);

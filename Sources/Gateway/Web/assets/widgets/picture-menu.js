@@ -1,9 +1,11 @@
 // @ts-check
 
 import { follow, h, icon } from "../dom.js";
+import { DELAYED_PICTURE } from "../fallback.js";
 import { pictureRadios, weakLinkSign, wordsForWeakLink } from "../picture-choice.js";
+import { makeClipper } from "./clipper.js";
 
-/** Lets a viewer choose how good the picture is to be, and shows when the connection does not take it. */
+/** Lets a viewer choose how good the picture is to be, shows when the connection does not take it, and keeps clips of it. */
 export const pictureMenu = {
   name: "picture-menu",
   layer: /** @type {const} */ ("float"),
@@ -17,7 +19,10 @@ export const pictureMenu = {
         room.showPictureOnly(true);
       },
     }, "Hide all but the picture");
-    const panel = h("div.picture-panel#picture-panel", { hidden: true }, pictureRadios(viewing.choice), alone);
+    const radios = pictureRadios(viewing.choice);
+    const why = h("p.small.muted#one-picture", { hidden: true }, DELAYED_PICTURE);
+    const clips = makeClipper(room);
+    const panel = h("div.picture-panel#picture-panel", { hidden: true }, radios, why, clips.root, alone);
     const button = h("button.button.round#picture", {
       type: "button", "aria-expanded": "false", "aria-controls": "picture-panel", "aria-label": "Picture quality",
       title: "Picture quality", onclick: () => show(panel.hidden),
@@ -29,7 +34,7 @@ export const pictureMenu = {
     const show = (isShown) => {
       panel.hidden = !isShown;
       button.setAttribute("aria-expanded", String(isShown));
-      if (isShown) panel.querySelector("input:checked")?.focus();
+      if (isShown) panel.querySelector("fieldset:not([hidden]) input:checked, button")?.focus();
     };
     /** @param {Event} event */
     const leave = (event) => {
@@ -45,13 +50,16 @@ export const pictureMenu = {
     addEventListener("pointerdown", leave);
     addEventListener("keydown", key);
     const unfollow = follow(viewing, () => {
-      const { state } = viewing;
+      const { isDelayed, state } = viewing;
+      radios.hidden = isDelayed;
+      why.hidden = !isDelayed;
       button.hidden = !["live", "paused", "reconnecting"].includes(state);
       if (button.hidden) show(false);
-      sign.say(state === "live" ? wordsForWeakLink(viewing.quality) : null);
+      sign.say(state === "live" && !isDelayed ? wordsForWeakLink(viewing.quality) : null);
     });
     return () => {
       unfollow();
+      clips.stop();
       removeEventListener("pointerdown", leave);
       removeEventListener("keydown", key);
       for (const part of [panel, button, sign]) part.remove();

@@ -1,10 +1,14 @@
 // @ts-check
 
 import { confirm } from "../dialog.js";
-import { follow, formatDuration, h, icon, reconcile, setText } from "../dom.js";
-import { Recordings, formatSize } from "../recordings.js";
+import { callName, follow, formatDuration, h, icon, reconcile, setText } from "../dom.js";
+import { RecordedComments } from "../recorded-comments.js";
+import { Recordings, formatSize, isClip } from "../recordings.js";
 
 /** @typedef {import("../room.js").Room} Room @typedef {import("../recordings.js").Recording} Recording */
+
+/** Comments that are shown at once. */
+const SHOWN = 4;
 
 /** After the end: plays what was recorded, one part after the other. */
 export const playback = {
@@ -13,18 +17,21 @@ export const playback = {
   /** @param {Room} room @param {HTMLElement} layer */
   mount(room, layer) {
     const recordings = new Recordings(room);
+    const comments = new RecordedComments(room.api);
     const words = h("p.muted", {}, "The stream has ended. This is what was recorded.");
     const video = h("video#playback", {
       controls: true, playsInline: true, preload: "metadata", "aria-label": "Recording",
     });
+    const spoken = h("ul.spoken", { "aria-label": "Comments at this time", hidden: true });
     const list = h("ul.parts", { "aria-label": "Recordings" });
-    const root = h("section.playback", { hidden: true, "aria-label": "Recording" }, words, video, list);
+    const root = h("section.playback", { hidden: true, "aria-label": "Recording" }, words, video, spoken, list);
     layer.append(root);
     /** What is in the player. */
     let current = "";
     /** @param {Recording | undefined} recording @param {boolean} [isWanted] whether somebody waits for it */
     const choose = (recording, isWanted = false) => {
       current = recording?.id ?? "";
+      comments.choose(current);
       if (recording) video.src = recordings.address(recording);
       else {
         video.pause();
@@ -40,11 +47,20 @@ export const playback = {
       // One needs no choice.
       list.classList.toggle("single", entries.length < 2);
       reconcile(list, entries, (id) => part(() => choose(recordings.list.find((each) => each.id === id), true)));
-      for (const [index, item] of [...list.children].entries()) item.mark(index, entries.length, current);
+      const parts = recordings.list.filter((each) => !isClip(each)).length;
+      for (const [index, item] of [...list.children].entries()) item.mark(index, parts, current);
     };
+    // Also after a jump, and while it stands still.
+    const speak = () => {
+      spoken.hidden = !comments.list.length;
+      const shown = comments.at(video.currentTime, SHOWN);
+      reconcile(spoken, shown.map((each) => [String(each.number), each]), spokenRow);
+    };
+    for (const moment of ["timeupdate", "seeking", "seeked", "loadedmetadata"]) video.addEventListener(moment, speak);
+    comments.addEventListener("change", speak);
     video.addEventListener("ended", () => {
-      const next = recordings.list.findIndex(({ id }) => id === current) + 1;
-      if (next < recordings.list.length) choose(recordings.list[next], true);
+      const next = recordings.after(current);
+      if (next) choose(next, true);
     });
     recordings.addEventListener("change", () => {
       const isThere = recordings.list.some(({ id }) => id === current);
@@ -55,6 +71,7 @@ export const playback = {
     return () => {
       unfollow();
       recordings.close();
+      comments.choose("");
       document.body.classList.remove("playback");
       video.removeAttribute("src");
       root.remove();
@@ -62,19 +79,31 @@ export const playback = {
   },
 };
 
+function spokenRow() {
+  const name = h("b", { dir: "auto" });
+  const text = h("span", { dir: "auto" });
+  const root = h("li", {}, name, text);
+  root.update = (/** @type {import("../recorded-comments.js").RecordedComment} */ comment) => {
+    setText(name, callName(comment.author, comment.name));
+    setText(text, comment.text);
+  };
+  return root;
+}
+
 /** @param {() => void} choose */
 function part(choose) {
   const words = h("span");
   const about = h("span.muted");
   const button = h("button.button.small", { type: "button", onclick: choose }, words, about);
   const root = h("li", {}, button);
-  let name = "";
-  root.update = (/** @type {Recording} */ { duration, size }) => {
-    name = formatDuration(duration * 1000);
-    setText(about, `${name} · ${formatSize(size)}`);
+  /** Of a clip. @type {string | null} */
+  let name = null;
+  root.update = (/** @type {Recording} */ recording) => {
+    name = isClip(recording) ? recording.title || "Clip" : null;
+    setText(about, `${formatDuration(recording.duration * 1000)} · ${formatSize(recording.size)}`);
   };
-  root.mark = (/** @type {number} */ index, /** @type {number} */ count, /** @type {string} */ current) => {
-    setText(words, count > 1 ? `Part ${index + 1}` : "");
+  root.mark = (/** @type {number} */ index, /** @type {number} */ parts, /** @type {string} */ current) => {
+    setText(words, name ?? (parts > 1 ? `Part ${index + 1}` : ""));
     const isCurrent = root.dataset.key === current;
     if (isCurrent) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
@@ -123,14 +152,14 @@ function keptRow(room, recordings) {
   root.update = (/** @type {Recording} */ recording) => {
     const words = `${formatDuration(recording.duration * 1000)} · ${formatSize(recording.size)}`;
     const day = new Date(recording.startedAt).toLocaleString(undefined, { dateStyle: "medium", timeStyle: "short" });
-    setText(name, room.title);
+    setText(name, isClip(recording) ? recording.title || "Clip" : room.title);
     setText(details, `${day} · ${words}`);
     save.href = recordings.address(recording);
     save.setAttribute("aria-label", `Download ${words}`);
     remove.setAttribute("aria-label", `Delete ${words}`);
     remove.onclick = async () => {
       const isSure = await confirm({
-        name: "delete-recording", title: "Delete this recording?", text: "Nobody can watch it any more.", yes: "Delete it",
+        name: "delete-recording", title: isClip(recording) ? "Delete this clip?" : "Delete this recording?", text: "Nobody can watch it any more.", yes: "Delete it",
       });
       if (isSure && await room.attempt(() => room.api.removeRecording(recording.id))) recordings.ask();
     };

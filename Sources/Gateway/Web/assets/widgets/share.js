@@ -2,7 +2,7 @@
 
 import { confirm } from "../dialog.js";
 import { copyFrom, follow, h, icon, setText } from "../dom.js";
-import { aboutServer } from "../server.js";
+import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
@@ -75,7 +75,7 @@ export const share = {
       isAsking = false;
       row.hidden = !link.value;
     };
-    aboutServer().then(({ viewers }) => {
+    toldByServer().then(({ viewers }) => {
       isPrivate = viewers === "token";
       show();
     });

@@ -1,6 +1,7 @@
 // @ts-check
 
 import { follow, formatDuration, h, setText } from "../dom.js";
+import { showUnlock, unlockLink, wordsForGate } from "../gate.js";
 import { SignallingError } from "../session.js";
 
 /** @type {Record<import("../viewing.js").ViewingState, [string, string]>} */
@@ -10,6 +11,7 @@ const WORDS = {
   backstage: ["Starting soon", "The host is getting ready. It starts here by itself."],
   live: ["Live", ""],
   paused: ["Paused", "The host is away for a moment. It goes on here by itself."],
+  gated: ["", ""],
   reconnecting: ["Reconnecting…", "The connection was lost. Hold on, this mends itself."],
   ended: ["The stream has ended", "Thanks for watching. Should the host come back, it goes on here."],
   removed: ["You were removed from this stream", "The host decided so. Other streams are open to you."],
@@ -50,11 +52,12 @@ export const status = {
     // Not within the live region: nobody wants every second read aloud.
     const countdown = h("p.countdown#countdown", { role: "timer", hidden: true });
     const retry = h("button.button#retry", { type: "button", hidden: true, onclick: () => room.viewing.retry() });
+    const unlock = unlockLink(".button.primary#unlock");
     const home = h("a.button#home", { href: "/", hidden: true }, "See who else is live");
     const root = h("div.middle", {}, countdown,
       h("div.status", { role: "status", "aria-live": "polite" },
         h("div.spinner", { "aria-hidden": "true" }), words, hint, waiting),
-      h("p.actions", {}, retry, home));
+      h("p.actions", {}, unlock, retry, home));
     layer.append(root);
 
     const showCountdown = () => {
@@ -71,7 +74,9 @@ export const status = {
       if (!isUnknown) waitingSince = 0;
       else waitingSince ||= performance.now();
       const isLate = isUnknown && performance.now() - waitingSince >= PATIENCE_MS;
-      const [title, text] = trouble ? TROUBLE[trouble] : WORDS[state];
+      const gate = state === "gated" ? room.viewing.gate : null;
+      showUnlock(unlock, gate);
+      const [title, text] = trouble ? TROUBLE[trouble] : gate ? wordsForGate(gate) : WORDS[state];
       setText(words, title);
       const isRevoked = state === "expired" && room.isLinkRevoked;
       setText(hint, state === "failed" ? explain(room.viewing.connection.error) : isLate ? UNKNOWN : isRevoked ? REVOKED : text);
@@ -80,7 +85,7 @@ export const status = {
       setText(waiting, count === 1 ? "1 person is waiting" : `${count} people are waiting`);
       retry.hidden = state !== "failed" && state !== "reconnecting" && !trouble;
       setText(retry, state === "failed" ? "Try again" : "Try now");
-      home.hidden = !isLate && !trouble && !["ended", "failed", "removed", "expired"].includes(state);
+      home.hidden = !isLate && !trouble && !["ended", "failed", "removed", "expired", "gated"].includes(state);
       showCountdown();
     };
     const unfollow = follow(room, show);

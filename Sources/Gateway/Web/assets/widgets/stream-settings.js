@@ -6,9 +6,18 @@ import { LAYERS } from "../layers.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
+/** As many as a stage takes beside its host. */
+const MOST_GUESTS = 49;
+
 const LAYER_NAMES = {
   background: "Last picture behind", player: "Programme", movable: "Comments, reactions, numbers", lite: "Title and state",
   float: "Controls, hands, messages",
+};
+
+/** @type {Record<import("../audience.js").Widget, string>} */
+const WIDGET_NAMES = {
+  comments: "Comments as a list", barrage: "Comments across the picture", composer: "The line to write in", reactions: "Hearts and other reactions",
+  gifts: "Gifts", ranks: "Ranks and medals", poll: "Polls", card: "The card", duel: "Duels",
 };
 
 /** Makes the stream, with its doors closed. @param {Room} room */
@@ -60,26 +69,50 @@ function makeForm(room) {
   const recording = h("input", {
     type: "checkbox", name: "recording", checked: info?.recording === "automatic",
   });
+  const clips = h("select", { name: "clips" },
+    new Option("I, and who moderates", "moderators"), new Option("Everybody with a name", "everybody"), new Option("Nobody", "off"));
+  clips.value = info?.clips ?? "moderators";
   const boxes = LAYERS.map((layer) => h("input", {
     type: "checkbox", value: layer, checked: info?.layers?.includes(layer) ?? true,
   }));
-  const audience = room.audience.settings ?? { comments: true, reactions: ["heart"], slowMode: 0 };
+  const usual = /** @type {import("../audience.js").Widget[]} */ (Object.keys(WIDGET_NAMES)).filter((name) => name !== "barrage");
+  const audience = room.audience.settings ?? { comments: true, reactions: ["heart"], slowMode: 0, duels: true, widgets: usual };
+  const widgets = /** @type {import("../audience.js").Widget[]} */ (Object.keys(WIDGET_NAMES)).map((name) => h("input", {
+    type: "checkbox", name: "widget", value: name, checked: audience.widgets.includes(name),
+  }));
+  const guests = h("input", {
+    name: "maxSpeakers", type: "number", min: 0, max: MOST_GUESTS, value: String(info?.maxSpeakers ?? MOST_GUESTS),
+  });
   const comments = h("input", { type: "checkbox", name: "comments", checked: audience.comments });
   const hearts = h("input", { type: "checkbox", name: "hearts", checked: audience.reactions.length > 0 });
   const slowMode = h("select", { name: "slowMode" },
     new Option("As fast as they like", "0"), ...[5, 15, 30, 60, 120].map((pause) => new Option(`One every ${pause} seconds`, String(pause))));
   slowMode.value = [...slowMode.options].some(({ value }) => value === String(audience.slowMode)) ? String(audience.slowMode) : "0";
+  const duels = h("input", { type: "checkbox", name: "duels", checked: audience.duels });
+  const tier = h("input", { name: "tier", maxLength: 32, pattern: "[A-Za-z0-9_\\-]*", placeholder: "Everybody", value: info?.gate?.tier ?? "" });
+  const free = h("input", { name: "free", type: "number", min: 0, max: 600, value: String(info?.gate?.freeSeconds ?? 10) });
+  const unlock = h("input", { name: "unlock", type: "url", maxLength: 500, placeholder: "https://…", value: info?.gate?.unlock ?? "" });
   const isBackstage = info?.state !== "live";
   const element = h("div.fields", {},
     h("label", {}, "Title", title),
     ...isBackstage ? [h("label", {}, "Start, if it is known", startsAt), h("label", {}, "Viewers come in", ahead)] : [],
     h("label", {}, "Viewers see and hear", programme),
+    h("label", {}, "Guests on stage at once, at most", guests),
     h("label.check", {}, recording, h("span", {}, "Record it from the start")),
+    h("label", {}, "Who may make clips of the last minutes", clips),
     h("label.check", {}, comments, h("span", {}, "Viewers write comments")),
     h("label", {}, "Each viewer’s comments", slowMode),
     h("label.check", {}, hearts, h("span", {}, "Viewers send hearts")),
+    h("label.check", {}, duels, h("span", {}, "Other hosts may invite me to duels")),
+    h("details", {}, h("summary", {}, "Who may watch"),
+      h("label", {}, "Tier that it takes: letters, digits, _ and -", tier),
+      h("label", {}, "Seconds that are free", free),
+      h("label", {}, "Where the tier is to be had", unlock)),
     h("details", {}, h("summary", {}, "What is on the viewers' page"),
-      ...LAYERS.map((layer, index) => h("label.check", {}, boxes[index], h("span", {}, LAYER_NAMES[layer])))));
+      ...LAYERS.map((layer, index) => h("label.check", {}, boxes[index], h("span", {}, LAYER_NAMES[layer]))),
+      h("p.small.muted", {}, "Of what the audience does:"),
+      ...widgets.map((box) => h("label.check", {}, box,
+        h("span", {}, WIDGET_NAMES[/** @type {import("../audience.js").Widget} */ (box.value)])))));
   return {
     element,
     /** Only what differs from what the stream has: the schedule of a live one cannot be named at all. */
@@ -93,9 +126,15 @@ function makeForm(room) {
       if (isBackstage && Number(ahead.value) !== (info?.joinAheadSeconds ?? 0)) {
         details.joinAheadSeconds = Number(ahead.value);
       }
+      if (guests.value !== "" && Number(guests.value) !== (info?.maxSpeakers ?? MOST_GUESTS)) details.maxSpeakers = Number(guests.value);
       if (programme.value !== before.programme) details.programme = programme.value;
       const recorded = recording.checked ? "automatic" : "manual";
       if (recorded !== (info?.recording ?? "manual")) details.recording = recorded;
+      if (clips.value !== (info?.clips ?? "moderators")) details.clips = clips.value;
+      const gate = tier.value.trim() === "" ? null
+        : { tier: tier.value.trim(), freeSeconds: Number(free.value), unlock: unlock.value.trim() || null };
+      const earlier = info?.gate ? { tier: info.gate.tier, freeSeconds: info.gate.freeSeconds, unlock: info.gate.unlock ?? null } : null;
+      if (JSON.stringify(gate) !== JSON.stringify(earlier)) details.gate = gate;
       const layers = boxes.filter(({ checked }) => checked).map(({ value }) => value);
       if (layers.join() !== (info?.layers ?? LAYERS).join()) details.layers = layers;
       return details;
@@ -106,7 +145,10 @@ function makeForm(room) {
       const settings = {};
       if (comments.checked !== audience.comments) settings.comments = comments.checked;
       if (hearts.checked !== audience.reactions.length > 0) settings.reactions = hearts.checked ? ["heart"] : [];
+      if (duels.checked !== audience.duels) settings.duels = duels.checked;
       if (Number(slowMode.value) !== audience.slowMode) settings.slowMode = Number(slowMode.value);
+      const shown = widgets.filter(({ checked }) => checked).map(({ value }) => value);
+      if (shown.join() !== audience.widgets.join()) settings.widgets = shown;
       return settings;
     },
   };

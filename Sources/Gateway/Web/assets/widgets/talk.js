@@ -1,5 +1,6 @@
 // @ts-check
 
+import { makeBarrage } from "../barrage.js";
 import { makeShowing } from "../card.js";
 import { h } from "../dom.js";
 import { makeDuelBar, makeDuelDesk } from "../duel.js";
@@ -7,10 +8,15 @@ import { makeCatalogue } from "../gift-catalogue.js";
 import { makeGifts } from "../gifts.js";
 import { makeAsking, makeComments, makeReactions } from "../talk.js";
 
-/** @param {import("../room.js").Room} room @returns {import("../talk.js").Part} */
-function partOf(room) {
+/**
+ * What is shown of the audience on a page; in the studio all of it, whatever viewers see.
+ * @param {import("../room.js").Room} room
+ * @returns {import("../talk.js").Part}
+ */
+export function partOf(room) {
   return {
     audience: room.audience, identify: (needsName) => room.identify(needsName), say: (text) => room.say(text),
+    shows: (widget) => room.view === "studio" || room.audience.shows(widget),
   };
 }
 
@@ -22,9 +28,10 @@ export const talk = {
   mount(room, layer) {
     const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
     const gifts = makeGifts(partOf(room));
-    const duel = makeDuelBar(partOf(room));
-    layer.append(duel.root, gifts.root, comments.root, reactions.root);
+    const [duel, barrage] = [makeDuelBar(partOf(room)), makeBarrage(partOf(room))];
+    layer.append(barrage.root, duel.root, gifts.root, comments.root, reactions.root);
     return () => {
+      barrage.stop();
       duel.stop();
       gifts.stop();
       comments.stop();

@@ -1,6 +1,9 @@
 // @ts-check
 
 import { follow, formatDuration, formatViewers, h, icon, setText } from "../dom.js";
+import { DELAYED_HINT, wordsForDelay } from "../fallback.js";
+import { openPeople } from "../ranks.js";
+import { partOf } from "./talk.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
@@ -17,13 +20,17 @@ export const title = {
     const name = h("h1.stream-name#name", { dir: "auto" });
     const by = h("p.by", { dir: "auto", hidden: true });
     const badge = h("span.badge#badge", { hidden: true });
+    const delayed = h("span.chip#delayed", { hidden: true, title: DELAYED_HINT });
     const time = h("span.chip#time", { hidden: true, title: "Live for" });
-    const viewers = h("span.chip#viewers", { hidden: true });
+    const count = h("span.chip");
+    const viewers = h("button.chip-button#viewers", {
+      type: "button", hidden: true, title: "Who is here", onclick: () => openPeople(partOf(room), "here"),
+    }, count);
     const recording = h("span.chip.recording#recording", { hidden: true, title: "This stream is being recorded" },
       "Rec", h("span.visually-hidden", {}, "ording"));
     const root = h("div.title-bar", {},
       wayOut(room),
-      h("div.who", {}, name, by), badge, recording, time, viewers);
+      h("div.who", {}, name, by), badge, delayed, recording, time, viewers);
     layer.append(root);
 
     const showTime = () => {
@@ -43,9 +50,11 @@ export const title = {
       badge.hidden = !(shown in BADGES) || room.view === "audience" && state === "reconnecting";
       badge.classList.toggle("quiet", shown !== "live");
       setText(badge, BADGES[shown] ?? "");
+      delayed.hidden = room.view === "studio" || !room.viewing.isDelayed;
+      setText(delayed, wordsForDelay(room.viewing.delay));
       recording.hidden = !room.isRecording;
       viewers.hidden = !info || state !== "live" && state !== "paused";
-      setText(viewers, formatViewers(room.sync.known?.counts.viewers ?? info?.viewers ?? 0));
+      setText(count, formatViewers(room.sync.known?.counts.viewers ?? info?.viewers ?? 0));
       showTime();
       const mark = state === "live" ? "● " : "";
       document.title = `${mark}${room.title} – Rostrum`;

@@ -1,8 +1,6 @@
-import Wire
-
-/// A picture of H.264 as transport streams have it, made what containers of files and FLV have.
+/// A picture of H.264 as encoders and transport streams have it, made what containers of files and FLV have.
 /// - Source: ITU-T H.264 annex B; ISO/IEC 14496-15 §5.3.3.1.2 (AVCDecoderConfigurationRecord).
-struct AnnexBPicture {
+package struct AnnexBPicture {
     private enum UnitType {
         static let refresh: UInt8 = 5
         static let sequenceParameters: UInt8 = 7
@@ -10,12 +8,15 @@ struct AnnexBPicture {
     }
 
     /// Units, each behind its length in four bytes.
-    private(set) var units: [UInt8] = []
-    private(set) var sequenceParameters: [[UInt8]] = []
-    private(set) var pictureParameters: [[UInt8]] = []
-    private(set) var isRefresh = false
+    package private(set) var units: [UInt8] = []
+    /// With their header bytes, as are the others.
+    package private(set) var sequenceParameters: [[UInt8]] = []
+    package private(set) var pictureParameters: [[UInt8]] = []
+    /// Whether decoders can begin here.
+    package private(set) var isRefresh = false
 
-    init(parsing bytes: Span<UInt8>) {
+    /// - Parameter bytes: units between start codes; what stands before the first is left out.
+    package init(parsing bytes: Span<UInt8>) {
         units.reserveCapacity(bytes.count + 64)
         var start: Int?
         var zeros = 0
@@ -46,7 +47,7 @@ struct AnnexBPicture {
     }
 
     /// The record that says what its parameter sets say; nil without both kinds.
-    var configurationRecord: [UInt8]? {
+    package var configurationRecord: [UInt8]? {
         guard let first = sequenceParameters.first, first.count >= 4, !pictureParameters.isEmpty,
             sequenceParameters.count <= 31, pictureParameters.count <= 255,
             (sequenceParameters + pictureParameters).allSatisfy({ $0.count <= 0xFFFF })

@@ -1,12 +1,12 @@
 import Base
 import COpenSSL
 
-/// The server's end of one TLS connection: bytes of the network in, plain ones out, and the other way round.
+/// One end of a TLS connection: bytes of the network in, plain ones out, and the other way round.
 ///
 /// Owns no socket, and an `SSL` with two memory BIOs. Not `Sendable`: whoever reads the socket makes it. Each has a
 /// context of its own, so that no two threads share one and a renewed certificate holds from the next one on.
 /// - Source: RFC 8446 (TLS 1.3), RFC 5246 (TLS 1.2); older versions are refused.
-@safe package final class TLSServer {
+@safe package final class TLSConnection {
     /// As much as one record may hold (RFC 8446 §5.1).
     private static let recordLength = 16_384
 
@@ -18,24 +18,46 @@ import COpenSSL
     private let output: OpaquePointer
     /// Plain bytes that wait for the end of the handshake.
     private var waiting: [UInt8] = []
-    private var isReady = false
-    /// Whether the client closed the connection, or what it sent is no TLS: nothing is read any more.
+    /// Whether the handshake is done.
+    package private(set) var isReady = false
+    /// Whether the other end closed the connection, is not who it should be, or sent what is no TLS: nothing is read
+    /// any more.
     package private(set) var isClosed = false
 
+    /// The server's end.
     /// - Throws: for a certificate or key that cannot be used.
-    package init(_ identity: TLSIdentity) throws(CryptoError) {
+    package convenience init(_ identity: TLSIdentity) throws(CryptoError) {
         ERR_clear_error()
         let (chain, key) = (identity.chain, identity.key.exposed)
         let context = unsafe rostrum_tls_server(chain, chain.count, key, key.count)
         guard let context = unsafe context else { throw CryptoError("using a certificate and its key") }
         defer { unsafe SSL_CTX_free(context) }
         guard let ssl = unsafe SSL_new(context) else { throw CryptoError("SSL_new") }
+        unsafe SSL_set_accept_state(ssl)
+        try unsafe self.init(ssl)
+    }
+
+    /// The client's end, which speaks with nobody but who has a certificate for a name.
+    ///
+    /// By the certificates that the system trusts, or the file that `SSL_CERT_FILE` names.
+    /// - Parameter host: a name, or an IP address in its text form.
+    package convenience init(to host: String) throws(CryptoError) {
+        ERR_clear_error()
+        let isAddress: Int32 = IPAddress(host) == nil ? 0 : 1
+        guard let ssl = unsafe rostrum_tls_client(host, isAddress) else {
+            throw CryptoError("beginning TLS with \(host)")
+        }
+        try unsafe self.init(ssl)
+        _ = shakeHands()
+    }
+
+    /// - Parameter ssl: which knows what it is; belongs to the new object.
+    private init(_ ssl: OpaquePointer) throws(CryptoError) {
         guard let input = unsafe BIO_new(BIO_s_mem()), let output = unsafe BIO_new(BIO_s_mem()) else {
             unsafe SSL_free(ssl)
             throw CryptoError("BIO_new")
         }
         unsafe SSL_set_bio(ssl, input, output)
-        unsafe SSL_set_accept_state(ssl)
         unsafe self.ssl = unsafe ssl
         unsafe self.input = unsafe input
         unsafe self.output = unsafe output
@@ -43,6 +65,13 @@ import COpenSSL
 
     deinit {
         unsafe SSL_free(ssl)
+    }
+
+    /// What is wrong with the other end's certificate; nil where nothing is, or there was none yet.
+    package var complaint: String? {
+        let result = unsafe SSL_get_verify_result(ssl)
+        guard result != X509_V_OK, let text = unsafe X509_verify_cert_error_string(result) else { return nil }
+        return unsafe String(cString: text)
     }
 
     /// Takes bytes of the network in.

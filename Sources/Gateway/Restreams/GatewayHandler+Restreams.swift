@@ -1,0 +1,76 @@
+import Base
+import HTTP
+import Node
+import Restream
+import Stage
+
+/// Targets to which a stream's programme is sent by RTMP: for the host and admins.
+extension GatewayHandler {
+    /// `POST .../restreams`; the key in it is never shown again.
+    func addRestream(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(call)
+        let body = try call.body()
+        guard let text = try body.string("url") else { throw JSONBody.invalid("url") }
+        guard let key = try body.string("key"), RestreamAddress.isKey(key) else {
+            throw Problem(
+                422, nil,
+                "The field key is missing, or is no stream key: 1 to "
+                    + "\(RestreamAddress.keyLengthLimit) characters of ASCII without blanks.")
+        }
+        let address: RestreamAddress
+        do throws(RestreamAddress.Failure) {
+            address = try RestreamAddress(text)
+        } catch {
+            throw Problem(422, nil, "The field url is wrong: \(error.text)")
+        }
+        let restream = try await service.addRestream(to: address, key: Secret(key), of: stream)
+        var response = Self.fresh(restream.json, status: 201)
+        response.headers.set("Location", ResourcePaths.restream(restream.number, of: stream))
+        return response
+    }
+
+    /// `GET .../restreams`.
+    func listRestreams(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(call)
+        let restreams = try await service.restreams(of: stream)
+        return Self.fresh(.object(["restreams": .array(restreams.map(\.json))]))
+    }
+
+    /// `GET .../restreams/{restream}`.
+    func showRestream(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(call)
+        let number = try Self.restream(call)
+        guard let restream = try await service.restreams(of: stream).first(where: { $0.number == number })
+        else { throw RestreamRefusal.unknown }
+        return Self.fresh(restream.json)
+    }
+
+    /// `DELETE .../restreams/{restream}`.
+    func removeRestream(_ call: Call) async throws -> HTTPResponse {
+        let stream = try await moderatedStream(call)
+        try await service.removeRestream(try Self.restream(call), of: stream)
+        return HTTPResponse(status: 204)
+    }
+
+    private static func restream(_ call: Call) throws(RestreamRefusal) -> Int {
+        let text = call.parameters["restream"] ?? ""
+        guard text.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let number = Int(text) else {
+            throw .unknown
+        }
+        return number
+    }
+}
+
+extension RestreamAddress.Failure {
+    /// What would be right.
+    fileprivate var text: String {
+        switch self {
+        case .scheme: "it begins with rtmp:// or rtmps://."
+        case .host: "its host is no name, and no address as one writes it."
+        case .port: "its port is 80, 443, or 1024 to 65535."
+        case .application: "behind the host comes the application, as in rtmps://live.example.org/app."
+        case .secret: "it has no user, password, query or fragment; what is secret belongs into key."
+        case .tooLong: "it has at most \(RestreamAddress.lengthLimit) bytes."
+        }
+    }
+}

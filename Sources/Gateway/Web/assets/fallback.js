@@ -1,0 +1,248 @@
+// @ts-check
+
+/**
+ * Another way for viewers whom WebRTC does not reach: HLS, where the server makes it, until WebRTC connects. Nothing
+ * of it is loaded before.
+ */
+
+import { aboutServer, toldByServer } from "./server.js";
+
+/** WebRTC that does not connect within this time has something beside it, in milliseconds. */
+const PATIENCE_MS = 5000;
+/** It has its place back once it was seen to play for so long, in milliseconds. */
+const STEADY_MS = 2000;
+/** Who needs the other way again so soon waits twice as long before the next return, up to a limit, in milliseconds. */
+const RELAPSE_MS = 60_000;
+const LONGEST_STEADY_MS = 64_000;
+/** A server that did not say whether it makes HLS is asked again after this time, in milliseconds. */
+const ASK_AGAIN_MS = 5000;
+
+/** What is said of it, and why something that takes WebRTC is not there. */
+export const DELAYED_HINT = "Your network lets no live video through, so it comes another way, a little later. "
+  + "It is tried again by itself.";
+export const DELAYED_PICTURE = "While the stream comes delayed there is one picture of it, and nothing to choose.";
+export const DELAYED_HAND = "To go on stage takes a direct connection, which your network does not let through.";
+
+/** What HLS of this server is made of. */
+const TYPE = 'video/mp4; codecs="avc1.42E01F,mp4a.40.2"';
+
+/**
+ * @typedef {object} Facts
+ * @property {boolean} isWanted there is something to play, and we may
+ * @property {boolean} isPossible this browser has WebRTC
+ * @property {boolean} isConnected by WebRTC
+ * @property {boolean} isSeen what comes by WebRTC could be shown now
+ * @property {boolean} isPlaying the other way plays
+ */
+
+/** When to go the other way, and when to come back. Knows no clock. */
+export class FallbackRule {
+  isOn = false;
+
+  /** @type {number | null} */
+  #unconnectedSince = null;
+  /** @type {number | null} */
+  #steadySince = null;
+  #returnedAt = -Infinity;
+  #needed = STEADY_MS;
+
+  /**
+   * Now and then, and when one of the facts is another.
+   * @param {Facts} facts
+   * @param {number} now in milliseconds
+   * @returns {boolean} whether the other way is to be gone
+   */
+  take({ isWanted, isPossible, isConnected, isSeen, isPlaying }, now) {
+    if (!isWanted) {
+      this.forget();
+    } else if (!this.isOn) {
+      this.#unconnectedSince = isConnected ? null : this.#unconnectedSince ?? now;
+      if (this.#unconnectedSince !== null && (!isPossible || now - this.#unconnectedSince >= PATIENCE_MS)) this.#leave(now);
+    } else if (!isConnected || isPlaying && !isSeen) {
+      this.#steadySince = null;
+    } else {
+      this.#steadySince ??= now;
+      if (!isPlaying || now - this.#steadySince >= this.#needed) this.#return(isPlaying ? now : this.#returnedAt);
+    }
+    return this.isOn;
+  }
+
+  /** What was waited for is not wanted any more. */
+  forget() {
+    this.isOn = false;
+    this.#unconnectedSince = null;
+  }
+
+  /** @param {number} now */
+  #leave(now) {
+    this.isOn = true;
+    this.#steadySince = null;
+    const isRelapse = now - this.#returnedAt < RELAPSE_MS;
+    this.#needed = isRelapse ? Math.min(this.#needed * 2, LONGEST_STEADY_MS) : STEADY_MS;
+  }
+
+  /** @param {number} at */
+  #return(at) {
+    this.isOn = false;
+    this.#unconnectedSince = null;
+    this.#returnedAt = at;
+  }
+}
+
+/**
+ * Fires `change`; `ready` when the video has something to play, which nobody but the page may begin; and `leave` before it
+ * is taken out of the video.
+ */
+export class Fallback extends EventTarget {
+  #rule = new FallbackRule();
+  /** @type {import("./hls-player.js").HLSPlayer | null} */
+  #player = null;
+  /** Of the stream that is played, and where. */
+  #base = "";
+  /** @type {HTMLVideoElement | null} */
+  #video = null;
+  /** The server is asked, or the player is being loaded. */
+  #isAsking = false;
+  #askedAt = -Infinity;
+  /** The server said that it makes none. */
+  #isRefused = false;
+  #isAskingEarly = false;
+  /** Changes when what was asked for is not wanted any more. */
+  #turn = 0;
+
+  /** @param {import("./hls-player.js").HLSOptions["withToken"]} withToken */
+  constructor(withToken) {
+    super();
+    this.withToken = withToken;
+  }
+
+  /** The video is ours. */
+  get isOn() {
+    return this.#player !== null;
+  }
+
+  /** This browser has no WebRTC, but plays this, and so far nobody said that there is none. */
+  get isOnlyWay() {
+    return !hasWebRTC() && !this.#isRefused && playsHLS();
+  }
+
+  /** Why nothing plays; null while that is not so, or not known yet. */
+  get error() {
+    return this.#player?.error ?? null;
+  }
+
+  /** It may play in a moment: nothing has gone wrong so far. */
+  get isStarting() {
+    return this.#isAsking || this.#player?.state === "starting" && this.#player.error === null;
+  }
+
+  get isPlaying() {
+    return this.#player?.state === "playing";
+  }
+
+  /** How late pictures are seen, in seconds; null where nobody knows, or nothing plays. */
+  get delay() {
+    return this.#player?.delay ?? null;
+  }
+
+  /** Bytes of media so far. */
+  get bytes() {
+    return this.#player?.bytes ?? 0;
+  }
+
+  /**
+   * Once a second, and when one of the facts is another.
+   * @param {Omit<Facts, "isPossible" | "isPlaying">} facts
+   * @param {string} base where the stream's HLS is
+   * @param {HTMLVideoElement} video that shows it
+   * @param {() => void} [begins] is called when it becomes that which shows it
+   */
+  look(facts, base, video, begins) {
+    const isPossible = hasWebRTC();
+    const isOn = this.#rule.take({ ...facts, isPossible, isPlaying: this.isPlaying }, performance.now());
+    if (!isPossible) this.#askEarly(base);
+    if (!isOn) return this.close();
+    const isSame = this.#base === base && this.#video === video;
+    if (isSame && (this.#player || this.#isAsking)) return;
+    this.close();
+    begins?.();
+    this.#base = base;
+    this.#video = video;
+    this.#open(base, video);
+  }
+
+  /** Also before there is something to play: whether there ever will be is what is said until then. @param {string} base */
+  async #askEarly(base) {
+    if (this.#isAskingEarly) return;
+    this.#isAskingEarly = true;
+    // One that has not answered has not said that there is none.
+    const { hls } = await toldByServer(new URL(base, location.href).origin);
+    this.#isAskingEarly = false;
+    if (hls === !this.#isRefused) return;
+    this.#isRefused = !hls;
+    this.#changed();
+  }
+
+  /** Nobody watches any more: who comes back begins as at first. */
+  rest() {
+    this.#rule.forget();
+    this.close();
+  }
+
+  /** Plays nothing any more. */
+  close() {
+    this.#turn += 1;
+    this.#isAsking = false;
+    const player = this.#player;
+    if (!player) return;
+    this.dispatchEvent(new Event("leave"));
+    this.#player = null;
+    player.detach();
+    this.#changed();
+  }
+
+  /** @param {string} base @param {HTMLVideoElement} video */
+  async #open(base, video) {
+    const now = performance.now();
+    if (!playsHLS() || now - this.#askedAt < ASK_AGAIN_MS) return;
+    const turn = this.#turn;
+    this.#isAsking = true;
+    try {
+      const { hls } = await aboutServer(new URL(base, location.href).origin);
+      if (turn !== this.#turn) return;
+      if (!hls) return void (this.#askedAt = now);
+      const { HLSPlayer } = await import("./hls-player.js");
+      if (turn !== this.#turn) return;
+      const player = this.#player = new HLSPlayer({ base, withToken: this.withToken });
+      player.addEventListener("change", () => this.#changed());
+      player.addEventListener("ready", () => this.dispatchEvent(new Event("ready")));
+      player.attach(video);
+    } catch {
+      // The module did not come: the server is not there.
+      this.#askedAt = now;
+    } finally {
+      if (turn === this.#turn) this.#isAsking = false;
+      this.#changed();
+    }
+  }
+
+  #changed() {
+    this.dispatchEvent(new Event("change"));
+  }
+}
+
+function hasWebRTC() {
+  return "RTCPeerConnection" in globalThis;
+}
+
+/** @param {number | null} seconds null where nobody knows how late it is */
+export function wordsForDelay(seconds) {
+  return seconds === null ? "Delayed" : `Delayed by about ${Math.max(1, Math.round(seconds))} s`;
+}
+
+/** Whether this browser plays what HLS of this server is made of. */
+export function playsHLS() {
+  const Source = /** @type {any} */ (globalThis).ManagedMediaSource ?? globalThis.MediaSource;
+  if (Source) return Source.isTypeSupported(TYPE);
+  return document.createElement("video").canPlayType("application/vnd.apple.mpegurl") !== "";
+}

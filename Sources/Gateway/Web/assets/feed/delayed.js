@@ -1,0 +1,101 @@
+// @ts-check
+
+/**
+ * Plays the story in view by HLS while the feed's connection does not come about, and no other: what lies behind a swipe
+ * is its preview until it is in view.
+ */
+
+import { DELAYED_HINT, Fallback, wordsForDelay } from "../fallback.js";
+import { SignallingError } from "../session.js";
+import { withToken } from "../tokens.js";
+
+/** Fires `change` when it begins to play, or no longer does. */
+export class DelayedStory extends EventTarget {
+  #fallback = new Fallback((action) => withToken("*", "viewer", action));
+  /** What shows it. @type {import("./side.js").Side | null} */
+  #side = null;
+  #wasPlaying = false;
+  /** Pictures that came over the connection, of which story. */
+  #arrived = { id: "", frames: 0 };
+
+  /** @param {import("../story-feed.js").StoryFeed} feed @param {import("./cube.js").Cube} cube */
+  constructor(feed, cube) {
+    super();
+    this.feed = feed;
+    this.cube = cube;
+    this.#fallback.addEventListener("change", () => this.#tell());
+    this.#fallback.addEventListener("ready", () => this.#uncover());
+    this.#fallback.addEventListener("leave", () => this.#side?.freeze());
+    this.#tell();
+    // Another story, once it is on the side in view; another connection, or no story at all.
+    feed.addEventListener("turn", () => queueMicrotask(() => this.#look(false)));
+    feed.addEventListener("change", () => this.isOn && !feed.current && this.#look(false));
+    feed.connection.addEventListener("statechange", () => this.#look(false));
+  }
+
+  /** Pictures are ours to show. */
+  get isOn() {
+    return this.#fallback.isOn;
+  }
+
+  get isPlaying() {
+    return this.#fallback.isPlaying;
+  }
+
+  /** Once a second. */
+  async tick() {
+    const { id = "" } = this.feed.current ?? {};
+    const before = this.#arrived;
+    const frames = await this.#count();
+    this.#arrived = { id, frames };
+    this.#look(id !== "" && before.id === id && frames > before.frames);
+    this.#tell();
+  }
+
+  /** Pictures of the current story that came over the connection. */
+  async #count() {
+    const { connection, current } = this.feed;
+    const session = /** @type {import("./session.js").FeedSession | null} */ (connection.session);
+    const slot = this.feed.slotOf(current?.id);
+    return session && slot && connection.state === "connected" ? (await session.arrivalsOf(slot)).frames : 0;
+  }
+
+  /** @param {boolean} isSeen whether the connection brings pictures of the current story */
+  #look(isSeen) {
+    const { cube: { frontSide: side }, feed: { connection, current } } = this;
+    const id = current && side.story?.id === current.id ? current.id : "";
+    const facts = { isWanted: id !== "" && this.#isWanted, isConnected: connection.state === "connected", isSeen };
+    const wasOn = this.isOn;
+    this.#fallback.look(facts, `/hls/${encodeURIComponent(id)}/`, side.video, () => (this.#side = side));
+    // The next attempts may take their time.
+    connection.isCalm = this.isPlaying;
+    if (wasOn && !this.isOn) this.cube.wire(this.feed.slots);
+    this.#tell();
+  }
+
+  /** The server lets us watch, and there is something to see. */
+  get #isWanted() {
+    const { connection: { error }, isAtEnd, missing, state } = this.feed;
+    if (isAtEnd || missing || state === "idle" || state === "replaced" || state === "empty") return false;
+    return !(error instanceof SignallingError) || error.isTemporary && this.isPlaying;
+  }
+
+  #uncover() {
+    const { current } = this.feed;
+    const side = this.#side;
+    if (!side || !current || side.story?.id !== current.id) return;
+    // Nothing else was in the video since it has this source.
+    side.attach(/** @type {any} */ ({ index: 0, media: null, stream: current.id, quality: "full", since: -Infinity, begun: null }));
+  }
+
+  #tell() {
+    const { cube, feed, isPlaying } = this;
+    feed.isDelayed = this.#fallback.isOnlyWay || this.isOn && (isPlaying || this.#fallback.isStarting);
+    for (const side of cube.sides) {
+      side.words.showDelay(isPlaying && side === this.#side ? wordsForDelay(this.#fallback.delay) : "", DELAYED_HINT);
+    }
+    if (isPlaying === this.#wasPlaying) return;
+    this.#wasPlaying = isPlaying;
+    this.dispatchEvent(new Event("change"));
+  }
+}

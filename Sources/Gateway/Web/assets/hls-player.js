@@ -1,0 +1,377 @@
+// @ts-check
+
+/**
+ * Plays a stream by low-latency HLS, some two seconds late: for viewers whom WebRTC does not reach. Pages load it only
+ * for them. It draws nothing, and does not press play: `ready` says when there is something to play.
+ *
+ * Source: RFC 8216bis §6.3 (what clients do).
+ */
+
+import { LiveBuffer, Source } from "./hls/buffer.js";
+import { chunksFrom, endOf, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
+import { SignallingError } from "./session.js";
+
+/** Longest time an answer may take, in milliseconds: the server lets wait up to six seconds. */
+const ANSWER_MS = 12_000;
+/** First and longest pause after something went wrong, in milliseconds. */
+const FIRST_PAUSE_MS = 500;
+const LONGEST_PAUSE_MS = 8000;
+/** A stream that has ended, as its playlist says, is asked for anew after this time, in milliseconds. */
+const AFTER_END_MS = 3000;
+/** Further behind than it is to be it plays faster; much further, it jumps. In seconds. */
+const LATE_S = 0.5;
+const FAR_S = 4;
+/** Nobody hears that it plays so much faster. */
+const CATCH_UP_RATE = 1.06;
+/** Each time that it stands still it stays so much further behind, up to a limit, in seconds. */
+const STEP_BACK_S = 0.5;
+const FURTHEST_BACK_S = 3;
+/** Less than this is nothing to play, in seconds. */
+const EMPTY_S = 0.1;
+/** Nothing is loaded while a video that does not play has so much, in seconds. */
+const ENOUGH_S = 10;
+
+/**
+ * @typedef {object} HLSOptions
+ * @property {string} base where the stream's HLS is, with a slash at its end
+ * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken does something with a viewer's
+ *   token, and once more with another one where the server refuses it
+ *
+ * @typedef {"starting" | "playing" | "failed"} HLSState `failed`: this browser plays none of it, or the server said no
+ *   for good; `error` tells why
+ */
+
+/** Fires `change`, and `ready` when the video has something to play. */
+export class HLSPlayer extends EventTarget {
+  /** @type {HLSState} */
+  state = "starting";
+  /** What went wrong last; null since something came. @type {Error | null} */
+  error = null;
+  /** Bytes of media so far. */
+  bytes = 0;
+
+  /** @type {HTMLVideoElement | null} */
+  #video = null;
+  #end = new AbortController();
+  /** @type {LiveBuffer | null} */
+  #buffer = null;
+  /** Nothing more comes of it, and it is still in the video. @type {LiveBuffer | null} */
+  #spent = null;
+  /** @type {import("./hls/playlist.js").Position | null} */
+  #position = null;
+  /** The initialization segment that was appended last. @type {string | null} */
+  #map = null;
+  /** The part that comes next is asked for before it is there. @type {{ uri: string, bytes: Promise<ArrayBuffer> } | null} */
+  #hinted = null;
+  #holdBack = 0;
+  /** How much further behind than the server says, because of what stood still. */
+  #steppedBack = 0;
+  #hasBegun = false;
+  /** It waits until there is enough to go on with. */
+  #isHeld = true;
+
+  /** @param {HLSOptions} options */
+  constructor({ base, withToken }) {
+    super();
+    this.base = new URL(base, location.href).href;
+    this.withToken = withToken;
+  }
+
+  /** How late pictures are seen, in seconds, as far as is known; null where the browser alone knows. */
+  get delay() {
+    const { state } = this;
+    // What is at the end was captured half a part and an encoder's time ago.
+    return state === "playing" && this.#buffer && this.#video ? this.#buffer.ahead + 0.5 : null;
+  }
+
+  /** Begins to load. @param {HTMLVideoElement} video */
+  attach(video) {
+    this.#video = video;
+    const { signal } = this.#end;
+    video.addEventListener("waiting", () => this.#stood(), { signal });
+    if (Source) return void this.#run(signal);
+    video.addEventListener("loadeddata", () => this.#become("playing"), { signal });
+    video.addEventListener("error", () => this.#failedNatively(video.error && new Error(video.error.message)), { signal });
+    this.#playNatively(video);
+  }
+
+  /** Loads no more; the video is another's. */
+  detach() {
+    this.#end.abort();
+    for (const buffer of [this.#buffer, this.#spent]) buffer?.close();
+    if (!Source) this.#emptyNative();
+    this.#buffer = this.#spent = this.#video = null;
+  }
+
+  // The loop.
+
+  /** @param {AbortSignal} signal */
+  async #run(signal) {
+    let pause = FIRST_PAUSE_MS;
+    while (!signal.aborted) {
+      let wait = 0;
+      try {
+        wait = await this.#step(signal) ? 0 : AFTER_END_MS;
+        pause = FIRST_PAUSE_MS;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#failed(/** @type {Error} */ (error));
+        if (this.state === "failed") return;
+        const asked = error instanceof SignallingError ? error.retryAfter : null;
+        wait = Math.max(asked ?? 0, pause);
+        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      }
+      if (wait > 0) await rest(wait, signal);
+    }
+  }
+
+  /**
+   * Loads what is new.
+   * @param {AbortSignal} signal
+   * @returns {Promise<boolean>} whether there is more to come
+   */
+  async #step(signal) {
+    await this.#whileEnough(signal);
+    const address = await this.#ask("media.m3u8", this.#position && {
+      _HLS_msn: String(this.#position.number), _HLS_part: String(this.#position.part),
+    }, signal);
+    const playlist = parsePlaylist(address.text);
+    // What is over, and was never seen, is not begun any more.
+    if (playlist.hasEnded && !this.#hasBegun) return false;
+    this.#holdBack = playlist.holdBack;
+    const { chunks, isJump } = chunksFrom(playlist, this.#position);
+    if (isJump) this.#buffer?.join();
+    for (const chunk of chunks) {
+      await this.#take(chunk, address.url, signal);
+      this.#position = chunk.next;
+    }
+    if (playlist.hasEnded) {
+      this.#finish();
+      return false;
+    }
+    if (!chunks.length && !playlist.canBlock) await rest(FIRST_PAUSE_MS, signal);
+    const end = endOf(playlist);
+    const isNext = end.number === this.#position?.number && end.part === this.#position.part;
+    if (playlist.hint && isNext) this.#expect(new URL(playlist.hint, address.url).href, signal);
+    return true;
+  }
+
+  /**
+   * @param {import("./hls/playlist.js").Chunk} chunk
+   * @param {string} playlist its address
+   * @param {AbortSignal} signal
+   */
+  async #take({ uri, map, isDiscontinuous }, playlist, signal) {
+    if (map !== null && map !== this.#map) {
+      const [bytes, codecs] = await Promise.all([
+        load(new URL(map, playlist).href, signal), this.#askForCodecs(signal),
+      ]);
+      const buffer = this.#buffer ?? await this.#open(signal);
+      await buffer.begin(bytes, codecs);
+      this.#map = map;
+    }
+    const address = new URL(uri, playlist).href;
+    const bytes = await (this.#hinted?.uri === address ? this.#hinted.bytes : load(address, signal));
+    signal.throwIfAborted();
+    if (isDiscontinuous) this.#buffer?.join();
+    await this.#buffer?.append(bytes);
+    signal.throwIfAborted();
+    this.bytes += bytes.byteLength;
+    this.#came();
+  }
+
+  /** @param {AbortSignal} signal */
+  async #open(signal) {
+    const buffer = new LiveBuffer(/** @type {HTMLVideoElement} */ (this.#video));
+    this.#buffer = buffer;
+    await buffer.open();
+    signal.throwIfAborted();
+    this.#spent?.close();
+    this.#spent = null;
+    return buffer;
+  }
+
+  /** @param {AbortSignal} signal */
+  async #askForCodecs(signal) {
+    const { text } = await this.#ask("index.m3u8", null, signal);
+    const [{ codecs }] = parseVariants(text);
+    if (!Source?.isTypeSupported(`video/mp4; codecs="${codecs}"`)) {
+      throw new DOMException(`This browser does not play ${codecs}.`, "NotSupportedError");
+    }
+    return codecs;
+  }
+
+  /** @param {string} address @param {AbortSignal} signal */
+  #expect(address, signal) {
+    const bytes = load(address, signal);
+    // Whoever waits for it hears of it.
+    bytes.catch(() => {});
+    this.#hinted = { uri: address, bytes };
+  }
+
+  /**
+   * Asks for a playlist as whoever watches: a token stands in the path, so that what playlists name is relative to it.
+   * @param {string} name
+   * @param {Record<string, string> | null} query
+   * @param {AbortSignal} signal
+   */
+  #ask(name, query, signal) {
+    return this.withToken(async (token) => {
+      const url = this.#addressOf(name, token);
+      if (query) url.search = new URLSearchParams(query).toString();
+      const response = await ask(url.href, signal);
+      return { text: await response.text(), url: response.url || url.href };
+    });
+  }
+
+  /** @param {string} name @param {string | null} token */
+  #addressOf(name, token) {
+    return new URL(token ? `t/${encodeURIComponent(token)}/${name}` : name, this.base);
+  }
+
+  // Where it plays.
+
+  /** Something new is there. */
+  #came() {
+    const [buffer, video] = [this.#buffer, this.#video];
+    if (!buffer || !video) return;
+    const wanted = this.#holdBack + this.#steppedBack;
+    const isFar = buffer.ahead > wanted + FAR_S && !video.paused;
+    if (this.#isHeld && buffer.ahead < wanted) return void (video.playbackRate = 0);
+    if (!this.#hasBegun || isFar) video.currentTime = buffer.end - wanted;
+    if (this.#isHeld || buffer.ahead <= wanted) video.playbackRate = 1;
+    else if (buffer.ahead > wanted + LATE_S) video.playbackRate = CATCH_UP_RATE;
+    this.#hasBegun = true;
+    this.#isHeld = false;
+    this.error = null;
+    this.#become("playing");
+  }
+
+  /** What came was played: the next time there is to be more before that. */
+  #stood() {
+    if (this.#isHeld || !this.#buffer || this.#buffer.ahead > EMPTY_S) return;
+    this.#steppedBack = Math.min(this.#steppedBack + STEP_BACK_S, FURTHEST_BACK_S);
+    this.#isHeld = true;
+  }
+
+  /** What does not play loads no more than it may need. @param {AbortSignal} signal */
+  async #whileEnough(signal) {
+    const [buffer, video] = [this.#buffer, this.#video];
+    if (!buffer || !video || !this.#hasBegun || !video.paused || buffer.ahead < ENOUGH_S) return;
+    await new Promise((done) => {
+      video.addEventListener("play", done, { once: true, signal });
+      signal.addEventListener("abort", done, { once: true });
+    });
+    signal.throwIfAborted();
+    // What it has is old by now.
+    this.#position = this.#hinted = null;
+    this.dispatchEvent(new Event("change"));
+  }
+
+  #finish() {
+    this.#buffer?.finish();
+    if (this.#video) this.#video.playbackRate = 1;
+    this.#startAnew();
+  }
+
+  /** What is in the video stays to be seen; the next thing that comes has a source of its own. */
+  #startAnew() {
+    if (this.#buffer) {
+      this.#spent?.close();
+      this.#spent = this.#buffer;
+    }
+    this.#buffer = this.#position = this.#map = this.#hinted = null;
+    this.#hasBegun = false;
+    this.#isHeld = true;
+  }
+
+  /** @param {Error} error */
+  #failed(error) {
+    this.error = error;
+    this.#hinted = null;
+    if (error instanceof SignallingError) {
+      // It is not there any more: what is there now comes next.
+      if (error.status === 400 || error.status === 404) this.#position = null;
+      if (!error.isTemporary && error.status !== 400) return this.#become("failed");
+    } else if (error.name === "NotSupportedError") {
+      return this.#become("failed");
+    } else if (!(error instanceof TypeError || error instanceof PlaylistError || error.name === "TimeoutError")) {
+      // The browser did not take it.
+      this.#startAnew();
+    }
+    if (!this.#buffer || this.#buffer.ahead < EMPTY_S) this.#become("starting");
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** @param {HLSState} state */
+  #become(state) {
+    const isReady = state === "playing" && this.state !== "playing";
+    this.state = state;
+    if (isReady) this.dispatchEvent(new Event("ready"));
+    this.dispatchEvent(new Event("change"));
+  }
+
+  // Browsers that play HLS, and have nothing to build a player of.
+
+  /** @param {HTMLVideoElement} video */
+  async #playNatively(video) {
+    const { signal } = this.#end;
+    try {
+      // Whether there is any is asked here: the browser does not say why it does not play.
+      const { url } = await this.#ask("index.m3u8", null, signal);
+      if (signal.aborted) return;
+      video.srcObject = null;
+      video.src = url;
+      this.dispatchEvent(new Event("ready"));
+    } catch (error) {
+      this.#failedNatively(/** @type {Error} */ (error));
+    }
+  }
+
+  /** @param {Error | null} error */
+  async #failedNatively(error) {
+    const { signal } = this.#end;
+    if (signal.aborted) return;
+    this.error = error;
+    if (error instanceof SignallingError && !error.isTemporary) return this.#become("failed");
+    this.#become("starting");
+    await rest(LONGEST_PAUSE_MS, signal);
+    if (!signal.aborted && this.#video) this.#playNatively(this.#video);
+  }
+
+  #emptyNative() {
+    const video = this.#video;
+    if (!video?.hasAttribute("src")) return;
+    video.removeAttribute("src");
+    if (!video.srcObject) video.load();
+  }
+}
+
+/**
+ * @param {string} address
+ * @param {AbortSignal} signal
+ * @throws {SignallingError} when there is no such thing
+ */
+async function ask(address, signal) {
+  const response = await fetch(address, { signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), signal]) });
+  if (!response.ok) throw await SignallingError.from(response);
+  return response;
+}
+
+/** @param {string} address @param {AbortSignal} signal */
+async function load(address, signal) {
+  return (await ask(address, signal)).arrayBuffer();
+}
+
+/** @param {number} milliseconds @param {AbortSignal} signal @returns {Promise<void>} */
+function rest(milliseconds, signal) {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener("abort", done);
+      resolve();
+    };
+    const timer = setTimeout(done, milliseconds);
+    signal.addEventListener("abort", done);
+  });
+}

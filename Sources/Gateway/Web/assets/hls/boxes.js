@@ -1,0 +1,91 @@
+// @ts-check
+
+/**
+ * When a piece of fragmented MP4 begins: bytes in, seconds out.
+ *
+ * Source: ISO/IEC 14496-12 §4.2 (boxes), §8.4.2 (mdhd), §8.3.2 (tkhd), §8.8.7 (tfhd), §8.8.12 (tfdt).
+ */
+
+/** Boxes that hold others on the way to what is read here. */
+const CONTAINERS = new Set(["moov", "trak", "mdia", "moof", "traf"]);
+/** More boxes than this are none of ours. */
+const MOST_BOXES = 4096;
+
+/** The bytes are no fragmented MP4. */
+export class BoxError extends Error {
+  name = "BoxError";
+}
+
+/**
+ * Ticks a second of each track of an initialization segment, by the track's number.
+ * @param {ArrayBuffer} bytes
+ * @returns {Map<number, number>}
+ * @throws {BoxError}
+ */
+export function timescalesOf(bytes) {
+  const scales = new Map();
+  let track = 0;
+  read(bytes, (type, view) => {
+    // Version 1 has times of eight bytes in place of four.
+    const longer = type === "tkhd" || type === "mdhd" ? 8 * Number(uint8(view, 0) === 1) : 0;
+    if (type === "tkhd") track = uint32(view, 12 + longer);
+    if (type === "mdhd" && uint32(view, 12 + longer) > 0) scales.set(track, uint32(view, 12 + longer));
+  });
+  if (!scales.size) throw new BoxError("there is no track");
+  return scales;
+}
+
+/**
+ * When the first sample of any track is decoded, in seconds.
+ * @param {ArrayBuffer} bytes of fragments
+ * @param {Map<number, number>} scales
+ * @returns {number}
+ * @throws {BoxError}
+ */
+export function beginningOf(bytes, scales) {
+  let beginning = Infinity;
+  let track = 0;
+  read(bytes, (type, view) => {
+    if (type === "tfhd") track = uint32(view, 4);
+    if (type !== "tfdt") return;
+    const scale = scales.get(track);
+    const time = uint8(view, 0) === 1 ? uint32(view, 4) * 2 ** 32 + uint32(view, 8) : uint32(view, 4);
+    if (scale) beginning = Math.min(beginning, time / scale);
+  });
+  if (!Number.isFinite(beginning)) throw new BoxError("no fragment says when it begins");
+  return beginning;
+}
+
+/**
+ * @param {ArrayBuffer} bytes
+ * @param {(type: string, content: DataView) => void} take is given each box, those within others too
+ */
+function read(bytes, take) {
+  let count = 0;
+  /** @param {number} from @param {number} to */
+  const walk = (from, to) => {
+    for (let at = from; at < to;) {
+      count += 1;
+      const head = new DataView(bytes, at, Math.min(8, to - at));
+      const size = uint32(head, 0);
+      if (count > MOST_BOXES || size < 8 || size > to - at) throw new BoxError("a box has no such size");
+      const type = String.fromCharCode(uint8(head, 4), uint8(head, 5), uint8(head, 6), uint8(head, 7));
+      if (CONTAINERS.has(type)) walk(at + 8, at + size);
+      else take(type, new DataView(bytes, at + 8, size - 8));
+      at += size;
+    }
+  };
+  walk(0, bytes.byteLength);
+}
+
+/** @param {DataView} view @param {number} at */
+function uint8(view, at) {
+  if (at + 1 > view.byteLength) throw new BoxError("a box is too short");
+  return view.getUint8(at);
+}
+
+/** @param {DataView} view @param {number} at */
+function uint32(view, at) {
+  if (at + 4 > view.byteLength) throw new BoxError("a box is too short");
+  return view.getUint32(at);
+}

@@ -1,0 +1,241 @@
+// @ts-check
+
+/**
+ * HLS playlists: text in, values out, and what a player loads next. No network, no clock.
+ *
+ * Source: RFC 8216bis §4.4 (tags), §6.3.7 (parts), §6.2.5.2 (what a reload waits for).
+ */
+
+/** Longer playlists are none of live streams, in characters. */
+const LONGEST = 1 << 20;
+/** Who is so much further behind than they should be goes on near the end, in seconds. */
+const FAR_BEHIND = 6;
+/** No segment or part is longer, in seconds. */
+const LONGEST_DURATION = 60;
+
+/** The text is no playlist, or one that nothing can be played by. */
+export class PlaylistError extends Error {
+  name = "PlaylistError";
+}
+
+/**
+ * @typedef {object} Variant one rendition of a stream
+ * @property {string} uri
+ * @property {string} codecs as a media type names them
+ *
+ * @typedef {object} Part
+ * @property {string} uri
+ * @property {number} duration in seconds
+ * @property {boolean} isIndependent begins with a key frame
+ *
+ * @typedef {object} Segment
+ * @property {number} number its media sequence number
+ * @property {string | null} map what has to be appended before it
+ * @property {boolean} isDiscontinuous its times have nothing to do with those before
+ * @property {Part[]} parts of the latest segments alone
+ * @property {string | null} uri null while it is not whole
+ * @property {number} duration in seconds, of what there is
+ *
+ * @typedef {object} Playlist
+ * @property {Segment[]} segments the oldest first
+ * @property {number} first the number of the oldest, or of the one to come
+ * @property {number} holdBack how far from its end to play, in seconds
+ * @property {boolean} canBlock whether the server waits for what is asked for
+ * @property {string | null} hint the part that comes next
+ * @property {boolean} hasEnded
+ *
+ * @typedef {{ number: number, part: number }} Position of the next thing to load
+ *
+ * @typedef {object} Chunk something to load, and to append
+ * @property {string} uri
+ * @property {string | null} map
+ * @property {number} duration in seconds
+ * @property {boolean} isDiscontinuous
+ * @property {Position} next what follows it
+ */
+
+/**
+ * The renditions that a multivariant playlist names.
+ * @param {string} text
+ * @returns {Variant[]} one at least
+ * @throws {PlaylistError}
+ */
+export function parseVariants(text) {
+  /** @type {Variant[]} */
+  const variants = [];
+  let codecs = "";
+  for (const line of linesOf(text)) {
+    if (line.startsWith("#EXT-X-STREAM-INF:")) codecs = attributesOf(line).CODECS ?? "";
+    else if (!line.startsWith("#") && codecs) {
+      variants.push({ uri: line, codecs });
+      codecs = "";
+    }
+  }
+  if (!variants.length) throw new PlaylistError("there is no rendition");
+  return variants;
+}
+
+/**
+ * A media playlist, without delta updates.
+ * @param {string} text
+ * @returns {Playlist}
+ * @throws {PlaylistError}
+ */
+export function parsePlaylist(text) {
+  /** @type {Playlist} */
+  const playlist = { segments: [], first: 0, holdBack: 0, canBlock: false, hint: null, hasEnded: false };
+  let target = 0;
+  let map = /** @type {string | null} */ (null);
+  let duration = /** @type {number | null} */ (null);
+  let isDiscontinuous = false;
+  /** @type {Part[]} */
+  let parts = [];
+
+  /** @param {string | null} uri */
+  const endSegment = (uri) => {
+    const whole = duration ?? parts.reduce((sum, part) => sum + part.duration, 0);
+    playlist.segments.push({
+      number: playlist.first + playlist.segments.length, map, isDiscontinuous, parts, uri, duration: whole,
+    });
+    parts = [];
+    duration = null;
+    isDiscontinuous = false;
+  };
+
+  for (const line of linesOf(text)) {
+    if (!line.startsWith("#")) {
+      if (duration === null) throw new PlaylistError("a segment has no duration");
+      endSegment(line);
+      continue;
+    }
+    const [tag, value] = split(line);
+    switch (tag) {
+      case "#EXT-X-TARGETDURATION": target = durationOf(value); break;
+      case "#EXT-X-MEDIA-SEQUENCE": playlist.first = numberOf(value); break;
+      case "#EXT-X-SERVER-CONTROL": {
+        const control = attributesOf(line);
+        playlist.canBlock = control["CAN-BLOCK-RELOAD"] === "YES";
+        const holdBack = control["PART-HOLD-BACK"] ?? control["HOLD-BACK"];
+        if (holdBack !== undefined) playlist.holdBack = durationOf(holdBack);
+        break;
+      }
+      case "#EXT-X-MAP": map = uriOf(line); break;
+      case "#EXT-X-DISCONTINUITY": isDiscontinuous = true; break;
+      case "#EXTINF": duration = durationOf(value); break;
+      case "#EXT-X-PART": {
+        const { DURATION = "", INDEPENDENT } = attributesOf(line);
+        parts.push({ uri: uriOf(line), duration: durationOf(DURATION), isIndependent: INDEPENDENT === "YES" });
+        break;
+      }
+      case "#EXT-X-PRELOAD-HINT":
+        if (attributesOf(line).TYPE === "PART") playlist.hint = uriOf(line);
+        break;
+      case "#EXT-X-SKIP": throw new PlaylistError("nobody asked for a delta update");
+      case "#EXT-X-ENDLIST": playlist.hasEnded = true;
+    }
+  }
+  if (target === 0) throw new PlaylistError("there is no target duration");
+  if (parts.length) endSegment(null);
+  playlist.holdBack ||= 3 * target;
+  return playlist;
+}
+
+/**
+ * What comes behind everything that a playlist names.
+ * @param {Playlist} playlist
+ * @returns {Position}
+ */
+export function endOf({ segments, first }) {
+  const last = segments.at(-1);
+  if (!last) return { number: first, part: 0 };
+  return last.uri === null ? { number: last.number, part: last.parts.length } : { number: last.number + 1, part: 0 };
+}
+
+/**
+ * What is to be loaded, in its order: from where the player is, or from a key frame near the end where that is far behind,
+ * or not there any more.
+ * @param {Playlist} playlist
+ * @param {Position | null} position null for a player that begins
+ * @returns {{ chunks: Chunk[], isJump: boolean }} a jump: what comes has nothing to do with what was loaded before
+ */
+export function chunksFrom(playlist, position) {
+  const all = playlist.segments.flatMap((segment) => chunksOf(segment));
+  const end = endOf(playlist);
+  if (position && position.number === end.number && position.part === end.part) return { chunks: [], isJump: false };
+  const at = position
+    ? all.findIndex(({ place }) => place.number === position.number && place.part === position.part) : -1;
+  const left = all.slice(at).reduce((sum, { duration }) => sum + duration, 0);
+  if (at >= 0 && left <= playlist.holdBack + FAR_BEHIND) return { chunks: all.slice(at), isJump: false };
+  let start = -1;
+  let behind = 0;
+  for (let index = all.length - 1; index >= 0; index -= 1) {
+    behind += all[index].duration;
+    if (!all[index].isIndependent) continue;
+    start = index;
+    if (behind >= playlist.holdBack) break;
+  }
+  return { chunks: start < 0 ? [] : all.slice(start), isJump: true };
+}
+
+/**
+ * A segment by its parts, or whole where those are not named any more.
+ * @param {Segment} segment
+ * @returns {(Chunk & { place: Position, isIndependent: boolean })[]}
+ */
+function chunksOf({ number, map, isDiscontinuous, parts, uri, duration }) {
+  const behind = { number: number + 1, part: 0 };
+  if (!parts.length) {
+    const place = { number, part: 0 };
+    return uri === null ? [] : [{ uri, map, duration, isDiscontinuous, isIndependent: true, place, next: behind }];
+  }
+  return parts.map((part, index) => ({
+    uri: part.uri, map, duration: part.duration, isDiscontinuous: isDiscontinuous && index === 0,
+    isIndependent: part.isIndependent, place: { number, part: index },
+    next: uri !== null && index === parts.length - 1 ? behind : { number, part: index + 1 },
+  }));
+}
+
+/** @param {string} text */
+function linesOf(text) {
+  if (text.length > LONGEST) throw new PlaylistError("it is too long");
+  const lines = text.split(/\r?\n/).map((line) => line.trim()).filter((line) => line !== "");
+  if (lines[0] !== "#EXTM3U") throw new PlaylistError("it does not begin with #EXTM3U");
+  return lines.slice(1);
+}
+
+/** @param {string} line @returns {[tag: string, value: string]} */
+function split(line) {
+  const at = line.indexOf(":");
+  return at < 0 ? [line, ""] : [line.slice(0, at), line.slice(at + 1)];
+}
+
+/** @param {string} line @returns {Record<string, string | undefined>} */
+function attributesOf(line) {
+  /** @type {Record<string, string | undefined>} */
+  const attributes = Object.create(null);
+  for (const [, name, quoted, bare] of split(line)[1].matchAll(/([A-Z0-9-]+)=(?:"([^"]*)"|([^,"]*))/g)) {
+    attributes[name] = quoted ?? bare;
+  }
+  return attributes;
+}
+
+/** @param {string} line */
+function uriOf(line) {
+  const { URI } = attributesOf(line);
+  if (!URI) throw new PlaylistError("an address is missing");
+  return URI;
+}
+
+/** @param {string} text up to a comma */
+function durationOf(text) {
+  const [, seconds] = text.match(/^(\d{1,4}(?:\.\d{1,9})?)(?:,.*)?$/) ?? [];
+  const duration = Number(seconds);
+  if (!(duration > 0 && duration <= LONGEST_DURATION)) throw new PlaylistError(`${text} is no duration`);
+  return duration;
+}
+
+/** @param {string} text */
+function numberOf(text) {
+  if (!/^\d{1,12}$/.test(text)) throw new PlaylistError(`${text} is no number`);
+  return Number(text);
+}

@@ -1,0 +1,104 @@
+// @ts-check
+
+import { follow, formatDuration, h, icon, setText } from "../dom.js";
+import { formatSize } from "../recordings.js";
+import { toldByServer } from "../server.js";
+
+/** @typedef {import("../room.js").Room} Room @typedef {import("../recordings.js").Recording} Recording */
+
+/** How often is asked whether a clip is complete, and for how long. */
+const PAUSE_MS = 500;
+const LIMIT_MS = 300_000;
+/** Clips that are listed here; all are after the end. */
+const MOST = 5;
+
+/** In the studio; who watches finds it beside the quality of the picture. */
+export const clipper = {
+  name: "clipper",
+  layer: /** @type {const} */ ("float"),
+  /** @param {Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const { root, stop } = makeClipper(room);
+    layer.append(root);
+    return stop;
+  },
+};
+
+/**
+ * The button that keeps the last half minute, for whoever may, and the clips that were made by it.
+ * @param {Room} room
+ */
+export function makeClipper(room) {
+  const words = h("span", {}, "Clip the last 30 seconds");
+  const list = h("ul", { "aria-label": "Clips" });
+  let isMounted = true;
+  let isOffered = false;
+  // Not `disabled`: that would take the focus away.
+  let isMaking = false;
+  const button = h("button.button.clip#clip", {
+    type: "button", onclick: async () => {
+      if (isMaking) return;
+      isMaking = true;
+      button.setAttribute("aria-busy", "true");
+      setText(words, "Making a clip…");
+      const clip = await room.attempt(async () => {
+        // Who watches without a token gets one.
+        await room.identify(false);
+        return make(room, () => isMounted);
+      });
+      isMaking = false;
+      button.removeAttribute("aria-busy");
+      setText(words, "Clip the last 30 seconds");
+      if (!isMounted || clip === null) return;
+      if (!clip) return room.say("The clip could not be made. Try again in a moment.");
+      list.prepend(row(room, clip));
+      while (list.children.length > MOST) list.lastElementChild?.remove();
+      room.say("The clip is ready.");
+    },
+  }, icon("clip"), words);
+  const root = h("div.clipper", { hidden: true }, button, list);
+  const update = () => {
+    const mayClip = room.you?.mayModerate || room.info?.clips === "everybody";
+    root.hidden = !isOffered || !mayClip || room.info?.state !== "live" || room.info.clips === "off";
+  };
+  toldByServer().then(({ clips }) => {
+    isOffered = clips;
+    update();
+  });
+  const unfollow = follow(room, update);
+  return {
+    root,
+    stop() {
+      isMounted = false;
+      unfollow();
+      root.remove();
+    },
+  };
+}
+
+/**
+ * @param {Room} room
+ * @param {() => boolean} isWanted
+ * @returns {Promise<Recording | undefined>} complete; nothing if it came to nothing
+ */
+async function make(room, isWanted) {
+  const { id } = await room.api.makeClip();
+  const end = performance.now() + LIMIT_MS;
+  while (isWanted() && performance.now() < end) {
+    await new Promise((done) => setTimeout(done, PAUSE_MS));
+    const clip = await room.api.recording(id).catch((error) => (error?.rule === "unknown-recording" ? null : undefined));
+    if (clip === null) return undefined;
+    if (clip?.state === "ended") return clip;
+  }
+  return undefined;
+}
+
+/** @param {Room} room @param {Recording} clip */
+function row(room, { url, duration, size }) {
+  const length = formatDuration(duration * 1000);
+  const address = room.addressOf(url ?? "");
+  return h("li", {},
+    h("span.who", {}, `${length} · ${formatSize(size)}`),
+    h("a.button.small", { href: address, target: "_blank", rel: "noopener", "aria-label": `Watch the clip of ${length}` }, "Watch"),
+    h("a.button.small", { href: address, download: "", "aria-label": `Download the clip of ${length}` }, "Download"));
+}

@@ -1,0 +1,130 @@
+// @ts-check
+
+import { follow, h, icon } from "../dom.js";
+import { toldByServer } from "../server.js";
+
+/** @typedef {import("../room.js").Room} Room */
+/** @typedef {import("../stage-api.js").Restream} Restream */
+
+const STATES = { waiting: "Waits until the stream is live", connecting: "Connecting…", live: "Live", failed: "Failed" };
+
+/** Milliseconds as people say them; never "in 0 seconds". @param {number} ms */
+const formatWait = (ms) => {
+  const seconds = Math.max(1, Math.round(ms / 1000));
+  return seconds === 1 ? "1 second" : `${seconds} seconds`;
+};
+
+/** Where the host has the programme sent to by RTMP, and how that goes. */
+export const restream = {
+  name: "restream",
+  layer: /** @type {const} */ ("float"),
+  /** @param {Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const url = h("input#restream-url", {
+      type: "url", autocomplete: "off", required: true, maxLength: 500, placeholder: "rtmps://live.example.com/app",
+    });
+    // Others may see this screen.
+    const key = h("input#restream-key", { type: "password", autocomplete: "off", required: true, maxLength: 2000 });
+    const list = h("ul#restream-list");
+    const form = h("form.fields", { onsubmit: (/** @type {Event} */ event) => { event.preventDefault(); add(); } },
+      h("div.field", {}, h("label", { for: "restream-url" }, "Server"), url),
+      h("div.field", {}, h("label", { for: "restream-key" }, "Stream key, which is never shown again"), key),
+      h("div.row", {}, h("button.button#restream-add", { type: "submit" }, icon("share"), h("span", {}, "Add"))));
+    const root = h("details.card.share.settings#restream", { hidden: true },
+      h("summary", {}, "Restream (YouTube, Twitch and others)"), h("div.fields", {}, list, form,
+        h("p.muted", {}, "While you are live, what viewers get is also sent to each of these by RTMP.")));
+    layer.append(root);
+
+    let isOn = false;
+    let isAsking = false;
+    /** By number. @type {Map<number, Restream>} */
+    const known = new Map();
+    /** Those of which a failure was said aloud since they were last live. @type {Set<number>} */
+    const said = new Set();
+    /** What was told, or asked for, of these is newer than the list that is being asked for. @type {Set<number>} */
+    const heard = new Set();
+    let isLooking = false;
+
+    /** @param {Restream} target */
+    const describe = ({ state, detail, nextTryAt, droppedPictures }) => {
+      if (state === "failed") {
+        const wait = nextTryAt ? ` Next try in ${formatWait(Date.parse(nextTryAt) - Date.now())}.` : "";
+        return `${detail ?? STATES.failed}${wait}`;
+      }
+      return droppedPictures && state === "live"
+        ? `${STATES.live}, but too slow: ${droppedPictures} pictures were left out` : STATES[state];
+    };
+    const showList = () => {
+      list.replaceChildren(...[...known.values()].sort((one, other) => one.number - other.number).map((target) => {
+        const { number, state } = target;
+        const remove = h("button.button", {
+          type: "button", "aria-label": `Remove ${target.url}`, onclick: () => removeTarget(number),
+        }, icon("close"), h("span", {}, "Remove"));
+        const words = h(state === "failed" ? "p.warning" : "p.muted", {}, state === "failed" ? icon("warning") : "",
+          h("span", {}, describe(target)));
+        return h("li", { "data-number": String(number), "data-state": state },
+          h("div.row", {}, h("span", {}, target.url), remove), words);
+      }));
+    };
+    /** @template T @param {() => Promise<T>} request @returns {Promise<T | undefined>} */
+    const ask = async (request) => {
+      if (isAsking) return undefined;
+      isAsking = true;
+      const answer = await room.attempt(request);
+      isAsking = false;
+      return answer;
+    };
+    const look = async () => {
+      if (!root.open || isLooking) return;
+      isLooking = true;
+      heard.clear();
+      const answer = await room.attempt(() => room.api.listRestreams());
+      isLooking = false;
+      if (!answer) return;
+      for (const number of [...known.keys()]) if (!heard.has(number)) known.delete(number);
+      for (const target of answer.restreams) if (!heard.has(target.number)) known.set(target.number, target);
+      showList();
+    };
+    const add = async () => {
+      const target = await ask(() => room.api.addRestream(url.value.trim(), key.value.trim()));
+      if (!target) return;
+      // What was told of it meanwhile is newer.
+      if (!known.has(target.number)) known.set(target.number, target);
+      heard.add(target.number);
+      url.value = key.value = "";
+      showList();
+    };
+    /** @param {number} number */
+    const removeTarget = async (number) => {
+      await ask(() => room.api.removeRestream(number));
+    };
+    /** @param {Event} event */
+    const take = (event) => {
+      const { restream: target } = /** @type {CustomEvent} */ (event).detail;
+      heard.add(target.number);
+      if (target.state === "removed") known.delete(target.number);
+      else known.set(target.number, target);
+      if (target.state === "live" || target.state === "removed") said.delete(target.number);
+      if (target.state === "failed" && !said.has(target.number)) {
+        said.add(target.number);
+        room.say(`The stream does not reach ${target.url}. ${target.detail}`);
+      }
+      showList();
+    };
+    root.addEventListener("toggle", look);
+    room.sync.addEventListener("restream", take);
+    toldByServer().then((about) => {
+      isOn = about.restreams;
+      show();
+    });
+    // Of a stream that nobody made yet there is nothing to remember.
+    const isMade = () => ["backstage", "live"].includes(room.info?.state ?? "");
+    const show = () => { root.hidden = !isOn || !room.isHost || !isMade() || room.isOut; };
+    const unfollow = follow(room, show);
+    return () => {
+      unfollow();
+      room.sync.removeEventListener("restream", take);
+      root.remove();
+    };
+  },
+};

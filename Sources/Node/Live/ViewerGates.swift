@@ -1,0 +1,343 @@
+import Base
+import Forwarding
+import Stage
+import Wire
+
+/// Who of those who watch is behind their stream's gate: what their seats are given for that, and what they are told.
+///
+/// Stands between what viewers are to get and what workers are told: a seat that is shut stays the viewer's and is
+/// given nothing, so that it is filled again at once when they show a token that opens the gate.
+///
+/// Pure, like `LiveStreams`, which owns it.
+struct ViewerGates {
+    /// A token that somebody has shown: who they are by it, and where.
+    struct Pass {
+        let sender: Stage.Sender
+        /// The streams in which that counts.
+        let scope: FeedReader.Scope
+    }
+
+    private enum State: String {
+        /// There is no gate, or it is open to them.
+        case open
+        /// They watch what everybody may.
+        case free
+        /// They are given nothing.
+        case shut
+    }
+
+    private struct Seat {
+        let stream: StreamID
+        /// A neighbour in the feed, which takes no time and, behind a gate, shows nothing.
+        let isPreview: Bool
+        var state: State
+        /// Whether the stream has a source, so that there is something to be watched.
+        var isLive: Bool
+        /// Whether the viewer's time runs.
+        var isCounting = false
+    }
+
+    private struct Member {
+        let worker: Int
+        let viewer: FreeViewing.Viewer
+        /// Whether there is a channel on which its client is told.
+        let hasControl: Bool
+        /// The first is what the session was made with; of the others the latest.
+        var passes: [Pass]
+        var isConnected = false
+        var seats: [Int: Seat] = [:]
+    }
+
+    /// All that decides to whom a stream's gate is open.
+    private struct Terms: Equatable {
+        let gate: StageDetails.Gate
+        let host: ParticipantID?
+        let speakers: Set<ParticipantID>
+    }
+
+    private let directory: StreamDirectory
+    private var members: [SessionID: Member] = [:]
+    /// Those that have a seat on a stream.
+    private var watchers: [StreamID: Set<SessionID>] = [:]
+    /// Of gated streams, as they were looked at last.
+    private var terms: [StreamID: Terms] = [:]
+    private var viewings: [StreamID: FreeViewing] = [:]
+    /// Those whose time runs.
+    private var counting: [StreamID: Set<SessionID>] = [:]
+    /// When the first of those may have used up theirs; nil while nobody's time runs.
+    private var deadline: MonotonicTime?
+
+    /// Tokens beside the first that a session may have shown: the earliest is forgotten.
+    private static let passLimit = 8
+
+    init(directory: StreamDirectory) {
+        self.directory = directory
+    }
+
+    // MARK: Sessions
+
+    /// What keeps somebody from watching a stream at all, who has used up what everybody may; nil for nobody else.
+    func refusal(of request: SessionRequest, at now: MonotonicTime) -> StageDetails.Gate? {
+        guard let gate = directory.gate(of: request.stream, before: request.sender) else { return nil }
+        let viewer = FreeViewing.Viewer(request.sender, at: request.clientAddress)
+        return remaining(of: viewer, on: request.stream, behind: gate, at: now) > .zero ? nil : gate
+    }
+
+    /// A session that watches is there.
+    mutating func enter(_ id: SessionID, _ request: SessionRequest, on worker: Int) {
+        let reader = request.feed?.reader
+        let first = request.sender.map {
+            Pass(sender: $0, scope: reader.map(\.standing) ?? .one(request.stream))
+        }
+        members[id] = Member(
+            worker: worker, viewer: FreeViewing.Viewer(request.sender, at: request.clientAddress),
+            hasControl: request.purpose != .play, passes: [first].compactMap(\.self))
+    }
+
+    /// A session is connected: the time of whoever watches runs.
+    mutating func connect(_ id: SessionID, at now: MonotonicTime) {
+        guard let member = members[id] else { return }
+        members[id]?.isConnected = true
+        for pair in member.seats.keys.sorted() { count(id, pair, at: now) }
+    }
+
+    /// A session has ended.
+    mutating func leave(_ id: SessionID, at now: MonotonicTime) {
+        guard let member = members[id] else { return }
+        for pair in member.seats.keys { vacate(id, pair, at: now) }
+        members[id] = nil
+    }
+
+    /// Somebody shows another token for a session that they have.
+    mutating func present(_ pass: Pass, by id: SessionID, at now: MonotonicTime) -> [LiveAction] {
+        guard var member = members[id] else { return [] }
+        let others = member.passes.dropFirst() + [pass]
+        member.passes = member.passes.prefix(1) + others.suffix(Self.passLimit)
+        members[id] = member
+        return member.seats.keys.sorted().flatMap { reconsider(id, $0, at: now) }
+    }
+
+    // MARK: Seats
+
+    /// Gives a session's seat a stream, as far as its gate allows, or none.
+    /// - Parameters:
+    ///   - isLive: whether there is something to be watched.
+    ///   - isTaken: whether the worker has put the seat on the stream already.
+    mutating func seat(
+        _ id: SessionID, pair: Int, on stream: StreamID?, isPreview: Bool, requested: MonotonicTime?,
+        isLive: Bool, isTaken: Bool = false, at now: MonotonicTime
+    ) -> [LiveAction] {
+        guard let member = members[id] else { return [] }
+        vacate(id, pair, at: now)
+        guard let stream else { return [post(id, pair, nil, isPreview: false, requested: nil, member)] }
+        let gate = gate(of: stream, before: member)
+        let state = state(of: member, on: stream, behind: gate, isPreview: isPreview, at: now)
+        members[id]?.seats[pair] = Seat(
+            stream: stream, isPreview: isPreview, state: state, isLive: isLive)
+        watchers[stream, default: []].insert(id)
+        count(id, pair, at: now)
+        let given = state == .shut ? nil : stream
+        let isDone = isTaken && given != nil
+        return (isDone ? [] : [post(id, pair, given, isPreview: isPreview, requested: requested, member)])
+            + (gate == nil ? [] : tell(id, pair, at: now))
+    }
+
+    private func post(
+        _ id: SessionID, _ pair: Int, _ stream: StreamID?, isPreview: Bool, requested: MonotonicTime?,
+        _ member: Member
+    ) -> LiveAction {
+        .post(
+            .seat(
+                id, pair: pair, stream, isPreview: isPreview && stream != nil,
+                requested: stream == nil ? nil : requested),
+            worker: member.worker, of: .feed)
+    }
+
+    private mutating func vacate(_ id: SessionID, _ pair: Int, at now: MonotonicTime) {
+        rest(id, pair, at: now)
+        guard let seat = members[id]?.seats.removeValue(forKey: pair),
+            members[id]?.seats.values.contains(where: { $0.stream == seat.stream }) == false
+        else { return }
+        watchers[seat.stream]?.remove(id)
+        if watchers[seat.stream]?.isEmpty == true { watchers[seat.stream] = nil }
+    }
+
+    /// What stands between somebody and a stream, whichever of their tokens counts.
+    private func gate(of stream: StreamID, before member: Member) -> StageDetails.Gate? {
+        guard let gate = directory.gate(of: stream, before: nil) else { return nil }
+        let isOpen = member.passes.contains {
+            $0.scope.contains(stream) && directory.gate(of: stream, before: $0.sender) == nil
+        }
+        return isOpen ? nil : gate
+    }
+
+    private func state(
+        of member: Member, on stream: StreamID, behind gate: StageDetails.Gate?, isPreview: Bool,
+        at now: MonotonicTime
+    ) -> State {
+        guard let gate else { return .open }
+        guard !isPreview else { return .shut }
+        return remaining(of: member.viewer, on: stream, behind: gate, at: now) > .zero ? .free : .shut
+    }
+
+    private func remaining(
+        of viewer: FreeViewing.Viewer, on stream: StreamID, behind gate: StageDetails.Gate,
+        at now: MonotonicTime
+    ) -> Duration {
+        guard gate.freeSeconds > 0 else { return .zero }
+        return (viewings[stream] ?? FreeViewing()).remaining(of: viewer, from: gate.freeSeconds, at: now)
+    }
+
+    /// Looks again whether a seat is shut.
+    private mutating func reconsider(_ id: SessionID, _ pair: Int, at now: MonotonicTime) -> [LiveAction] {
+        guard let member = members[id], let seat = member.seats[pair] else { return [] }
+        let gate = gate(of: seat.stream, before: member)
+        let state = state(of: member, on: seat.stream, behind: gate, isPreview: seat.isPreview, at: now)
+        guard state != seat.state else {
+            // Its terms may be others.
+            return gate == nil ? [] : tell(id, pair, at: now)
+        }
+        if state != .free { rest(id, pair, at: now) }
+        members[id]?.seats[pair]?.state = state
+        count(id, pair, at: now)
+        let (was, given) = (seat.state == .shut, state == .shut ? nil : seat.stream)
+        let isSame = was == (given == nil)
+        return (isSame ? [] : [post(id, pair, given, isPreview: seat.isPreview, requested: nil, member)])
+            + tell(id, pair, at: now)
+    }
+
+    // MARK: Time
+
+    /// Lets a viewer's time run, if it should.
+    private mutating func count(_ id: SessionID, _ pair: Int, at now: MonotonicTime) {
+        guard let member = members[id], let seat = member.seats[pair], member.isConnected, seat.isLive,
+            seat.state == .free, !seat.isCounting,
+            let gate = directory.gate(of: seat.stream, before: nil)
+        else { return }
+        members[id]?.seats[pair]?.isCounting = true
+        viewings[seat.stream, default: FreeViewing()].begin(member.viewer, at: now)
+        counting[seat.stream, default: []].insert(id)
+        let end = now + remaining(of: member.viewer, on: seat.stream, behind: gate, at: now)
+        deadline = deadline.map { min($0, end) } ?? end
+    }
+
+    private mutating func rest(_ id: SessionID, _ pair: Int, at now: MonotonicTime) {
+        guard let member = members[id], let seat = member.seats[pair], seat.isCounting else { return }
+        members[id]?.seats[pair]?.isCounting = false
+        viewings[seat.stream]?.end(member.viewer, at: now)
+        counting[seat.stream]?.remove(id)
+        if counting[seat.stream]?.isEmpty == true { counting[seat.stream] = nil }
+    }
+
+    /// Shuts out those whose time is up.
+    mutating func advance(to now: MonotonicTime) -> [LiveAction] {
+        guard let deadline, deadline <= now else { return [] }
+        self.deadline = nil
+        var actions: [LiveAction] = []
+        for stream in counting.keys.sorted(by: { $0.description < $1.description }) {
+            for id in counting[stream]?.sorted() ?? [] { actions += expire(id, on: stream, at: now) }
+        }
+        return actions
+    }
+
+    private mutating func expire(
+        _ id: SessionID, on stream: StreamID, at now: MonotonicTime
+    ) -> [LiveAction] {
+        guard let member = members[id], let gate = directory.gate(of: stream, before: nil),
+            let pair = member.seats.first(where: { $0.value.stream == stream && $0.value.isCounting })?.key
+        else { return [] }
+        let left = remaining(of: member.viewer, on: stream, behind: gate, at: now)
+        guard left > .zero else { return reconsider(id, pair, at: now) }
+        deadline = deadline.map { min($0, now + left) } ?? now + left
+        return []
+    }
+
+    // MARK: Streams
+
+    /// A stream has a source: those who waited for it watch now.
+    mutating func begin(_ stream: StreamID, at now: MonotonicTime) -> [LiveAction] {
+        (watchers[stream] ?? []).sorted().flatMap { id in
+            (members[id]?.seats ?? [:]).filter { $0.value.stream == stream }.keys.sorted().flatMap {
+                pair -> [LiveAction] in
+                members[id]?.seats[pair]?.isLive = true
+                defer { count(id, pair, at: now) }
+                return members[id]?.seats[pair]?.state == .open ? [] : reconsider(id, pair, at: now)
+            }
+        }
+    }
+
+    /// Looks again at a stream that may have another gate, or others on its stage.
+    mutating func update(_ stream: StreamID, at now: MonotonicTime) -> [LiveAction] {
+        let snapshot = directory[stream]
+        if snapshot == nil || snapshot?.state == .ended { forget(stream, at: now) }
+        let new = snapshot.flatMap { snapshot in
+            snapshot.details.gate.map {
+                Terms(gate: $0, host: snapshot.host, speakers: snapshot.speakers)
+            }
+        }
+        guard terms[stream] != new else { return [] }
+        terms[stream] = new
+        // Those whose time runs may have less of it than before.
+        if counting[stream] != nil { deadline = now }
+        return (watchers[stream] ?? []).sorted().flatMap { id in
+            (members[id]?.seats ?? [:]).filter { $0.value.stream == stream }.keys.sorted().flatMap {
+                reconsider(id, $0, at: now)
+            }
+        }
+    }
+
+    /// A stream has ended: should it begin anew, everybody's time does.
+    private mutating func forget(_ stream: StreamID, at now: MonotonicTime) {
+        for id in watchers[stream] ?? [] {
+            for (pair, seat) in members[id]?.seats ?? [:] where seat.stream == stream {
+                rest(id, pair, at: now)
+                members[id]?.seats[pair]?.isLive = false
+            }
+        }
+        viewings[stream] = nil
+        if watchers[stream] == nil { terms[stream] = nil }
+    }
+
+    // MARK: What clients are told
+
+    /// What a session's client may know of the gate of what it watches; nil if there is no such session.
+    func json(of id: SessionID, at now: MonotonicTime) -> JSON? {
+        guard let member = members[id] else { return nil }
+        let pair = member.seats.filter { !$0.value.isPreview }.keys.min()
+        guard let pair else { return .object(["stream": .null, "state": .string(State.open.rawValue)]) }
+        return .object(terms(member, pair, at: now))
+    }
+
+    /// A session's control channel has opened, or works again: it is told how it stands.
+    func greet(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
+        guard let member = members[id] else { return [] }
+        return member.seats.keys.sorted().filter { member.seats[$0]?.state != .open }.flatMap {
+            tell(id, $0, at: now)
+        }
+    }
+
+    private func tell(_ id: SessionID, _ pair: Int, at now: MonotonicTime) -> [LiveAction] {
+        guard let member = members[id], member.hasControl, member.seats[pair]?.isPreview == false else {
+            return []
+        }
+        var json = terms(member, pair, at: now)
+        json["type"] = .string(ControlReply.Kind.gate.rawValue)
+        return [.post(.sendControl(id, .string(JSON.object(json).bytes)), worker: member.worker, of: nil)]
+    }
+
+    /// How a seat stands, and on what terms.
+    private func terms(_ member: Member, _ pair: Int, at now: MonotonicTime) -> [String: JSON] {
+        guard let seat = member.seats[pair] else { return [:] }
+        let gate = gate(of: seat.stream, before: member)
+        var json: [String: JSON] = [
+            "stream": .string(seat.stream.description), "state": .string(seat.state.rawValue),
+        ]
+        guard let gate else { return json }
+        let left = remaining(of: member.viewer, on: seat.stream, behind: gate, at: now)
+        json["tier"] = .string(gate.tier)
+        json["unlock"] = .text(gate.unlock)
+        json["remaining"] = .number(
+            seat.state == .free ? (Double(left.wholeNanoseconds) / 1e8).rounded(.up) / 10 : 0)
+        return json
+    }
+}

@@ -1,0 +1,60 @@
+import Base
+import Forwarding
+import Store
+import Synchronization
+import Transcoder
+
+extension ClipDesk {
+    /// What is told of clips, of the jobs that make them, and of their taps.
+    enum Event: InboxElement {
+        case report(StreamID, ClipReport)
+        case failed(StreamID, clip: UInt64, FileError)
+        case over(StreamID, job: UInt64)
+        case tapEnded(StreamID, TapID)
+        case keyFrameWanted(StreamID, InputID)
+
+        enum Topic: Hashable, Sendable {
+            case report(UInt64, isEnd: Bool)
+            case failure(UInt64)
+            case job(UInt64)
+            case tap(TapID)
+            case keyFrame(InputID)
+        }
+
+        /// Clips and jobs are counted over all streams.
+        var topic: Topic? {
+            switch self {
+            case .report(_, let report): .report(report.number, isEnd: report.isEnd)
+            case .failed(_, let clip, _): .failure(clip)
+            case .over(_, let job): .job(job)
+            case .tapEnded(_, let tap): .tap(tap)
+            case .keyFrameWanted(_, let input): .keyFrame(input)
+            }
+        }
+
+        /// Each is told once, but wishes for key frames.
+        var isNeeded: Bool {
+            if case .keyFrameWanted = self { false } else { true }
+        }
+    }
+}
+
+extension ClipReport {
+    /// Whether nothing follows.
+    fileprivate var isEnd: Bool {
+        switch content {
+        case .accepted, .bytes: false
+        case .refused, .finished, .failed: true
+        }
+    }
+}
+
+/// The files of clips that are being made, for the thread that brings their bytes.
+final class ClipFiles: Sendable {
+    private let files = Mutex<[UInt64: RecordingFile]>([:])
+
+    subscript(_ clip: UInt64) -> RecordingFile? {
+        get { files.withLock { $0[clip] } }
+        set { files.withLock { $0[clip] = newValue } }
+    }
+}

@@ -1,0 +1,146 @@
+import Base
+import Foundation
+import Recordings
+import Store
+
+/// `rostrum backup`: copies what a server has to remember, while it runs or not.
+struct BackupCommand: Sendable {
+    /// Where the backup goes.
+    private let directory: String
+    /// The server's.
+    private let data: String
+    private let hasRecordings: Bool
+    /// Files that hold settings, by the name that they have in the backup.
+    private let settings: [(name: String, path: String)]
+    /// What is not in the backup, and has to be kept elsewhere; nil for nothing.
+    private let missing: String?
+
+    static let operand = Option("to", .text, "DIRECTORY")
+    /// Beside the server's.
+    static let options: [Option] = [
+        Option(
+            "recordings", .toggle, "", "Copy recordings too; of one that is under way, what there is of it.")
+    ]
+    /// All that stand in `rostrum backup --…`.
+    static let flags =
+        options + Option.all.filter { ["data", "config", "secret-file", "dev"].contains($0.name) }
+
+    /// Bytes of the server's own disk that a backup leaves free.
+    private static let reserve = RecordingSettings(directory: "").reserve
+
+    /// - Parameters:
+    ///   - values: of flags that say what to do.
+    ///   - server: the server's configuration, without what a file for the secret alone says.
+    ///   - file: where that was read from; nil for nowhere.
+    init(_ values: OptionValues, server: OptionValues, file: String?) throws(ConfigurationError) {
+        guard let directory = values[Self.operand.name]?.texts.first else {
+            throw ConfigurationError("say where to: rostrum backup DIRECTORY, which must not be there yet")
+        }
+        self.directory = Self.withoutSlashes(directory)
+        data = try Self.dataDirectory(server)
+        hasRecordings = try values.toggle("recordings") ?? false
+        let secretFile = server["secret-file"]?.texts.first
+        settings = [("rostrum.toml", file), ("secret", secretFile)].compactMap { name, path in
+            path.map { (name, $0) }
+        }
+        let secret = server["secret"]
+        missing = secret?.place.hasPrefix("line ") ?? true ? nil : secret?.origin
+    }
+
+    static func withoutSlashes(_ path: String) -> String {
+        var path = path
+        while path.count > 1, path.hasSuffix("/") { path.removeLast() }
+        return path
+    }
+
+    /// Where the server keeps its data.
+    static func dataDirectory(_ server: OptionValues) throws(ConfigurationError) -> String {
+        if let directory = server["data"]?.texts.first { return withoutSlashes(directory) }
+        guard try server.toggle("dev") != true else {
+            throw ConfigurationError("with --dev nothing is kept: name the directory by --data")
+        }
+        return "data"
+    }
+
+    /// Makes the backup.
+    /// - Returns: what it holds, for an operator.
+    func run(now: WallTime) throws(BackupFailure) -> String {
+        let draft = try BackupDraft(of: directory)
+        let manifest: BackupManifest
+        do throws(BackupFailure) {
+            manifest = try fill(draft, at: now)
+            try draft.finish(manifest)
+        } catch {
+            draft.abandon()
+            throw error
+        }
+        return summary(of: manifest)
+    }
+
+    private func fill(_ draft: borrowing BackupDraft, at now: WallTime) throws(BackupFailure)
+        -> BackupManifest
+    {
+        try checkRoom(for: draft.path)
+        var files: [BackupManifest.File] = []
+        let folder = try draft.folder("data")
+        let schema: Int
+        do throws(StoreOpenError) {
+            schema = try StoreCopy.make(of: data, at: "\(folder)/\(StoreCopy.fileName)")
+        } catch {
+            throw BackupFailure(error.description)
+        }
+        guard let store = try FileCopy.content(of: "\(folder)/\(StoreCopy.fileName)") else {
+            throw BackupFailure("the copy of the store has vanished")
+        }
+        files.append(BackupManifest.File(BackupManifest.store, store))
+        files += try draft.copyPictures(from: "\(data)/pause-pictures")
+        if hasRecordings { files += try draft.copyRecordings(from: "\(data)/recordings") }
+        files += try draft.copySettings(settings)
+        return BackupManifest(schema: schema, createdAt: now, recordings: hasRecordings, files: files)
+    }
+
+    /// A backup must not fill the disk that the server writes to.
+    private func checkRoom(for target: String) throws(BackupFailure) {
+        func size(_ path: String) -> Int64 {
+            let names = (try? FileManager.default.subpathsOfDirectory(atPath: path)) ?? []
+            return names.reduce(0) { sum, name in
+                var status = stat()
+                let isFile = lstat("\(path)/\(name)", &status) == 0 && status.st_mode & S_IFMT == S_IFREG
+                return isFile ? sum + Int64(status.st_size) : sum
+            }
+        }
+        var status = stat()
+        var needed: Int64 = stat("\(data)/\(StoreCopy.fileName)", &status) == 0 ? Int64(status.st_size) : 0
+        needed += size("\(data)/pause-pictures") + (hasRecordings ? size("\(data)/recordings") : 0)
+        var other = stat()
+        let isSameDisk =
+            stat(data, &status) == 0 && stat(target, &other) == 0 && status.st_dev == other.st_dev
+        if isSameDisk { needed += Self.reserve }
+        guard let free = FileCopy.freeBytes(at: target), free < needed else { return }
+        throw BackupFailure(
+            "there is no room for it: it takes \(needed >> 20) MB"
+                + (isSameDisk ? " with what must stay free for the server" : "")
+                + ", and \(free >> 20) MB are free")
+    }
+
+    private func summary(of manifest: BackupManifest) -> String {
+        let bytes = manifest.files.reduce(0) { $0 + $1.bytes }
+        var text =
+            "\(directory) holds the data of \(data) as of \(manifest.createdAt), "
+            + "\(hasRecordings ? "with" : "without") recordings: \(manifest.files.count) files, \(bytes >> 10) kB\n"
+        let names = manifest.files.filter { $0.path.hasPrefix("settings/") }.compactMap(\.origin)
+        if !names.isEmpty {
+            text += "with secrets, so nobody else may read it: \(names.joined(separator: ", "))\n"
+        }
+        if let missing {
+            text += "without the key that signs tokens, which comes from \(missing): keep that too\n"
+        }
+        return text
+    }
+}
+
+extension BackupManifest.File {
+    init(_ path: String, _ content: FileCopy.Content, origin: String? = nil) {
+        self.init(path: path, bytes: content.bytes, sha256: content.sha256, origin: origin)
+    }
+}

@@ -1,0 +1,147 @@
+import Crypto
+import Foundation
+import Store
+
+/// Files that are copied and digested a part at a time, durable when that is done.
+enum FileCopy {
+    /// What was read, byte for byte.
+    struct Content: Equatable, Sendable {
+        let bytes: Int64
+        /// In hexadecimal digits.
+        let sha256: String
+    }
+
+    private static let partSize = 1 << 20
+
+    /// Copies as many bytes as a file has now; it may grow meanwhile.
+    /// - Parameters:
+    ///   - path: of a file, not of a link.
+    ///   - target: of a file that is not there yet; its owner alone may read it.
+    /// - Returns: nil where there is no such file.
+    static func copy(_ path: String, to target: String) throws(BackupFailure) -> Content? {
+        guard let source = try open(path) else { return nil }
+        defer { close(source.descriptor) }
+        let descriptor = Glibc.open(target, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw failure("make", target) }
+        defer { close(descriptor) }
+        let content = try read(source, of: path) { part throws(BackupFailure) in
+            var place = 0
+            while place < part.count {
+                let count = part.withUnsafeBytes {
+                    Glibc.write(descriptor, $0.baseAddress.map { $0 + place }, part.count - place)
+                }
+                if count < 0, errno == EINTR { continue }
+                guard count > 0 else { throw failure("write", target, count == 0 ? ENOSPC : errno) }
+                place += count
+            }
+        }
+        guard fsync(descriptor) == 0 else { throw failure("write", target) }
+        return content
+    }
+
+    /// - Returns: nil where there is no such file.
+    static func content(of path: String) throws(BackupFailure) -> Content? {
+        guard let source = try open(path) else { return nil }
+        defer { close(source.descriptor) }
+        return try read(source, of: path) { _ throws(BackupFailure) in }
+    }
+
+    /// Writes a small file; durable when this returns.
+    static func write(_ bytes: [UInt8], _ name: String, in folder: String) throws(BackupFailure) -> Content {
+        do throws(FileError) {
+            try DurableFile.replace(name, in: folder, with: bytes)
+        } catch {
+            throw failure("write", "\(folder)/\(name)", error.code)
+        }
+        do {
+            var digest = try SHA256Digest()
+            digest.update(bytes.span)
+            return Content(bytes: Int64(bytes.count), sha256: hexadecimal(try digest.finish()))
+        } catch {
+            throw BackupFailure("OpenSSL makes no digest")
+        }
+    }
+
+    /// Makes a folder that its owner alone may look into, unless it is there.
+    static func makeFolder(_ path: String) throws(BackupFailure) {
+        do throws(FileError) {
+            try DurableFile.makeFolder(path)
+        } catch {
+            throw failure("make", path, error.code)
+        }
+    }
+
+    /// Makes durable which files a folder has, and those below it.
+    static func sync(_ folder: String) throws(BackupFailure) {
+        let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
+        for path in names.map({ "\(folder)/\($0)" }) + [folder] {
+            var isFolder: ObjCBool = false
+            guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue
+            else { continue }
+            do throws(FileError) {
+                try DurableFile.sync(path)
+            } catch {
+                throw failure("write", path, error.code)
+            }
+        }
+    }
+
+    /// The folder that something is in; not asked of Foundation, which traps on names of one letter.
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Bytes that may be written at a path yet; nil where that is not known.
+    static func freeBytes(at path: String) -> Int64? {
+        var status = statvfs()
+        guard statvfs(path, &status) == 0 else { return nil }
+        return Int64(clamping: UInt64(status.f_bavail) &* UInt64(status.f_frsize))
+    }
+
+    static func failure(_ verb: String, _ path: String, _ code: CInt = errno) -> BackupFailure {
+        BackupFailure("cannot \(verb) \(path): \(String(cString: strerror(code)))")
+    }
+
+    private static func open(_ path: String) throws(BackupFailure) -> (descriptor: CInt, size: Int64)? {
+        let descriptor = Glibc.open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            guard errno == ENOENT else { throw failure("read", path) }
+            return nil
+        }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw BackupFailure("\(path) is no file")
+        }
+        return (descriptor, Int64(status.st_size))
+    }
+
+    private static func read(
+        _ source: (descriptor: CInt, size: Int64), of path: String,
+        each: (ArraySlice<UInt8>) throws(BackupFailure) -> Void
+    ) throws(BackupFailure) -> Content {
+        guard var digest = try? SHA256Digest() else { throw BackupFailure("OpenSSL makes no digest") }
+        var part = [UInt8](repeating: 0, count: partSize)
+        var bytes: Int64 = 0
+        while bytes < source.size {
+            let wanted = Int(min(Int64(partSize), source.size - bytes))
+            let count = Glibc.read(source.descriptor, &part, wanted)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw failure("read", path) }
+            guard count > 0 else { break }
+            digest.update(part.span.extracting(0..<count))
+            try each(part[..<count])
+            bytes += Int64(count)
+        }
+        guard let code = try? digest.finish() else { throw BackupFailure("OpenSSL makes no digest") }
+        return Content(bytes: bytes, sha256: hexadecimal(code))
+    }
+
+    private static func hexadecimal(_ bytes: [UInt8]) -> String {
+        bytes.map { byte in
+            let text = String(byte, radix: 16)
+            return byte < 16 ? "0" + text : text
+        }.joined()
+    }
+}

@@ -1,0 +1,146 @@
+import Base
+import Foundation
+import Store
+
+/// `rostrum restore`: puts a backup where a server finds it, all of it or nothing.
+struct RestoreCommand: Sendable {
+    /// The backup's.
+    private let directory: String
+    /// The server's.
+    private let data: String
+    private let isCheck: Bool
+
+    static let operand = Option("from", .text, "DIRECTORY")
+    /// Beside the server's.
+    static let options: [Option] = [
+        Option("check", .toggle, "", "Only look whether the backup is whole and this program can use it.")
+    ]
+    /// All that stand in `rostrum restore --…`.
+    static let flags = options + Option.all.filter { ["data", "config", "dev"].contains($0.name) }
+
+    /// - Parameters:
+    ///   - values: of flags that say what to do.
+    ///   - server: the server's configuration.
+    init(_ values: OptionValues, server: OptionValues) throws(ConfigurationError) {
+        guard let directory = values[Self.operand.name]?.texts.first else {
+            throw ConfigurationError("say of which backup: rostrum restore DIRECTORY")
+        }
+        self.directory = BackupCommand.withoutSlashes(directory)
+        isCheck = try values.toggle("check") ?? false
+        data = try BackupCommand.dataDirectory(server)
+    }
+
+    /// Restores the backup, or only looks at it.
+    /// - Returns: what was done, for an operator.
+    func run() throws(BackupFailure) -> String {
+        let manifest = try BackupManifest.read(in: directory)
+        guard manifest.schema <= StoreCopy.schema else {
+            throw BackupFailure(
+                "\(directory) was made by a newer Rostrum (\(manifest.rostrum), schema \(manifest.schema); this is "
+                    + "\(Rostrum.version), which knows \(StoreCopy.schema)): restore it with that one")
+        }
+        if isCheck { return try check(manifest) }
+        let isNew = access(data, F_OK) != 0
+        let target: RestoreTarget
+        do throws(StoreOpenError) {
+            target = try RestoreTarget(path: data)
+        } catch {
+            throw BackupFailure(error.description)
+        }
+        do throws(BackupFailure) {
+            try fill(target, with: manifest)
+        } catch {
+            target.abandon()
+            throw error
+        }
+        do throws(FileError) {
+            try target.finish()
+        } catch {
+            throw BackupFailure("cannot finish: \(error.text); run it again")
+        }
+        return summary(of: manifest, isNew: isNew)
+    }
+
+    private func fill(_ target: borrowing RestoreTarget, with manifest: BackupManifest) throws(BackupFailure)
+    {
+        let files = manifest.files.filter { $0.path.hasPrefix("data/") }
+        let bytes = files.reduce(Int64(0)) { $0.addingReportingOverflow($1.bytes).partialValue }
+        if let free = FileCopy.freeBytes(at: target.staging), free < bytes {
+            throw BackupFailure(
+                "there is no room in \(data): it takes \(bytes >> 20) MB, and \(free >> 20) MB are free")
+        }
+        for file in files {
+            let name = file.path.dropFirst("data/".count)
+            var folder = target.staging
+            for part in name.split(separator: "/").dropLast() {
+                folder += "/\(part)"
+                try FileCopy.makeFolder(folder)
+            }
+            let source = "\(directory)/\(file.path)"
+            try check(try FileCopy.copy(source, to: "\(target.staging)/\(name)"), of: file)
+        }
+        try check(store: "\(target.staging)/\(StoreCopy.fileName)")
+        try giveToOwner(of: target.path, all: target.staging)
+        try FileCopy.sync(target.staging)
+    }
+
+    // MARK: Looking
+
+    private func check(_ manifest: BackupManifest) throws(BackupFailure) -> String {
+        for file in manifest.files {
+            try check(try FileCopy.content(of: "\(directory)/\(file.path)"), of: file)
+        }
+        try check(store: "\(directory)/\(BackupManifest.store)")
+        return "\(directory) is whole: \(description(of: manifest))\n"
+    }
+
+    private func check(_ content: FileCopy.Content?, of file: BackupManifest.File) throws(BackupFailure) {
+        guard let content else {
+            throw BackupFailure("\(directory) is not whole: \(file.path) is missing")
+        }
+        guard content.bytes == file.bytes, content.sha256 == file.sha256 else {
+            throw BackupFailure(
+                "\(directory) is not whole: \(file.path) is not what it was when the backup was made")
+        }
+    }
+
+    private func check(store path: String) throws(BackupFailure) {
+        do throws(StoreOpenError) {
+            _ = try StoreCopy.check(path)
+        } catch {
+            throw BackupFailure(error.description)
+        }
+    }
+
+    // MARK: Ends
+
+    /// What root restores is the server's user's, whose the directory is.
+    private func giveToOwner(of directory: String, all folder: String) throws(BackupFailure) {
+        guard geteuid() == 0 else { return }
+        var status = stat()
+        guard stat(directory, &status) == 0 else { throw FileCopy.failure("read", directory) }
+        let names = (try? FileManager.default.subpathsOfDirectory(atPath: folder)) ?? []
+        for path in names.map({ "\(folder)/\($0)" }) + [folder] {
+            guard lchown(path, status.st_uid, status.st_gid) == 0 else {
+                throw FileCopy.failure("give away", path)
+            }
+        }
+    }
+
+    private func description(of manifest: BackupManifest) -> String {
+        "the data as of \(manifest.createdAt), \(manifest.recordings ? "with" : "without") recordings, of Rostrum "
+            + manifest.rostrum
+    }
+
+    private func summary(of manifest: BackupManifest, isNew: Bool) -> String {
+        var text = "\(data) holds \(description(of: manifest))\n"
+        for file in manifest.files where file.path.hasPrefix("settings/") {
+            text +=
+                "\(directory)/\(file.path) was \(file.origin ?? "a setting"): put that back yourself if it is gone\n"
+        }
+        if isNew, geteuid() == 0 {
+            text += "\(data) belongs to root now: chown -R it to the server's user\n"
+        }
+        return text
+    }
+}

@@ -1,0 +1,227 @@
+import Foundation
+
+/// All that a run of `sfu-bench interact` found out, which `--json` writes.
+///
+/// Times are in milliseconds unless their names say otherwise.
+struct InteractReport: Codable, Equatable, Sendable {
+    /// What the server used for a while.
+    struct Use: Codable, Equatable, Sendable {
+        var seconds: Double
+        /// CPU seconds in a second.
+        var serverCores: Double?
+        var residentBytesBefore: Int?
+        var residentBytesAfter: Int?
+    }
+
+    struct Hearts: Codable, Equatable, Sendable {
+        /// Taps that left this tool, and those that viewers were told of at the end.
+        var sent = 0
+        var counted = 0
+        var perSecond = 0.0
+    }
+
+    struct Comments: Codable, Equatable, Sendable {
+        var sent = 0
+        /// Those that their authors were told are durable.
+        var accepted = 0
+        var perSecond = 0.0
+        /// What each viewer was told: so many, and that there were so many more.
+        var told = 0
+        var more = 0
+        /// From its first byte until its author was told that it is durable.
+        var answered: Quantiles?
+        /// From its first byte until each viewer had it: as it was read, as it had arrived, and the wait between.
+        var seen: Quantiles?
+        var arrived: Quantiles?
+        var waited: Quantiles?
+    }
+
+    struct Gifts: Codable, Equatable, Sendable {
+        var acknowledged = 0
+        var perSecond = 0.0
+        /// Sent once more under the same key.
+        var repeated = 0
+        var answered: Quantiles?
+        /// From its first byte until each viewer had it.
+        var arrived: Quantiles?
+    }
+
+    struct Votes: Codable, Equatable, Sendable {
+        var acknowledged = 0
+        var perSecond = 0.0
+        /// By the poll; -1 where its sums do not fit each other.
+        var counted = 0
+    }
+
+    var tool = "sfu-bench"
+    var version = 1
+    var command = "interact"
+    var server: String
+    var viewers: Int
+    var connected = 0
+    var failed = 0
+    /// Of those connected, until the end of the run.
+    var lost = 0
+    /// Those who read too slowly, and were given everything anew.
+    var behind = 0
+    /// Why, and how often.
+    var reasons: [String: Int] = [:]
+    var connectSeconds = 0.0
+    /// While nobody did anything.
+    var quiet = Use(seconds: 0)
+    var busy = Use(seconds: 0)
+    /// When that was, in seconds since 1970.
+    var began = 0.0
+    var ended = 0.0
+    /// Messages that viewers got.
+    var messages = 0
+    var hearts = Hearts()
+    var comments = Comments()
+    var gifts = Gifts()
+    var votes = Votes()
+    /// Of this tool, while all did something.
+    var generator: Report.GeneratorUse?
+    var verdict = Report.Verdict()
+
+    init(_ options: Options) {
+        server = options.server.url.absoluteString
+        viewers = options.audience.viewers
+    }
+
+    // MARK: Filling
+
+    /// Takes in what was sent and heard, and judges.
+    /// - Parameters:
+    ///   - hearings: of those who are there at the end.
+    ///   - ledger: the keys of gifts, by number.
+    mutating func conclude(
+        _ tally: AudienceTally, _ asked: AskTally, _ hearings: [Hearing], _ ledger: [Int: String]
+    ) {
+        let sockets = tally.sockets
+        (connected, failed, lost, messages) = (
+            sockets.connected, sockets.failed, sockets.lost, sockets.messages
+        )
+        reasons = sockets.reasons
+        let seconds = max(busy.seconds, 0.001)
+        let stayed = hearings.filter { !$0.fellBehind }
+        behind = hearings.count - stayed.count
+        hearts = Hearts(
+            sent: tally.hearts, counted: hearings.map(\.hearts).max() ?? 0,
+            perSecond: Double(tally.hearts) / seconds)
+        comments = Comments(
+            sent: tally.comments, accepted: tally.accepted, perSecond: Double(tally.accepted) / seconds,
+            told: stayed.map(\.told).max() ?? 0, more: stayed.map(\.more).max() ?? 0,
+            answered: Quantiles(milliseconds: tally.answered), seen: Quantiles(milliseconds: tally.seen),
+            arrived: Quantiles(milliseconds: tally.arrived), waited: Quantiles(milliseconds: tally.waited))
+        gifts = Gifts(
+            acknowledged: asked.gifts.count, perSecond: Double(asked.gifts.count) / seconds,
+            repeated: asked.repeated, answered: Quantiles(milliseconds: asked.giftTimes),
+            arrived: Quantiles(milliseconds: tally.gifts))
+        votes.acknowledged = asked.votes
+        votes.perSecond = Double(asked.votes) / seconds
+        judge(tally, asked, stayed, ledger)
+        verdict.reasons = SyncReport.voidReasons(seen: comments.seen, waited: comments.waited, [])
+        if let generator { verdict.reasons += VoidRule.pressure(generator) }
+        verdict.isVoid = !verdict.reasons.isEmpty
+    }
+
+    private mutating func judge(
+        _ tally: AudienceTally, _ asked: AskTally, _ stayed: [Hearing], _ ledger: [Int: String]
+    ) {
+        func fail(_ count: Int, _ text: String) {
+            if count > 0 { verdict.failures.append("\(count) \(text)") }
+        }
+        fail(viewers - connected, "of \(viewers) did not connect")
+        fail(lost, "were lost")
+        for (rule, count) in tally.refused.sorted(by: { $0.key < $1.key }) { fail(count, "refused: \(rule)") }
+        for (reason, count) in asked.refused.sorted(by: { $0.key < $1.key }) {
+            fail(count, "gifts or votes answered otherwise: \(reason)")
+        }
+        fail(tally.unknown, "messages were no JSON")
+        fail(
+            tally.comments - tally.accepted - tally.refused.values.reduce(0, +),
+            "comments were not answered")
+        fail(asked.doubled, "repeated gifts became other gifts")
+        fail(stayed.count { $0.wrongGifts > 0 }, "viewers were told gifts twice or out of order")
+        fail(stayed.count { !$0.isComplete(tally, asked) }, "viewers were not told the exact sums")
+        let byNumber = Dictionary(asked.gifts.map { ($0.value, $0.key) }) { one, _ in one }
+        if ledger != byNumber || ledger.count != asked.gifts.count {
+            verdict.failures.append(
+                "the ledger has \(ledger.count) gifts, and not those that were acknowledged")
+        }
+        if votes.counted != asked.votes {
+            verdict.failures.append("the poll counts \(votes.counted) votes of \(asked.votes)")
+        }
+        if behind > 0 {
+            verdict.notes.append("\(behind) viewers read too slowly; what they heard is not counted")
+        }
+    }
+
+    // MARK: Writing
+
+    func write(_ options: ReportOptions) throws {
+        try ReportWriter.write(text, self, options)
+    }
+
+    static func text(of use: Use) -> String {
+        let share = use.serverCores.map { "\(Format.short($0 * 100)) % of a core" } ?? "CPU unknown"
+        guard let before = use.residentBytesBefore, let after = use.residentBytesAfter else { return share }
+        return share + ", memory \(Format.bytes(before)) to \(Format.bytes(after))"
+    }
+
+    /// A table for the terminal.
+    var text: String {
+        var lines = [
+            "sfu-bench interact \(server)", "\(viewers) viewers, \(Format.short(busy.seconds)) s", "viewers",
+        ]
+        func add(_ label: String, _ value: String) { lines.append("  " + label.padded(to: 42) + value) }
+        func add(_ label: String, _ values: Quantiles?) {
+            guard let values else { return }
+            let numbers = [values.p50, values.p95, values.p99, values.maximum].map(Format.short)
+            add(label + ", ms (p50, p95, p99, most)", numbers.joined(separator: "  "))
+        }
+        add("connected", "\(connected) in \(Format.short(connectSeconds)) s")
+        add("failed, lost, behind", "\(failed), \(lost), \(behind)")
+        for (reason, count) in reasons.sorted(by: { $0.key < $1.key }) { add("  \(count) ×", reason) }
+        lines.append("hearts")
+        add("a second", Format.count(hearts.perSecond))
+        add("sent, counted", "\(hearts.sent), \(hearts.counted)")
+        lines.append("comments")
+        add("a second", Format.short(comments.perSecond))
+        add(
+            "accepted; told to each viewer, and more",
+            "\(comments.accepted); \(comments.told), \(comments.more)")
+        add("read", comments.seen)
+        add("arrived", comments.arrived)
+        add("durable", comments.answered)
+        lines.append("gifts")
+        add("a second", Format.short(gifts.perSecond))
+        add("acknowledged, repeated", "\(gifts.acknowledged), \(gifts.repeated)")
+        add("durable", gifts.answered)
+        add("arrived", gifts.arrived)
+        lines.append("votes")
+        add("a second", Format.short(votes.perSecond))
+        add("acknowledged, counted", "\(votes.acknowledged), \(votes.counted)")
+        lines.append("server")
+        add("while nobody did anything", Self.text(of: quiet))
+        add("while all did", Self.text(of: busy))
+        lines.append("this tool")
+        for thread in generator?.threads ?? [] {
+            let use = "busy \(Format.short(thread.busy * 100)) %, waiting for a CPU "
+            add(thread.name, use + "\(Format.short(thread.waiting * 100)) %")
+        }
+        for failure in verdict.failures { lines.append("FAILED: " + failure) }
+        for reason in verdict.reasons { lines.append("VOID: " + reason) }
+        for note in verdict.notes { lines.append("NOTE: " + note) }
+        return lines.joined(separator: "\n") + "\n"
+    }
+}
+
+extension Hearing {
+    /// Whether they were told all that was sent, to the last tap; of who fell behind nobody knows.
+    func isComplete(_ tally: AudienceTally, _ asked: AskTally) -> Bool {
+        fellBehind
+            || hearts == tally.hearts && told + more == tally.accepted
+                && lastGift == (asked.gifts.values.max() ?? 0)
+    }
+}

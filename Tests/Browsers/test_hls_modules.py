@@ -1,0 +1,223 @@
+"""How a page plays HLS, in parts that need no stream: playlists, boxes, and when to go which way."""
+
+from __future__ import annotations
+
+import random
+import struct
+from typing import Any
+
+import pytest
+
+from drivers import Browser, Page
+from server import Server
+
+PLAYLIST = """#EXTM3U
+#EXT-X-VERSION:9
+#EXT-X-TARGETDURATION:2
+#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL=12.0,PART-HOLD-BACK=1.500
+#EXT-X-PART-INF:PART-TARGET=0.500
+#EXT-X-MEDIA-SEQUENCE:7
+#EXT-X-DISCONTINUITY-SEQUENCE:0
+#EXT-X-MAP:URI="a-i0.mp4"
+#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:00.000Z
+#EXTINF:2.000,
+a-s7.m4s
+#EXT-X-DISCONTINUITY
+#EXT-X-MAP:URI="a-i1.mp4"
+#EXT-X-PART:DURATION=0.500,URI="a-p8-0.m4s",INDEPENDENT=YES
+#EXT-X-PART:DURATION=0.500,URI="a-p8-1.m4s"
+#EXTINF:1.000,
+a-s8.m4s
+#EXT-X-PART:DURATION=0.500,URI="a-p9-0.m4s",INDEPENDENT=YES
+#EXT-X-PRELOAD-HINT:TYPE=PART,URI="a-p9-1.m4s"
+"""
+MASTER = """#EXTM3U
+#EXT-X-STREAM-INF:BANDWIDTH=1000000,CODECS="avc1.42C01F,mp4a.40.2",RESOLUTION=640x360,FRAME-RATE=30.000
+media.m3u8
+"""
+
+
+@pytest.fixture
+def page(chromium: Browser, server: Server) -> Page:
+    return chromium.open(server.origin + "/healthz")
+
+
+def parse(page: Page, text: str, position: dict[str, int] | None = None) -> Any:
+    """The playlist, where it ends, and what is loaded of it; a word for what is no playlist."""
+    return page.evaluate(
+        """async (text, position) => {
+            const {parsePlaylist, endOf, chunksFrom, PlaylistError} = await import('/assets/hls/playlist.js');
+            try {
+                const playlist = parsePlaylist(text);
+                return {...playlist, end: endOf(playlist), ...chunksFrom(playlist, position)};
+            } catch (error) {
+                if (error instanceof PlaylistError) return 'refused';
+                throw error;
+            }
+        }""", text, position)
+
+
+def loaded(page: Page, number: int | None = None, part: int = 0, text: str = PLAYLIST) -> tuple[list[str], bool]:
+    read = parse(page, text, None if number is None else {"number": number, "part": part})
+    return [chunk["uri"] for chunk in read["chunks"]], read["isJump"]
+
+
+def test_a_playlist_says_what_there_is(page: Page) -> None:
+    read = parse(page, PLAYLIST)
+    assert [(s["number"], s["uri"], s["map"], s["isDiscontinuous"], len(s["parts"])) for s in read["segments"]] == [
+        (7, "a-s7.m4s", "a-i0.mp4", False, 0), (8, "a-s8.m4s", "a-i1.mp4", True, 2), (9, None, "a-i1.mp4", False, 1)]
+    assert (read["holdBack"], read["canBlock"], read["hasEnded"]) == (1.5, True, False)
+    assert (read["hint"], read["end"]) == ("a-p9-1.m4s", {"number": 9, "part": 1})
+    assert parse(page, PLAYLIST + "#EXT-X-ENDLIST\n")["hasEnded"] is True
+    variants = "async text => (await import('/assets/hls/playlist.js')).parseVariants(text)"
+    assert page.evaluate(variants, MASTER) == [{"uri": "media.m3u8", "codecs": "avc1.42C01F,mp4a.40.2"}]
+
+
+def test_who_begins_does_so_at_a_key_frame_near_the_end(page: Page) -> None:
+    # 1.5 s are to be held back, and just so much lies behind the beginning of the discontinuity.
+    assert loaded(page) == (["a-p8-0.m4s", "a-p8-1.m4s", "a-p9-0.m4s"], True)
+    assert loaded(page, text=PLAYLIST.replace("BACK=1.500", "BACK=0.500")) == (["a-p9-0.m4s"], True)
+    # There is no more than all.
+    assert loaded(page, text=PLAYLIST.replace("BACK=1.500", "BACK=9.000"))[0][0] == "a-s7.m4s"
+
+
+def test_who_plays_goes_on_where_they_are_or_jumps(page: Page) -> None:
+    assert loaded(page, 8, 1) == (["a-p8-1.m4s", "a-p9-0.m4s"], False)
+    assert loaded(page, 9, 0) == (["a-p9-0.m4s"], False)
+    assert loaded(page, 9, 1) == ([], False), "nothing is new"
+    for gone in ((7, 2), (3, 0), (12, 0)):
+        assert loaded(page, *gone) == (["a-p8-0.m4s", "a-p8-1.m4s", "a-p9-0.m4s"], True)
+    long = PLAYLIST.replace("#EXTINF:2.000,\na-s7.m4s\n", "#EXTINF:8.000,\na-s7.m4s\n")
+    assert loaded(page, 7, 0, long)[1], "far behind"
+    # What follows each of them is told with it.
+    chunks = parse(page, PLAYLIST, {"number": 7, "part": 0})["chunks"]
+    assert [(c["next"]["number"], c["next"]["part"]) for c in chunks] == [(8, 0), (8, 1), (9, 0), (9, 1)]
+    assert [c["isDiscontinuous"] for c in chunks] == [False, True, False, False]
+
+
+def test_what_is_no_playlist_is_refused(page: Page) -> None:
+    for wrong in (
+        "", "<html>", PLAYLIST[1:], PLAYLIST.replace("#EXT-X-TARGETDURATION:2\n", ""), PLAYLIST.replace("INF:2.000", "INF:-2"),
+        PLAYLIST.replace("SEQUENCE:7", "SEQUENCE:x"), PLAYLIST.replace("#EXTINF:1.000,\n", ""),
+        PLAYLIST.replace('URI="a-p9-0.m4s"', "URI="), PLAYLIST + "#EXT-X-SKIP:SKIPPED-SEGMENTS=3\n",
+        "#EXTM3U\n" + "#\n" * 2**20,
+    ):
+        assert parse(page, wrong) == "refused", wrong[:80]
+    dice = random.Random(8216)
+    texts = [PLAYLIST[:length] for length in range(0, len(PLAYLIST), 7)]
+    for _ in range(200):
+        letters = list(PLAYLIST)
+        for _ in range(dice.randrange(1, 9)):
+            letters[dice.randrange(len(letters))] = chr(dice.choice([10, 34, 44, 45, 58, 61, dice.randrange(32, 512)]))
+        texts.append("".join(letters))
+    # Nothing else is thrown, whatever comes.
+    assert page.evaluate(
+        """async texts => {
+            const {parsePlaylist, parseVariants, chunksFrom, PlaylistError} = await import('/assets/hls/playlist.js');
+            for (const text of texts) {
+                for (const read of [text => chunksFrom(parsePlaylist(text), {number: 8, part: 1}), parseVariants]) {
+                    try { read(text); } catch (error) { if (!(error instanceof PlaylistError)) return text; }
+                }
+            }
+            return texts.length;
+        }""", texts) == len(texts)
+
+
+def box(kind: str, *content: bytes) -> bytes:
+    body = b"".join(content)
+    return struct.pack(">I4s", 8 + len(body), kind.encode()) + body
+
+
+def track(number: int, scale: int, version: int = 0) -> bytes:
+    times = bytes(16 if version else 8)
+    return box(
+        "trak", box("tkhd", bytes([version, 0, 0, 7]), times, struct.pack(">I", number)),
+        box("mdia", box("mdhd", bytes([version, 0, 0, 0]), times, struct.pack(">I", scale))))
+
+
+INITIALIZATION = box("ftyp", b"iso6") + box("moov", box("mvhd", bytes(100)), track(1, 90_000), track(2, 48_000, version=1))
+FRAGMENT = box(
+    "moof", box("mfhd", bytes(8)),
+    box("traf", box("tfhd", bytes(4), struct.pack(">I", 1)), box("tfdt", bytes(4), struct.pack(">I", 900_000))),
+    box("traf", box("tfhd", bytes(4), struct.pack(">I", 2)), box("tfdt", bytes([1, 0, 0, 0]), struct.pack(">Q", 477_600))),
+) + box("mdat", b"media")
+BEGINNING = """async (initialization, fragment) => {
+    const {timescalesOf, beginningOf, BoxError} = await import('/assets/hls/boxes.js');
+    const bytes = list => new Uint8Array(list).buffer;
+    try {
+        const scales = timescalesOf(bytes(initialization));
+        return [[...scales], beginningOf(bytes(fragment), scales)];
+    } catch (error) {
+        if (error instanceof BoxError) return 'refused';
+        throw error;
+    }
+}"""
+
+
+def test_a_fragment_begins_with_the_first_of_its_tracks(page: Page) -> None:
+    assert page.evaluate(BEGINNING, list(INITIALIZATION), list(FRAGMENT)) == [[[1, 90_000], [2, 48_000]], 9.95]
+
+
+def test_what_is_no_fragment_is_refused(page: Page) -> None:
+    for length in range(0, len(INITIALIZATION), 5):
+        assert page.evaluate(BEGINNING, list(INITIALIZATION[:length]), list(FRAGMENT)) in (
+            "refused", [[[1, 90_000]], 10]), length
+    cut = page.evaluate(
+        f"""async (initialization, fragment) => {{
+            const read = {BEGINNING}, results = new Set();
+            for (let length = 0; length < fragment.length; length++) {{
+                results.add(JSON.stringify(await read(initialization, fragment.slice(0, length))));
+            }}
+            return [...results];
+        }}""", list(INITIALIZATION), list(FRAGMENT))
+    assert cut[0] == '"refused"' and len(cut) <= 2, cut
+    dice = random.Random(14496)
+    for whole in (INITIALIZATION, FRAGMENT):
+        changed = []
+        for _ in range(100):
+            each = bytearray(whole)
+            for _ in range(dice.randrange(1, 6)):
+                each[dice.randrange(len(each))] = dice.choice([0, 1, 8, 255, dice.randrange(256)])
+            changed.append(list(each))
+        pairs = [(each, list(FRAGMENT)) if whole is INITIALIZATION else (list(INITIALIZATION), each) for each in changed]
+        # It throws nothing but what says that it is none.
+        page.evaluate(f"async pairs => {{ for (const pair of pairs) await ({BEGINNING})(...pair); }}", pairs)
+
+
+#: Goes through facts: milliseconds, and what is so then. The facts that are not named stay.
+RULE = """async steps => {
+    const {FallbackRule} = await import('/assets/fallback.js');
+    const rule = new FallbackRule();
+    let facts = {isWanted: true, isPossible: true, isConnected: false, isSeen: false, isPlaying: false};
+    return steps.map(([now, changes]) => rule.take(facts = {...facts, ...changes}, now));
+}"""
+
+
+def test_what_does_not_connect_within_five_seconds_has_something_beside_it(page: Page) -> None:
+    take = lambda *steps: page.evaluate(RULE, steps)  # noqa: E731
+    connected, lost = {"isConnected": True, "isSeen": True}, {"isConnected": False, "isSeen": False}
+    assert take((0, {}), (4999, {}), (5000, {})) == [False, False, True]
+    assert take((0, {"isPossible": False})) == [True]
+    assert take((0, {}), (4000, connected), (9000, lost), (13_999, {}), (14_000, {})) == [False] * 4 + [True]
+    # Nothing is to be seen: that is no reason.
+    nothing, something = {"isWanted": False}, {"isWanted": True}
+    assert take((0, nothing), (9000, {}), (10_000, something), (14_999, {}), (15_000, {})) == [False] * 4 + [True]
+    # As long as nothing plays the connection is all there is.
+    assert take((0, {}), (5000, {}), (6000, connected)) == [False, True, False]
+
+
+def test_it_comes_back_once_what_comes_is_steady_and_later_each_time(page: Page) -> None:
+    take = lambda *steps: page.evaluate(RULE, steps)  # noqa: E731
+    connected, lost = {"isConnected": True, "isSeen": True}, {"isConnected": False, "isSeen": False}
+    away = ((0, {}), (5000, {}), (6000, {"isPlaying": True}))
+    assert take(*away, (7000, connected), (8999, {}), (9000, {}))[3:] == [True, True, False]
+    assert take(*away, (7000, connected), (8500, {"isSeen": False}), (9000, connected), (10_999, {}), (11_000, {}))[3:] == [
+        True, True, True, True, False]
+    # Soon needed again it takes twice as long; after a while of peace as at first.
+    back = (*away, (7000, connected), (9000, {"isPlaying": True}), (10_000, {**lost, "isPlaying": False}), (15_000, {}))
+    again = ((16_000, {"isPlaying": True}), (20_000, connected), (23_999, {}), (24_000, {}))
+    assert take(*back, *again)[-4:] == [True, True, True, False]
+    late = (
+        (100_000, {**lost, "isPlaying": False}), (105_000, {}), (106_000, {"isPlaying": True}), (107_000, connected),
+        (109_000, {}))
+    assert take(*back, *again, *late)[-5:] == [False, True, True, True, False]

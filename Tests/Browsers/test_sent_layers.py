@@ -1,0 +1,81 @@
+"""Which sizes a studio sends, second by second, of a browser that says what it estimates and sends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from drivers import Browser, Page
+from server import Server
+
+#: Looks once for each second that is told: what the browser estimates, in bit/s, and the sizes of which it sent pictures.
+LOOK = """async (wanted, seconds) => {
+    const {SentLayers} = await import('/assets/sent-layers.js');
+    const encodings = [['q', 4, 200_000], ['h', 2, 750_000], ['f', 1, 2_500_000]].map(([rid, scale, rate]) =>
+        ({rid, active: true, scaleResolutionDownBy: scale, maxBitrate: rate}));
+    const sender = {
+        getParameters: () => ({encodings: encodings.map(encoding => ({...encoding}))}),
+        setParameters: async parameters => parameters.encodings.forEach((encoding, i) => Object.assign(encodings[i], encoding)),
+    };
+    const layers = new SentLayers(sender);
+    await layers.want(wanted);
+    const frames = {q: 0, h: 0, f: 0};
+    const active = [];
+    for (const [estimate, sent, limitation] of seconds) {
+        for (const rid of sent) frames[rid] += 30;
+        const entries = Object.entries(frames).map(([rid, framesSent]) => ({
+            type: 'outbound-rtp', kind: 'video', rid, framesSent, qualityLimitationReason: limitation ?? 'bandwidth'}));
+        entries.push({type: 'candidate-pair', nominated: true, availableOutgoingBitrate: estimate});
+        layers.look(new Map(entries.map((entry, index) => [index, entry])));
+        await new Promise(done => setTimeout(done));
+        active.push(encodings.filter(encoding => encoding.active).map(({rid}) => rid).join(''));
+    }
+    return active;
+}"""
+
+
+@pytest.fixture
+def page(chromium: Browser, server: Server) -> Page:
+    return chromium.open(server.origin + "/healthz")
+
+
+def active(page: Page, seconds: list[tuple[Any, ...]], wanted: str = "qhf") -> list[str]:
+    """What is switched on after each look."""
+    return page.evaluate(LOOK, list(wanted), seconds)
+
+
+def test_a_smallest_size_that_holds_the_estimate_down_rests(page: Page) -> None:
+    """As it was seen: half as much again as 146 kbit/s, which has no room for another size."""
+    stuck = [(219_000, "q")] * 6
+    assert active(page, stuck) == ["qhf"] * 5 + ["h"]
+    # It is sent again as soon as there is room for both.
+    grown = [(400_000, "h"), (700_000, "h"), (950_000, "h"), (950_000, "qh")]
+    assert active(page, stuck + grown)[6:] == ["h", "h", "qhf", "qhf"]
+    # And the largest is tried for once the two are sent.
+    assert active(page, stuck + grown + [(1_100_000, "qh")] * 4)[-1] == "qf"
+
+
+def test_it_rests_for_a_moment_only_where_that_is_in_vain(page: Page) -> None:
+    told = active(page, [(219_000, "q")] * 100)
+    resting = [second for second, rids in enumerate(told) if rids == "h"]
+    # Six looks, and six more a minute later.
+    assert resting == [*range(5, 11), *range(71, 77)]
+
+
+def test_what_grows_or_falls_is_left_alone(page: Page) -> None:
+    growing = [(200_000 * 1.07 ** second, "q") for second in range(12)]
+    falling = [(150_000 if second % 3 else 110_000, "q") for second in range(60)]
+    for seconds in (growing, falling, [(219_000, "q", "cpu")] * 30, [(219_000, "")] * 30, [(219_000, "qh")] * 30):
+        assert set(active(page, seconds)) == {"qhf"}
+
+
+def test_the_one_between_rests_for_the_largest(page: Page) -> None:
+    told = active(page, [(1_100_000, "qh")] * 5 + [(1_100_000, "qf")] * 19 + [(1_800_000, "qhf")] * 5)
+    assert told == ["qhf"] * 4 + ["qf"] * 20 + ["qhf"] * 5
+
+
+def test_of_two_the_larger_one_may_be_alone(page: Page) -> None:
+    assert active(page, [(219_000, "q")] * 6, "qh")[-1] == "h"
+    assert active(page, [(219_000, "q")] * 6, "qf")[-1] == "f"
+    assert set(active(page, [(219_000, "q")] * 30, "q")) == {"q"}
