@@ -10,11 +10,13 @@ from drivers import Browser, Page
 from server import Server
 
 #: Looks once for each second that is told: what the browser estimates, in bit/s, and the sizes of which it sent pictures.
-LOOK = """async (wanted, seconds) => {
+LOOK = """async (wanted, seconds, [width, height]) => {
     const {SentLayers} = await import('/assets/sent-layers.js');
     const encodings = [['q', 4, 200_000], ['h', 2, 750_000], ['f', 1, 2_500_000]].map(([rid, scale, rate]) =>
         ({rid, active: true, scaleResolutionDownBy: scale, maxBitrate: rate}));
+    const track = {width, height, getSettings: () => ({width: track.width, height: track.height})};
     const sender = {
+        track,
         getParameters: () => ({encodings: encodings.map(encoding => ({...encoding}))}),
         setParameters: async parameters => parameters.encodings.forEach((encoding, i) => Object.assign(encodings[i], encoding)),
     };
@@ -22,7 +24,8 @@ LOOK = """async (wanted, seconds) => {
     await layers.want(wanted);
     const frames = {q: 0, h: 0, f: 0};
     const active = [];
-    for (const [estimate, sent, limitation] of seconds) {
+    for (const [estimate, sent, limitation, size] of seconds) {
+        if (size) [track.width, track.height] = size;
         for (const rid of sent) frames[rid] += 30;
         const entries = Object.entries(frames).map(([rid, framesSent]) => ({
             type: 'outbound-rtp', kind: 'video', rid, framesSent, qualityLimitationReason: limitation ?? 'bandwidth'}));
@@ -31,6 +34,7 @@ LOOK = """async (wanted, seconds) => {
         await new Promise(done => setTimeout(done));
         active.push(encodings.filter(encoding => encoding.active).map(({rid}) => rid).join(''));
     }
+    globalThis.encodings = encodings;
     return active;
 }"""
 
@@ -40,9 +44,17 @@ def page(chromium: Browser, server: Server) -> Page:
     return chromium.open(server.origin + "/healthz")
 
 
-def active(page: Page, seconds: list[tuple[Any, ...]], wanted: str = "qhf") -> list[str]:
+def active(
+    page: Page, seconds: list[tuple[Any, ...]], wanted: str = "qhf", size: tuple[int, int] = (1280, 720)
+) -> list[str]:
     """What is switched on after each look."""
-    return page.evaluate(LOOK, list(wanted), seconds)
+    return page.evaluate(LOOK, list(wanted), seconds, size)
+
+
+def sizes(page: Page) -> list[tuple[int, int]]:
+    """By how much each is smaller than the picture, and its largest bitrate."""
+    return [tuple(pair) for pair in page.evaluate(
+        "() => encodings.map(({scaleResolutionDownBy, maxBitrate}) => [scaleResolutionDownBy, maxBitrate])")]
 
 
 def test_a_smallest_size_that_holds_the_estimate_down_rests(page: Page) -> None:
@@ -79,3 +91,20 @@ def test_of_two_the_larger_one_may_be_alone(page: Page) -> None:
     assert active(page, [(219_000, "q")] * 6, "qh")[-1] == "h"
     assert active(page, [(219_000, "q")] * 6, "qf")[-1] == "f"
     assert set(active(page, [(219_000, "q")] * 30, "q")) == {"q"}
+
+
+def test_of_a_small_picture_two_sizes_are_sent_or_one(page: Page) -> None:
+    """Chromium makes no more of them, and would leave out the largest."""
+    quiet = [(3_000_000, "qh")] * 3
+    assert active(page, quiet, size=(853, 480)) == ["qh"] * 3
+    assert sizes(page) == [(2, 750_000), (1, 2_500_000), (1, 2_500_000)]
+    assert active(page, quiet, "f", size=(480, 854)) == ["h"] * 3
+    assert active(page, quiet, "q", size=(640, 360)) == ["q"] * 3
+    assert active(page, quiet, size=(320, 240)) == ["q"] * 3
+    assert sizes(page)[0] == (1, 2_500_000)
+
+
+def test_another_camera_has_its_own_sizes(page: Page) -> None:
+    small, large = (3_000_000, "qh", None, (640, 480)), (3_000_000, "qhf", None, (1920, 1080))
+    assert active(page, [large, small, small, large]) == ["qhf", "qh", "qh", "qhf"]
+    assert sizes(page) == [(4, 200_000), (2, 750_000), (1, 2_500_000)]

@@ -15,6 +15,7 @@ import { makeTestPicture } from "./testpicture.js";
  *
  * @typedef {object} Wishes
  * @property {number} height of the picture, in pixels
+ * @property {number} frameRate pictures a second
  * @property {string} [camera] device id
  * @property {string} [microphone] device id
  */
@@ -40,7 +41,7 @@ export class CaptureError extends Error {
  */
 export async function openSource(kind, wishes) {
   if (kind === "test") {
-    const { media, stop } = makeTestPicture();
+    const { media, stop } = makeTestPicture(wishes);
     return { kind, media, notice: null, stop };
   }
   if (!navigator.mediaDevices) {
@@ -65,7 +66,7 @@ async function openCamera(wishes) {
     ...(wishes.camera && { deviceId: { exact: wishes.camera } }),
     width: { ideal: Math.round(wishes.height * 16 / 9) },
     height: { ideal: wishes.height },
-    frameRate: { ideal: 30 },
+    frameRate: { ideal: wishes.frameRate },
   };
   const audio = wishes.microphone ? { deviceId: { exact: wishes.microphone } } : true;
   try {
@@ -87,7 +88,7 @@ async function openMicrophone(wishes) {
 /** @param {Wishes} wishes */
 async function openScreen(wishes) {
   const media = await navigator.mediaDevices.getDisplayMedia({
-    video: { frameRate: { ideal: 30 } },
+    video: { frameRate: { ideal: wishes.frameRate } },
     audio: true,
   });
   if (media.getAudioTracks().length) return source("screen", media, null);

@@ -5,7 +5,9 @@
 import { CaptureError, isAllowed, openSource } from "./capture.js";
 
 /** Heights of the picture one can choose, with the bitrate of the largest layer, in bit/s. */
-export const BITRATES = new Map([[1080, 4_500_000], [720, 2_500_000], [480, 1_000_000]]);
+export const BITRATES = new Map([[1080, 4_500_000], [720, 2_500_000], [480, 1_000_000], [360, 600_000]]);
+/** Pictures a second one can choose. */
+export const FRAME_RATES = [60, 30, 15];
 
 /**
  * @typedef {{ title: string, text: string, canRetry: boolean, offersTest: boolean, offersSound?: boolean }} Problem
@@ -18,6 +20,7 @@ export class OwnMedia extends EventTarget {
   /** What is chosen; opened on demand. @type {import("./capture.js").SourceKind} */
   kind = "camera";
   height = 720;
+  frameRate = 30;
   camera = "";
   microphone = "";
   simulcast = true;
@@ -29,12 +32,16 @@ export class OwnMedia extends EventTarget {
   /** What is being opened, for everybody who waits for it. @type {Promise<boolean> | null} */
   #opening = null;
 
-  /** @param {URLSearchParams} query `?source=camera|sound|screen|test`, `?quality=1080|720|480`, `?simulcast=0|1` */
+  /**
+   * @param {URLSearchParams} query `?source=camera|sound|screen|test`, `?quality=1080|720|480|360`, `?fps=60|30|15`,
+   *   `?simulcast=0|1`
+   */
   constructor(query) {
     super();
     const wanted = query.get("source");
     if (wanted === "camera" || wanted === "sound" || wanted === "screen" || wanted === "test") this.kind = wanted;
     if (BITRATES.has(Number(query.get("quality")))) this.height = Number(query.get("quality"));
+    if (FRAME_RATES.includes(Number(query.get("fps")))) this.frameRate = Number(query.get("fps"));
     // Three pictures of VP9 or AV1 at once are more than most machines encode.
     this.simulcast = query.get("simulcast") === "1"
       || query.get("simulcast") !== "0" && !["vp9", "av1"].includes(query.get("codec") ?? "");
@@ -72,7 +79,7 @@ export class OwnMedia extends EventTarget {
     if (isReady) await this.open();
   }
 
-  /** @param {Partial<Pick<OwnMedia, "kind" | "height" | "camera" | "microphone">>} wish */
+  /** @param {Partial<Pick<OwnMedia, "kind" | "height" | "frameRate" | "camera" | "microphone">>} wish */
   async choose(wish) {
     const isOther = wish.kind !== undefined && wish.kind !== this.kind;
     Object.assign(this, wish);

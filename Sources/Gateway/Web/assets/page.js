@@ -4,7 +4,7 @@
  * A page of one stream: the studio for those on stage, the programme for the audience. Both are lists of widgets on
  * the same layers, so that somebody can go from one to the other without loading a page.
  *
- * The address may say `?source=camera|sound|screen|test`, `?quality=1080|720|480`, `?simulcast=0|1` and
+ * The address may say `?source=camera|sound|screen|test`, `?quality=1080|720|480|360`, `?fps=60|30|15`, `?simulcast=0|1` and
  * `?codec=vp8|vp9|h264|av1`.
  */
 

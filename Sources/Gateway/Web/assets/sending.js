@@ -7,7 +7,7 @@ import { useOnlyCodec } from "./session.js";
 /**
  * @typedef {object} SendingOptions
  * @property {MediaStream} media
- * @property {boolean} [simulcast] three sizes at once, where the codec allows
+ * @property {boolean} [simulcast] several sizes at once, where the codec allows
  * @property {string | null} [codec] send only this one, such as `vp9`
  * @property {number} [maxBitrate] of the largest picture, in bit/s
  */
@@ -16,14 +16,42 @@ import { useOnlyCodec } from "./session.js";
  * With a single size the server can still spare whoever does not look yet: every second picture is one that no other
  * needs but its like.
  */
-const SINGLE = { scaleResolutionDownBy: 1, share: 1, scalabilityMode: "L1T2" };
+const SINGLE = { scaleResolutionDownBy: 1, scalabilityMode: "L1T2" };
 
-/** Layers from small to large; `f` is the picture as captured. */
-const LAYERS = [
-  { rid: "q", scaleResolutionDownBy: 4, share: 0.08 },
-  { rid: "h", scaleResolutionDownBy: 2, share: 0.3 },
-  { rid: "f", scaleResolutionDownBy: 1, share: 1 },
+/** Layers from small to large. Of a small picture the last are not sent: see `sizesOf`. */
+const RIDS = ["q", "h", "f"];
+/** The picture as captured, its half and its quarter, with their shares of the bitrate. */
+const SIZES = [
+  { scaleResolutionDownBy: 1, share: 1 },
+  { scaleResolutionDownBy: 2, share: 0.3 },
+  { scaleResolutionDownBy: 4, share: 0.08 },
 ];
+/** Pixels from which on a browser makes three sizes of a picture, and two. */
+const THREE_SIZES = 960 * 540;
+const TWO_SIZES = 480 * 270;
+
+/**
+ * How many sizes of a track are sent. Of a picture with fewer pixels Chromium makes fewer, whatever it was asked for, and
+ * leaves out the largest (libwebrtc, `LimitSimulcastLayerCount`): viewers would see it at half its size.
+ * @param {MediaStreamTrack | null} track
+ */
+export function sizesOf(track) {
+  const { width, height } = track?.getSettings?.() ?? {};
+  if (!width || !height) return RIDS.length;
+  const pixels = width * height;
+  return pixels >= THREE_SIZES ? 3 : pixels >= TWO_SIZES ? 2 : 1;
+}
+
+/**
+ * What an encoding is of a picture that is sent in so many sizes.
+ * @param {number} index 0 is the smallest
+ * @param {number} sizes
+ * @param {number} maxBitrate of the largest, in bit/s
+ */
+export function encodingOf(index, sizes, maxBitrate) {
+  const { share, ...size } = SIZES[Math.max(sizes - 1 - index, 0)];
+  return { ...size, maxBitrate: Math.round(maxBitrate * share), active: index < sizes };
+}
 
 /**
  * Sends other tracks in the place of the ones of their kinds; nothing is negotiated. A kind that is missing
@@ -52,9 +80,9 @@ export function addTrack(peer, track, options) {
     return;
   }
   const maxBitrate = options.maxBitrate ?? 2_500_000;
-  const encodings = (options.simulcast ? LAYERS : [SINGLE]).map(({ share, ...encoding }) => ({
-    ...encoding, maxBitrate: Math.round(maxBitrate * share),
-  }));
+  const sizes = sizesOf(typeof track === "string" ? null : track);
+  const encodings = options.simulcast
+    ? RIDS.map((rid, index) => ({ rid, ...encodingOf(index, sizes, maxBitrate) })) : [{ ...SINGLE, maxBitrate }];
   const transceiver = addVideo(peer, track, options.media, encodings);
   useOnlyCodec(transceiver, RTCRtpSender.getCapabilities("video"), options.codec);
 }

@@ -1,7 +1,9 @@
 // @ts-check
 
+import { encodingOf, sizesOf } from "./sending.js";
+
 /**
- * Which sizes of a picture a sender encodes: those that the server wants; and for a while without some of them, where
+ * Which sizes of a picture a sender encodes: those that the server wants, and that a browser makes of it; and for a while without some of them, where
  * larger ones are not sent although the network takes them.
  *
  * Chromium takes half as much again as it sends for the most that the network takes, and sends a larger size only where
@@ -48,6 +50,8 @@ export class SentLayers {
   #isApplying = false;
   /** Whether something else is to be sent than was set last. */
   #isStale = false;
+  /** Of how large a picture the encodings are, as `sizesOf`; 0 until they were set. */
+  #sizes = 0;
 
   /** @param {RTCRtpSender} sender */
   constructor(sender) {
@@ -63,6 +67,8 @@ export class SentLayers {
 
   /** Looks, once a second, whether all that is wanted is sent. @param {RTCStatsReport} report */
   look(report) {
+    // Another camera, or a window that was made larger.
+    if (this.#sizes !== sizesOf(this.sender.track)) this.#apply();
     const entries = [...report.values()];
     const available = entries.find((entry) => entry.type === "candidate-pair" && entry.nominated)?.availableOutgoingBitrate;
     const layers = this.#layers();
@@ -121,11 +127,14 @@ export class SentLayers {
     this.#apply();
   }
 
-  /** What is to be encoded, the smallest first. */
+  /** What is to be encoded, the smallest first. Who wants a size that is not made wants the largest that is. */
   #layers() {
-    return this.sender.getParameters().encodings
-      .filter(({ rid }) => rid !== undefined && (this.#wanted?.includes(rid) ?? true))
-      .sort((one, other) => (other.scaleResolutionDownBy ?? 1) - (one.scaleResolutionDownBy ?? 1));
+    const { encodings } = this.sender.getParameters();
+    const isWanted = (/** @type {RTCRtpEncodingParameters} */ { rid }) =>
+      rid !== undefined && (this.#wanted?.includes(rid) ?? true);
+    const largest = Math.min(sizesOf(this.sender.track), encodings.length) - 1;
+    return encodings.filter((encoding, index) =>
+      index < largest ? isWanted(encoding) : index === largest && encodings.slice(largest).some(isWanted));
   }
 
   async #apply() {
@@ -141,12 +150,15 @@ export class SentLayers {
   }
 
   async #set() {
+    const sizes = this.#sizes = sizesOf(this.sender.track);
     const layers = this.#layers().map(({ rid }) => rid);
     if (layers.length === 0) return;
     const active = this.#resting === "between" ? [layers[0], layers[layers.length - 1]]
       : this.#resting === "smallest" ? layers.slice(1, 2) : layers;
     const parameters = this.sender.getParameters();
-    for (const encoding of parameters.encodings) encoding.active = active.includes(encoding.rid);
+    const maxBitrate = Math.max(...parameters.encodings.map((encoding) => encoding.maxBitrate ?? 0));
+    parameters.encodings.forEach((encoding, index) =>
+      Object.assign(encoding, encodingOf(index, sizes, maxBitrate), { active: active.includes(encoding.rid) }));
     // A browser that cannot goes on sending, which costs only itself.
     await this.sender.setParameters(parameters).catch(() => {});
   }

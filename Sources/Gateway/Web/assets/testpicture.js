@@ -4,6 +4,7 @@
 
 import { drawTimeCode, timeCodeNow } from "./timecode.js";
 
+/** What is drawn is laid out for this size. */
 const WIDTH = 1280;
 const HEIGHT = 720;
 const BARS = ["#e8e8f0", "#e6c229", "#2bb8c4", "#3da35d", "#b24fb8", "#d1405a", "#3f57c9"];
@@ -16,28 +17,32 @@ const BARS = ["#e8e8f0", "#e6c229", "#2bb8c4", "#3da35d", "#b24fb8", "#d1405a", 
 
 /**
  * Starts drawing. The tone needs a user's gesture before it sounds.
- * @param {number} framesPerSecond
+ * @param {{ height: number, frameRate: number }} wishes in pixels, and pictures a second
  * @returns {TestPicture}
  */
-export function makeTestPicture(framesPerSecond = 30) {
+export function makeTestPicture({ height, frameRate }) {
+  const scale = height / HEIGHT;
   const canvas = document.createElement("canvas");
-  canvas.width = WIDTH;
-  canvas.height = HEIGHT;
+  // Codecs take sides in pairs of pixels.
+  canvas.width = 2 * Math.round(WIDTH * scale / 2);
+  canvas.height = height;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
-  const background = drawBackground();
+  const background = drawBackground(canvas, scale);
 
   const draw = () => {
     const now = new Date();
     context.drawImage(background, 0, 0);
+    context.setTransform(scale, 0, 0, scale, 0, 0);
     drawClock(context, now);
+    context.resetTransform();
     drawTimeCode(context, timeCodeNow());
   };
   draw();
   const ticker = new Worker(new URL("./ticker.js", import.meta.url), { type: "module" });
   ticker.addEventListener("message", draw);
-  ticker.postMessage(1000 / framesPerSecond);
+  ticker.postMessage(1000 / frameRate);
 
-  const video = canvas.captureStream(framesPerSecond).getVideoTracks()[0];
+  const video = canvas.captureStream(frameRate).getVideoTracks()[0];
   const tone = makeTone();
   return {
     media: new MediaStream([video, tone.track]),
@@ -49,12 +54,17 @@ export function makeTestPicture(framesPerSecond = 30) {
   };
 }
 
-/** What does not change from frame to frame, drawn once. */
-function drawBackground() {
+/**
+ * What does not change from frame to frame, drawn once.
+ * @param {{ width: number, height: number }} size in pixels
+ * @param {number} scale
+ */
+function drawBackground({ width, height }, scale) {
   const canvas = document.createElement("canvas");
-  canvas.width = WIDTH;
-  canvas.height = HEIGHT;
+  canvas.width = width;
+  canvas.height = height;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
+  context.scale(scale, scale);
   BARS.forEach((colour, i) => {
     context.fillStyle = colour;
     context.fillRect(Math.round(i * WIDTH / BARS.length), 0, Math.ceil(WIDTH / BARS.length), HEIGHT);

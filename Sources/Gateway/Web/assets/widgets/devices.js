@@ -2,6 +2,7 @@
 
 import { devices as listDevices } from "../capture.js";
 import { h } from "../dom.js";
+import { FRAME_RATES } from "../own-media.js";
 
 /**
  * Fields for camera, microphone and the picture's size.
@@ -40,14 +41,18 @@ export const devices = {
     const { own, onAir } = room;
     const chosen = deviceFields(own);
     const quality = h("select#quality", { onchange: () => own.choose({ height: Number(quality.value) }) },
-      new Option("Full HD, 1080p", "1080"), new Option("HD, 720p", "720"), new Option("Small, 480p", "480"));
+      new Option("Full HD, 1080p", "1080"), new Option("HD, 720p", "720"), new Option("Small, 480p", "480"),
+      new Option("Smallest, 360p", "360"));
     quality.value = String(own.height);
+    const frameRate = h("select#frame-rate", { onchange: () => own.choose({ frameRate: Number(frameRate.value) }) },
+      ...FRAME_RATES.map((rate) => new Option(`${rate} a second`, String(rate))));
+    frameRate.value = String(own.frameRate);
     const simulcast = h("input#simulcast", {
       type: "checkbox", checked: own.simulcast, onchange: () => (own.simulcast = simulcast.checked),
     });
     const root = h("details.card.settings#settings", {}, h("summary", {}, "Camera and microphone"), h("div.fields", {},
-      ...chosen.fields, h("label", {}, "Quality", quality),
-      h("label.check", {}, simulcast, " ", h("span", {}, "Send three sizes at once", h("br"), h("small.muted", {},
+      ...chosen.fields, h("label", {}, "Quality", quality), h("label", {}, "Pictures", frameRate),
+      h("label.check", {}, simulcast, " ", h("span", {}, "Send several sizes at once", h("br"), h("small.muted", {},
         "Viewers on slow networks get a smaller picture. Costs some more upload.")))));
     layer.append(root);
     const lock = () => (simulcast.disabled = onAir.isOn);
