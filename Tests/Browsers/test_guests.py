@@ -72,7 +72,7 @@ def test_the_audience_sees_and_hears_an_invited_guest(
     browsers: dict[str, Browser], server: Server, stream: str, guests: str, viewers: str
 ) -> None:
     # As from the feed's menu: nobody made the stream, nobody has a token or changes a setting.
-    host = browsers["chromium"].open(f"{server.origin}/live/{stream}?source=test&quality=480")
+    host = browsers["chromium"].open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15")
     press_go_live(host)
     host.wait_for("() => rostrum.room.info?.programme === 'composed'", what="everybody on stage is in the programme")
     # As large as a build for tests can compose beside three browsers.
@@ -115,7 +115,7 @@ def raise_my_hand(page: Page, host: Page) -> str:
 def test_a_host_is_told_when_viewers_do_not_see_the_guests(
     chromium: Browser, server: Server, stream: str
 ) -> None:
-    host = chromium.open(f"{server.origin}/live/{stream}?source=test&quality=480")
+    host = chromium.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15")
     press_go_live(host)
     host.wait_for("() => rostrum.room.info?.programme === 'composed'", what="everybody on stage is in the programme")
     host.evaluate("() => rostrum.room.edit({programme: 'host'})")

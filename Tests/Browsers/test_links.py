@@ -66,7 +66,7 @@ def open_link(browser: Browser, link: str, query: str = "") -> Page:
 def test_the_hosts_link_leads_to_those_for_everybody_else(
     browsers: dict[str, Browser], production: Production, stream: str, hosts: str, guests: str
 ) -> None:
-    host = open_link(browsers[hosts], production.host_link(stream), "?quality=480")
+    host = open_link(browsers[hosts], production.host_link(stream), "?quality=360&fps=15")
     host.evaluate("() => rostrum.room.own.open()")
     wait_for_state(host, "ready")
     fill(host, "#your-name", "Ann Lindqvist")
@@ -97,7 +97,7 @@ def test_the_hosts_link_leads_to_those_for_everybody_else(
     host.click("#copy-speaker")
     link = host.wait_for("() => globalThis.copied?.at(-1)", what="the speaker's link is copied")
     assert "/live/" in link
-    speaker = open_link(browsers[guests], link, "?quality=480")
+    speaker = open_link(browsers[guests], link, "?quality=360&fps=15")
     speaker.evaluate("() => rostrum.room.own.open()")
     wait_for_state(speaker, "ready")
     assert not is_seen(speaker, "#stream-title") and not is_seen(speaker, "#copy-speaker")
@@ -112,7 +112,7 @@ def test_the_hosts_link_leads_to_those_for_everybody_else(
 
 
 def test_a_link_that_was_revoked_says_so(chromium: Browser, production: Production, stream: str) -> None:
-    host = open_link(chromium, production.host_link(stream), "?source=test&quality=480")
+    host = open_link(chromium, production.host_link(stream), "?source=test&quality=360&fps=15")
     press_go_live(host)
     link = host.wait_for("() => document.getElementById('link').value", what="there is a link for viewers")
     host.click("#revoke-links")
@@ -130,11 +130,11 @@ def test_a_link_that_was_revoked_says_so(chromium: Browser, production: Producti
 def test_a_guest_whose_link_was_revoked_does_not_come_back(
     chromium: Browser, production: Production, stream: str
 ) -> None:
-    host = open_link(chromium, production.host_link(stream), "?source=test&quality=480")
+    host = open_link(chromium, production.host_link(stream), "?source=test&quality=360&fps=15")
     press_go_live(host)
     host.click("#copy-speaker")
     link = host.wait_for("() => globalThis.copied?.at(-1)", what="the speaker's link is copied")
-    guest, late = (open_link(chromium, link, "?source=test&quality=480") for _ in range(2))
+    guest, late = (open_link(chromium, link, "?source=test&quality=360&fps=15") for _ in range(2))
     for page in (guest, late):
         page.wait_for("() => rostrum.sync.isOpen && rostrum.room.you !== null", what="the guest follows")
     fill(guest, "#your-name", "Sue")
@@ -173,7 +173,7 @@ SILENT = """() => {
 
 def test_whom_a_server_lets_watch_may_be_known_late(chromium: Browser, production: Production, stream: str) -> None:
     address, _, fragment = production.host_link(stream).partition("#")
-    with chromium.open(f"{address}?source=test&quality=480#{fragment}", before_load=SILENT) as host:
+    with chromium.open(f"{address}?source=test&quality=360&fps=15#{fragment}", before_load=SILENT) as host:
         host.wait_for("() => document.getElementById('share') !== null", what="the page has asked")
         host.evaluate("() => { isSilent = false; }")
         press_go_live(host)
@@ -182,7 +182,7 @@ def test_whom_a_server_lets_watch_may_be_known_late(chromium: Browser, productio
 
 
 def test_without_a_token_there_is_no_way_in(chromium: Browser, production: Production, stream: str) -> None:
-    host = open_link(chromium, production.host_link(stream), "?source=test&quality=480")
+    host = open_link(chromium, production.host_link(stream), "?source=test&quality=360&fps=15")
     press_go_live(host)
     with chromium.open(f"{production.origin}/watch/{stream}") as viewer:
         wait_for_state(viewer, "failed")

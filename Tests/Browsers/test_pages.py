@@ -153,7 +153,7 @@ def test_sound_begins_with_a_tap(browsers: dict[str, Browser], server: Server, s
 
 
 def test_studio_works_from_the_keyboard(chromium: Browser, server: Server, stream: str) -> None:
-    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=480") as page:
+    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15") as page:
         wait_for_state(page, "ready")
         for _ in range(20):
             if page.evaluate("() => document.activeElement.id") == "go":

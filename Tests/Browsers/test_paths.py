@@ -69,7 +69,7 @@ def test_a_viewer_goes_on_at_a_new_address(
 def test_a_publisher_goes_on_at_a_new_address(
     name: str, browsers: dict[str, Browser], chromium: Browser, server: Server, stream: str, path: LossyPath
 ) -> None:
-    studio = browsers[name].open(f"{path.origin}/live/{stream}?quality=480&codec=vp8", before_load=path.rewrite)
+    studio = browsers[name].open(f"{path.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=path.rewrite)
     studio.click("#go")
     wait_for_state(studio, "live")
     viewer = watch(chromium, server, stream)

@@ -181,7 +181,7 @@ def test_a_guest_comes_with_sound_alone(
     host.click("#go")
     wait_for_state(host, "live")
     token = server.token(stream, "viewer", "Bob")
-    bob = browser.open(f"{server.origin}/watch/{stream}?quality=480#token={token}", PHONE, before_load=NOTE_WISHES)
+    bob = browser.open(f"{server.origin}/watch/{stream}?quality=360&fps=15#token={token}", PHONE, before_load=NOTE_WISHES)
     wait_for_state(bob, "live")
     raise_hand(bob, host, "bob")
     invite(host, "bob")

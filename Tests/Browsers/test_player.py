@@ -289,7 +289,7 @@ def test_a_stream_that_ends_offers_its_recordings(
 
 
 def go_live_as(browser: Browser, server: Server, stream: str, token: str) -> Page:
-    page = browser.open(f"{server.origin}/live/{stream}?quality=480#token={token}")
+    page = browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15#token={token}")
     # With a token the camera opens late, and while it does there is nothing to press.
     page.wait_for("() => rostrum.room.own.source && !rostrum.room.own.isOpening", seconds=15, what="the camera is open")
     press_go_live(page)

@@ -127,7 +127,7 @@ def test_without_recordings_the_ended_page_is_as_ever(
 def test_the_settings_say_that_it_records_by_itself(
     chromium: Browser, keeper: Server, stream: str  # noqa: F811
 ) -> None:
-    host = chromium.open(f"{keeper.origin}/live/{stream}?source=test&quality=480")
+    host = chromium.open(f"{keeper.origin}/live/{stream}?source=test&quality=360&fps=15")
     wait_for_state(host, "ready")
     host.click("#open-backstage")
     host.click("dialog input[name=recording]")

@@ -39,14 +39,20 @@ def play(browser: Browser, path: LossyPath, stream: str) -> Page:
 
 
 def await_record(
-    page: Page, path: LossyPath, host: Page, pictures: int, concealed: float, seconds: int = 5
+    page: Page, path: LossyPath, host: Page, server: Server, pictures: int, concealed: float, seconds: int = 5
 ) -> Record:
-    """Waits for some seconds with so many pictures each, and with sound that is whole."""
+    """Waits for some seconds with so many pictures each of the rendition, and with sound that is whole.
+
+    A publisher that gets no processor may send so little for a while that its own picture fits, which is none of what is
+    looked at here.
+    """
     records = []
 
     def is_whole() -> bool:
+        was_made = renditions(server) == 1
         records.append(Record(page, path, host, seconds))
-        return records[-1].frames >= pictures * seconds and records[-1].concealed <= concealed
+        is_made = was_made and renditions(server) == 1 and 0 < server.metrics()["rostrum_rendition_busy"]
+        return is_made and records[-1].frames >= pictures * seconds and records[-1].concealed <= concealed
 
     wait_until(is_whole, 120, f"{pictures} pictures a second, with their sound: {records}")
     return records[-1]
@@ -63,11 +69,8 @@ def test_a_slow_link_gets_moving_pictures_with_their_sound(
         since = time.monotonic()
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
         print(f"a smaller picture after {time.monotonic() - since:.1f} s; {Record(page, path, host, 1)}")
-        slow = await_record(page, path, host, pictures=12, concealed=0.02)
-        metrics = {name: value for name, value in server.metrics().items() if name.startswith("rostrum_rendition")}
-        print(f"{slow}; {metrics}")
-        assert metrics["rostrum_renditions"] == 1
-        assert 0 < metrics["rostrum_rendition_busy"]
+        slow = await_record(page, path, host, server, pictures=12, concealed=0.02)
+        print(slow)
         path.down.capacity = None
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes again")
         wait_until(lambda: renditions(server) == 0, 60, "nobody needs it any more")
@@ -81,7 +84,7 @@ def test_who_joins_over_a_slow_link_sees_it(
         since = time.monotonic()
         wait_until(lambda: 0 < page.evaluate(HEIGHT) <= 360, 60, "a smaller picture comes")
         print(f"a smaller picture after {time.monotonic() - since:.1f} s")
-        print(await_record(page, path, host, pictures=12, concealed=0.02))
+        print(await_record(page, path, host, server, pictures=12, concealed=0.02))
 
 
 def test_a_link_for_little_more_than_sound_gets_a_picture_now_and_then(
@@ -102,10 +105,10 @@ def test_a_transcoder_that_dies_costs_the_picture_for_a_moment(
     with go_live(chromium, server, stream, quality=720, simulcast=0) as host, play(chromium, path, stream) as page:
         wait_until(lambda: page.evaluate(HEIGHT) == 720, 60, "the publisher's picture comes")
         path.down.capacity = CAPACITY
-        await_record(page, path, host, pictures=12, concealed=0.02)
+        await_record(page, path, host, server, pictures=12, concealed=0.02)
         os.kill(transcoder(server), signal.SIGKILL)
         wait_until(lambda: server.metrics()["rostrum_renditions_lost_total"] == 1, 30, "it is noticed")
         lost = Record(page, path, host, 2)
-        await_record(page, path, host, pictures=12, concealed=0.02)
+        await_record(page, path, host, server, pictures=12, concealed=0.02)
         print(lost)
         assert renditions(server) == 1

@@ -20,7 +20,7 @@ def enter(
 ) -> Page:
     """Somebody opens the link they were given; the page is marked, so that a reload would show."""
     token = server.token(stream, role, name)
-    opened = browser.open(f"{server.origin}/{page}/{stream}?source={source}&quality=480#token={token}", viewport)
+    opened = browser.open(f"{server.origin}/{page}/{stream}?source={source}&quality=360&fps=15#token={token}", viewport)
     opened.evaluate("() => { globalThis.neverReloaded = true; }")
     return opened
 

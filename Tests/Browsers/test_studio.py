@@ -50,7 +50,7 @@ def assert_within(page: Page, *selectors: str) -> None:
 
 
 def test_title_and_name_are_the_same_everywhere(browser: Browser, server: Server, stream: str) -> None:
-    with browser.open(f"{server.origin}/live/{stream}?quality=480") as host:
+    with browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15") as host:
         host.evaluate("() => { localStorage.removeItem('rostrum:name'); return rostrum.room.own.open(); }")
         wait_for_state(host, "ready")
         # Without a sound device Firefox runs no AudioContext; then the page must not say that nothing is heard.
@@ -78,7 +78,7 @@ def test_title_and_name_are_the_same_everywhere(browser: Browser, server: Server
                     "() => document.getElementById('name').innerText === 'Friday kitchen'", what="the title is shown")
         check_no_complaints(host)
     # The name is remembered, the title is another one each time.
-    with browser.open(f"{server.origin}/live/{stream}-2?source=test&quality=480") as host:
+    with browser.open(f"{server.origin}/live/{stream}-2?source=test&quality=360&fps=15") as host:
         wait_for_state(host, "ready")
         assert host.evaluate("() => document.getElementById('your-name').value") == "Ann Lindqvist"
         press_go_live(host)
@@ -120,7 +120,7 @@ SLOW_CAMERA = """() => {
 
 
 def test_go_live_counts_while_the_camera_opens(chromium: Browser, server: Server, stream: str) -> None:
-    with chromium.open(f"{server.origin}/live/{stream}?quality=480", before_load=SLOW_CAMERA) as host:
+    with chromium.open(f"{server.origin}/live/{stream}?quality=360&fps=15", before_load=SLOW_CAMERA) as host:
         host.wait_for("() => rostrum.room.own.isOpening", what="the camera is being opened")
         # Twice, as somebody who sees nothing happen would.
         host.click("#go")
@@ -133,7 +133,7 @@ def test_go_live_counts_while_the_camera_opens(chromium: Browser, server: Server
 
 
 def test_a_phone_held_sideways_has_its_buttons(browser: Browser, server: Server, stream: str) -> None:
-    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=480", SIDEWAYS) as host:
+    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15", SIDEWAYS) as host:
         wait_for_state(host, "ready")
         assert_within(host, "#go", "#mute", "#dark", "#preview")
         assert_fits(host)
@@ -143,7 +143,7 @@ def test_a_phone_held_sideways_has_its_buttons(browser: Browser, server: Server,
 
 
 def test_one_tile_fills_the_space(browser: Browser, server: Server, stream: str) -> None:
-    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=480", WIDE) as host:
+    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15", WIDE) as host:
         wait_for_state(host, "ready")
         # What else is shown from now on takes its space first.
         host.wait_for(
@@ -165,7 +165,7 @@ def test_a_host_who_reloads_is_back_on_the_air(browser: Browser, server: Server,
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     body = json.dumps({"title": "Made", "programme": "composed"}).encode()
     assert server.request("POST", "/v1/streams", body, headers)[0] == 201
-    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=480#token={token}") as host:
+    with browser.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15#token={token}") as host:
         press_go_live(host)
         host.evaluate("() => { location.reload(); }")
         host.wait_for(
@@ -205,7 +205,7 @@ CONTRAST = """selector => {
 
 
 def test_what_is_red_can_be_read(chromium: Browser, server: Server, stream: str) -> None:
-    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=480") as host:
+    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15") as host:
         wait_for_state(host, "ready")
         assert host.evaluate(CONTRAST, "#go") >= 4.5
         press_go_live(host)
@@ -213,7 +213,7 @@ def test_what_is_red_can_be_read(chromium: Browser, server: Server, stream: str)
 
 
 def test_after_the_end_the_host_learns_how_it_was(chromium: Browser, server: Server, stream: str) -> None:
-    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=480", WIDE) as host:
+    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15", WIDE) as host:
         press_go_live(host)
         with watch(chromium, server, stream) as viewer:
             wait_for_state(viewer, "live")
@@ -270,7 +270,7 @@ LATE_DELETE = """() => {
 
 def test_a_delete_that_comes_after_the_end_is_no_failure(browser: Browser, server: Server, stream: str) -> None:
     """A page closes its connection and sends DELETE at once: whichever comes first, its console stays empty."""
-    with browser.open(f"{server.origin}/live/{stream}?quality=480", before_load=LATE_DELETE) as host:
+    with browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15", before_load=LATE_DELETE) as host:
         press_go_live(host)
         end_stream(host)
         resource = urlsplit(host.wait_for("() => window.held", what="the page ends its session")).path

@@ -34,7 +34,7 @@ PROTOCOLS = """async () => {
 
 
 def live_by_tcp(browser: Browser, server: Server, stream: str) -> Page:
-    page = browser.open(f"{server.origin}/live/{stream}?quality=480&codec=vp8", before_load=ONLY)
+    page = browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=ONLY)
     press_go_live(page)
     return page
 

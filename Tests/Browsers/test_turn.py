@@ -95,7 +95,7 @@ def allocations(server: Server) -> float:
 
 
 def go_live_directly(browser: Browser, server: Server, stream: str) -> None:
-    press_go_live(browser.open(f"{server.origin}/live/{stream}?quality=480&codec=vp8", before_load=DIRECT))
+    press_go_live(browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=DIRECT))
 
 
 @pytest.mark.parametrize("kind", ["udp", "tcp"])
@@ -116,7 +116,7 @@ def test_a_viewer_plays_over_turn(
 
 def test_a_publisher_sends_over_turn(chromium: Browser, relay: Server, stream: str) -> None:
     studio = chromium.open(
-        f"{relay.origin}/live/{stream}?quality=480&codec=vp8", before_load=ONLY % KINDS["tcp"])
+        f"{relay.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=ONLY % KINDS["tcp"])
     press_go_live(studio)
     viewer = watch(chromium, relay, stream)
     wait_for_state(viewer, "live", seconds=30)
@@ -133,7 +133,7 @@ def test_all_goes_by_tls(tmp_path: Path, logs: Path, stream: str, monkeypatch: p
     aiortc = Aiortc()
     try:
         for path in ("live", "watch"):
-            page = browser.open(f"{server.origin}/{path}/{stream}?quality=480&codec=vp8", before_load=ONLY % KINDS["tls"])
+            page = browser.open(f"{server.origin}/{path}/{stream}?quality=360&fps=15&codec=vp8", before_load=ONLY % KINDS["tls"])
             if path == "live":
                 press_go_live(page)
         wait_for_state(page, "live", seconds=30)
