@@ -176,13 +176,14 @@ class Studio:
         assert status == 200, (status, body)
 
     def key_frames_asked(self) -> dict[str, int]:
-        """Key-frame requests that each of the streams got."""
+        """Key-frame requests that each of the hosts got since they came, by how the log names their sessions."""
         return self.page.evaluate(
             """async () => {
                 const asked = {};
-                for (const [stream, {peer}] of Object.entries(studio.peers)) {
+                for (const {peer, location} of Object.values(studio.peers)) {
                     const report = await peer.getStats();
-                    asked[stream] = [...report.values()].filter(entry => entry.type === 'outbound-rtp' && entry.kind === 'video')
+                    const session = location.split('/').pop().slice(0, 8);
+                    asked[session] = [...report.values()].filter(entry => entry.type === 'outbound-rtp' && entry.kind === 'video')
                         .reduce((sum, entry) => sum + entry.pliCount + (entry.firCount ?? 0), 0);
                 }
                 return asked;
@@ -193,17 +194,22 @@ class Studio:
 KEY_FRAME_REQUEST = re.compile(r" key-frame\.requested session=(\w+) .*reason=(\w+) attempt=(\d+) age-ms=(\w+)")
 
 
-def check_key_frame_requests(server: Server, since: int, count: int, began: float) -> None:
+def check_key_frame_requests(server: Server, since: int, asked: dict[str, int], began: float) -> None:
     """Hosts were asked for no key frame too much since `began`, when the server's log was so long.
 
-    Of `count` requests that hosts got, the log tells. A busy host, who has not answered yet, may be asked again for viewers.
+    Of what each host was `asked` ever, the log tells: a busy one may get only now what was on its way to it at `began`. A
+    busy host, who has not answered yet, may be asked again for viewers.
     """
-    def told() -> list[tuple[str, str, str, str]]:
+    def told(start: int) -> list[tuple[str, str, str, str]]:
         with server.log.open("rb") as log:
-            log.seek(since)
+            log.seek(start)
             return KEY_FRAME_REQUEST.findall(log.read().decode(errors="replace"))
-    wait_until(lambda: len(told()) >= count, 5, "every request is told")
-    requests, seconds = told(), time.monotonic() - began
+
+    def is_told() -> bool:
+        counts = Counter(session for session, *_ in told(0))
+        return all(counts[session] >= count for session, count in asked.items())
+    wait_until(is_told, 5, "every request is told")
+    requests, seconds = told(since), time.monotonic() - began
     viewers, previews = Counter[str](), Counter[str]()
     for session, reason, attempt, age in requests:
         if reason == "renewal":

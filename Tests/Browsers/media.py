@@ -28,6 +28,22 @@ STATISTICS = """async () => {
 STATE = "() => document.body?.dataset.state"
 
 
+#: What keeps a studio from being live, as far as its page knows.
+STUDIO = """() => {
+    const {room} = globalThis.rostrum ?? {}, {connection, isOn, hasConnected} = room?.onAir ?? {};
+    const {peer, state} = connection?.session ?? {}, go = document.getElementById('go');
+    return {
+        state: document.body?.dataset.state, stream: room?.info?.state, you: room?.you?.role, socket: room?.sync.isOpen,
+        refusal: room?.sync.refusal, source: room?.own.source?.kind, isOpening: room?.own.isOpening,
+        isGoingLive: room?.isGoingLive, isOn, hasConnected, connection: connection?.state, why: connection?.error?.message,
+        session: state, peer: peer && [peer.connectionState, peer.iceConnectionState, peer.signalingState],
+        go: go && {text: go.innerText, seen: go.checkVisibility(), ariaDisabled: go.ariaDisabled},
+        notice: document.getElementById('notice')?.innerText,
+        dialogs: [...document.querySelectorAll('dialog[open]')].map(dialog => dialog.dataset.name ?? dialog.id),
+    };
+}"""
+
+
 def address(path: str, query: dict[str, Any]) -> str:
     given = {name: value for name, value in query.items() if value is not None}
     return f"{path}?{urlencode(given)}" if given else path
@@ -48,7 +64,7 @@ def press_go_live(page: Page) -> None:
     page.click("#go")
     outcome = page.wait_for(
         f"() => ({STATE})() === 'live' ? 'live' : !document.getElementById('error').hidden && 'refused'",
-        seconds=15, what="the studio is live")
+        seconds=15, what="the studio is live", about=STUDIO)
     assert outcome == "live", page.text("#error")
 
 

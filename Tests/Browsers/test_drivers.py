@@ -42,6 +42,38 @@ def test_a_click_reaches_what_it_means_though_the_page_moves_it(
         assert page.evaluate("() => pressed") == ["down", "meant"]
 
 
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_a_press_that_the_browser_drops_is_made_again(
+    browsers: dict[str, Browser], server: Server, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with browsers[name].open(server.origin + "/healthz") as page:
+        page.evaluate(BUTTONS)
+        aimed: list[tuple[float, float]] = []
+        click_at = page._click_at
+
+        def dropped(x: float, y: float) -> None:
+            aimed.append((x, y))
+            if len(aimed) > 1:
+                click_at(x, y)
+
+        monkeypatch.setattr(page, "_click_at", dropped)
+        page.click("#meant")
+        assert len(aimed) == 2
+        assert page.evaluate("() => pressed") == ["down", "meant"]
+
+
+def test_what_is_waited_for_in_vain_is_told_with_what_the_page_says(
+    chromium: Browser, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("drivers.page.patient", lambda seconds: seconds)
+    with chromium.open(server.origin + "/healthz") as page:
+        with pytest.raises(TimeoutError, match=r'nothing is wrong\n.*\n.*\nthe page: \{"path": "/healthz"\}'):
+            page.wait_for("() => false", seconds=0.1, what="nothing is wrong", about="() => ({path: location.pathname})")
+        with pytest.raises(TimeoutError, match="the page: it does not answer: .*no such page"):
+            page.wait_for(
+                "() => false", seconds=0.1, what="nothing is wrong", about="() => { throw new Error('no such page'); }")
+
+
 def press(page: Page, selector: str) -> list[str]:
     page.evaluate("() => { pressed.length = 0; }")
     page.click(selector)

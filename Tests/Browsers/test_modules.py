@@ -187,6 +187,34 @@ def test_sync_resumes_where_it_was_interrupted(chromium: Browser, server: Server
     ]
 
 
+def test_a_stream_of_which_the_server_says_nothing_is_not_waited_for_for_ever(chromium: Browser, server: Server) -> None:
+    """Who was on the air and lost the connection asks for it before they come back."""
+    with chromium.open(server.origin + "/healthz") as page:
+        told = page.evaluate(
+            """async () => {
+                const {askForStream} = await import('/assets/sync.js');
+                const limits = [], end = new AbortController();
+                // Nothing ever comes, until it is given up.
+                globalThis.fetch = (address, {signal}) => new Promise((resolve, refuse) => {
+                    if (signal?.aborted) refuse(signal.reason);
+                    signal?.addEventListener('abort', () => refuse(signal.reason));
+                });
+                const ask = options => Promise.race([
+                    askForStream('s1', options).catch(error => error.name),
+                    new Promise(resolve => setTimeout(resolve, 1000, 'waits for ever')),
+                ]);
+                AbortSignal.timeout = limit => {
+                    limits.push(limit);
+                    return new AbortController().signal;
+                };
+                const first = ask({signal: end.signal});
+                end.abort();
+                AbortSignal.timeout = () => AbortSignal.abort(new DOMException('too late', 'TimeoutError'));
+                return [await first, await ask({signal: new AbortController().signal}), await ask(), limits];
+            }""")
+    assert told == ["AbortError", "TimeoutError", "TimeoutError", [10_000]]
+
+
 def test_sync_shows_its_token_first_and_is_there_once_it_was_taken(chromium: Browser, server: Server) -> None:
     with chromium.open(server.origin + "/healthz", before_load=FAKE_SOCKETS) as page:
         page.evaluate(FOLLOW)

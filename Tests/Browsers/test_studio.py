@@ -132,6 +132,45 @@ def test_go_live_counts_while_the_camera_opens(chromium: Browser, server: Server
         check_no_complaints(host)
 
 
+#: What the server says of the stream comes only once the host is on the air.
+LATE_NEWS = """() => {
+    globalThis.news = [];
+    const tell = () => {
+        if (!globalThis.rostrum?.room.onAir.isOn) return;
+        for (const {socket, data} of news.splice(0)) socket.dispatchEvent(new MessageEvent('message', {data}));
+    };
+    setInterval(tell, 10);
+    globalThis.WebSocket = class extends WebSocket {
+        constructor(...all) {
+            super(...all);
+            this.addEventListener('message', event => {
+                if (!event.isTrusted) return;
+                event.stopImmediatePropagation();
+                news.push({socket: this, data: event.data});
+                tell();
+            });
+        }
+    };
+}"""
+
+
+def test_a_host_who_hears_late_that_it_was_over_goes_live_again(chromium: Browser, server: Server, stream: str) -> None:
+    with go_live(chromium, server, stream) as host:
+        end_stream(host)
+        wait_for_state(host, "ended")
+    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=480", before_load=LATE_NEWS) as host:
+        host.wait_for(
+            "() => news.some(({data}) => JSON.parse(data).stream?.state === 'ended')", what="the server says that it has ended")
+        assert host.evaluate("() => rostrum.room.info === null")
+        press_go_live(host)
+        assert server.json(f"/v1/streams/{stream}")["state"] == "live"
+        # The end of what it was on the air for takes it off the air all the same.
+        end_stream(host)
+        wait_for_state(host, "ended")
+        assert not host.evaluate("() => rostrum.room.onAir.isOn")
+        check_no_complaints(host)
+
+
 def test_a_phone_held_sideways_has_its_buttons(browser: Browser, server: Server, stream: str) -> None:
     with browser.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15", SIDEWAYS) as host:
         wait_for_state(host, "ready")

@@ -79,9 +79,11 @@ AIM = """selector => {
     }
     return [x, y];
 }"""
+#: What came of the press: `pressed`, `missed`, or `unheard` where nothing was pressed at all; null in another document.
 VERDICT = """() => {
-    globalThis.aim?.end.abort();
-    return globalThis.aim?.verdict ?? null;
+    const {aim} = globalThis;
+    aim?.end.abort();
+    return aim ? aim.verdict ?? 'unheard' : null;
 }"""
 
 
@@ -170,10 +172,13 @@ class Page(ABC):
             f"(async () => JSON.stringify(await ({function})({given})) ?? null)()", seconds)
         return None if answer is None else json.loads(answer)
 
-    def wait_for(self, function: str, *arguments: Any, seconds: float = 10, what: str = "") -> Any:
+    def wait_for(
+        self, function: str, *arguments: Any, seconds: float = 10, what: str = "", about: str | None = None
+    ) -> Any:
         """Waits until a JavaScript function answers something true, and returns it.
 
-        A function that throws is asked again: a page that is being left has neither body nor scripts.
+        A function that throws is asked again: a page that is being left has neither body nor scripts. Where it is waited
+        in vain, the failure tells what the function `about` answers.
         """
         thrown: list[str] = []
 
@@ -187,7 +192,17 @@ class Page(ABC):
         try:
             return wait_until(answer, seconds, what or function)
         except TimeoutError as error:
-            raise TimeoutError(f"{error}\nthrown: {thrown}\npage errors: {self.errors[-5:]}") from None
+            told = [f"{error}", f"thrown: {thrown}", f"page errors: {self.errors[-5:]}"]
+            if about is not None:
+                told.append(f"the page: {self._told(about)}")
+            raise TimeoutError("\n".join(told)) from None
+
+    def _told(self, about: str) -> str:
+        """What a page says of itself that may not work any more."""
+        try:
+            return json.dumps(self.evaluate(about, seconds=2), ensure_ascii=False)
+        except Exception as error:  # It must not hide what was waited for.
+            return f"it does not answer: {error}"
 
     def text(self, selector: str) -> str:
         """Visible text of the first element that matches; empty when there is none."""
@@ -196,12 +211,13 @@ class Page(ABC):
     def click(self, selector: str, seconds: float = 5) -> None:
         """Clicks like a person: waits until the element is shown, enabled, not covered, and stands still.
 
-        Where the page moves it away under the finger, nothing else is pressed, and it is tried again.
+        Where the page moves it away under the finger, nothing else is pressed, and it is tried again; so it is where a
+        browser drops the press.
         """
         def hit() -> bool:
             self._click_at(*self.wait_for(AIM, selector, seconds=seconds, what=f"{selector} can be clicked"))
             try:
-                return self.evaluate(VERDICT) != "missed"
+                return self.evaluate(VERDICT) not in ("missed", "unheard")
             except EvaluationError:
                 return True  # The page was left by it.
         wait_until(hit, seconds, f"{selector} is clicked")

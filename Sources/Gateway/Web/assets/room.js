@@ -48,7 +48,7 @@ export class Room extends EventTarget {
   #wantsLive = false;
   /** What we were when we last looked. */
   #role = "";
-  /** @type {string | undefined} */
+  /** The stream's when we last looked; undefined until something was heard of it. @type {string | undefined} */
   #state;
   #renewedAt = -Infinity;
   /** Who is kept out, as far as we were told. @type {Record<string, { since: string }>} */
@@ -472,8 +472,9 @@ export class Room extends EventTarget {
       this.mostViewers = Math.max(this.mostViewers ?? 0, this.sync.known?.counts.viewers ?? 0);
     }
     const { state } = this.info ?? {};
-    // A server that was started again knows nothing of the stream until we are back.
-    if (state === "ended" && this.#state !== "ended" && this.sync.isOpen) this.#leave();
+    // The first that is heard is no news: what ended before we came may be heard after we went on the air. And a server
+    // that was started again knows nothing of the stream until we are back.
+    if (state === "ended" && this.#state && this.#state !== "ended" && this.sync.isOpen) this.#leave();
     this.#state = state;
   }
 

@@ -14,6 +14,8 @@ const CLOSED_REMOVED = 4403;
 /** @type {Record<string, "banned" | "revoked">} */
 const REASONS = { banned: "banned", "link-revoked": "revoked" };
 const CLOSED_EXPIRED = 4401;
+/** Longest time the server may take to answer a request, in milliseconds. */
+const ANSWER_MS = 10_000;
 
 /**
  * @typedef {object} StreamInfo
@@ -259,7 +261,7 @@ export class StreamSync extends EventTarget {
    */
   async #doubt(token) {
     const response = await fetch(`${this.origin}/v1/streams/${encodeURIComponent(this.id)}/participants`, {
-      headers: { Authorization: `Bearer ${token}` },
+      headers: { Authorization: `Bearer ${token}` }, signal: AbortSignal.timeout(ANSWER_MS),
     }).catch(() => null);
     if (response?.status !== 401) return;
     const another = await this.another(token).catch(() => undefined);
@@ -334,7 +336,9 @@ export class StreamSync extends EventTarget {
  */
 export async function askForStream(id, { token, signal, origin = "" } = {}) {
   const headers = token ? { Authorization: `Bearer ${token}` } : undefined;
-  const response = await fetch(`${origin}/v1/streams/${encodeURIComponent(id)}`, { headers, signal });
+  const response = await fetch(`${origin}/v1/streams/${encodeURIComponent(id)}`, {
+    headers, signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), ...(signal ? [signal] : [])]),
+  });
   if (response.status === 404) return null;
   if (!response.ok) throw await SignallingError.from(response);
   return response.json();
