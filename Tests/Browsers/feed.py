@@ -213,10 +213,11 @@ def check_key_frame_requests(server: Server, since: int, asked: dict[str, int], 
     viewers, previews = Counter[str](), Counter[str]()
     for session, reason, attempt, age in requests:
         if reason == "renewal":
-            # Previews are content with a key frame for 5 s. For them a busy host, who has not answered yet, is not asked again.
-            assert attempt == "1" and int(age) >= 5000, (attempt, age)
+            # Previews are content with a key frame for 5 s. A busy host, who has not answered yet, may be asked by the next one.
+            assert int(age) >= 5000, (attempt, age)
             previews[session] += 1
-        elif attempt == "1":
+        # What was lost between a host and the server is no viewer's doing.
+        elif attempt == "1" and reason != "loss":
             viewers[session] += 1
     # What came since a key frame is kept for whoever comes: a slow machine's swipes take longer than it lasts.
     assert max(viewers.values(), default=0) <= 2 + int(seconds / 20), requests
