@@ -24,13 +24,13 @@ LOOK = """async (wanted, seconds, [width, height]) => {
     await layers.want(wanted);
     const frames = {q: 0, h: 0, f: 0};
     const active = [];
-    for (const [estimate, sent, limitation, size] of seconds) {
+    for (const [estimate, sent, limitation, size, maxBitrate] of seconds) {
         if (size) [track.width, track.height] = size;
         for (const rid of sent) frames[rid] += 30;
         const entries = Object.entries(frames).map(([rid, framesSent]) => ({
             type: 'outbound-rtp', kind: 'video', rid, framesSent, qualityLimitationReason: limitation ?? 'bandwidth'}));
         entries.push({type: 'candidate-pair', nominated: true, availableOutgoingBitrate: estimate});
-        layers.look(new Map(entries.map((entry, index) => [index, entry])));
+        layers.look(new Map(entries.map((entry, index) => [index, entry])), maxBitrate);
         await new Promise(done => setTimeout(done));
         active.push(encodings.filter(encoding => encoding.active).map(({rid}) => rid).join(''));
     }
@@ -108,3 +108,8 @@ def test_another_camera_has_its_own_sizes(page: Page) -> None:
     small, large = (3_000_000, "qh", None, (640, 480)), (3_000_000, "qhf", None, (1920, 1080))
     assert active(page, [large, small, small, large]) == ["qhf", "qh", "qh", "qhf"]
     assert sizes(page) == [(4, 200_000), (2, 750_000), (1, 2_500_000)]
+
+
+def test_another_quality_has_its_own_bitrate(page: Page) -> None:
+    assert active(page, [(3_000_000, "qhf", None, (1920, 1080), 5_000_000)]) == ["qhf"]
+    assert sizes(page) == [(4, 400_000), (2, 1_500_000), (1, 5_000_000)]

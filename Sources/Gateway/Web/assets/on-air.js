@@ -154,7 +154,7 @@ export class OnAir extends EventTarget {
   async #examine() {
     if (!this.stats || this.connection.state !== "connected") return;
     this.numbers = await this.stats.read();
-    if (this.stats?.report) this.session?.lookAtLayers(this.stats.report);
+    if (this.stats?.report) this.session?.lookAtLayers(this.stats.report, this.room.own.maxBitrate);
     this.#limitedFor = this.numbers.limitation === "bandwidth" ? this.#limitedFor + 1 : 0;
     if (this.#limitedFor > 0 && this.#limitedFor % LIMITED_LOOKS === 0) this.session?.sayUplinkIsWeak();
     this.#changed();

@@ -3,8 +3,8 @@
 import { encodingOf, sizesOf } from "./sending.js";
 
 /**
- * Which sizes of a picture a sender encodes: those that the server wants, and that a browser makes of it; and for a while without some of them, where
- * larger ones are not sent although the network takes them.
+ * Which sizes of a picture a sender encodes: those that the server wants, and that a browser makes of it; and for a while
+ * without some of them, where larger ones are not sent although the network takes them.
  *
  * Chromium takes half as much again as it sends for the most that the network takes, and sends a larger size only where
  * that has room for all smaller ones, too. With a picture that moves little the two may never meet. So those between
@@ -52,6 +52,8 @@ export class SentLayers {
   #isStale = false;
   /** Of how large a picture the encodings are, as `sizesOf`; 0 until they were set. */
   #sizes = 0;
+  /** Of the largest, in bit/s; null for as much as it was told at first. @type {number | null} */
+  #maxBitrate = null;
 
   /** @param {RTCRtpSender} sender */
   constructor(sender) {
@@ -65,10 +67,17 @@ export class SentLayers {
     return this.#apply();
   }
 
-  /** Looks, once a second, whether all that is wanted is sent. @param {RTCStatsReport} report */
-  look(report) {
-    // Another camera, or a window that was made larger.
-    if (this.#sizes !== sizesOf(this.sender.track)) this.#apply();
+  /**
+   * Looks, once a second, whether all that is wanted is sent.
+   * @param {RTCStatsReport} report
+   * @param {number | null} [maxBitrate] of the largest, in bit/s
+   */
+  look(report, maxBitrate = this.#maxBitrate) {
+    // Another camera, a window that was made larger, or another choice.
+    if (this.#sizes !== sizesOf(this.sender.track) || this.#maxBitrate !== maxBitrate) {
+      this.#maxBitrate = maxBitrate;
+      this.#apply();
+    }
     const entries = [...report.values()];
     const available = entries.find((entry) => entry.type === "candidate-pair" && entry.nominated)?.availableOutgoingBitrate;
     const layers = this.#layers();
@@ -130,8 +139,9 @@ export class SentLayers {
   /** What is to be encoded, the smallest first. Who wants a size that is not made wants the largest that is. */
   #layers() {
     const { encodings } = this.sender.getParameters();
+    // One alone has no name, and is always sent.
     const isWanted = (/** @type {RTCRtpEncodingParameters} */ { rid }) =>
-      rid !== undefined && (this.#wanted?.includes(rid) ?? true);
+      rid === undefined || (this.#wanted?.includes(rid) ?? true);
     const largest = Math.min(sizesOf(this.sender.track), encodings.length) - 1;
     return encodings.filter((encoding, index) =>
       index < largest ? isWanted(encoding) : index === largest && encodings.slice(largest).some(isWanted));
@@ -156,7 +166,7 @@ export class SentLayers {
     const active = this.#resting === "between" ? [layers[0], layers[layers.length - 1]]
       : this.#resting === "smallest" ? layers.slice(1, 2) : layers;
     const parameters = this.sender.getParameters();
-    const maxBitrate = Math.max(...parameters.encodings.map((encoding) => encoding.maxBitrate ?? 0));
+    const maxBitrate = this.#maxBitrate ?? Math.max(...parameters.encodings.map((encoding) => encoding.maxBitrate ?? 0));
     parameters.encodings.forEach((encoding, index) =>
       Object.assign(encoding, encodingOf(index, sizes, maxBitrate), { active: active.includes(encoding.rid) }));
     // A browser that cannot goes on sending, which costs only itself.

@@ -37,7 +37,7 @@ export declare class StageSession extends MediaSession {
   /** Less is sent than could be, for the sake of the network. The server forgets it unless it is said again. */
   sayUplinkIsWeak(): void;
   /** Looks after the layers that are sent, once a second: with statistics of the peer connection. */
-  lookAtLayers(report: RTCStatsReport): void;
+  lookAtLayers(report: RTCStatsReport, maxBitrate?: number): void;
   /** Learns from one message on the control channel. */
   receive(message: any): void;
   /** Somebody's picture, or the screen they share; null while it does not come here. */

@@ -100,10 +100,14 @@ export class StageSession extends MediaSession {
     if (sender) this.#layersOf(sender).want(rids);
   }
 
-  /** Looks after the layers that are sent, once a second. @param {RTCStatsReport} report of the peer connection */
-  lookAtLayers(report) {
+  /**
+   * Looks after the layers that are sent, once a second.
+   * @param {RTCStatsReport} report of the peer connection
+   * @param {number} [maxBitrate] of the largest, in bit/s, where another one was chosen
+   */
+  lookAtLayers(report, maxBitrate) {
     for (const sender of this.peer.getSenders()) {
-      if (sender.track?.kind === "video" && sender !== this.screenSender) this.#layersOf(sender).look(report);
+      if (sender.track?.kind === "video" && sender !== this.screenSender) this.#layersOf(sender).look(report, maxBitrate);
     }
   }
 
