@@ -48,6 +48,9 @@ final class SimulatedClient {
     private var estimates = EstimatingReceiver()
     /// Whether the viewer tells of each packet when it came.
     var tellsOfPackets = true
+    /// Whether the viewer asks for key frames only while packets of pictures come, as browsers do.
+    var asksOnlyForWhatComes = false
+    private var lastPictureAt: MonotonicTime?
     /// Whether the viewer asks again for packets of sound, as browsers do not.
     var asksForSound = true
     /// By time stamp of the viewer's video; what the packets wished for.
@@ -161,10 +164,15 @@ final class SimulatedClient {
         guard role == .viewer, now >= nextKeyFrameRequest else { return }
         nextKeyFrameRequest = now + .milliseconds(300)
         guard !isPlaying(at: now), let track = received.first(where: { $0.line.kind == .video }),
-            track.stream.counters.packets > 0
+            track.stream.counters.packets > 0, !asksOnlyForWhatComes || hasPictures(at: now)
         else { return }
         let indication = PictureLossIndication(senderSSRC: 1, mediaSSRC: track.source.ssrc)
         connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
+    }
+
+    /// Whether packets of pictures came within five seconds.
+    private func hasPictures(at now: MonotonicTime) -> Bool {
+        lastPictureAt.map { now < $0 + .seconds(5) } ?? false
     }
 
     func askForKeyFrame(into sink: inout CollectingSink) {
@@ -289,6 +297,7 @@ final class SimulatedClient {
         guard let packet = (try? received[index].receive(own.span, at: now)) ?? nil
         else { return }
         if packet.codec.isVideo {
+            lastPictureAt = now
             let before = decoder.framesDecoded
             decoder.receive(packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
             if decoder.framesDecoded > before { lastFrameAt = now }
