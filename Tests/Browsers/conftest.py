@@ -98,6 +98,7 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
     if report.failed:
         name = re.sub(r"[^\w.,=-]+", "-", item.name)
         report.sections += evidence.of_pages(Browser.all, LOGS, name)
+        report.sections += evidence.of_sessions(item.funcargs.get("stream") if isinstance(item, pytest.Function) else None)
         report.sections += evidence.of_servers(item.stash.get(LOG_MARKS, {}))
         report.sections.append(("machine", evidence.of_machine()))
     return report

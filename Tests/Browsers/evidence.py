@@ -1,5 +1,5 @@
 """What a failed test leaves behind to be understood by: each page's picture, words, console and statistics, and what the servers
-logged meanwhile."""
+logged meanwhile and know of the sessions."""
 
 from __future__ import annotations
 
@@ -20,11 +20,13 @@ ABOUT = """async () => {
     const own = globalThis.rostrum ?? {};
     const found = [
         own.connection?.session?.peer, own.room?.onAir?.connection?.session?.peer, globalThis.speaker?.peer,
+        globalThis.peer,
         ...Object.values(globalThis.studio?.peers ?? {}).map(({peer}) => peer),
     ];
     const wanted = [
         'type', 'kind', 'mid', 'rid', 'framesSent', 'framesReceived', 'framesDecoded', 'framesDropped', 'keyFramesDecoded',
         'keyFramesEncoded', 'packetsSent', 'packetsReceived', 'packetsLost', 'nackCount', 'pliCount', 'freezeCount',
+        'frameHeight', 'framesPerSecond', 'targetBitrate', 'active', 'availableOutgoingBitrate',
         'qualityLimitationReason', 'totalAudioEnergy', 'currentRoundTripTime', 'state', 'dtlsState',
     ];
     const peers = [];
@@ -43,8 +45,8 @@ ABOUT = """async () => {
             slots: own.feed.slots.map(({stream, quality}) => [stream, quality]), swipe: own.swipe?.state,
             sides: own.cube?.sides.map(side => ({story: side.story?.id, uncovered: side.isUncovered, front: side === own.cube.frontSide})),
         },
-        videos: [...document.querySelectorAll('video')].map(({paused, ended, readyState, currentTime, muted, srcObject}) => ({
-            paused, ended, readyState, currentTime, muted, tracks: srcObject?.getTracks().map(({kind, readyState, muted}) => [kind, readyState, muted]),
+        videos: [...document.querySelectorAll('video')].map(({paused, ended, readyState, currentTime, muted, videoHeight, srcObject}) => ({
+            paused, ended, readyState, currentTime, muted, height: videoHeight, tracks: srcObject?.getTracks().map(({kind, readyState, muted}) => [kind, readyState, muted]),
         })),
         peers,
     };
@@ -72,6 +74,23 @@ def of_servers(before: dict[Path, int]) -> list[tuple[str, str]]:
             lines = log.read().splitlines()
         state = "" if server.is_running else ", which is not running"
         found.append((f"server at {server.origin}{state} ({server.log})", end(lines)))
+    return found
+
+
+def of_sessions(stream: str | None) -> list[tuple[str, str]]:
+    """What each server knows of the stream's sessions: what they are sent, and why it is no more."""
+    found = []
+    for server in Server.all:
+        if stream is None or not server.is_running:
+            continue
+        try:
+            admin = {"Authorization": f"Bearer {server.token(stream, 'admin')}"}
+            sessions = json.loads(server.request("GET", f"/v1/sessions?stream={stream}", headers=admin)[2])["sessions"]
+            for session in sessions:
+                dossier = server.request("GET", f"/v1/sessions/{session['id']}", headers=admin)[2]
+                found.append((f"{session['purpose']} session {session['id']} at {server.origin}", dossier.decode()))
+        except Exception as error:  # A server that does not answer must not hide why the test failed.
+            found.append((f"sessions at {server.origin}", f"it does not answer: {error}"))
     return found
 
 

@@ -15,11 +15,11 @@ import Testing
     /// What one picture gets, again and again.
     private func follow(
         _ allocator: inout LayerAllocator, _ granted: Int?, available: Int, isOverused: Bool = false,
-        at seconds: Double
+        isWaiting: Bool = false, at seconds: Double
     ) -> Int? {
         allocator.allocate(
-            [Wish(steps: Self.ladder, granted: granted)], available: available, isLimited: true,
-            isOverused: isOverused, at: time(seconds))[0]
+            [Wish(steps: Self.ladder, granted: granted, isWaiting: isWaiting)], available: available,
+            isLimited: true, isOverused: isOverused, at: time(seconds))[0]
     }
 
     @Test func `steps down at once, as far as it must`() {
@@ -69,6 +69,43 @@ import Testing
             waits.append(now - fell)
         }
         #expect(waits == [6, 12, 24, 48, 60, 60])
+    }
+
+    @Test func `takes only what was sent for a failure`() {
+        var allocator = LayerAllocator()
+        #expect(follow(&allocator, 2, available: 600_000, at: 0) == 1)
+        #expect(!allocator.hasFailed(at: time(0)), "the path became slower")
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 4) == 2)
+        #expect(follow(&allocator, 2, available: 600_000, isWaiting: true, at: 5) == 1)
+        #expect(!allocator.hasFailed(at: time(5)), "it never began")
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 7.5) == 1)
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 8.5) == 2)
+        #expect(follow(&allocator, 2, available: 600_000, at: 9) == 1)
+        #expect(allocator.hasFailed(at: time(14)))
+        #expect(!allocator.hasFailed(at: time(15)))
+    }
+
+    @Test func `says when what it holds back may be sent`() {
+        var allocator = LayerAllocator()
+        #expect(follow(&allocator, 2, available: 2_000_000, at: 0) == 2)
+        #expect(allocator.deadline == nil)
+        #expect(follow(&allocator, 2, available: 600_000, at: 1) == 1)
+        #expect(allocator.deadline == time(1.75))
+        #expect(follow(&allocator, 1, available: 600_000, at: 1.75) == 1)
+        #expect(allocator.deadline == time(4))
+        #expect(follow(&allocator, 1, available: 600_000, at: 4) == 1)
+        #expect(allocator.deadline == nil)
+    }
+
+    /// What nobody was sent neither adds to what failed before, nor makes up for it.
+    @Test func `waits as long as before where what was granted never began`() {
+        var allocator = LayerAllocator()
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 0) == 2)
+        #expect(follow(&allocator, 2, available: 600_000, at: 1) == 1)
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 7) == 2)
+        #expect(follow(&allocator, 2, available: 600_000, isWaiting: true, at: 8) == 1)
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 13.5) == 1)
+        #expect(follow(&allocator, 1, available: 2_000_000, at: 14) == 2)
     }
 
     /// Whoever swipes to the next stream does not wait because the path has no room for all of it.

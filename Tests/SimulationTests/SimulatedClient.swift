@@ -34,6 +34,8 @@ final class SimulatedClient {
     private(set) var keyFrameRequests = 0
     private(set) var transportFeedback = 0
     var isSendingMedia = true
+    /// Whether there is sound besides the pictures.
+    var sendsSound = true
     /// Simulcast layers that are not sent.
     var switchedOff: Set<Int> = []
 
@@ -48,6 +50,9 @@ final class SimulatedClient {
     private var estimates = EstimatingReceiver()
     /// Whether the viewer tells of each packet when it came.
     var tellsOfPackets = true
+    /// Whether the viewer asks for key frames only while packets of pictures come, as browsers do.
+    var asksOnlyForWhatComes = false
+    private var lastPictureAt: MonotonicTime?
     /// Whether the viewer asks again for packets of sound, as browsers do not.
     var asksForSound = true
     /// By time stamp of the viewer's video; what the packets wished for.
@@ -161,10 +166,15 @@ final class SimulatedClient {
         guard role == .viewer, now >= nextKeyFrameRequest else { return }
         nextKeyFrameRequest = now + .milliseconds(300)
         guard !isPlaying(at: now), let track = received.first(where: { $0.line.kind == .video }),
-            track.stream.counters.packets > 0
+            track.stream.counters.packets > 0, !asksOnlyForWhatComes || hasPictures(at: now)
         else { return }
         let indication = PictureLossIndication(senderSSRC: 1, mediaSSRC: track.source.ssrc)
         connection.sendFeedback([.pictureLossIndication(indication)], into: &sink)
+    }
+
+    /// Whether packets of pictures came within five seconds.
+    private func hasPictures(at now: MonotonicTime) -> Bool {
+        lastPictureAt.map { now < $0 + .seconds(5) } ?? false
     }
 
     func askForKeyFrame(into sink: inout CollectingSink) {
@@ -218,13 +228,14 @@ final class SimulatedClient {
     private func sendAudio(
         at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
     ) {
+        nextAudio = now + .milliseconds(20)
+        guard sendsSound else { return }
         let payload: [UInt8] = [0x78] + Array(repeating: UInt8(truncatingIfNeeded: audioTimestamp), count: 80)
         try? audioTrack?.send(
             payload, timestamp: audioTimestamp, marker: false, transport: &transport, at: now,
             over: connection,
             into: &sink)
         audioTimestamp &+= 960
-        nextAudio = now + .milliseconds(20)
     }
 
     private func sendReports(
@@ -289,6 +300,7 @@ final class SimulatedClient {
         guard let packet = (try? received[index].receive(own.span, at: now)) ?? nil
         else { return }
         if packet.codec.isVideo {
+            lastPictureAt = now
             let before = decoder.framesDecoded
             decoder.receive(packet.header, payload: packet.payload, sequenceNumber: packet.sequenceNumber)
             if decoder.framesDecoded > before { lastFrameAt = now }

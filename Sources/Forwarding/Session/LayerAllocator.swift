@@ -16,6 +16,8 @@ struct LayerAllocator {
         var isLast = false
         /// Asked for since the last time: that it gets less than the best says nothing of the path.
         var isNew = false
+        /// Nothing of `granted` was sent yet, which waits for its key frame.
+        var isWaiting = false
 
         /// Bit rate of what is sent.
         fileprivate var cost: Int { granted.map { steps[$0] } ?? 0 }
@@ -51,19 +53,22 @@ struct LayerAllocator {
     private var excessSince: MonotonicTime?
     /// Bit rate of all pictures with the next step up; nil while all are the best there are.
     private(set) var wanted: Int?
+    /// When what is held back may begin or go up again; nil while nothing is.
+    private(set) var deadline: MonotonicTime?
 
     init(limits: Limits = Limits()) {
         self.limits = limits
         hold = limits.minimumHold
     }
 
-    /// Whether the last steps up failed.
-    func isHeld(at now: MonotonicTime) -> Bool { now < heldUntil }
+    /// Whether the last steps up failed: not whether something fell because the path became slower.
+    func hasFailed(at now: MonotonicTime) -> Bool { now < heldUntil && hold > limits.minimumHold }
 
     /// Forgets that steps up failed: there are others to take now.
     mutating func release() {
         heldUntil = .zero
         emptyUntil = .zero
+        deadline = nil
     }
 
     /// Chooses a step for each wish.
@@ -141,11 +146,16 @@ struct LayerAllocator {
     private mutating func note(_ grants: [Int?], instead wishes: [Wish], at now: MonotonicTime) {
         var hasRisen = false
         var hasFallen = false
+        // Of what was never sent nobody knows whether the path takes it.
+        var wasTried = false
         var next: Int?
         var cost = 0
         for (wish, grant) in zip(wishes, grants) {
             hasRisen = hasRisen || (grant ?? -1) > (wish.granted ?? -1)
-            hasFallen = hasFallen || (grant ?? -1) < (wish.granted ?? -1) && !wish.isNew
+            if (grant ?? -1) < (wish.granted ?? -1), !wish.isNew {
+                hasFallen = true
+                wasTried = wasTried || !wish.isWaiting
+            }
             let now = grant.map { wish.steps[$0] } ?? 0
             cost += now
             let better = (grant ?? -1) + 1
@@ -153,7 +163,7 @@ struct LayerAllocator {
         }
         if hasFallen {
             let isFailure = lastStepUp.map { now < $0 + limits.trial } ?? false
-            hold = isFailure ? min(hold * 2, limits.maximumHold) : limits.minimumHold
+            if wasTried { hold = isFailure ? min(hold * 2, limits.maximumHold) : limits.minimumHold }
             heldUntil = now + hold
             emptyUntil = now + hold / 4
             lastStepUp = nil
@@ -161,5 +171,6 @@ struct LayerAllocator {
             lastStepUp = now
         }
         wanted = next.map { (cost + $0) * limits.begun / 100 }
+        deadline = wanted == nil ? nil : [emptyUntil, heldUntil].filter { $0 > now }.min()
     }
 }

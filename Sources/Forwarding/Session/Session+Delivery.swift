@@ -34,7 +34,7 @@ extension Session {
 
     /// Whether pictures were sent before and did not get through.
     func hasFailed(at now: MonotonicTime) -> Bool {
-        knownPath.map { $0.allocator.isHeld(at: now) } ?? delivery.hasFailed
+        knownPath.map { $0.allocator.hasFailed(at: now) } ?? delivery.hasFailed
     }
 
     /// Takes in what a report told of everything that the client gets.

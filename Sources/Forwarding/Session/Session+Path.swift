@@ -155,7 +155,7 @@ extension Session {
             wishes.append(
                 LayerAllocator.Wish(
                     steps: choices.steps, granted: choices.index(of: slot.grant), isLast: isPreview,
-                    isNew: slot.isNewcomer))
+                    isNew: slot.isNewcomer, isWaiting: slot.awaited != nil))
             slot.isNewcomer = false
         }
         let room = max((mayFallFar ? path.bitrate : path.available) - sound, 0)
