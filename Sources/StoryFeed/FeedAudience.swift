@@ -134,15 +134,15 @@ package struct FeedAudience: Sendable {
 
     // MARK: Messages
 
-    /// Takes a message that came as a request, with a refusal as its answer.
+    /// Takes a message that came over HTTP, with a refusal as its answer.
     package mutating func perform(
-        _ message: FeedMessage, for id: SessionID, in scene: FeedScene
+        _ message: FeedMessage, request: UInt32? = nil, for id: SessionID, in scene: FeedScene
     ) throws(FeedRefusal) -> [Directive] {
         guard let number = numbers[id], members[number]?.feed != nil else { throw .noSession }
         var refusal: FeedRefusal?
         let directives = apply(to: number) { session, room in
             do throws(FeedRefusal) {
-                return try session.receive(message, in: scene, room: room)
+                return try session.receive(message, request: request, in: scene, room: room)
             } catch {
                 refusal = error
                 return []
@@ -156,17 +156,17 @@ package struct FeedAudience: Sendable {
     ///
     /// Of messages that are too many only the first is answered.
     package mutating func receive(
-        _ message: FeedMessage, from id: SessionID, in scene: FeedScene
+        _ message: FeedMessage, request: UInt32? = nil, from id: SessionID, in scene: FeedScene
     ) -> [Directive] {
         guard let number = numbers[id] else { return [] }
         do throws(FeedRefusal) {
-            let directives = try perform(message, for: id, in: scene)
+            let directives = try perform(message, request: request, for: id, in: scene)
             members[number]?.isWarned = false
             return directives
         } catch {
             guard error != .tooManyMessages || members[number]?.isWarned == false else { return [] }
             members[number]?.isWarned = error == .tooManyMessages
-            let notice = FeedNotice.refused(message.kind, message.stream, error)
+            let notice = FeedNotice.refused(message.kind, message.stream, error, request: request)
             return [Directive(session: id, effect: .tell(notice))]
         }
     }

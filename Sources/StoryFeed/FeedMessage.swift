@@ -30,6 +30,8 @@ package enum FeedQuality: String, Equatable, Sendable {
 /// {"type":"focus","stream":"s4","ahead":"s5"}            ahead may be left out
 /// {"type":"release","stream":"s4"}                       stream may be left out
 /// ```
+/// Beside these members a message may have a number, `"request":7`, counted up by the client. Who gives numbers is told
+/// with the slots up to which request they are true, and of each request at least that.
 package enum FeedMessage: Equatable, Sendable {
     /// As the message's `type`, and the last part of the path over HTTP.
     package enum Kind: String, Equatable, Sendable, CaseIterable {
@@ -88,6 +90,8 @@ package enum FeedRefusal: String, Error, Equatable, Sendable {
 /// {"type":"refused","message":"peek","stream":"s9","reason":"not-live"}
 /// {"type":"replaced"}
 /// ```
+/// `slots` and `refused` have a `request` where the client numbers its own.
+///
 /// The one who encodes `slots` adds each slot's `mid`s.
 package enum FeedNotice: Equatable, Sendable {
     /// Why the focus was lost.
@@ -113,14 +117,18 @@ package enum FeedNotice: Equatable, Sendable {
     }
 
     /// The slots that carry something, as they are now; sent after every change.
-    case slots([SlotState])
+    ///
+    /// `request` is the highest number of a request that they are true after; nil if none had a number. A client that
+    /// has asked for more since then knows by it that this is older news.
+    case slots([SlotState], request: UInt32? = nil)
     /// The stream's picture in a slot begins with this RTP time stamp; what came before is another stream's.
     case begun(FeedSlot, StreamID, timestamp: UInt32)
     /// The stream in focus is gone, and the viewer is on another one.
     case moved(from: StreamID, to: StreamID, FeedNotice.Loss)
     /// No stream is live that the viewer may see; the next one will be in focus as soon as it is.
     case empty
-    case refused(FeedMessage.Kind, StreamID?, FeedRefusal)
+    /// `request` is the number of what is refused, if it has one.
+    case refused(FeedMessage.Kind, StreamID?, FeedRefusal, request: UInt32? = nil)
     /// A newer session of the same viewer has taken over; this one has ended.
     case replaced
 }

@@ -77,6 +77,8 @@ package struct FeedSession: Sendable {
     /// Whether a stream that goes live has to be offered to this session, which lacks a focus, or a neighbour in its
     /// direction.
     private(set) var isHungry = true
+    /// The highest number that the client gave a request; nil if it gave none.
+    package private(set) var request: UInt32?
     private var budget: RateBudget
 
     package init(viewer: FeedViewer, _ configuration: Configuration) {
@@ -124,10 +126,24 @@ package struct FeedSession: Sendable {
     }
 
     /// Takes a message of the client.
+    ///
+    /// One with a number is always answered by what the slots are, or refused: until then the client cannot know
+    /// whether what it was told last is older than its request. Of those that are too many only the first is refused.
+    /// - Parameter request: the message's number, if it has one.
     package mutating func receive(
+        _ message: FeedMessage, request: UInt32? = nil, in scene: FeedScene, room: Int
+    ) throws(FeedRefusal) -> [FeedEffect] {
+        // Also of what is refused: the slots are after it what they were before.
+        if let request { self.request = max(request, self.request ?? 0) }
+        guard budget.spend(at: scene.now) else { throw .tooManyMessages }
+        let effects = try follow(message, in: scene, room: room)
+        let isTold = effects.contains { if case .tell(.slots) = $0 { true } else { false } }
+        return request == nil || isTold ? effects : effects + [tellSlots]
+    }
+
+    private mutating func follow(
         _ message: FeedMessage, in scene: FeedScene, room: Int
     ) throws(FeedRefusal) -> [FeedEffect] {
-        guard budget.spend(at: scene.now) else { throw .tooManyMessages }
         switch message {
         case .peek(let stream, let direction):
             return try peek(stream, direction, in: scene, room: room)
@@ -292,8 +308,10 @@ package struct FeedSession: Sendable {
     private mutating func change(_ body: (inout FeedSession) -> [FeedEffect]) -> [FeedEffect] {
         let before = slots
         let effects = body(&self)
-        return slots == before ? effects : effects + [.tell(.slots(slots))]
+        return slots == before ? effects : effects + [tellSlots]
     }
+
+    private var tellSlots: FeedEffect { .tell(.slots(slots, request: request)) }
 
     private mutating func settle(at now: MonotonicTime) {
         deadline = configuration.preload == .eager ? now + configuration.settleTime : nil

@@ -145,13 +145,14 @@ def test_no_picture_is_ever_another_storys(browser: Browser, studio: Studio) -> 
 
 
 #: The server's word on what is in the slots comes as late as on a long way, or to a page that is busy.
-HEAR_LATE = """() => {
+HEAR_LATE = """late => {
     const {session} = rostrum.connection, receive = session.receive.bind(session);
-    session.receive = message => { setTimeout(() => receive(message), 250); };
+    session.receive = message => { setTimeout(() => receive(message), late); };
 }"""
 
 
-def test_no_picture_is_another_storys_when_the_servers_word_comes_late(browser: Browser, studio: Studio) -> None:
+@pytest.mark.parametrize("late", [250, 1000])
+def test_no_picture_is_another_storys_when_the_servers_word_comes_late(browser: Browser, studio: Studio, late: int) -> None:
     page, order = begin(browser, studio)
     playable = [stream for stream in order if can_play(browser, studio, stream)]
     first = next(
@@ -160,7 +161,7 @@ def test_no_picture_is_another_storys_when_the_servers_word_comes_late(browser: 
     wait_for_story(page, order[first])
     wait_for_preload(page, order[first + 1])
     watch_colours(page, studio)
-    page.evaluate(HEAR_LATE)
+    page.evaluate(HEAR_LATE, late)
     for key, number in (("ArrowRight", 1), ("ArrowRight", 2), ("ArrowLeft", 1)):
         page.press(key)
         wait_for_story(page, order[first + number])

@@ -64,8 +64,9 @@ STAND_INS = """() => {
         become(state) { this.connectionState = state; this.dispatchEvent(new Event('connectionstatechange')); }
         close() { this.connectionState = 'closed'; }
         say(message) { this.control.dispatchEvent(new MessageEvent('message', {data: JSON.stringify(message)})); }
-        slots(first, second) {
-            this.say({type: 'slots', slots: [first, second].flatMap((filled, slot) => {
+        // By default it has done all that was said to it.
+        slots(first, second, request = this.control.said.at(-1)?.request) {
+            this.say({type: 'slots', request, slots: [first, second].flatMap((filled, slot) => {
                 const [stream, quality] = filled ?? [];
                 return [{mid: String(slot * 2), kind: 'audio', slot}, {mid: String(slot * 2 + 1), kind: 'video', slot, stream, quality}];
             })});
@@ -117,9 +118,12 @@ def test_a_swipe_is_peek_then_focus_with_what_comes_next(page) -> None:
     }""")
     assert said == [
         [
-            {"type": "peek", "stream": "s2", "direction": "forward"}, {"type": "focus", "stream": "s2", "ahead": "s3"},
-            {"type": "peek", "stream": "s3", "direction": "forward"}, {"type": "release", "stream": "s3"},
-            {"type": "peek", "stream": "s3", "direction": "forward"}, {"type": "focus", "stream": "s1", "ahead": "s2"},
+            {"type": "peek", "stream": "s2", "direction": "forward", "request": 1},
+            {"type": "focus", "stream": "s2", "ahead": "s3", "request": 2},
+            {"type": "peek", "stream": "s3", "direction": "forward", "request": 3},
+            {"type": "release", "stream": "s3", "request": 4},
+            {"type": "peek", "stream": "s3", "direction": "forward", "request": 5},
+            {"type": "focus", "stream": "s1", "ahead": "s2", "request": 6},
         ],
         "s1", [" s1 forward jump", "s1 s2 forward swipe", "s2 s1 backward swipe"],
     ]
@@ -147,6 +151,25 @@ def test_an_answer_that_comes_behind_what_the_channel_told_changes_nothing(page)
         await answer(1, 's3');
         return seen;
     }""") == [[[None, None], ["s2", "full"]], [["s4", "preview"], ["s3", "full"]], [["s4", "preview"], ["s3", "full"]]]
+
+
+def test_an_answer_that_the_next_ones_has_overtaken_changes_nothing(page) -> None:
+    begin(page)
+    assert page.evaluate("""async () => {
+        const go = fetch, asked = [];
+        globalThis.fetch = (address, how) => String(address).endsWith('/focus')
+            ? new Promise(resolve => asked.push({...JSON.parse(how.body), resolve})) : go(address, how);
+        feed.go('s2');
+        feed.go('s3');
+        const seen = [];
+        for (const {stream, request, resolve} of asked.toReversed()) {
+            const slots = [{kind: 'video', slot: 0}, {kind: 'video', slot: 1, stream, quality: 'full'}];
+            resolve({ok: true, json: async () => ({slots, request})});
+            await new Promise(done => setTimeout(done));
+            seen.push([stream, feed.slots[1].stream, feed.slots[1].requests.answered]);
+        }
+        return seen;
+    }""") == [["s3", "s3", 2], ["s2", "s3", 2]]
 
 
 def test_a_story_that_is_missing_is_told_and_nothing_else_is_shown(page) -> None:
@@ -258,7 +281,7 @@ def test_what_was_shown_first_stays_when_the_server_began_elsewhere(page) -> Non
         // The order changed between the list and the connection.
         peers[0].slots(['s2', 'full'], null);
         return [feed.current.id, turns, peers[0].control.said];
-    }""") == ["s1", [" s1 forward jump"], [{"type": "focus", "stream": "s1", "ahead": "s2"}]]
+    }""") == ["s1", [" s1 forward jump"], [{"type": "focus", "stream": "s1", "ahead": "s2", "request": 1}]]
 
 
 def test_playing_and_stopping_twice_changes_nothing(page) -> None:
@@ -315,7 +338,74 @@ def test_nobody_is_left_with_a_story_that_has_ended(page) -> None:
     }""")
     # The server's word about where to go is lost.
     page.wait_for("() => feed.current.id === 's2'", seconds=8, what="the viewer is taken on")
-    assert page.evaluate("() => peers[0].control.said") == [{"type": "focus", "stream": "s2", "ahead": "s3"}]
+    assert page.evaluate("() => peers[0].control.said") == [{"type": "focus", "stream": "s2", "ahead": "s3", "request": 1}]
+
+
+def test_what_the_server_has_not_answered_is_asked_again(page) -> None:
+    begin(page)
+    page.evaluate("""() => {
+        const [{control}] = peers, {send} = control;
+        // What is said of a swipe is lost.
+        control.send = text => {
+            send.call(control, text);
+            if (JSON.parse(text).type === 'focus') peers[0].slots(['s1', 'full'], ['s2', 'preview']);
+        };
+        peers[0].open();
+        peers[0].slots(['s1', 'full'], ['s2', 'preview']);
+        feed.peek('forward');
+        feed.cancel();
+    }""")
+    page.wait_for("() => peers[0].control.said.length > 1 && feed.slots[0].requests.answered === 2", what="it is asked again")
+    assert page.evaluate("() => peers[0].control.said") == [
+        {"type": "peek", "stream": "s2", "direction": "forward", "request": 1},
+        {"type": "focus", "stream": "s1", "ahead": "s2", "request": 2},
+    ]
+
+
+def test_words_of_the_server_are_told_from_its_answers(page) -> None:
+    begin(page)
+    assert page.evaluate("""() => {
+        const [peer] = peers, seen = [];
+        let news = 0;
+        feed.addEventListener('slots', () => { news++; });
+        const see = () => {
+            const {said, answered} = feed.slots[1].requests;
+            seen.push([said, answered, news]);
+            news = 0;
+        };
+        peer.open();
+        peer.slots(['s1', 'full'], ['s2', 'preview']);
+        see();
+        feed.commit('forward');
+        feed.commit('backward');
+        // On its way before the server heard of the second.
+        peer.slots(null, ['s2', 'full'], 1);
+        see();
+        // Nothing is changed by it, which says that the slots are known now.
+        peer.say({type: 'refused', message: 'focus', stream: 's1', reason: 'too-many-messages', request: 2});
+        see();
+        return seen;
+    }""") == [[0, 0, 1], [2, 1, 1], [2, 2, 1]]
+
+
+def test_a_server_that_knows_of_no_numbers_is_believed_all_the_same(page) -> None:
+    begin(page)
+    page.evaluate("""() => {
+        const [peer] = peers, set = setTimeout;
+        peer.say = function (message) {
+            delete message.request;
+            this.control.dispatchEvent(new MessageEvent('message', {data: JSON.stringify(message)}));
+        };
+        peer.open();
+        peer.slots(['s1', 'full'], ['s2', 'preview']);
+        // Seconds pass in an instant.
+        globalThis.setTimeout = (action, time, ...given) => set(action, (time ?? 0) / 20, ...given);
+        feed.commit('forward');
+        globalThis.setTimeout = set;
+        peer.slots(null, ['s2', 'full']);
+    }""")
+    page.wait_for("() => feed.slots[0].requests.answered === Infinity", what="it is taken for one")
+    assert page.evaluate("() => [feed.slotOf('s2').index, feed.current.id]") == [1, "s2"]
 
 
 def test_the_end_and_what_comes_after_it(page) -> None:
@@ -344,7 +434,7 @@ def test_the_end_and_what_comes_after_it(page) -> None:
             [False, "s5", True, None],
         ],
         # Nothing lies ahead: turning back is all that one can do.
-        [{"type": "focus", "stream": "s5", "ahead": "s4"}],
+        [{"type": "focus", "stream": "s5", "ahead": "s4", "request": 1}],
     ]
 
 
@@ -386,7 +476,8 @@ def test_a_connection_that_is_lost_is_made_again_at_the_same_story(page) -> None
         return [requests.filter(request => request.startsWith('POST /v1/feed/sessions?')).at(-1), guess, feed.state, peer.control.said];
     }""") == [
         "POST /v1/feed/sessions?stream=s3&preload=eager", 0, "playing",
-        [{"type": "focus", "stream": "s4", "ahead": "s3"}],
+        # The first was said over HTTP.
+        [{"type": "focus", "stream": "s4", "ahead": "s3", "request": 2}],
     ]
 
 
@@ -494,7 +585,7 @@ def test_refused_stories_are_left_out(page) -> None:
         feed.commit('forward');
         peer.say({type: 'refused', message: 'focus', stream: 's3', reason: 'not-live'});
         return [next, feed.current.id, feed.stories.map(({id}) => id).join(' '), peer.control.said.at(-1)];
-    }""") == ["s3", "s4", "s1 s4", {"type": "focus", "stream": "s4", "ahead": "s1"}]
+    }""") == ["s3", "s4", "s1 s4", {"type": "focus", "stream": "s4", "ahead": "s1", "request": 3}]
 
 
 def test_frames_of_an_earlier_stream_are_told_apart(page) -> None:
@@ -525,7 +616,8 @@ FRAMES = """async (frames, timestamp) => {
     side.video.play = async () => {};
     side.show({id: 'new', title: 'New'});
     const begun = timestamp === undefined ? null : {stream: 'new', timestamp};
-    side.attach({index: 0, media: new MediaStream(), stream: 'new', quality: 'full', since: start, begun});
+    side.attach({index: 0, media: new MediaStream(), stream: 'new', quality: 'full', since: start, begun,
+        requests: {said: 0, answered: 0}});
     return frames.map(([after, received, rtpTimestamp]) => {
         now = start + after;
         const callback = next;
@@ -548,6 +640,84 @@ def test_a_late_frame_of_the_story_before_is_not_shown(chromium: Browser, server
         assert page.evaluate(FRAMES, [[20, 10, 2**32 - 9], [40, 30, 2]], 2**32 - 5) == [False, True]
         # Nine hours into a story its time seems to be before the beginning.
         assert page.evaluate(FRAMES, [[20, -30, 3_000_000_000], [40, 30, 3_000_000_900]], 1000) == [False, True]
+
+
+#: Stories b and d in a slot that the viewer leaves and comes back to, while the server's words on it are late. Each step says
+#: what happens, with what is shown then: the story, and whether its picture moves.
+RETURNING = """async steps => {
+    const {Side} = await import('/assets/feed/side.js');
+    const side = new Side(), timers = [], callbacks = new Map();
+    let now = 10_000, last = 0, paused = true;
+    performance.now = () => now;
+    globalThis.setTimeout = (action, time = 0) => timers.push({action, at: now + time});
+    Object.defineProperty(side.video, 'paused', {get: () => paused});
+    side.video.play = async () => { paused = false; };
+    side.video.pause = () => { paused = true; };
+    side.video.requestVideoFrameCallback = callback => { callbacks.set(++last, callback); return last; };
+    side.video.cancelVideoFrameCallback = number => callbacks.delete(number);
+    const requests = {said: 1, answered: 1};
+    const slot = {index: 1, media: new MediaStream(), stream: 'b', quality: 'full', since: now, begun: null, requests};
+    const does = {
+        show: id => side.show({id, title: id}),
+        // As the page does it: the server is asked first.
+        leave: () => { requests.said++; side.leave(); side.attach(slot); },
+        back: id => { requests.said++; side.stay(); side.show({id, title: id}); side.attach(slot); },
+        hear: (request, stream, timestamp) => {
+            if (stream !== slot.stream) slot.since = now;
+            Object.assign(slot, {stream, begun: timestamp === undefined ? null : {stream, timestamp}});
+            requests.answered = request;
+            side.attach(slot);
+        },
+        // Time in which other news come, a tap asks for sound, and the page reminds its videos of what they have to do.
+        pass: time => {
+            now += time;
+            for (const timer of timers.splice(0)) if (timer.at <= now) timer.action(); else timers.push(timer);
+            side.attach(slot);
+            side.remind();
+            side.play();
+        },
+        frame: rtpTimestamp => {
+            if (paused) return;
+            const all = [...callbacks.values()];
+            callbacks.clear();
+            for (const callback of all) callback(now, {receiveTime: now, rtpTimestamp});
+        },
+    };
+    return steps.map(([what, ...given]) => {
+        does[what](...given);
+        return side.isUncovered && !paused;
+    });
+}"""
+
+
+@pytest.mark.parametrize("steps", [
+    # Left, and back: its last picture stands until it is known that it is there again, however long that takes.
+    [
+        ("leave", False), ("back", "b", False), ("pass", 300, False), ("frame", 5000, False), ("pass", 150, False),
+        ("frame", 5100, False), ("pass", 5000, False), ("frame", 5200, False), ("hear", 2, None, False),
+        ("hear", 2, "d", 5000, False), ("frame", 5300, False), ("hear", 3, "b", 9000, False), ("frame", 8999, False),
+        ("frame", 9000, True), ("pass", 20, True),
+    ],
+    # The server has done neither: it goes on as it was.
+    [("leave", False), ("back", "b", False), ("pass", 500, False), ("hear", 3, "b", 1000, True)],
+    # Another story was made ready meanwhile, so that there is no picture to stand still.
+    [
+        ("leave", False), ("back", "d", False), ("back", "b", False), ("pass", 500, False), ("frame", 5000, False),
+        ("pass", 5000, False), ("frame", 5100, False), ("hear", 2, "d", 5000, False), ("frame", 5200, False),
+        ("hear", 4, "b", 9000, False), ("frame", 9000, True),
+    ],
+    # Away and back twice: an answer to the first is none to the second.
+    [
+        ("leave", False), ("back", "b", False), ("leave", False), ("back", "b", False), ("hear", 3, "b", 1000, False),
+        ("pass", 500, False), ("frame", 5000, False), ("hear", 5, "b", 1000, True),
+    ],
+], ids=["back", "nothing-done", "another-meanwhile", "twice"])
+def test_a_side_that_was_left_waits_for_the_servers_word(
+    chromium: Browser, server: Server, steps: list[tuple[Any, ...]]
+) -> None:
+    steps = [("show", "b", False), ("hear", 1, "b", 1000, False), ("frame", 1000, True), *steps]
+    with chromium.open(server.origin + "/healthz") as page:
+        assert page.evaluate(RETURNING, [step[:-1] for step in steps]) == [step[-1] for step in steps]
 
 
 #: A picture that plays without sound, in a browser that wants a gesture before there is sound.

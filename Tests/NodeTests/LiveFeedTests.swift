@@ -114,6 +114,39 @@ import Wire
         #expect(words(feed.began(shows[0], timestamp: 7, pair: 9, of: session(1))) == [])
     }
 
+    /// What a client is told in answer to a message, word for word.
+    private mutating func answers(to text: String, _ number: UInt64) -> [String] {
+        texts(feed.receive(.string(Array(text.utf8)), from: session(number), at: now))
+    }
+
+    private func texts(_ actions: [LiveFeed.Action]) -> [String] {
+        actions.compactMap { action in
+            guard case .post(.sendControl(_, let message), _, _) = action else { return nil }
+            return String(decoding: message.bytes, as: UTF8.self)
+        }
+    }
+
+    @Test mutating func `says up to which request the slots are true, to who numbers requests`() throws {
+        _ = goLive()
+        _ = try enter(1)
+        #expect(texts(feed.greet(session(1))).allSatisfy { !$0.contains("request") })
+        let plain = answers(to: #"{"type":"peek","stream":"two"}"#, 1)
+        #expect(plain.count == 1 && !plain[0].contains("request"))
+        let focus = #"{"type":"focus","stream":"two","request":4}"#
+        let changed = answers(to: focus, 1)
+        #expect(changed.count == 1 && changed[0].hasPrefix(#"{"request":4,"slots":["#))
+        // It changes nothing, and is answered.
+        #expect(answers(to: focus, 1) == changed)
+        #expect(texts(feed.greet(session(1))) == changed)
+        #expect(
+            answers(to: #"{"type":"peek","stream":"none","request":5}"#, 1) == [
+                #"{"message":"peek","reason":"not-live","request":5,"stream":"none","type":"refused"}"#
+            ])
+        let answer = try feed.perform(.release(nil), request: 9, in: session(1), at: now)
+        #expect(answer.slots["request"] == .integer(9) && answer.slots["type"] == nil)
+        #expect(texts(answer.actions).first?.hasPrefix(#"{"request":9,"slots":["#) == true)
+    }
+
     @Test mutating func `lets a viewer's newer session wait until the older one's worker has let go`() throws
     {
         _ = goLive()

@@ -93,7 +93,7 @@ import Testing
             case .release(let slot, let stream):
                 #expect(before.streams[slot]?.stream == stream)
                 sessions[id]?.streams[slot] = nil
-            case .tell(.slots(let states)):
+            case .tell(.slots(let states, _)):
                 #expect(states.count == before.streams.count)
                 for state in states {
                     #expect(before.streams[state.slot]?.stream == state.stream)
@@ -166,14 +166,18 @@ import Testing
         private mutating func say() {
             let id = someSession()
             let message = someMessage()
-            carryOut(audience.receive(message, from: id, in: scene))
+            let request: UInt32? = chance(2) ? .random(in: 1...9, using: &random) : nil
+            carryOut(audience.receive(message, request: request, from: id, in: scene))
             let before = audience.session(id)?.slots
-            let again = audience.receive(message, from: id, in: scene)
+            let again = audience.receive(message, request: request, from: id, in: scene)
             #expect(audience.session(id)?.slots == before)
             for directive in again {
-                guard case .tell(.refused) = directive.effect else {
-                    Issue.record("saying it again did something: \(directive)")
-                    continue
+                switch directive.effect {
+                case .tell(.refused(_, _, _, let told)): #expect(told == request)
+                case .tell(.slots(_, let told)) where request != nil:
+                    #expect(told == audience.session(id)?.request)
+                    carryOut([directive])
+                default: Issue.record("saying it again did something: \(directive)")
                 }
             }
         }

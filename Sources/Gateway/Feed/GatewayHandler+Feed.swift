@@ -51,7 +51,10 @@ extension GatewayHandler {
             let message = FeedMessage(
                 kind, stream: stream, direction: direction, ahead: try body.string("ahead"))
         else { throw JSONBody.invalid(Self.faulty(stream, direction)) }
-        return Self.fresh(try await service.perform(message, in: id))
+        let number = try body.integer("request")
+        let request = number.flatMap { UInt32(exactly: $0) }
+        guard request != nil || number == nil else { throw JSONBody.invalid("request") }
+        return Self.fresh(try await service.perform(message, request: request, in: id))
     }
 
     /// The member that made a message mean nothing.

@@ -130,8 +130,9 @@ package protocol SessionService: Sendable {
         _ reader: FeedReader, limit: Int, until expiry: WallTime?, _ end: any SyncFollower
     ) async -> FeedFollowing
     /// Does what a feed viewer asked for.
+    /// - Parameter request: its number, if it has one.
     /// - Returns: all slots of the session, as they are now.
-    func perform(_ message: FeedMessage, in id: SessionID) async throws(FeedRefusal) -> JSON
+    func perform(_ message: FeedMessage, request: UInt32?, in id: SessionID) async throws(FeedRefusal) -> JSON
     /// Begins to record a stream, or says that it is being recorded.
     func record(_ stream: StreamID) async throws(RecordingRefusal) -> (entry: RecordingEntry, isNew: Bool)
     /// - Returns: the recording, complete.

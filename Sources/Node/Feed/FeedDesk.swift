@@ -102,20 +102,22 @@ struct FeedDesk {
     // MARK: Messages
 
     mutating func perform(
-        _ message: FeedMessage, for id: SessionID, at now: MonotonicTime
+        _ message: FeedMessage, request: UInt32?, for id: SessionID, at now: MonotonicTime
     ) throws(FeedRefusal) -> [Directive] {
         counters.note(message)
         do throws(FeedRefusal) {
-            return try audience.perform(message, for: id, in: scene(at: now))
+            return try audience.perform(message, request: request, for: id, in: scene(at: now))
         } catch {
             counters.refused &+= 1
             throw error
         }
     }
 
-    mutating func receive(_ message: FeedMessage, from id: SessionID, at now: MonotonicTime) -> [Directive] {
+    mutating func receive(
+        _ message: FeedMessage, request: UInt32?, from id: SessionID, at now: MonotonicTime
+    ) -> [Directive] {
         counters.note(message)
-        let directives = audience.receive(message, from: id, in: scene(at: now))
+        let directives = audience.receive(message, request: request, from: id, in: scene(at: now))
         if case .tell(.refused) = directives.first?.effect { counters.refused &+= 1 }
         return directives
     }

@@ -11,7 +11,8 @@ enum FeedControl: Equatable {
     }
 
     case ping
-    case message(FeedMessage)
+    /// With its number, if it has one.
+    case message(FeedMessage, request: UInt32?)
     /// Other pictures than the server would choose, or none.
     case prefer(DeliveryPatch)
 
@@ -20,6 +21,7 @@ enum FeedControl: Equatable {
         var stream: String?
         var direction: String?
         var ahead: String?
+        var request: UInt32?
     }
 
     /// - Returns: nil for what is no JSON, or means nothing.
@@ -39,7 +41,7 @@ enum FeedControl: Equatable {
             let message = FeedMessage(
                 kind, stream: form.stream, direction: form.direction, ahead: form.ahead)
         else { return nil }
-        self = .message(message)
+        self = .message(message, request: form.request)
     }
 }
 
@@ -75,9 +77,13 @@ extension FeedNotice {
         return .object(members.merging(["type": .string(kind.rawValue)]) { $1 })
     }
 
+    /// As the body of an answer over HTTP, which says by its request what it is.
+    func answer(_ place: FeedPlace) -> JSON { .object(parts(place).members) }
+
     private func parts(_ place: FeedPlace) -> (kind: Kind, members: [String: JSON]) {
         switch self {
-        case .slots(let states): (.slots, ["slots": FeedNotice.json(states, place)])
+        case .slots(let states, let request):
+            (.slots, FeedNotice.echo(request).merging(["slots": FeedNotice.json(states, place)]) { $1 })
         case .begun(let slot, let stream, let timestamp):
             (
                 .begun,
@@ -95,16 +101,21 @@ extension FeedNotice {
                 ]
             )
         case .empty: (.empty, [:])
-        case .refused(let kind, let stream, let reason):
+        case .refused(let kind, let stream, let reason, let request):
             (
                 .refused,
-                [
+                FeedNotice.echo(request).merging([
                     "message": .string(kind.rawValue), "stream": .text(stream?.description),
                     "reason": .string(reason.rawValue),
-                ]
+                ]) { $1 }
             )
         case .replaced: (.replaced, [:])
         }
+    }
+
+    /// The number of a request; nothing for who gives none.
+    private static func echo(_ request: UInt32?) -> [String: JSON] {
+        request.map { ["request": JSON.integer($0)] } ?? [:]
     }
 
     /// All m-lines of a session, each with what it carries.

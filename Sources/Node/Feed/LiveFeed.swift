@@ -156,12 +156,13 @@ struct LiveFeed {
     /// Does what somebody asked for over HTTP.
     /// - Returns: what is to be done, and all slots as they will be then.
     mutating func perform(
-        _ message: FeedMessage, in id: SessionID, at now: MonotonicTime
+        _ message: FeedMessage, request: UInt32?, in id: SessionID, at now: MonotonicTime
     ) throws(FeedRefusal) -> (actions: [Action], slots: JSON) {
-        let directives = try desk.perform(message, for: id, at: now)
+        let directives = try desk.perform(message, request: request, for: id, at: now)
         let actions = take(directives, requested: now)
         guard let place = desk.places[id] else { throw .noSession }
-        return (actions, .object(["slots": FeedNotice.json(slots(of: id), place)]))
+        let notice = FeedNotice.slots(slots(of: id), request: desk.audience.session(id)?.request)
+        return (actions, notice.answer(place))
     }
 
     /// Does what a session's client said on its control channel, or refuses it.
@@ -171,7 +172,8 @@ struct LiveFeed {
         switch FeedControl(parsing: message) {
         case .ping: send(ControlReply(type: .pong).bytes, to: id)
         case .prefer(let patch): [.prefer(patch, id)]
-        case .message(let message): take(desk.receive(message, from: id, at: now), requested: now)
+        case .message(let message, let request):
+            take(desk.receive(message, request: request, from: id, at: now), requested: now)
         case nil:
             send(ControlReply.error("malformed", "This is no message that this server knows.").bytes, to: id)
         }
@@ -179,9 +181,9 @@ struct LiveFeed {
 
     /// A session's control channel has opened, or works again after messages were lost: it is told where it is.
     func greet(_ id: SessionID) -> [Action] {
-        guard desk.audience.session(id) != nil else { return [] }
-        let slots = slots(of: id)
-        return tell(.slots(slots), to: id) + (slots.isEmpty ? tell(.empty, to: id) : [])
+        guard let session = desk.audience.session(id) else { return [] }
+        let notice = FeedNotice.slots(session.slots, request: session.request)
+        return tell(notice, to: id) + (session.slots.isEmpty ? tell(.empty, to: id) : [])
     }
 
     /// A stream's pictures begin in a session's pair of m-lines.

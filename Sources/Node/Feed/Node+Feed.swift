@@ -58,9 +58,12 @@ extension Node {
     // MARK: Sessions
 
     /// Does what somebody asked for over HTTP.
+    /// - Parameter request: its number, if it has one.
     /// - Returns: all slots, as they are now.
-    package func perform(_ message: FeedMessage, in id: SessionID) async throws(FeedRefusal) -> JSON {
-        let (actions, slots) = try live.perform(message, in: id, at: now().elapsed)
+    package func perform(
+        _ message: FeedMessage, request: UInt32?, in id: SessionID
+    ) async throws(FeedRefusal) -> JSON {
+        let (actions, slots) = try live.perform(message, request: request, in: id, at: now().elapsed)
         await perform(actions)
         return slots
     }

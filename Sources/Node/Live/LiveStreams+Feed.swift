@@ -41,9 +41,9 @@ extension LiveStreams {
     /// Does what somebody in the feed asked for over HTTP.
     /// - Returns: what follows, and all slots as they will be then.
     mutating func perform(
-        _ message: FeedMessage, in id: SessionID, at now: MonotonicTime
+        _ message: FeedMessage, request: UInt32?, in id: SessionID, at now: MonotonicTime
     ) throws(FeedRefusal) -> (actions: [LiveAction], slots: JSON) {
-        let (actions, slots) = try feed.perform(message, in: id, at: now)
+        let (actions, slots) = try feed.perform(message, request: request, in: id, at: now)
         return (take(actions, at: now), slots)
     }
 

@@ -175,7 +175,7 @@ import Wire
         let viewer = FeedViewer.named(try #require(ParticipantID("bob")))
         let place = FeedPlace(viewer: viewer, reader: everything, mids: [("0", "1"), ("2", "3")])
         let notices: [FeedNotice] = [
-            .slots([]),
+            .slots([]), .slots([], request: .max),
             .slots([
                 FeedNotice.SlotState(slot: .first, stream: talk, quality: .full),
                 FeedNotice.SlotState(slot: .second, stream: quiz, quality: .preview),
@@ -185,7 +185,7 @@ import Wire
             .refused(.release, nil, .noFocus), .refused(.peek, talk, .notLive),
             .refused(.peek, talk, .notPermitted), .refused(.focus, talk, .heldElsewhere),
             .refused(.focus, talk, .tooManyMessages), .refused(.focus, talk, .noSession),
-            .refused(.focus, talk, .full),
+            .refused(.focus, talk, .full), .refused(.focus, talk, .notLive, request: 0),
         ]
         for notice in notices { expect(notice.json(place), on: "feedControl") }
         let seen = Set(notices.compactMap { $0.json(place)["type"]?.string })

@@ -147,7 +147,19 @@ private final class FeedNews: SyncFollower {
             #expect(await post("peek", #"{"stream":"s2"}"#).streams == ["s1", "s1", nil, "s2"])
             #expect(await post("release", "").streams == ["s1", "s1", nil, nil])
             #expect(await post("focus", #"{"stream":"s2","ahead":"s1"}"#).streams == [nil, nil, "s2", "s2"])
+            func request(_ action: String, _ body: String) async -> JSON? {
+                let response = await bench.ask(.post, "\(path)/\(action)", token: viewer, body: body)
+                return ((try? response.json(JSON.self)) ?? .null)["request"]
+            }
+            // Who numbers requests hears which ones the slots are true after.
+            #expect(await request("peek", #"{"stream":"s1"}"#) == nil)
+            #expect(await request("peek", #"{"stream":"s1","request":4294967295}"#) == .integer(UInt32.max))
+            #expect(await request("release", #"{"request":3}"#) == .integer(UInt32.max))
             let refused: [(String, String, Int, String)] = [
+                ("focus", #"{"stream":"s1","request":-1}"#, 422, "invalid"),
+                ("peek", #"{"stream":"s1","request":4294967296}"#, 422, "invalid"),
+                ("release", #"{"request":"1"}"#, 422, "invalid"),
+                ("focus", #"{"stream":"s1","request":0.5}"#, 422, "invalid"),
                 ("peek", #"{"stream":"s9"}"#, 404, "not-live"), ("focus", #"{"stream":3}"#, 422, "invalid"),
                 ("focus", "{", 400, ""), ("peek", #"{"stream":"s1","direction":"up"}"#, 422, "invalid"),
                 ("peek", "{}", 422, "invalid"),

@@ -262,7 +262,9 @@ final class FakeService: SessionService {
         _ reader: FeedReader, limit: Int, until expiry: WallTime?, _ end: any SyncFollower
     ) async -> FeedFollowing { FeedFollowing(watch: { _ in }, stop: {}) }
 
-    func perform(_ message: FeedMessage, in id: SessionID) async throws(FeedRefusal) -> JSON {
+    func perform(
+        _ message: FeedMessage, request: UInt32?, in id: SessionID
+    ) async throws(FeedRefusal) -> JSON {
         throw .noSession
     }
 

@@ -44,6 +44,11 @@ export interface Slot {
   since: number;
   /** Where in RTP's time a stream's picture begins, once known. */
   begun: { stream: string; timestamp: number } | null;
+  /**
+   * Numbers of what was asked of the server, the same for both slots: the last one's, and up to which one it is known
+   * what the slots are. Where `answered` is less, what is in a slot may be another one already.
+   */
+  requests: { said: number; answered: number };
 }
 
 /**

@@ -230,7 +230,7 @@ export class StoryFeed extends FeedPlace {
     // At the end the last story is still the focus.
     if (!story || story.id === this.list.current || story.id === this.#peeked?.id) return;
     this.#peeked = { id: story.id, isOurs: this.slotOf(story.id) === null };
-    this.#session?.say({ type: "peek", stream: story.id, direction });
+    this.#asking.say({ type: "peek", stream: story.id, direction });
   }
 
   /**
@@ -259,7 +259,7 @@ export class StoryFeed extends FeedPlace {
   cancel() {
     const peeked = this.#peeked;
     this.#peeked = null;
-    if (peeked?.isOurs) this.#session?.say({ type: "release", stream: peeked.id });
+    if (peeked?.isOurs) this.#asking.say({ type: "release", stream: peeked.id });
   }
 
   /**

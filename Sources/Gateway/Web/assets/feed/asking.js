@@ -1,8 +1,8 @@
 // @ts-check
 
-/** Tells the server which story is in view and which comes next, and once more what it has not followed. */
+/** Tells the server which story is in view and which comes next, and once more what it has not followed or answered. */
 
-/** A focus that the server has not followed is repeated after this time, in milliseconds. */
+/** The focus is repeated after this time where the server has not followed or not answered, in milliseconds. */
 const REPEAT_MS = 1500;
 
 export class Asking {
@@ -23,17 +23,27 @@ export class Asking {
     this.session = session;
   }
 
+  /**
+   * Says what the viewer does, and sees to it that the server follows.
+   * @param {Parameters<import("./session.js").FeedSession["say"]>[0]} message
+   */
+  say(message) {
+    this.session()?.say(message);
+    // A message that was lost, or was one too many, leaves the server behind, or us without its word on the slots.
+    clearTimeout(this.#repeat);
+    this.#repeat = setTimeout(() => {
+      const session = this.session();
+      const { current } = this.place.list;
+      if (!session?.isTold || current === null) return;
+      if (session.focus !== current || !session.isAnswered) this.focus();
+    }, REPEAT_MS);
+  }
+
   /** Asks for the story that is in view. */
   focus() {
     const { ahead, list: { current } } = this.place;
     this.#corrected = null;
-    this.session()?.say({ type: "focus", stream: current, ...(ahead ? { ahead: ahead.id } : {}) });
-    // A message that was lost or refused for its number leaves the server behind.
-    clearTimeout(this.#repeat);
-    this.#repeat = setTimeout(() => {
-      const session = this.session();
-      if (session?.isTold && this.place.list.current !== null && session.focus !== this.place.list.current) this.focus();
-    }, REPEAT_MS);
+    this.say({ type: "focus", stream: current, ...(ahead ? { ahead: ahead.id } : {}) });
   }
 
   /** The server may know another order by now, and preload what does not come next here. */
@@ -44,7 +54,7 @@ export class Asking {
     if (!session || !ahead || loaded === null || loaded === ahead.id || this.#corrected === ahead.id) return;
     if (session.focus !== current) return;
     this.#corrected = ahead.id;
-    session.say({ type: "peek", stream: ahead.id, direction });
+    this.say({ type: "peek", stream: ahead.id, direction });
   }
 
   /** Repeats nothing any more. */

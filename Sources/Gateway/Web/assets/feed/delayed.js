@@ -85,7 +85,9 @@ export class DelayedStory extends EventTarget {
     const side = this.#side;
     if (!side || !current || side.story?.id !== current.id) return;
     // Nothing else was in the video since it has this source.
-    side.attach(/** @type {any} */ ({ index: 0, media: null, stream: current.id, quality: "full", since: -Infinity, begun: null }));
+    side.attach(/** @type {any} */ ({
+      index: 0, media: null, stream: current.id, quality: "full", since: -Infinity, begun: null, requests: { said: 0, answered: 0 },
+    }));
   }
 
   #tell() {

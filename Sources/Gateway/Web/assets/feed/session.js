@@ -9,8 +9,14 @@ import { MediaSession, SignallingError } from "../session.js";
 
 /** What comes before a released slot's last frame is surely out of its buffers, in milliseconds. */
 const DRAIN_MS = 60;
+/** A server that has named the number of no request for so long knows of none, in milliseconds. */
+const UNNUMBERED_MS = 4000;
 
 /**
+ * @typedef {object} Requests numbers of what was asked of the server in one session, which it names in its answers
+ * @property {number} said the last one's; 0 before there is one
+ * @property {number} answered up to which request it is known what the slots are; Infinity where the server names none
+ *
  * @typedef {object} Slot
  * @property {0 | 1} index
  * @property {MediaStream} media sound and picture; the same for the whole session, whatever it carries
@@ -18,6 +24,7 @@ const DRAIN_MS = 60;
  * @property {"full" | "preview" | null} quality full: the focus, with sound
  * @property {number} since frames that were received before are another stream's; by `performance.now()`
  * @property {{ stream: string, timestamp: number } | null} begun where in RTP's time a stream's picture begins, once known
+ * @property {Requests} requests of the session; the same for both slots
  */
 
 /** Fires `slots` when they changed, `notice` (detail: the message), besides what a `MediaSession` fires. */
@@ -26,7 +33,11 @@ export class FeedSession extends MediaSession {
   slots;
   /** Whether the server has told what is in the slots; before that it is a guess. */
   isTold = false;
+  /** @type {Requests} */
+  requests = { said: 0, answered: 0 };
 
+  /** The server names the numbers of requests. */
+  #isNumbered = false;
   /** When a slot was last released. */
   #emptySince = [-Infinity, -Infinity];
   /** The channel has told of the slots: from then on it tells every change of them, in order. */
@@ -49,7 +60,7 @@ export class FeedSession extends MediaSession {
     });
     this.slots = /** @type {[Slot, Slot]} */ ([0, 1].map((index) => ({
       index, media: new MediaStream(), stream: index === 0 ? stream : null,
-      quality: index === 0 && stream ? "full" : null, since: 0, begun: null,
+      quality: index === 0 && stream ? "full" : null, since: 0, begun: null, requests: this.requests,
     })));
     const kinds = { audio: 0, video: 0 };
     // In the order of the offer: the first audio and the first video are slot 0.
@@ -102,37 +113,63 @@ export class FeedSession extends MediaSession {
     return this.slots.find(({ quality }) => quality === "full")?.stream ?? null;
   }
 
+  /** Whether the server's last word on the slots is newer than all that was asked for. */
+  get isAnswered() {
+    return this.requests.answered >= this.requests.said;
+  }
+
   /**
    * Says what the viewer does: on the channel, or over HTTP until that is open. What cannot be said yet is made up for
    * when the server first tells of its slots.
    * @param {{ type: "peek" | "focus" | "release", [member: string]: unknown }} message
    */
   say(message) {
-    if (this.control.readyState === "open") return this.control.send(JSON.stringify(message));
-    if (!this.resource || this.state === "lost" || this.state === "closed") return;
+    const isOpen = this.control.readyState === "open";
+    if (!isOpen && (!this.resource || this.state === "lost" || this.state === "closed")) return;
+    const request = ++this.requests.said;
+    if (request === 1) setTimeout(() => this.#doWithoutNumbers(), UNNUMBERED_MS);
+    if (isOpen) return this.control.send(JSON.stringify({ ...message, request }));
     const { type, ...body } = message;
-    this.#post(type, body).catch(() => {});
+    this.#post(type, body, request).catch(() => {});
+  }
+
+  /** An older server answers as well, but does not say what: its word is all there is to know. */
+  #doWithoutNumbers() {
+    if (this.#isNumbered) return;
+    this.requests.answered = Infinity;
+    if (this.isTold) this.dispatchEvent(new Event("slots"));
+  }
+
+  /** @param {number | undefined} request up to which the slots are known now */
+  #answered(request) {
+    if (request === undefined) return;
+    this.#isNumbered = true;
+    this.requests.answered = request;
   }
 
   /**
    * @param {string} type
    * @param {object} body
+   * @param {number} request
    */
-  async #post(type, body) {
+  async #post(type, body, request) {
     const response = await fetch(`${this.resource}/${type}`, {
       method: "POST",
       headers: {
         "Content-Type": "application/json",
         ...(this.options.token ? { Authorization: `Bearer ${this.options.token}` } : {}),
       },
-      body: JSON.stringify(body),
+      body: JSON.stringify({ ...body, request }),
     });
     if (response.ok) {
       const answer = await response.json();
       // An answer that took longer than the channel to open says less than was heard there: the next story may be missing.
-      if (!this.#isFollowed) this.receive({ type: "slots", ...answer });
+      // Nor does one that was overtaken by the next request's.
+      const isOld = this.#isFollowed || this.#isNumbered && answer.request < this.requests.answered;
+      if (!isOld) this.receive({ type: "slots", ...answer });
       return;
     }
+    // Without its number: answers to requests before it may be still to come.
     const { rule } = await SignallingError.from(response);
     this.receive({ type: "refused", message: type, reason: rule, .../** @type {any} */ (body) });
   }
@@ -142,14 +179,25 @@ export class FeedSession extends MediaSession {
    * @param {any} message
    */
   receive(message) {
-    if (message.type === "slots") this.#refill(message.slots);
-    else if (message.type === "begun" && this.slots[message.slot]) this.slots[message.slot].begun = message;
-    else this.dispatchEvent(new CustomEvent("notice", { detail: message }));
+    if (message.type === "slots") return this.#refill(message.slots, message.request);
+    if (message.type === "begun" && this.slots[message.slot]) {
+      this.slots[message.slot].begun = message;
+      return;
+    }
+    const isAnswer = message.type === "refused" && message.request !== undefined;
+    if (isAnswer) this.#answered(message.request);
+    this.dispatchEvent(new CustomEvent("notice", { detail: message }));
+    // Nothing has changed, which some have waited to know.
+    if (isAnswer && this.isTold) this.dispatchEvent(new Event("slots"));
   }
 
-  /** @param {{ kind: string, slot: 0 | 1, stream?: string, quality?: "full" | "preview" }[]} lines */
-  #refill(lines) {
+  /**
+   * @param {{ kind: string, slot: 0 | 1, stream?: string, quality?: "full" | "preview" }[]} lines
+   * @param {number} [request] after which they are so
+   */
+  #refill(lines, request) {
     const now = performance.now();
+    this.#answered(request);
     for (const { kind, slot: index, stream = null, quality = null } of lines) {
       const slot = this.slots[index];
       if (kind !== "video" || !slot) continue;

@@ -54,8 +54,16 @@ export class Side extends EventTarget {
   #shownSince = 0;
   /** The viewer has turned away from it. */
   #isLeft = false;
-  /** When that was last, by `performance.now()`. */
-  #leftAt = -Infinity;
+  /**
+   * What was asked of the server on the connection that its slot is of.
+   * @type {Slot["requests"] | null}
+   */
+  #requests = null;
+  /**
+   * The last request when it came back into view or got another story. What the server said of the slot before it had
+   * answered that one, however late, may be true no more.
+   */
+  #needed = 0;
   /** The request for the next frame. */
   #request = 0;
   /** Its slot carries its story, so that it has to play. */
@@ -102,6 +110,7 @@ export class Side extends EventTarget {
     this.root.setAttribute("aria-label", [titleOf(story), position].filter(Boolean).join(", "));
     if (isOther) {
       this.coverUp();
+      this.#awaitAnswer();
       this.#pictureURL = "";
       this.preview.hidden = true;
       this.preview.removeAttribute("src");
@@ -161,14 +170,19 @@ export class Side extends EventTarget {
   leave() {
     this.#isLeft = true;
     this.#isFed = false;
-    this.#leftAt = performance.now();
     this.#awaited = null;
     if (this.isUncovered) this.video.pause();
   }
 
   /** It is in view, or comes next. */
   stay() {
+    if (this.#isLeft) this.#awaitAnswer();
     this.#isLeft = false;
+  }
+
+  /** From now on only what the server says after the last request counts. */
+  #awaitAnswer() {
+    this.#needed = this.#requests?.said ?? 0;
   }
 
   /**
@@ -179,6 +193,10 @@ export class Side extends EventTarget {
   attach(slot) {
     const { story, video } = this;
     if (!slot) return;
+    if (this.#requests !== slot.requests) {
+      this.#requests = slot.requests;
+      this.#awaitAnswer();
+    }
     if (video.srcObject !== slot.media) {
       // An element that waits for its first picture holds back the document's load event, for ever if nothing comes.
       if (slot.stream === null && document.readyState !== "complete") return;
@@ -197,10 +215,9 @@ export class Side extends EventTarget {
     }
     // Something else was in there meanwhile, of which the last frames may be still to come.
     if (this.isUncovered && this.#shownSince !== slot.since) this.freeze();
-    const trust = this.#leftAt + TRUST_MS - performance.now();
-    if (this.isUncovered && trust > 0) {
-      // Who has left and is back before the server's word has come does not know yet what is in there.
-      setTimeout(() => video.srcObject === slot.media && this.attach(slot), trust + 1);
+    if (slot.requests.answered < this.#needed) {
+      // Who is here before the server's word has come does not know yet what is in there; with it we are called again.
+      if (!this.isUncovered) this.play();
       return;
     }
     this.#isFed = true;
@@ -228,6 +245,8 @@ export class Side extends EventTarget {
   async #begin() {
     const { video } = this;
     if (!video.srcObject && !video.src || this.#isLeft) return true;
+    // A picture that stays because its slot carries something else, or may do so.
+    if (this.isUncovered && !this.#isFed) return true;
     try {
       await video.play();
       return true;
