@@ -166,7 +166,7 @@ def test_who_asks_while_the_host_is_away_waits_for_them(
     token = maker.token(stream)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
     assert maker.request("POST", "/v1/streams", b'{"title":"Made"}', headers)[0] == 201
-    with chromium.open(f"{maker.origin}/live/{stream}?source=test&quality=360&fps=15#token={token}") as host:
+    with chromium.open(f"{maker.origin}/live/{stream}?source=test&quality=720&fps=15#token={token}") as host:
         press_go_live(host)
         host.evaluate("() => { rostrum.room.onAir.stop(); }")
         wait_until(lambda: "stream.source-gone" in maker.log.read_text(), 15, "nobody sends")
