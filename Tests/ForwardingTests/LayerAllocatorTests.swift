@@ -85,18 +85,6 @@ import Testing
         #expect(!allocator.hasFailed(at: time(15)))
     }
 
-    @Test func `says when what it holds back may be sent`() {
-        var allocator = LayerAllocator()
-        #expect(follow(&allocator, 2, available: 2_000_000, at: 0) == 2)
-        #expect(allocator.deadline == nil)
-        #expect(follow(&allocator, 2, available: 600_000, at: 1) == 1)
-        #expect(allocator.deadline == time(1.75))
-        #expect(follow(&allocator, 1, available: 600_000, at: 1.75) == 1)
-        #expect(allocator.deadline == time(4))
-        #expect(follow(&allocator, 1, available: 600_000, at: 4) == 1)
-        #expect(allocator.deadline == nil)
-    }
-
     /// What nobody was sent neither adds to what failed before, nor makes up for it.
     @Test func `waits as long as before where what was granted never began`() {
         var allocator = LayerAllocator()

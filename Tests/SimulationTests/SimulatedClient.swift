@@ -34,8 +34,6 @@ final class SimulatedClient {
     private(set) var keyFrameRequests = 0
     private(set) var transportFeedback = 0
     var isSendingMedia = true
-    /// Whether there is sound besides the pictures.
-    var sendsSound = true
     /// Simulcast layers that are not sent.
     var switchedOff: Set<Int> = []
 
@@ -228,14 +226,13 @@ final class SimulatedClient {
     private func sendAudio(
         at now: MonotonicTime, over connection: ClientConnection, into sink: inout CollectingSink
     ) {
-        nextAudio = now + .milliseconds(20)
-        guard sendsSound else { return }
         let payload: [UInt8] = [0x78] + Array(repeating: UInt8(truncatingIfNeeded: audioTimestamp), count: 80)
         try? audioTrack?.send(
             payload, timestamp: audioTimestamp, marker: false, transport: &transport, at: now,
             over: connection,
             into: &sink)
         audioTimestamp &+= 960
+        nextAudio = now + .milliseconds(20)
     }
 
     private func sendReports(

@@ -109,19 +109,4 @@ private final class Onlooker: TapSink {
         }
         #expect(world.viewer.decoder.complaints.isEmpty, "\(world.viewer.decoder.complaints)")
     }
-
-    /// Of a stream without sound nothing is sent at all while its pictures are held back, and so nothing is told.
-    @Test(arguments: [1, 2, 3] as [UInt64])
-    func `gets pictures of a stream without sound again when it takes them`(seed: UInt64) throws {
-        let world = try begin(seed)
-        world.publisher.sendsSound = false
-        for _ in 0..<4 {
-            world.simulation.cap(world.viewer, CappedLink(bitrate: 50_000))
-            #expect(world.simulation.run(for: .seconds(20)) { world.height == nil })
-            world.simulation.cap(world.viewer, CappedLink(bitrate: 8_000_000))
-            #expect(world.simulation.run(for: .seconds(40)) { world.height != nil })
-            #expect(world.pictures(for: 3) > 60)
-        }
-        #expect(world.simulation.run(for: .seconds(120)) { world.height == 720 })
-    }
 }

@@ -53,8 +53,6 @@ struct LayerAllocator {
     private var excessSince: MonotonicTime?
     /// Bit rate of all pictures with the next step up; nil while all are the best there are.
     private(set) var wanted: Int?
-    /// When what is held back may begin or go up again; nil while nothing is.
-    private(set) var deadline: MonotonicTime?
 
     init(limits: Limits = Limits()) {
         self.limits = limits
@@ -68,7 +66,6 @@ struct LayerAllocator {
     mutating func release() {
         heldUntil = .zero
         emptyUntil = .zero
-        deadline = nil
     }
 
     /// Chooses a step for each wish.
@@ -171,6 +168,5 @@ struct LayerAllocator {
             lastStepUp = now
         }
         wanted = next.map { (cost + $0) * limits.begun / 100 }
-        deadline = wanted == nil ? nil : [emptyUntil, heldUntil].filter { $0 > now }.min()
     }
 }

@@ -25,10 +25,6 @@ final class OutgoingPath {
     private static let fewest = 16
     /// What became of packets that were sent before is of no account: much less is sent since.
     private var lossSince = MonotonicTime.zero
-    /// When the client last told of any.
-    private var lastTold = MonotonicTime.zero
-    /// What was told longer ago says nothing of what is lost now.
-    private static let lossMemory = Duration.seconds(1)
 
     /// Takes the packets out for as long as a batch is sent: within that nobody else looks at them, and each one is
     /// numbered without a look at who else does.
@@ -77,7 +73,6 @@ final class OutgoingPath {
     var lossShare: Double? { told >= Self.fewest ? Double(lost) / Double(told) : nil }
 
     func receive(_ outcomes: [PacketOutcome], roundTrip: Duration?, at now: MonotonicTime) {
-        lastTold = now
         for outcome in outcomes where !outcome.isLate && outcome.sent >= lossSince {
             noteLoss(outcome.arrival == nil ? 1 : 0, of: 1)
         }
@@ -140,13 +135,9 @@ final class OutgoingPath {
     /// Lets time pass.
     /// - Returns: whether something may have changed.
     func advance(to now: MonotonicTime) -> Bool {
-        // Who is sent no pictures, and has no sound, tells of nothing that would have the path divided anew.
-        let isHeldNoLonger = isKnown && allocator.deadline.map { $0 <= now } ?? false
-        guard backlog == nil, isKnown else { return isHeldNoLonger }
-        if reported != nil { return reported?.advance(to: now) ?? false || isHeldNoLonger }
-        let isDue = estimator.deadline.map { $0 <= now } ?? false
-        guard isDue || isHeldNoLonger else { return false }
-        if isHeldNoLonger, now >= lastTold + Self.lossMemory { forgetLoss(at: now) }
+        guard backlog == nil, isKnown else { return false }
+        if reported != nil { return reported?.advance(to: now) ?? false }
+        guard let due = estimator.deadline, due <= now else { return false }
         estimator.advance(to: now)
         return true
     }
@@ -179,9 +170,7 @@ final class OutgoingPath {
             backlog != nil
             ? backlog?.deadline
             : reported != nil ? reported?.deadline : packets.hasFeedback ? estimator.deadline : nil
-        let held = isKnown ? allocator.deadline : nil
-        return min(
-            probe?.deadline ?? .distantFuture, estimate ?? .distantFuture, held ?? .distantFuture)
+        return min(probe?.deadline ?? .distantFuture, estimate ?? .distantFuture)
     }
 }
 

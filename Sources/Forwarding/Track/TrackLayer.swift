@@ -192,10 +192,8 @@ package final class TrackLayer {
     func await(_ slot: Slot, at now: MonotonicTime) {
         guard !awaiting.contains(slot), !replay(to: slot, at: now) else { return }
         awaiting.append(slot)
-        // What did not get through before is not worth much of the publisher's bitrate. But who is sent another layer
-        // meanwhile gets what its path does not take, until this one begins.
-        let isChange = !slot.isStopped && slot.current?.track === track
-        demandKeyFrame(slot.session.hasFailed(at: now) && !isChange ? .repetition : .beginning, at: now)
+        // What did not get through before is not worth much of the publisher's bitrate.
+        demandKeyFrame(slot.session.hasFailed(at: now) ? .repetition : .beginning, at: now)
     }
 
     /// Begins to send `slot` what the cache holds, if that is of use to it.

@@ -221,7 +221,9 @@ package struct BandwidthEstimator: Sendable {
     /// To be asked for after each feedback and at `deadline`.
     package mutating func probeDue(at now: MonotonicTime) -> Probe? {
         lossBased.advance(to: now)
-        forgetQueueIfPast(at: now)
+        if let lastFeedback, now > lastFeedback + .milliseconds(Int64(Self.pause)) {
+            detector = OveruseDetector()
+        }
         if isOverused || lossBased.rate != nil || detector.standing > 20 + 2 * queue.noise {
             probes.postpone(until: now + Self.look)
         }
@@ -230,16 +232,8 @@ package struct BandwidthEstimator: Sendable {
             spread: queue.noise / 1_000, roundTrip: roundTrip, isSilent: isSilent, at: now)
     }
 
-    /// Who is sent nothing tells nothing: a queue that was full then has drained.
-    private mutating func forgetQueueIfPast(at now: MonotonicTime) {
-        guard let lastFeedback, now > lastFeedback + .milliseconds(Int64(Self.pause)) else { return }
-        detector = OveruseDetector()
-        isCrawling = false
-    }
-
     /// Lets time pass: without feedback, although something was sent, the estimate halves each second.
     package mutating func advance(to now: MonotonicTime) {
-        forgetQueueIfPast(at: now)
         guard let silentAt, now >= silentAt else { return }
         let before = Double(bitrate)
         delayBased.lower(to: before / 2)
