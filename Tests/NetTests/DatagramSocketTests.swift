@@ -46,10 +46,14 @@ import Testing
         // Each client's datagrams go to one of the two, and of many clients both have some.
         var counters = TrafficCounters()
         var clients: [[TransportAddress: Int]] = []
+        // All are open at once: of two that came one after the other both might have the same port.
+        var open: [DatagramSocket] = []
         for _ in 0..<64 {
             var remote = try Remote()
             remote.send([[1], [2], [3]], to: first.localAddress)
+            open.append(remote.socket)
         }
+        defer { withExtendedLifetime(open) {} }
         for socket in [first, second] {
             var found: [TransportAddress: Int] = [:]
             var arrivals = ReceiveBatch(coalesces: socket.coalesces)
