@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from drivers import Browser, Page
+from media import go_live, watch
 from server import Server
 
 #: Looks once for each second that is told: what the browser estimates, in bit/s, and the sizes of which it sent pictures.
@@ -113,3 +114,17 @@ def test_another_camera_has_its_own_sizes(page: Page) -> None:
 def test_another_quality_has_its_own_bitrate(page: Page) -> None:
     assert active(page, [(3_000_000, "qhf", None, (1920, 1080), 5_000_000)]) == ["qhf"]
     assert sizes(page) == [(4, 400_000), (2, 1_500_000), (1, 5_000_000)]
+
+
+@pytest.mark.parametrize("name", ["chromium", "firefox"])
+def test_viewers_get_all_lines_of_a_small_camera_and_of_the_larger_one_after_it(
+    name: str, browsers: dict[str, Browser], server: Server, stream: str
+) -> None:
+    height = "wanted => document.getElementById('video').videoHeight === wanted"
+    with go_live(browsers[name], server, stream, codec="vp8", quality=480) as host, watch(
+        browsers["chromium"], server, stream
+    ) as viewer:
+        lines = host.evaluate("() => rostrum.room.own.source.media.getVideoTracks()[0].getSettings().height")
+        viewer.wait_for(height, lines, seconds=30, what="all lines come")
+        host.evaluate("() => rostrum.room.own.choose({kind: 'test', height: 720})")
+        viewer.wait_for(height, 720, seconds=60, what="all lines of the larger one come")

@@ -21,18 +21,17 @@ const BARS = ["#e8e8f0", "#e6c229", "#2bb8c4", "#3da35d", "#b24fb8", "#d1405a", 
  * @returns {TestPicture}
  */
 export function makeTestPicture({ height, frameRate }) {
-  const scale = height / HEIGHT;
   const canvas = document.createElement("canvas");
   // Codecs take sides in pairs of pixels.
-  canvas.width = 2 * Math.round(WIDTH * scale / 2);
+  canvas.width = 2 * Math.round(height / HEIGHT * WIDTH / 2);
   canvas.height = height;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
-  const background = drawBackground(canvas, scale);
+  const background = drawBackground(canvas);
 
   const draw = () => {
     const now = new Date();
     context.drawImage(background, 0, 0);
-    context.setTransform(scale, 0, 0, scale, 0, 0);
+    context.scale(canvas.width / WIDTH, height / HEIGHT);
     drawClock(context, now);
     context.resetTransform();
     drawTimeCode(context, timeCodeNow());
@@ -57,14 +56,13 @@ export function makeTestPicture({ height, frameRate }) {
 /**
  * What does not change from frame to frame, drawn once.
  * @param {{ width: number, height: number }} size in pixels
- * @param {number} scale
  */
-function drawBackground({ width, height }, scale) {
+function drawBackground({ width, height }) {
   const canvas = document.createElement("canvas");
   canvas.width = width;
   canvas.height = height;
   const context = /** @type {CanvasRenderingContext2D} */ (canvas.getContext("2d", { alpha: false }));
-  context.scale(scale, scale);
+  context.scale(width / WIDTH, height / HEIGHT);
   BARS.forEach((colour, i) => {
     context.fillStyle = colour;
     context.fillRect(Math.round(i * WIDTH / BARS.length), 0, Math.ceil(WIDTH / BARS.length), HEIGHT);

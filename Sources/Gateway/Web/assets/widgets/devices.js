@@ -45,13 +45,13 @@ export const devices = {
       new Option("Smallest, 360p", "360"));
     quality.value = String(own.height);
     const frameRate = h("select#frame-rate", { onchange: () => own.choose({ frameRate: Number(frameRate.value) }) },
-      ...FRAME_RATES.map((rate) => new Option(`${rate} a second`, String(rate))));
+      ...FRAME_RATES.map((rate) => new Option(`${rate} fps`, String(rate))));
     frameRate.value = String(own.frameRate);
     const simulcast = h("input#simulcast", {
       type: "checkbox", checked: own.simulcast, onchange: () => (own.simulcast = simulcast.checked),
     });
     const root = h("details.card.settings#settings", {}, h("summary", {}, "Camera and microphone"), h("div.fields", {},
-      ...chosen.fields, h("label", {}, "Quality", quality), h("label", {}, "Pictures", frameRate),
+      ...chosen.fields, h("label", {}, "Quality", quality), h("label", {}, "Frame rate", frameRate),
       h("label.check", {}, simulcast, " ", h("span", {}, "Send several sizes at once", h("br"), h("small.muted", {},
         "Viewers on slow networks get a smaller picture. Costs some more upload.")))));
     layer.append(root);
