@@ -15,6 +15,8 @@ LOOK = """async (wanted, seconds, [width, height]) => {
     const {SentLayers} = await import('/assets/sent-layers.js');
     const encodings = [['q', 4, 200_000], ['h', 2, 750_000], ['f', 1, 2_500_000]].map(([rid, scale, rate]) =>
         ({rid, active: true, scaleResolutionDownBy: scale, maxBitrate: rate}));
+    // A single size has no name.
+    if (wanted.length === 0) encodings.splice(0, 3, {active: true, scaleResolutionDownBy: 1, maxBitrate: 2_500_000});
     const track = {width, height, getSettings: () => ({width: track.width, height: track.height})};
     const sender = {
         track,
@@ -22,7 +24,7 @@ LOOK = """async (wanted, seconds, [width, height]) => {
         setParameters: async parameters => parameters.encodings.forEach((encoding, i) => Object.assign(encodings[i], encoding)),
     };
     const layers = new SentLayers(sender);
-    await layers.want(wanted);
+    if (wanted.length > 0) await layers.want(wanted);
     const frames = {q: 0, h: 0, f: 0};
     const active = [];
     for (const [estimate, sent, limitation, size, maxBitrate] of seconds) {
@@ -114,6 +116,13 @@ def test_another_camera_has_its_own_sizes(page: Page) -> None:
 def test_another_quality_has_its_own_bitrate(page: Page) -> None:
     assert active(page, [(3_000_000, "qhf", None, (1920, 1080), 5_000_000)]) == ["qhf"]
     assert sizes(page) == [(4, 400_000), (2, 1_500_000), (1, 5_000_000)]
+
+
+def test_a_single_size_is_whole(page: Page) -> None:
+    active(page, [(3_000_000, "", None, (1280, 720), 2_500_000)] * 2, wanted="")
+    assert sizes(page) == [(1, 2_500_000)]
+    active(page, [(3_000_000, "", None, (320, 240), 1_000_000)] * 2, wanted="")
+    assert sizes(page) == [(1, 1_000_000)]
 
 
 @pytest.mark.parametrize("name", ["chromium", "firefox"])

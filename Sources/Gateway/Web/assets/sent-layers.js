@@ -166,9 +166,10 @@ export class SentLayers {
     const active = this.#resting === "between" ? [layers[0], layers[layers.length - 1]]
       : this.#resting === "smallest" ? layers.slice(1, 2) : layers;
     const parameters = this.sender.getParameters();
+    const made = Math.min(sizes, parameters.encodings.length);
     const maxBitrate = this.#maxBitrate ?? Math.max(...parameters.encodings.map((encoding) => encoding.maxBitrate ?? 0));
     parameters.encodings.forEach((encoding, index) =>
-      Object.assign(encoding, encodingOf(index, sizes, maxBitrate), { active: active.includes(encoding.rid) }));
+      Object.assign(encoding, encodingOf(index, made, maxBitrate), { active: active.includes(encoding.rid) }));
     // A browser that cannot goes on sending, which costs only itself.
     await this.sender.setParameters(parameters).catch(() => {});
   }
