@@ -85,7 +85,10 @@ def of_sessions(stream: str | None) -> list[tuple[str, str]]:
             continue
         try:
             admin = {"Authorization": f"Bearer {server.token(stream, 'admin')}"}
-            sessions = json.loads(server.request("GET", f"/v1/sessions?stream={stream}", headers=admin)[2])["sessions"]
+            # Those of feeds are of no single stream.
+            sessions = [
+                session for of in (stream, "~feed")
+                for session in json.loads(server.request("GET", f"/v1/sessions?stream={of}", headers=admin)[2])["sessions"]]
             for session in sessions:
                 dossier = server.request("GET", f"/v1/sessions/{session['id']}", headers=admin)[2]
                 found.append((f"{session['purpose']} session {session['id']} at {server.origin}", dossier.decode()))

@@ -110,6 +110,31 @@ def test_a_viewer_of_the_feed_chooses_the_picture(browser: Browser, server: Serv
         wait_for_height(page, "height === 720")
 
 
+def test_what_the_server_did_not_hear_of_a_choice_is_said_again(
+    browser: Browser, server: Server, stream: str, live: Page
+) -> None:
+    with browser.open(f"{server.origin}/?stream={stream}", PHONE) as page:
+        wait_for_height(page, "height === 720")
+        # The network is gone for a moment. What is chosen last counts, whatever is said again.
+        page.evaluate("""() => {
+            const {fetch} = window;
+            globalThis.lost = 0;
+            window.fetch = async (address, options) => {
+                if (options?.method !== 'PATCH' || lost === 2) return fetch(address, options);
+                lost++;
+                throw new TypeError('Failed to fetch');
+            };
+        }""")
+        page.click("#menu-button")
+        page.click("#picture summary")
+        page.click("#menu input[value=high]")
+        page.click("#menu input[value=low]")
+        wait_for_height(page, "height > 0 && height < 720")
+        assert page.evaluate("() => lost") == 2
+        told = page.evaluate("() => rostrum.feed.connection.session.quality()")
+        assert told["preferences"]["pin"] == "low"
+
+
 def test_a_weak_link_is_told_of(browser: Browser, server: Server, stream: str, live: Page) -> None:
     path = LossyPath(server, loss=0, seed=1)
     try:

@@ -15,6 +15,9 @@ const CONNECT_MS = 10_000;
 const DIRECT_MS = 2000;
 /** Longest time the server may take to answer a request, in milliseconds. */
 const ANSWER_MS = 10_000;
+/** Before something is said again that the server did not hear, in milliseconds; doubled each time, up to the longest. */
+const FIRST_PAUSE_MS = 1000;
+const LONGEST_PAUSE_MS = 8000;
 /** Candidates found within this time travel in one PATCH, in milliseconds. */
 const TRICKLE_MS = 50;
 
@@ -89,6 +92,10 @@ export class MediaSession extends EventTarget {
   /** @type {number | undefined} */
   #patience;
   #restarted = false;
+  /** What the server has not heard yet of what is wanted. @type {Partial<import("./picture-choice.js").Preferences> | null} */
+  #unheard = null;
+  /** While that is being said. @type {Promise<void> | null} */
+  #saying = null;
 
   /**
    * @param {RTCPeerConnection} peer with its transceivers already added
@@ -146,10 +153,39 @@ export class MediaSession extends EventTarget {
   }
 
   /**
-   * Says what is wanted of the pictures; what is not named stays as it is (RFC 7396).
+   * Says what is wanted of the pictures; what is not named stays as it is (RFC 7396). What the server does not hear is said
+   * again as long as the session lasts, and one thing after the other, so that what was wanted last is heard last.
    * @param {Partial<import("./picture-choice.js").Preferences>} preferences
+   * @returns {Promise<void>} once the server has heard it, or the session is over
+   * @throws {SignallingError} what the server refuses
    */
-  async prefer(preferences) {
+  prefer(preferences) {
+    this.#unheard = { ...this.#unheard, ...preferences };
+    return this.#saying ??= this.#sayPreferences().finally(() => (this.#saying = null));
+  }
+
+  async #sayPreferences() {
+    let pause = FIRST_PAUSE_MS;
+    while (this.#unheard && this.resource && this.state !== "lost" && this.state !== "closed") {
+      const preferences = this.#unheard;
+      this.#unheard = null;
+      try {
+        await this.#patchPreferences(preferences);
+        pause = FIRST_PAUSE_MS;
+      } catch (error) {
+        if (error instanceof SignallingError && !error.isTemporary) {
+          if (this.#unheard) continue;
+          throw error;
+        }
+        this.#unheard = { ...preferences, .../** @type {object | null} */ (this.#unheard) };
+        await new Promise((resolve) => setTimeout(resolve, pause));
+        pause = Math.min(pause * 2, LONGEST_PAUSE_MS);
+      }
+    }
+  }
+
+  /** @param {Partial<import("./picture-choice.js").Preferences>} preferences */
+  async #patchPreferences(preferences) {
     if (!this.resource) return;
     const response = await fetch(this.resource, {
       method: "PATCH",
