@@ -83,7 +83,9 @@ def test_the_largest_size_goes_where_not_all_of_them_fit(
     """Chromium begins the largest of three only where there is room for all: alone with the smallest it fits."""
     host = chromium.open(path.origin + address(f"/live/{stream}", {"quality": 720, "name": "Ann"}), before_load=path.rewrite)
     press_go_live(host)
-    path.up.capacity = 1_200_000
+    # All three want 1.7 Mbit/s before the largest begins, that one and the smallest 0.95. A busy machine estimates less than
+    # there is.
+    path.up.capacity = 1_500_000
     with chromium.open(f"{server.origin}/watch/{stream}") as viewer:
         wait_for_state(viewer, "live")
         wait_for_height(viewer, "height === 720", 40)
