@@ -39,7 +39,7 @@ package final class WebSocketClient: Sendable {
     /// Of one message that comes, in bytes; a longer one closes its connection.
     package static let maximumMessage = 4 << 20
     /// Messages that may wait to be read; more close their connection, as nobody could tell which are missing.
-    static let maximumWaiting = 4_096
+    static let maximumWaiting = 256
     /// Bytes that may wait to be sent.
     static let maximumUnsent = 1 << 20
 
