@@ -82,16 +82,25 @@ import Testing
 
             let viewer = server.stream("talk", tokens: .development(.viewer, identity: "bob", name: "Bob"))
             let sync = viewer.follow()
-            for await state in sync.states where state == .connected { break }
+            var isMe = false
+            // The audience may write only when the stream lets it in, which begins with the host's media.
+            for await event in sync.events {
+                guard case .me(let me) = event else { continue }
+                isMe = me.id == "bob" && me.role == .viewer
+                if me.isAdmitted { break }
+            }
             try await sync.comment("Good evening!", id: "c-1")
             try await viewer.raiseHand()
-            var (comment, hands, isMe) = (String?.none, [String](), false)
+            var (comment, hands) = (String?.none, [String]())
             for await event in sync.events {
                 switch event {
                 case .comments(let comments): comment = comments.last?.text
                 case .changed(let state): hands = state.raisedHands
-                case .me(let me): isMe = me.id == "bob" && me.role == .viewer
-                case .muteRequested, .message: break
+                case .message(let message):
+                    let text = String(decoding: message.data, as: UTF8.self)
+                    // Nothing else would come of it.
+                    try #require(message.type != "refused", "\(text)")
+                case .me, .muteRequested: break
                 }
                 if comment != nil, hands == ["bob"], isMe { break }
             }
