@@ -19,7 +19,11 @@ let pure = strict
 
 let package = Package(
     name: "rostrum",
+    // Of RostrumClient alone: all else is for Linux.
+    platforms: [.macOS(.v15), .iOS(.v18), .tvOS(.v18), .visionOS(.v2)],
     products: [
+        .library(name: "RostrumClient", targets: ["RostrumClient"]),
+        .library(name: "RostrumClientHeadless", targets: ["RostrumClientHeadless"]),
         .executable(name: "rostrum", targets: ["rostrum"]),
         .executable(name: "sfu-bench", targets: ["sfu-bench"]),
     ],
@@ -111,6 +115,13 @@ let package = Package(
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json"), .copy("OpenAPI/asyncapi.json")],
             swiftSettings: common),
 
+        // For apps.
+        .target(name: "RostrumClient", swiftSettings: common),
+        .target(
+            name: "RostrumClientHeadless",
+            dependencies: ["Base", "Wire", "Crypto", "Peer", "Net", "ClientPeer", "HTTP", "RostrumClient"],
+            swiftSettings: common),
+
         // Programs.
         .executableTarget(
             name: "rostrum",
@@ -124,6 +135,13 @@ let package = Package(
             name: "sfu-bench",
             dependencies: ["Base", "Wire", "Crypto", "Codecs", "Peer", "ClientPeer", "Net"],
             swiftSettings: common),
+        .executableTarget(
+            name: "headless-recorder",
+            dependencies: ["Base", "Net", "Transcoder", "RostrumClient", "RostrumClientHeadless"],
+            swiftSettings: common),
+        .executableTarget(
+            name: "headless-speaker",
+            dependencies: ["Codecs", "RostrumClient", "RostrumClientHeadless"], swiftSettings: common),
 
         // Tests.
         .target(name: "MallocCounter", path: "Tests/MallocCounter"),
@@ -253,6 +271,12 @@ let package = Package(
             name: "BenchTests",
             dependencies: [
                 "Base", "Wire", "Crypto", "Codecs", "Peer", "ClientPeer", "Net", "TestSupport", "sfu-bench",
+            ],
+            swiftSettings: common),
+        .testTarget(
+            name: "RostrumClientTests",
+            dependencies: [
+                "RostrumClient", "RostrumClientHeadless", "HTTP", "HTTPTestSupport", "TestSupport", "rostrum",
             ],
             swiftSettings: common),
         .testTarget(

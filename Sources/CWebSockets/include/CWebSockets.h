@@ -82,3 +82,26 @@ size_t cws_certificate_names(const struct cws_certificate *certificate, char *na
 ///
 /// `tls_context` is an `SSL_CTX`; `certificate` must stay as long, and belongs to the thread of the handshakes.
 void cws_present(void *tls_context, struct cws_certificate **certificate);
+
+/// A context for WebSockets to others, which its caller serves by `lws_service` on one thread.
+///
+/// `protocols` has room for two, of which the second one marks the end; the caller keeps it as long as the context.
+/// Returns null when libwebsockets cannot start.
+struct lws_context *cws_client_create(
+    lws_callback_function *callback, struct lws_protocols *protocols, void *user);
+
+/// Begins to connect, on the thread that serves the context; the callback is told what comes of it, by `number`.
+///
+/// `authority` is the host with the port, as the `Host` header has it. Returns 0 when nothing will be told any more.
+int cws_client_connect(
+    struct lws_context *context, uint64_t number, const char *host, const char *authority, int port,
+    const char *path, int is_tls);
+
+/// As it was given; 0 for what is no such connection.
+uint64_t cws_client_number(struct lws *wsi);
+
+/// Whether what the callback was given ends a message.
+int cws_client_is_end(struct lws *wsi);
+
+/// Says with what a WebSocket closes: the callback that says it is writeable returns nonzero then.
+void cws_client_close_reason(struct lws *wsi, uint16_t code);
