@@ -52,6 +52,7 @@ RUDE = """async colours => {
     rude.open = async (token, stream) => {
         const session = await openFeedSession({origin: location.origin, stream, preload: 'eager', token});
         const one = {session, said: [], shown: {}, packets: [0, 0], grows: [0, 0]};
+        session.listen();
         // Much of the same is not kept.
         session.control.addEventListener('message', ({data}) => one.said.length < 5000 && one.said.push(JSON.parse(data)));
         for (const slot of session.slots) watch(one, slot);

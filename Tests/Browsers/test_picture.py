@@ -110,6 +110,33 @@ def test_a_viewer_of_the_feed_chooses_the_picture(browser: Browser, server: Serv
         wait_for_height(page, "height === 720")
 
 
+#: The page learns that its offer was answered only after the server has spoken on the control channel.
+ANSWERED_LATE = """() => {
+    const {createDataChannel, setRemoteDescription} = RTCPeerConnection.prototype;
+    RTCPeerConnection.prototype.createDataChannel = function (...options) {
+        const channel = createDataChannel.apply(this, options);
+        this.heard = new Promise(resolve => channel.addEventListener('message', resolve, {once: true}));
+        return channel;
+    };
+    RTCPeerConnection.prototype.setRemoteDescription = async function (answer) {
+        await setRemoteDescription.call(this, answer);
+        await this.heard;
+        await new Promise(resolve => setTimeout(resolve));
+    };
+}"""
+
+
+def test_a_choice_is_told_where_the_server_spoke_before_its_answer_was_read(
+    browser: Browser, server: Server, stream: str, live: Page
+) -> None:
+    with browser.open(f"{server.origin}/?stream={stream}", PHONE, before_load=ANSWERED_LATE) as page:
+        wait_for_height(page, "height === 720")
+        page.click("#menu-button")
+        page.click("#picture summary")
+        page.click("#menu input[value=low]")
+        wait_for_height(page, "height > 0 && height < 720")
+
+
 def test_what_the_server_did_not_hear_of_a_choice_is_said_again(
     browser: Browser, server: Server, stream: str, live: Page
 ) -> None:

@@ -315,6 +315,7 @@ export class StoryFeed extends FeedPlace {
     });
     this.#session?.guess(this.list.current);
     this.dispatchEvent(new Event("slots"));
+    session.listen();
   }
 
   /** @param {boolean} isFirst of this connection */

@@ -21,7 +21,7 @@ export function followPicture(feed, cube, sign) {
     const { detail } = /** @type {CustomEvent} */ (event);
     if (detail.type === "quality") sign.say(wordsForWeakLink(detail));
   };
-  feed.addEventListener("slots", () => {
+  const look = () => {
     const current = /** @type {import("./session.js").FeedSession | null} */ (feed.connection.session);
     if (current === session || current === null) return;
     session?.removeEventListener("notice", noticed);
@@ -29,7 +29,10 @@ export function followPicture(feed, cube, sign) {
     session.addEventListener("notice", noticed);
     sign.say(null);
     if (choice.name !== "auto" && choice.name !== "sound") tell();
-  });
+  };
+  feed.addEventListener("slots", look);
+  // The first word on the slots may come before the connection has its session.
+  feed.connection.addEventListener("statechange", look);
   // Browsers play no sound of a track whose first picture has not come: those who want sound alone get that one.
   cube.addEventListener("frame", () => choice.name === "sound" && tell());
   choice.addEventListener("change", tell);

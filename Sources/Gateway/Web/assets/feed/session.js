@@ -11,6 +11,8 @@ import { MediaSession, SignallingError } from "../session.js";
 const DRAIN_MS = 60;
 /** A server that has named the number of no request for so long knows of none, in milliseconds. */
 const UNNUMBERED_MS = 4000;
+/** Messages that are kept until somebody listens; a server says few before it is asked. */
+const MOST_EARLY = 64;
 
 /**
  * @typedef {object} Requests numbers of what was asked of the server in one session, which it names in its answers
@@ -40,6 +42,12 @@ export class FeedSession extends MediaSession {
   #isNumbered = false;
   /** When a slot was last released. */
   #emptySince = [-Infinity, -Infinity];
+  /**
+   * What came on the channel before anybody listened: on a busy machine the page learns of the answer to its offer after
+   * the connection stands. Null once somebody does.
+   * @type {string[] | null}
+   */
+  #early = [];
   /** The channel has told of the slots: from then on it tells every change of them, in order. */
   #isFollowed = false;
 
@@ -54,9 +62,8 @@ export class FeedSession extends MediaSession {
     // Known to both sides in advance, so that it is open as soon as the connection is.
     this.control = peer.createDataChannel("control", { negotiated: true, id: 0 });
     this.control.addEventListener("message", ({ data }) => {
-      const message = JSON.parse(data);
-      if (message.type === "slots") this.#isFollowed = true;
-      this.receive(message);
+      if (!this.#early) this.#hear(data);
+      else if (this.#early.length < MOST_EARLY) this.#early.push(data);
     });
     this.slots = /** @type {[Slot, Slot]} */ ([0, 1].map((index) => ({
       index, media: new MediaStream(), stream: index === 0 ? stream : null,
@@ -68,6 +75,20 @@ export class FeedSession extends MediaSession {
       const kind = /** @type {"audio" | "video"} */ (receiver.track.kind);
       this.slots[kinds[kind]++].media.addTrack(receiver.track);
     }
+  }
+
+  /** Tells what the server said until now, and from now on at once. */
+  listen() {
+    const early = this.#early ?? [];
+    this.#early = null;
+    for (const data of early) this.#hear(data);
+  }
+
+  /** @param {string} data */
+  #hear(data) {
+    const message = JSON.parse(data);
+    if (message.type === "slots") this.#isFollowed = true;
+    this.receive(message);
   }
 
   /**
