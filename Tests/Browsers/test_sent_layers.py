@@ -21,8 +21,12 @@ LOOK = """async (wanted, seconds, [width, height]) => {
     const sender = {
         track,
         getParameters: () => ({encodings: encodings.map(encoding => ({...encoding}))}),
-        setParameters: async parameters => parameters.encodings.forEach((encoding, i) => Object.assign(encodings[i], encoding)),
+        setParameters: async parameters => {
+            globalThis.changes++;
+            parameters.encodings.forEach((encoding, i) => Object.assign(encodings[i], encoding));
+        },
     };
+    globalThis.changes = 0;
     const layers = new SentLayers(sender);
     if (wanted.length > 0) await layers.want(wanted);
     const frames = {q: 0, h: 0, f: 0};
@@ -116,6 +120,11 @@ def test_another_camera_has_its_own_sizes(page: Page) -> None:
 def test_another_quality_has_its_own_bitrate(page: Page) -> None:
     assert active(page, [(3_000_000, "qhf", None, (1920, 1080), 5_000_000)]) == ["qhf"]
     assert sizes(page) == [(4, 400_000), (2, 1_500_000), (1, 5_000_000)]
+
+
+def test_what_is_so_already_is_not_set_again(page: Page) -> None:
+    assert active(page, [(3_000_000, "qhf", None, (1280, 720), 2_500_000)] * 9) == ["qhf"] * 9
+    assert page.evaluate("() => changes") == 0
 
 
 def test_a_single_size_is_whole(page: Page) -> None:

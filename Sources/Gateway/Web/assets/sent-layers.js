@@ -168,8 +168,15 @@ export class SentLayers {
     const parameters = this.sender.getParameters();
     const made = Math.min(sizes, parameters.encodings.length);
     const maxBitrate = this.#maxBitrate ?? Math.max(...parameters.encodings.map((encoding) => encoding.maxBitrate ?? 0));
-    parameters.encodings.forEach((encoding, index) =>
-      Object.assign(encoding, encodingOf(index, made, maxBitrate), { active: active.includes(encoding.rid) }));
+    let isOther = false;
+    parameters.encodings.forEach((encoding, index) => {
+      const wanted = { ...encodingOf(index, made, maxBitrate), active: active.includes(encoding.rid) };
+      isOther ||= encoding.active !== wanted.active || encoding.maxBitrate !== wanted.maxBitrate
+        || encoding.scaleResolutionDownBy !== wanted.scaleResolutionDownBy;
+      Object.assign(encoding, wanted);
+    });
+    // An encoder that is set anew, though to the same, may begin with a key frame.
+    if (!isOther) return;
     // A browser that cannot goes on sending, which costs only itself.
     await this.sender.setParameters(parameters).catch(() => {});
   }
