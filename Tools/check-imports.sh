@@ -66,7 +66,7 @@ declare -A exceptions=(
     [Sources/Gateway/Routes/GatewayHandler+Sessions.swift]="Net"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.
-pure="Base Wire Peer Forwarding Ingest Restream TURN Stage StoryFeed Interaction"
+pure="Base Wire Peer Forwarding Ingest Restream TURN Stage StoryFeed Interaction HLS"
 # For apps on other systems, too: Foundation, and nothing of Linux.
 portable="RostrumClient"
 # What other targets may use of the system; pure ones only Synchronization, for rings between threads.
@@ -137,12 +137,16 @@ done
 
 # What waits between threads and tasks is bounded everywhere.
 while IFS= read -r place; do
-    [ -z "$place" ] || complain "$place: makeStream without a bufferingPolicy waits without end"
+    [ -z "$place" ] || complain "$place: a stream without a bufferingPolicy that is bounded waits without end"
 done < <(
     find Sources -name '*.swift' -exec awk '
-        /makeStream\(/ { call = FILENAME ":" FNR; open = 2 }
-        open && /bufferingPolicy:/ { open = 0 }
-        open && --open == 0 { print call }' {} \;
+        /makeStream\(|Async(Throwing)?Stream(<[^>]*>)?( \{|\([a-z])/ && !/\{ get \}/ {
+            if (open > 0) print call
+            call = FILENAME ":" FNR; open = 2
+        }
+        open > 0 && /bufferingPolicy: \.buffering(Oldest|Newest)\(/ { open = 0 }
+        /bufferingPolicy: \.unbounded/ { print FILENAME ":" FNR }
+        open > 0 && --open == 0 { print call }' {} \;
 )
 
 if [ "$failures" -gt 0 ]; then

@@ -148,17 +148,22 @@ package struct LivePlaylist: Sendable {
     package var hasCompleteSegment: Bool { segments.contains(where: \.isComplete) }
 
     /// How a playlist that has this segment, or this part, stands to the one that there is.
+    ///
+    /// A part beyond a segment's last one is the next segment's first (RFC 8216bis §6.2.5.2).
     package func standing(of position: PlaylistQuery.Position) -> Standing {
         let next = segments.last.map { $0.isComplete ? $0.sequenceNumber + 1 : $0.sequenceNumber } ?? 0
         if hasEnded { return .there }
         guard position.sequenceNumber <= next + 1 else { return .tooFar }
         guard let part = position.part else { return position.sequenceNumber < next ? .there : .awaited }
         guard part <= 2 * timing.partsPerSegment else { return .tooFar }
-        if position.sequenceNumber < next { return .there }
-        guard position.sequenceNumber == next, let last = segments.last, !last.isComplete else {
-            return .awaited
+        let segment = segments.first { $0.sequenceNumber == position.sequenceNumber }
+        if let segment, segment.isComplete, part >= segment.parts.count {
+            return standing(
+                of: PlaylistQuery.Position(sequenceNumber: position.sequenceNumber + 1, part: 0))
         }
-        return part < last.parts.count ? .there : .awaited
+        if position.sequenceNumber < next { return .there }
+        guard position.sequenceNumber == next, let segment else { return .awaited }
+        return part < segment.parts.count ? .there : .awaited
     }
 
     /// Whether something can be had.

@@ -73,11 +73,13 @@ package struct AddressLimits: Sendable {
     }
 
     /// Takes from the allowance for what a request costs beyond others; what it does not hold is owed.
+    /// - Parameter cost: in requests; negative for one that costs less, of which at most itself is given back.
     mutating func charge(_ cost: Double, to client: Client, at now: UInt64) {
-        guard cost > 0, !isExempt(client) else { return }
+        guard cost != 0, !isExempt(client) else { return }
         for network in Network.all(of: client.ip) where entries[network] != nil {
             let lowest = -settings.requestBurstPerAddress * Double(network.factor)
-            withEntry(network, now) { $0.tokens = max(lowest, $0.tokens - cost) }
+            let highest = burst(of: network)
+            withEntry(network, now) { $0.tokens = min(max(lowest, $0.tokens - max(cost, -1)), highest) }
         }
     }
 

@@ -10,8 +10,11 @@ package protocol HTTPHandler: Sendable {
     /// Runs on the service thread: it must neither wait nor take long.
     func upgrade(_ request: HTTPRequest) -> WebSocketDecision
 
-    /// What a request costs beyond others, in requests.
+    /// What a request costs beyond others, in requests; negative for one that costs less.
     func surcharge(_ request: HTTPRequest) -> Double
+
+    /// How much longer than others a request may take; asked on the service thread.
+    func extraTime(_ request: HTTPRequest) -> Duration
 
     /// The answer to a request that the server itself turns away, such as one that is too large.
     func refusal(_ status: Int, _ detail: String) -> HTTPResponse
@@ -20,6 +23,9 @@ package protocol HTTPHandler: Sendable {
 extension HTTPHandler {
     /// As much as any other.
     package func surcharge(_ request: HTTPRequest) -> Double { 0 }
+
+    /// As long as any other.
+    package func extraTime(_ request: HTTPRequest) -> Duration { .zero }
 
     /// No WebSocket anywhere.
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {

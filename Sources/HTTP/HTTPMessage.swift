@@ -115,8 +115,13 @@ package struct HTTPRequest: Sendable {
     }
 
     /// Path and query for a log line; a token is never part of it.
+    ///
+    /// A component of the path that looks like a JSON Web Token is taken for one: three parts with dots between them
+    /// (RFC 7515, section 7.1), of which the first begins with `e`, as `{` does in base64url.
     package var loggedTarget: String {
-        var text = path
+        var text = path.split(separator: "/", omittingEmptySubsequences: false)
+            .map { $0.hasPrefix("e") && $0.count(where: { $0 == "." }) == 2 ? "<secret>" : $0 }
+            .joined(separator: "/")
         for (index, item) in query.enumerated() {
             let value = item.name == "access_token" ? "<secret>" : item.value
             text += "\(index == 0 ? "?" : "&")\(item.name)=\(value)"

@@ -26,7 +26,7 @@ package struct HTTPServerSettings: Sendable {
     package var maximumBodyBytes = 192 * 1024
     /// For a request to arrive, counted from the connection or its previous answer; in whole seconds for the head.
     package var receiveTimeout = Duration.seconds(10)
-    /// For a handler to answer; then the client gets 503.
+    /// For a handler to answer, beside what it wants for some requests; then the client gets 503.
     package var handlerTimeout = Duration.seconds(30)
     /// For a client to take its answer.
     package var sendTimeout = Duration.seconds(60)

@@ -119,7 +119,8 @@ extension ServiceLoop {
         limits.charge(Double(cost) + self.handler.surcharge(request), to: exchange.client, at: now)
         exchange.body = []
         exchange.chunks = nil
-        exchange.deadline = now + settings.handlerTimeout.milliseconds
+        let patience = settings.handlerTimeout + self.handler.extraTime(request)
+        exchange.deadline = now + patience.milliseconds
         let (id, handler, link) = (exchange.id, handler, link)
         let counters = counters
         exchange.phase = .handling(

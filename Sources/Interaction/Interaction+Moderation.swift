@@ -25,7 +25,10 @@ extension Interaction {
             if let used = record.gifts.currency, let gifts = settings.gifts, gifts.currency != used {
                 throw .otherCurrency(used)
             }
-            return settings == record.settings ? [] : [.edited(settings)]
+            guard settings != record.settings else { return [] }
+            // What is remembered of a kind that goes has the taps that were not written down yet.
+            let isKindGone = counter.totals.keys.contains { !settings.reactions.contains($0) }
+            return (isKindGone ? [.counted(counter.totals)] : []) + [.edited(settings)]
         case .openPoll(let draft):
             guard record.poll?.isOpen != true else { throw .pollOpen }
             return [.pollOpened(try Poll(draft, number: (record.poll?.number ?? 0) + 1, at: now.wall))]

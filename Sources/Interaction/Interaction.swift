@@ -103,7 +103,7 @@ package struct Interaction: Sendable {
     /// An audience as it was remembered; what people did in the last moments is not.
     package init(restoring record: InteractionRecord = InteractionRecord()) {
         self.record = record
-        counter = ReactionCounter(totals: record.totals)
+        counter = ReactionCounter(totals: record.totals, former: record.formerTaps)
         unwanted = WordList(record.settings.words)
     }
 
@@ -181,7 +181,7 @@ package struct Interaction: Sendable {
 
     /// Of what anybody asks for, also of what is refused.
     private mutating func charge(_ person: Person, at now: MonotonicTime) throws(Refusal) {
-        try budgets.use(person.id, at: now) { budget throws(Refusal) in
+        try budgets.use(person, at: now) { budget throws(Refusal) in
             if let wait = budget.requests.wait(for: PersonBudgets.requests, at: now) {
                 throw .tooFast(wait: wait)
             }
@@ -253,7 +253,7 @@ package struct Interaction: Sendable {
         let text = try CommentText(written).text
         try requireVoice(of: person, for: text, at: now.wall)
         let slowMode = person.role == .viewer && !person.isModerator ? record.settings.slowModeSeconds : 0
-        try budgets.use(person.id, at: now.elapsed) { budget throws(Refusal) in
+        try budgets.use(person, at: now.elapsed) { budget throws(Refusal) in
             if let last = budget.lastComment {
                 let left = last + .seconds(slowMode) - now.elapsed
                 if left > .zero {
@@ -281,7 +281,7 @@ package struct Interaction: Sendable {
         let wanted = record.settings.reactions.compactMap { kind in
             taps[kind].map { (kind: kind, taps: min($0, Self.tapLimit)) }
         }
-        let counted = budgets.use(person.id, at: now.elapsed) { budget in
+        let counted = budgets.use(person, at: now.elapsed) { budget in
             wanted.map { ($0.kind, budget.taps.take($0.taps, of: PersonBudgets.taps, at: now.elapsed)) }
         }
         for (kind, taps) in counted where taps > 0 { counter.add(taps, of: kind) }

@@ -52,6 +52,10 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
     package var audit: ArraySlice<AuditEntry> { (audited ?? []).suffix(AuditEntry.limit) }
     /// By kind, as of when they were last written down; only kinds that the settings name.
     package internal(set) var totals: [String: Int] = [:]
+    /// Nil where there were none, as it was when they were forgotten.
+    private var former: Int?
+    /// Of kinds that the settings no longer name.
+    package var formerTaps: Int { former ?? 0 }
 
     /// The latest, open or not; nil before the first.
     package internal(set) var poll: Poll?
@@ -73,7 +77,10 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         switch change {
         case .edited(let new):
             settings = new
-            totals = totals.filter { new.reactions.contains($0.key) }
+            for (kind, taps) in totals where !new.reactions.contains(kind) {
+                totals[kind] = nil
+                former = ReactionCounter.sum(formerTaps, taps)
+            }
         case .commented(let comment):
             lastNumber = comment.number
             comments.append(comment)

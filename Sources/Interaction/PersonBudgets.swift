@@ -64,6 +64,8 @@ struct PersonBudgets: Sendable {
 
     /// People who are remembered; those beyond share one budget, until others have been quiet for `memory`.
     static let limit = 10_000
+    /// So many more of those who keep order: no crowd takes their budget.
+    static let keeperLimit = 1_000
     /// Longer than the slowest slow mode.
     private static let memory = Duration.seconds(130)
     /// Between two looks for those who have been quiet.
@@ -77,10 +79,12 @@ struct PersonBudgets: Sendable {
 
     /// Looks at somebody's budget, and changes it.
     mutating func use<Result, Failure: Error>(
-        _ id: ParticipantID, at now: MonotonicTime, _ body: (inout Person) throws(Failure) -> Result
+        _ one: Interaction.Person, at now: MonotonicTime, _ body: (inout Person) throws(Failure) -> Result
     ) throws(Failure) -> Result {
+        let id = one.id
         if people[id] == nil, people.count >= Self.limit { sweep(at: now) }
-        let isKnown = people[id] != nil || people.count < Self.limit
+        let room = Self.limit + (one.isModerator || one.mayModerate ? Self.keeperLimit : 0)
+        let isKnown = people[id] != nil || people.count < room
         var person = (isKnown ? people[id] : crowd) ?? Person(at: now)
         person.at = now
         defer { if isKnown { people[id] = person } else { crowd = person } }

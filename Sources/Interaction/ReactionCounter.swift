@@ -21,6 +21,10 @@ package struct ReactionCounter: Equatable, Sendable {
 
     /// By kind.
     package private(set) var totals: [String: Int]
+    /// Of kinds that are not there any more.
+    private var former: Int
+    /// Of all kinds that there ever were: it only grows.
+    package var taps: Int { totals.values.reduce(former, Self.sum) }
     /// What was told: at first what was found.
     private var told: [String: Int]
     private var toldAt: MonotonicTime?
@@ -29,8 +33,9 @@ package struct ReactionCounter: Equatable, Sendable {
     private var saved: [String: Int]
     private var savedAt: MonotonicTime?
 
-    init(totals: [String: Int]) {
+    init(totals: [String: Int], former: Int = 0) {
         self.totals = totals
+        self.former = former
         told = totals
         saved = totals
     }
@@ -39,8 +44,15 @@ package struct ReactionCounter: Equatable, Sendable {
         totals[kind, default: 0] += taps
     }
 
-    /// Forgets the kinds that are not there any more.
+    /// As much as there can be counted.
+    static func sum(_ one: Int, _ other: Int) -> Int {
+        let (total, overflow) = one.addingReportingOverflow(other)
+        return overflow ? .max : total
+    }
+
+    /// Forgets the kinds that are not there any more, but for what they add to all taps.
     mutating func keep(_ kinds: [String]) {
+        for (kind, total) in totals where !kinds.contains(kind) { former = Self.sum(former, total) }
         totals = totals.filter { kinds.contains($0.key) }
         told = told.filter { kinds.contains($0.key) }
         saved = saved.filter { kinds.contains($0.key) }

@@ -190,8 +190,9 @@ extension WorkerCommand {
         switch self {
         case .close, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence, .setDataAccess: true
         case .seat(_, _, let stream, _, _): stream == nil
-        case .open, .restartICE, .attach, .limit, .prefer, .setProgramme, .sendControl, .openInjection,
-            .inject, .ingest, .openTap, .limitTap, .demandKeyFrame, .measure, .measureTrack, .capture:
+        case .open, .restartICE, .attach, .favour, .limit, .prefer, .setProgramme, .sendControl,
+            .openInjection, .inject, .ingest, .openTap, .limitTap, .demandKeyFrame, .measure, .measureTrack,
+            .capture:
             false
         }
     }

@@ -12,6 +12,9 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+# What helpers assert tells what it found, too.
+pytest.register_assert_rewrite("feed", "feed_turns", "media", "rtmp", "server", "stage")
+
 import evidence  # noqa: E402
 from drivers import Browser, Chromium, Firefox  # noqa: E402
 from server import ROOT, Server, binary  # noqa: E402
@@ -102,6 +105,26 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[pytest.TestReport]:
         report.sections += evidence.of_servers(item.stash.get(LOG_MARKS, {}))
         report.sections.append(("machine", evidence.of_machine()))
     return report
+
+
+class Failures:
+    """Names what failed at once: a run that is stopped before its end has told of it."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        terminal = self._config.pluginmanager.get_plugin("terminalreporter")
+        if report.failed and terminal is not None:
+            crash = getattr(report.longrepr, "reprcrash", None)
+            reason = crash.message if crash and crash.message else str(report.longrepr)[-1_000:]
+            shown = " | ".join(line.strip() for line in reason.splitlines()[:8])
+            terminal.write_line(f"\nFAILED {report.nodeid} ({report.when}, after {report.duration:.0f} s): {shown[:1_000]}")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        config.pluginmanager.register(Failures(config))
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ import random
 import re
 import selectors
 import socket
+import struct
 import threading
 import time
 from collections import deque
@@ -41,6 +42,23 @@ WORKERS = 8
 PICTURE_BYTES = 400
 #: Seconds that a datagram may wait before a link that takes no more: a home router's queue.
 QUEUE = 0.3
+#: When a datagram came, by the kernel's clock: socket(7), which Python has no name for.
+SO_TIMESTAMPNS = 35
+
+
+def receive(end: socket.socket) -> tuple[bytes, Any, float]:
+    """A datagram, from whom, and when it came, as `time.monotonic` tells it.
+
+    A proxy that gets no processor for a while reads what has come since all at once. On a link it did not come at once,
+    and what a link would have had room for must not be lost.
+    """
+    datagram, notes, _, sender = end.recvmsg(65_536, socket.CMSG_SPACE(16))
+    now = time.monotonic()
+    for level, kind, data in notes:
+        if (level, kind) == (socket.SOL_SOCKET, SO_TIMESTAMPNS):
+            seconds, nanoseconds = struct.unpack("qq", data)
+            return datagram, sender, now - max(0.0, time.time() - seconds - nanoseconds / 1e9)
+    return datagram, sender, now
 
 
 class Link:
@@ -53,15 +71,14 @@ class Link:
         self._free = 0.0
         self._queued: deque[tuple[float, socket.socket, bytes, Any]] = deque()
 
-    def put(self, end: socket.socket, datagram: bytes, receiver: Any = None) -> bool:
-        """Sends a datagram at once, or when its turn comes; tells whether there is room for it."""
-        now = time.monotonic()
+    def put(self, came: float, end: socket.socket, datagram: bytes, receiver: Any = None) -> bool:
+        """Sends a datagram at once, or when its turn comes; tells whether there was room for it when it came."""
         if self.capacity is None and not self._queued:
-            self._free = now
+            self._free = came
             self._send(end, datagram, receiver)
             return True
-        start = max(self._free, now)
-        if start > now + QUEUE:
+        start = max(self._free, came)
+        if start > came + QUEUE:
             return False
         self._free = start + (len(datagram) * 8 / self.capacity if self.capacity else 0)
         self._queued.append((self._free, end, datagram, receiver))
@@ -151,6 +168,7 @@ class LossyPath:
 
     def _socket(self, kind: socket.SocketKind) -> socket.socket:
         end = socket.socket(socket.AF_INET, kind)
+        end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         # Firefox has no way to the loopback address; what comes to another one is answered from there.
         end.bind(("0.0.0.0", 0))
         self._ends.append(end)
@@ -172,7 +190,7 @@ class LossyPath:
             for key, _ in self._selector.select(timeout=min(max(due, 0.0), 0.2)):
                 front, client, port = key.data
                 with suppress(OSError):
-                    datagram, sender = key.fileobj.recvfrom(65_536)  # type: ignore[union-attr]
+                    datagram, sender, came = receive(key.fileobj)  # type: ignore[arg-type]
                     if client is not None:
                         self.offered += len(datagram)
                         if self._rebound is not None and len(datagram) > PICTURE_BYTES:
@@ -182,9 +200,9 @@ class LossyPath:
                         self.lost += 1
                         continue
                     if client is None:
-                        has_room = self.up.put(self._way(front, sender, port), datagram)
+                        has_room = self.up.put(came, self._way(front, sender, port), datagram)
                     else:
-                        has_room = self.down.put(front, datagram, client)
+                        has_room = self.down.put(came, front, datagram, client)
                     if has_room:
                         self.passed += 1
                     else:
@@ -197,6 +215,7 @@ class LossyPath:
         if known is not None:
             return known
         way = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        way.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         way.connect(("127.0.0.1", port))
         self._ways[port, client] = way
         self._selector.register(way, selectors.EVENT_READ, (front, client, port))

@@ -78,15 +78,19 @@ def hold_answer(page: Page, method: str, ending: str, until: str, change: str = 
         const {{fetch}} = window, {{audience}} = rostrum.room;
         globalThis.hasAnswered = false;
         window.fetch = async (address, options) => {{
-            const response = await fetch(address, options);
-            if (options?.method !== {json.dumps(method)} || !String(address).endsWith({json.dumps(ending)})) return response;
+            if (options?.method !== {json.dumps(method)} || !String(address).endsWith({json.dumps(ending)})) {{
+                return fetch(address, options);
+            }}
             window.fetch = fetch;
-            const answer = await response.json();
-            await new Promise(resolve => {{
+            // From before the request on: a busy page may hear of what comes of it sooner than of the answer.
+            const heard = new Promise(resolve => {{
                 const look = () => {{ if ({until}) resolve(); }};
                 audience.addEventListener('change', look);
                 look();
             }});
+            const response = await fetch(address, options);
+            const answer = await response.json();
+            await heard;
             const told = {{...answer, ...{change}}};
             // What is left to do with it is done in microtasks, before the next task.
             const json = async () => (setTimeout(() => {{ globalThis.hasAnswered = true; }}), told);

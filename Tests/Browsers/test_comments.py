@@ -251,6 +251,19 @@ def test_a_poll_is_asked_answered_and_closed(
     check_no_complaints(host, *pages)
 
 
+def test_hidden_results_are_seen_by_the_host_alone(chromium: Browser, server: Server, stream: str) -> None:
+    host = go_live(chromium, server, stream, source="test")
+    page = open_watch(chromium, server, stream)
+    host.evaluate(
+        "() => rostrum.room.api.openPoll({ question: 'Tea?', options: ['Yes', 'No'], multiple: false, results: 'closed' })")
+    page.wait_for("() => document.querySelector('.poll')?.checkVisibility()", what="the poll is shown")
+    page.click(".poll .option:nth-child(2)")
+    shares = "() => [...document.querySelectorAll('.poll .option b')].map(each => each.textContent).join()"
+    host.wait_for(f"() => ({shares})() === '0 %,100 %'", what="the host sees what was answered")
+    page.wait_for("() => document.querySelector('.poll').textContent.includes('at the end')", what="it is answered")
+    assert page.evaluate(shares) == ","
+
+
 def test_a_late_answer_opens_no_poll_again(chromium: Browser, server: Server, stream: str) -> None:
     host = go_live(chromium, server, stream, source="test")
     page = open_watch(chromium, server, stream)

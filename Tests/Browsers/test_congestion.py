@@ -200,6 +200,7 @@ def simulcast(chromium: Browser, server: Server, stream: str) -> Iterator[Page]:
         yield page
 
 
+@pytest.mark.alone
 def test_gets_the_size_that_its_link_takes(
     browser: Browser, server: Server, path: LossyPath, stream: str, simulcast: Page
 ) -> None:

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import socket
+import time
+
 import pytest
 
 from drivers import Browser, Page
+from drivers.patience import patient
+from lossy import SO_TIMESTAMPNS, Link, receive
 from server import Server
 
 BUTTONS = """() => {
@@ -87,3 +92,25 @@ def test_clicks_are_heard_one_after_the_other(browsers: dict[str, Browser], serv
         assert [press(page, "#meant"), press(page, "#other"), press(page, "#other")] == [
             ["down", "meant"], ["down", "other"], ["down", "other"],
         ]
+
+
+def test_a_slow_link_loses_nothing_because_it_is_read_late() -> None:
+    """A proxy without a processor reads all at once what came one after the other."""
+    link = Link()
+    link.capacity = 640_000
+    with (
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as end, socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sender,
+        socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as onward,
+    ):
+        end.bind(("127.0.0.1", 0))
+        end.settimeout(patient(2))
+        end.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
+        sender.connect(end.getsockname())
+        onward.connect(sender.getsockname())
+        # No more than the link takes, and more than its queue holds.
+        for _ in range(60):
+            sender.send(bytes(1_000))
+            time.sleep(1 / 75)
+        for _ in range(60):
+            datagram, _, came = receive(end)
+            assert link.put(came, onward, datagram)

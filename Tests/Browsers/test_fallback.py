@@ -195,6 +195,9 @@ def test_the_feed_plays_the_story_in_view_by_hls_and_comes_back(
     page.wait_for("id => rostrum.feed.slotOf(id)?.quality === 'preview'", first, seconds=20, what="the other one is loaded")
 
 
+# An encoder that gets too little of the machine makes fewer parts than it hinted at, and the browser notes each that is
+# missing (RFC 8216bis, section 4.4.5.3).
+@pytest.mark.alone
 def test_a_player_plays_without_webrtc_on_another_origin(
     browser: Browser, chromium: Browser, maker: Server, stream: str, app: App, logs: Path  # noqa: F811
 ) -> None:

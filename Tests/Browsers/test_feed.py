@@ -11,7 +11,7 @@ import pytest
 from drivers import DESKTOP, PHONE, Browser, Chromium, Page, wait_until
 from feed import (
     STORIES, WATCH_FRAMES, Studio, assert_shows, assert_shows_pictures, check_key_frame_requests, open_feed, picture, place,
-    wait_for_preload, wait_for_story, watch_colours,
+    tap, wait_for_preload, wait_for_story, watch_colours,
 )
 from media import check_no_complaints
 from server import Server
@@ -209,9 +209,9 @@ def test_keys_wheel_and_taps(browser: Browser, studio: Studio) -> None:
     for wheel, number in (((0, 120), 1), ((120, 0), 2), ((0, -120), 1)):
         page.turn_wheel(*wheel)
         expect(number)
-    page._click_at(370, 300)
+    tap(page, 370, 300)
     expect(2)
-    page._click_at(20, 300)
+    tap(page, 20, 300)
     expect(1)
     # Not far enough, and slowly.
     page.drag(RIGHT, (280, 420), seconds=0.6, rests=True)

@@ -54,7 +54,7 @@ def begin(browser: Browser, studio: Studio, path: LossyPath) -> tuple[Page, list
 
 
 #: What comes in, for whoever asks why nothing is to be seen.
-ARRIVING = """async () => [...(await rostrum.connection.session.peer.getStats()).values()]
+ARRIVING = """async () => [...(await rostrum.connection.session?.peer.getStats())?.values() ?? []]
     .filter(({type, kind}) => type === 'inbound-rtp' && kind === 'video')
     .map(({mid, packetsReceived, packetsLost, nackCount, pliCount, framesReceived, framesDecoded, keyFramesDecoded}) =>
         ({mid, packetsReceived, packetsLost, nackCount, pliCount, framesReceived, framesDecoded, keyFramesDecoded}))"""

@@ -143,7 +143,8 @@ def test_a_gated_story_shows_its_card_and_the_next_one_plays(
     page.wait_for("() => rostrum.cube.frontSide.root.querySelector('.gate-card').checkVisibility()", what="the card is back")
     page.resize(DESKTOP)
     page.screenshot(logs / f"gate-story-desktop-{browser.name}.png")
-    resource = page.evaluate("() => rostrum.connection.session.resource")
+    # A page that got no processor for some seconds may have given its session up, and be about to open the next.
+    resource = page.wait_for("() => rostrum.connection.session?.resource", what="the feed has a session")
     page.evaluate("token => { location.hash = `token=${token}`; }", server.token("*", "viewer", "Bob", tiers=("gold",)))
     wait_for_story(page, shut)
     assert page.evaluate("() => rostrum.connection.session.resource") == resource

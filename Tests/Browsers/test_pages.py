@@ -28,6 +28,10 @@ def assert_fits(page: Page) -> None:
             .filter(e => !(e.ariaLabel || e.innerText?.trim() || e.labels?.length))
             .map(e => e.outerHTML)""")
     assert unnamed == []
+    # A button is a little smaller while it is pressed, and comes back.
+    page.wait_for(
+        "() => !document.getAnimations().some(each => each instanceof CSSTransition && each.playState === 'running')",
+        what="nothing changes its size any more")
     # Of what moves, 44 pixels are a hair more or less.
     small = page.evaluate(
         """() => [...document.querySelectorAll('button')].filter(e => e.checkVisibility({visibilityProperty: true}))

@@ -46,18 +46,24 @@ def await_record(
     A publisher that gets no processor may send so little for a while that its own picture fits, which is none of what is
     looked at here.
     """
-    records = []
+    records: list[Record] = []
+    made: list[bool] = []
 
     def is_whole() -> bool:
         was_made = renditions(server) == 1
         records.append(Record(page, path, host, seconds))
-        is_made = was_made and renditions(server) == 1 and 0 < server.metrics()["rostrum_rendition_busy"]
-        return is_made and records[-1].frames >= pictures * seconds and records[-1].concealed <= concealed
+        made.append(was_made and renditions(server) == 1 and 0 < server.metrics()["rostrum_rendition_busy"])
+        return made[-1] and records[-1].frames >= pictures * seconds and records[-1].concealed <= concealed
 
-    wait_until(is_whole, 120, f"{pictures} pictures a second, with their sound: {records}")
+    def report() -> str:
+        last = [f"{record}{'' if is_made else ' (none made)'}" for record, is_made in zip(records, made)][-6:]
+        return f"{pictures} pictures a second, with their sound; the last {seconds} s each: {'; '.join(last)}"
+
+    wait_until(is_whole, 60, report)
     return records[-1]
 
 
+@pytest.mark.alone
 @pytest.mark.parametrize("codec", ["vp8", "h264"])
 def test_a_slow_link_gets_moving_pictures_with_their_sound(
     chromium: Browser, server: Server, path: LossyPath, stream: str, codec: str
@@ -76,6 +82,7 @@ def test_a_slow_link_gets_moving_pictures_with_their_sound(
         wait_until(lambda: renditions(server) == 0, 60, "nobody needs it any more")
 
 
+@pytest.mark.alone
 def test_who_joins_over_a_slow_link_sees_it(
     chromium: Browser, server: Server, path: LossyPath, stream: str
 ) -> None:
@@ -99,6 +106,7 @@ def test_a_link_for_little_more_than_sound_gets_a_picture_now_and_then(
         print(Record(page, path, host, 10))
 
 
+@pytest.mark.alone
 def test_a_transcoder_that_dies_costs_the_picture_for_a_moment(
     chromium: Browser, server: Server, path: LossyPath, stream: str
 ) -> None:

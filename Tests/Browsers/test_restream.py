@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import socket
+import ssl
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -88,6 +89,7 @@ def log(logs: Path, stream: str) -> Path:
     return logs / f"restream-{stream}.log"
 
 
+@pytest.mark.alone
 def test_a_programme_is_seen_and_heard_elsewhere(
     chromium: Browser, sender: Sender, target: RTMPServer, stream: str, log: Path
 ) -> None:
@@ -247,6 +249,80 @@ def test_rtmps_verifies_who_is_there(
             assert sender.wait_for(stream, plain, "failed")["reason"] in {"insecure", "closed"}
     finally:
         process.stop()
+        assert sender.stop() == 0
+
+
+@contextmanager
+def relay(files: Path, port: int) -> Iterator[int]:
+    """Speaks TLS with the certificate that lies there, and passes what comes on to a port of this machine; its own port."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(files / "chain.pem", files / "key.pem")
+
+    def pump(source: socket.socket, drain: socket.socket) -> None:
+        try:
+            while received := source.recv(65_536):
+                drain.sendall(received)
+        except OSError:
+            pass
+        # Whoever reads from either hears that it is over.
+        for end in (source, drain):
+            try:
+                end.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                pass
+
+    def serve(client: socket.socket) -> None:
+        with client, socket.create_connection(("127.0.0.1", port)) as server, \
+                context.wrap_socket(client, server_side=True) as secure:
+            back = threading.Thread(target=pump, args=(server, secure), daemon=True)
+            back.start()
+            pump(secure, server)
+            back.join()
+
+    def accept() -> None:
+        while True:
+            try:
+                client = listener.accept()[0]
+            except OSError:
+                return
+            threading.Thread(target=serve, args=(client,), daemon=True).start()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=accept, daemon=True).start()
+        yield listener.getsockname()[1]
+
+
+def is_listening(port: int) -> bool:
+    """Whether somebody listens there, who takes one connection only."""
+    return any(
+        fields[3] == "0A" and int(fields[1].split(":")[1], 16) == port
+        for fields in (line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]))
+
+
+def test_a_programme_goes_on_by_rtmps(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, logs: Path, stream: str, log: Path
+) -> None:
+    make_certificate(tmp_path, "localhost")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "chain.pem"))
+    port = free_port()
+    listener = subprocess.Popen(
+        ["ffmpeg", "-hide_banner", "-nostdin", "-v", "info", "-listen", "1", "-i", f"rtmp://127.0.0.1:{port}/live/{KEY}",
+         "-t", "3", "-af", "volumedetect", "-f", "null", "-"], stderr=subprocess.PIPE, text=True)
+    sender = Sender(logs / f"server-sends-by-rtmps-{stream}.log", "--restream-networks", "all")
+    try:
+        wait_until(lambda: is_listening(port), 15, "ffmpeg listens")
+        with relay(tmp_path, port) as secure, live(sender, stream, log):
+            number = sender.add(stream, f"rtmps://localhost:{secure}/live")
+            sender.wait_for(stream, number, "live")
+            _, told = listener.communicate(timeout=patient(60))
+            assert listener.returncode == 0, told
+            assert re.search(r"Video: h264 .*640x360", told) and "Audio: aac (LC), 48000 Hz, stereo" in told, told
+            assert int(re.findall(r"frame=\s*(\d+)", told)[-1]) >= 75, told
+            loudness = re.search(r"mean_volume: (-?[\d.]+) dB", told)
+            assert loudness and float(loudness[1]) > -40, told
+        assert KEY not in sender.log.read_text()
+    finally:
+        listener.kill()
         assert sender.stop() == 0
 
 

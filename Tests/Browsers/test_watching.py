@@ -51,6 +51,19 @@ def test_the_button_for_sound_stays_until_it_was_pressed(
             what="the controls fade once there is sound")
 
 
+def test_nothing_moves_on_a_page_but_its_picture(
+    chromium: Browser, browser: Browser, server: Server, stream: str
+) -> None:
+    """Whatever moves for ever has a browser draw at the screen's pace, and a viewer's battery pay for it."""
+    with go_live(chromium, server, stream, source="test") as host, watch(browser, server, stream) as page:
+        wait_for_state(page, "live")
+        for each in (host, page):
+            each.wait_for(
+                "() => document.querySelector('.badge').checkVisibility() && document.getAnimations().every("
+                "each => each.playState === 'finished' || each.playState === 'idle')",
+                what="the live page moves nothing")
+
+
 def test_a_swipe_leaves_the_picture_alone(
     chromium: Browser, browser: Browser, server: Server, stream: str, logs: Path
 ) -> None:

@@ -124,6 +124,20 @@ import Testing
         #expect(allocator.wanted == (500_000 + 150_000 + 1_200_000) * 110 / 100)
     }
 
+    /// Somebody else is pinned: the room goes to them, and is nobody's failure.
+    @Test func `moves the room to what comes first now`() {
+        var allocator = LayerAllocator()
+        let wishes = [Wish(steps: Self.ladder, granted: 0), Wish(steps: Self.ladder, granted: 1)]
+        let grants = allocator.allocate(
+            wishes, available: 710_000, isLimited: true, isOverused: false, at: time(0))
+        #expect(grants == [1, 0])
+        let back = [Wish(steps: Self.ladder, granted: 0), Wish(steps: Self.ladder, granted: 1)]
+        #expect(
+            allocator.allocate(back, available: 710_000, isLimited: true, isOverused: false, at: time(0.1))
+                == [1, 0])
+        #expect(!allocator.hasFailed(at: time(0.1)))
+    }
+
     @Test func `has what nobody looks at yet wait for all else`() {
         var allocator = LayerAllocator()
         let wishes = [

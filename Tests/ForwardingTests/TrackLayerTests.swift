@@ -10,14 +10,14 @@ import Wire
 
     /// - Returns: the track too, which the layer does not own.
     private func make(
-        _ kind: MediaKind, video: MediaCodec = .vp8
+        _ kind: MediaKind, video: MediaCodec = .vp8, answersKeyFrameRequests: Bool = true
     ) throws -> (track: Track, layer: TrackLayer) {
         let formats = [MediaFormat(codec: kind == .audio ? .opus : video, payloadType: 96)]
         let track = Track(
             key: TrackKey(worker: 0, track: TrackID(number: 1)),
             plan: SourcePlan(
                 mid: "0", kind: kind, formats: formats, rids: [], announced: [], supportsNACK: true,
-                supportsPLI: true, supportsFIR: false),
+                supportsPLI: true, supportsFIR: false, answersKeyFrameRequests: answersKeyFrameRequests),
             reader: PacketReader(formats: formats, ids: ExtensionIDs()), owner: nil, fanOut: FanOut())
         let layer = try #require(track.layer(rid: nil, at: start))
         layer.restart(ssrc: 7, at: start)
@@ -65,6 +65,23 @@ import Wire
         #expect(
             feedback == [.nack(NegativeAcknowledgement(senderSSRC: 1, mediaSSRC: 7, lost: [103, 105, 106]))])
         #expect(try receive(105, [0x67, 0x42, 0xC0, 0x1F], by: layer, at: deadline) != nil)
+    }
+
+    /// By RTMP a key frame may be ten seconds away: to catch up with its predecessor takes a second.
+    @Test(arguments: [(true, 4), (false, 20)])
+    func `keeps pictures for longer whose encoder makes no key frame when it is asked`(
+        answers: Bool, seconds: Int
+    ) throws {
+        let (track, layer) = try make(.video, answersKeyFrameRequests: answers)
+        defer { withExtendedLifetime(track) {} }
+        let keyFrame: [UInt8] = [0x10, 0x10, 0, 0, 0x9D, 1, 0x2A, 0x80, 2, 0x68, 1]
+        for number in 0...1_250 {
+            let now = start + .milliseconds(20 * number)
+            let payload = number == 0 ? keyFrame : [0x10, 0x11] + [UInt8](repeating: 0, count: 200)
+            #expect(try receive(number, payload, by: layer, at: now) != nil)
+            let isKept = layer.group(at: now) != nil
+            #expect(isKept == (number <= 50 * seconds), "\(number)")
+        }
     }
 
     /// All who watch begin anew each time.

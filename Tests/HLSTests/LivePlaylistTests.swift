@@ -147,6 +147,18 @@ private struct Making {
         #expect(making.playlist.file(named: "abc-i0.mp4").bytes == [9])
     }
 
+    /// A player that knows parts by their numbers cannot know that a segment became shorter than others.
+    @Test mutating func `takes a part behind a segment's last for the next segment's first`() {
+        making.parts(6)
+        making.begin()
+        #expect(making.standing(1, 1) == .there)
+        #expect(making.standing(1, 2) == .awaited)
+        making.part()
+        #expect(making.standing(1, 2) == .there)
+        making.parts(3)
+        #expect(making.standing(2, 4) == .awaited)
+    }
+
     @Test mutating func `marks what follows another initialization segment`() {
         making.parts(5)
         making.begin()

@@ -6,23 +6,29 @@ package struct ClosureHandler: HTTPHandler {
     var answer: @Sendable (HTTPRequest) async -> HTTPResponse
     var socket: (@Sendable (WebSocketConnection) async -> Void)?
     var cost: @Sendable (HTTPRequest) -> Double
+    var extraTime: @Sendable (HTTPRequest) -> Duration
 
     /// - Parameters:
     ///   - socket: what is said on a WebSocket at `/socket`; without it there is none.
     ///   - cost: what a request costs beyond others, in requests.
+    ///   - extraTime: how much longer than others it may take.
     package init(
         answer: @escaping @Sendable (HTTPRequest) async -> HTTPResponse = { ClosureHandler.echo($0) },
         socket: (@Sendable (WebSocketConnection) async -> Void)? = nil,
-        cost: @escaping @Sendable (HTTPRequest) -> Double = { _ in 0 }
+        cost: @escaping @Sendable (HTTPRequest) -> Double = { _ in 0 },
+        extraTime: @escaping @Sendable (HTTPRequest) -> Duration = { _ in .zero }
     ) {
         self.answer = answer
         self.socket = socket
         self.cost = cost
+        self.extraTime = extraTime
     }
 
     package func respond(to request: HTTPRequest) async -> HTTPResponse { await answer(request) }
 
     package func surcharge(_ request: HTTPRequest) -> Double { cost(request) }
+
+    package func extraTime(_ request: HTTPRequest) -> Duration { extraTime(request) }
 
     package func upgrade(_ request: HTTPRequest) -> WebSocketDecision {
         guard let socket, request.path == "/socket" else { return .refuse(refusal(404, "none")) }

@@ -226,6 +226,30 @@ import Testing
         }
     }
 
+    @Test func `by a slow handler is none where it wants that time`() async throws {
+        let (isOver, end) = AsyncStream<Void>.makeStream()
+        let handler = ClosureHandler(
+            answer: { request in
+                guard request.path == "/long" else {
+                    await waitInVain()
+                    return HTTPResponse(status: 200)
+                }
+                for await _ in isOver {}
+                return HTTPResponse(status: Task.isCancelled ? 500 : 200)
+            }, extraTime: { $0.path == "/long" ? .seconds(3_600) : .zero })
+        try await withServer(handler) {
+            $0.handlerTimeout = .milliseconds(300)
+        } _: { server in
+            let long = try RawClient(server.address)
+            try await long.send("GET /long HTTP/1.1\r\nHost: h\r\n\r\n")
+            let short = try RawClient(server.address)
+            try await short.send("GET /short HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await short.response().status == 503)
+            end.finish()
+            #expect(try await long.response().status == 200)
+        }
+    }
+
     @Test func `by too many connections of one address is cut off`() async throws {
         try await withServer {
             $0.limitsLoopback = true

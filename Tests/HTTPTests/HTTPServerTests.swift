@@ -45,6 +45,21 @@ import Testing
         }
     }
 
+    /// The header of the second has a space after its brace.
+    @Test(arguments: [
+        "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJib2IifQ.c2lnbmVk",
+        "eyAiYWxnIjoiSFMyNTYifQ.eyJzdWIiOiJib2IifQ.c2lnbmVk",
+    ])
+    func `writes no token into its log`(_ token: String) {
+        let inPath = HTTPRequest(method: .get, path: "/hls/aurora/t/\(token)/media.m3u8")
+        #expect(inPath.loggedTarget == "/hls/aurora/t/<secret>/media.m3u8")
+        let file = HTTPRequest(method: .get, path: "/assets/story-feed.d.ts")
+        #expect(file.loggedTarget == "/assets/story-feed.d.ts")
+        let query = [HTTPRequest.QueryItem(name: "a", value: "1"), .init(name: "access_token", value: token)]
+        let inQuery = HTTPRequest(method: .get, path: "/v1/sync/", query: query)
+        #expect(inQuery.loggedTarget == "/v1/sync/?a=1&access_token=<secret>")
+    }
+
     @Test func `keeps a connection for the next request`() async throws {
         try await withServer { server in
             let client = try RawClient(server.address)

@@ -161,6 +161,11 @@ import Testing
         #expect(throws: Interaction.Refusal.tooFast(wait: 1)) {
             try rig.write(from: InteractionRig.person("r"))
         }
+        // Who keeps order has a budget of their own, whoever comes.
+        for number in 0..<10 {
+            try rig.apply(.comment(key: "k\(number)", text: "x"), from: InteractionRig.ann)
+            rig.wait(.seconds(1))
+        }
         // Those who have been quiet make room.
         rig.wait(.seconds(131))
         for number in 0..<10 { try rig.write(from: InteractionRig.person("s\(number)")) }

@@ -70,4 +70,12 @@ import Testing
     func `are whole ones, in any letter case`(text: String, isFound: Bool) {
         #expect(WordList(["ass", "Big bad wolf"]).isIn(text) == isFound)
     }
+
+    @Test(arguments: [
+        ("sp\u{200D}am", true), ("s\u{200C}p\u{200D}am!", true), ("ＳＰＡＭ", true), ("spa m", false),
+        ("你真是笨蛋啊", true), ("笨 蛋", true), ("笨鸟", false), ("これはだめです", true), ("นี่คือสแปมนะ", true),
+    ])
+    func `are found whatever hides them, and where there are no blanks`(text: String, isFound: Bool) {
+        #expect(WordList(["spam", "笨蛋", "だめ", "สแปม"]).isIn(text) == isFound)
+    }
 }

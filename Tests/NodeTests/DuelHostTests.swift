@@ -128,6 +128,28 @@ import Testing
         for each in [follower, other] { #expect(each.duel == .null, "nothing stays over the picture") }
     }
 
+    @Test mutating func `keep the points of a reaction that the host takes away`() async throws {
+        try await tap(7, in: talk)
+        let duel = try await begin()
+        try await wait(3)
+        try await tap(5, in: talk)
+        try await wait(1)
+        func points() async throws -> JSON? { try await shown(duel, in: talk)["from"]?["score"] }
+        let before = try await points()
+        var edit = InteractionEdit()
+        edit.reactions = ["fire"]
+        _ = try await host(talk).perform(.edit(edit), from: ann)
+        #expect(try await points() == before)
+        _ = try await host(talk).perform(.react(["fire": 2]), from: HostRig.bob)
+        try await wait(1)
+        let after = try await points()
+        #expect(before == .number(5) && after == .number(7))
+        // What was written down has them, too.
+        try await wait(6)
+        try await restart(talk, as: ann)
+        #expect(try await points() == .number(7))
+    }
+
     @Test func `show each stream's host in the other one from the countdown to the end`() async throws {
         let shows = Shared<[String]>([])
         func note() {

@@ -307,6 +307,8 @@ import Testing
         #expect(told.count == 3, "opened, one vote, and the rest together")
         #expect(told.last?["voters"] == .number(20) && votes(told.last) == [nil, nil])
         #expect(try await rig.host.poll(1, as: HostRig.sender("v3", .viewer))["vote"] == .array([.number(1)]))
+        #expect(votes(try await rig.host.poll(1, as: HostRig.sender("v3", .viewer))) == [nil, nil])
+        #expect(votes(try await rig.host.poll(1, as: ann)) == [.number(0), .number(20)])
         #expect(try await restarted().poll(1, as: nil)["voters"] == .number(20))
         // A store that takes nothing is not asked without end.
         rig.store.fail(with: .unavailable("full"))

@@ -69,6 +69,26 @@ import Testing
         }
     }
 
+    @Test func `is good until its end where no fresh one is to be had before`() async throws {
+        let late = Self.end.addingTimeInterval(-30)
+        let kept = try keeper(.fixed(Self.token))
+        #expect(try await kept.current(at: late) == Self.token)
+        #expect(try await kept.current(at: late) == Self.token)
+
+        struct Failure: Error {}
+        let failing = try keeper(
+            TokenSource { refused in
+                guard refused == nil else { throw Failure() }
+                return Self.token
+            })
+        _ = try await failing.current(at: late)
+        #expect(try await failing.current(at: late) == Self.token)
+
+        let renewed = try keeper(TokenSource { refused in refused == nil ? Self.token : "second" })
+        _ = try await renewed.current(at: late)
+        #expect(try await renewed.current(at: late) == "second")
+    }
+
     @Test func `is the app's to fail to give`() async throws {
         struct Failure: Error {}
         let keeper = try keeper(TokenSource { _ in throw Failure() })

@@ -18,13 +18,15 @@ import Testing
     }
 
     /// Sends Opus that says nothing until it is cancelled.
-    private func keepSending(_ session: MediaSession) -> Task<Void, Never> {
+    private func keepSending(
+        _ session: MediaSession, _ payload: [UInt8] = [0xFC, 0xFF, 0xFE]
+    ) -> Task<Void, Never> {
         Task {
             var timestamp: UInt32 = 0
             while !Task.isCancelled {
                 await session.send(
                     MediaPacket(
-                        mid: "0", codec: "opus", payload: [0xFC, 0xFF, 0xFE], timestamp: timestamp,
+                        mid: "0", codec: "opus", payload: payload, timestamp: timestamp,
                         audioLevel: 20))
                 timestamp &+= 960
                 try? await Task.sleep(for: .milliseconds(20))
@@ -125,6 +127,34 @@ import Testing
             await speaking.close()
             await sync.close()
             await stage.close()
+        }
+    }
+
+    @Test func `swipe through the feed`() async throws {
+        try await withServer { server in
+            let payloads: [String: [UInt8]] = ["north": [0xFC, 0xFF, 0xFE], "south": [0xFC, 0xFF, 0xFD]]
+            var (sessions, senders) = ([MediaSession](), [Task<Void, Never>]())
+            for (name, payload) in payloads.sorted(by: { $0.key < $1.key }) {
+                let host = server.stream(name, tokens: .development(.host, identity: name, name: name))
+                let session = try await host.publish([.sendAudio], engine: engine)
+                senders.append(keepSending(session, payload))
+                sessions.append(session)
+            }
+            defer { for sender in senders { sender.cancel() } }
+            let feed = server.followFeed()
+            for await streams in feed.streams where Set(streams.map(\.id)) == ["north", "south"] { break }
+            #expect(Set(try await server.feed().streams.map(\.id)) == ["north", "south"])
+
+            let watching = try await server.watchFeed(at: "north", engine: engine)
+            for await packet in watching.packets where packet.payload == payloads["north"] { break }
+            // Media may come before the control channel is open.
+            for await message in watching.messages where message.type == "slots" { break }
+            try await watching.focus("south", ahead: "north")
+            for await packet in watching.packets where packet.payload == payloads["south"] { break }
+
+            await watching.close()
+            await feed.close()
+            for session in sessions { await session.close() }
         }
     }
 

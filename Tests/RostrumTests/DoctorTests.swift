@@ -76,6 +76,17 @@ import Testing
         #expect(findings.map(\.subject) == ["http"] && findings.allSatisfy { $0.verdict == .ok })
     }
 
+    @Test func `looks at the ports of encoders`() throws {
+        let values = try OptionValues.parse(arguments: [
+            "--dev", "--http", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--tcp", "off", "--rtmp", "127.0.0.1:0",
+            "--srt", "127.0.0.1:0",
+        ]).values
+        let findings = PortCheck.examine(
+            try Configuration(values, processors: 1), RunningServer(process: nil))
+        #expect(findings.map(\.subject) == ["http", "rtmp", "srt"])
+        #expect(findings.map { $0.text.prefix(3) } == ["TCP", "TCP", "UDP"])
+    }
+
     @Test(arguments: [
         (["127.0.0.1", "::1"], Finding.Verdict.warn), (["10.1.2.3", "127.0.0.1"], .warn),
         (["172.31.0.1"], .warn),

@@ -75,6 +75,29 @@ import Wire
         #expect(lossy.pictures > 280, "\(lossy)")
     }
 
+    /// What the publisher's network lost was never sent to a viewer who does no more than report.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `is no viewer's where the publisher's link loses much`(seed: UInt64) throws {
+        let simulation = try Simulation(
+            seed: seed, conditions: .init(delay: .milliseconds(30), jitter: .zero))
+        let (publisher, _) = try simulation.add(.publisher, bitrate: 1_000_000)
+        let (viewer, session) = try simulation.add(.viewer, hasTransportFeedback: false)
+        let hasBegun = simulation.run(for: .seconds(5)) {
+            publisher.isConnected && viewer.decoder.framesDecoded > 0
+        }
+        #expect(hasBegun)
+        let slot = try #require(
+            simulation.workers[0].sessions[session]?.slots.first { $0.plan.kind == .video })
+        simulation.lose(0.85, from: publisher)
+        for _ in 0..<10 {
+            simulation.run(for: .seconds(1))
+            #expect(!slot.isStopped)
+        }
+        simulation.lose(0, from: publisher)
+        simulation.run(for: .seconds(2))
+        #expect(watch(viewer, in: simulation, for: 5).pictures > 140)
+    }
+
     @Test func `stops pictures that cannot be repaired`() throws {
         let simulation = try Simulation(
             seed: 4, conditions: .init(delay: .milliseconds(30), jitter: .zero))

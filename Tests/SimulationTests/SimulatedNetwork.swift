@@ -36,6 +36,8 @@ struct SimulatedNetwork {
     private var count: UInt64 = 0
     private(set) var lost = 0
     private let digest: RunDigest
+    /// Probability that what a sender sends gets lost besides, by its address.
+    var uplinkLoss: [TransportAddress: Double] = [:]
     /// Before a receiver, by its address.
     var links: [TransportAddress: CappedLink] = [:]
     /// Bytes of datagrams sent to each receiver, whether they arrive or not.
@@ -53,7 +55,7 @@ struct SimulatedNetwork {
     mutating func send(_ datagram: Datagram, at now: MonotonicTime) {
         digest.note(datagram, at: now)
         offered[datagram.destination, default: 0] += datagram.bytes.count
-        if chance(conditions.loss) {
+        if chance(conditions.loss) || chance(uplinkLoss[datagram.source] ?? 0) {
             lost += 1
             return
         }

@@ -48,6 +48,11 @@ final class Simulation {
         server.network.links[client.outerAddress] = link
     }
 
+    /// Loses so much of what a client sends, from 0 to 1, and nothing of what it is sent.
+    func lose(_ share: Double, from client: SimulatedClient) {
+        server.network.uplinkLoss[client.outerAddress] = share
+    }
+
     /// Bytes of datagrams that were sent to a client, whether they arrived or not.
     func bytesSent(to client: SimulatedClient) -> Int { network.offered[client.outerAddress] ?? 0 }
 

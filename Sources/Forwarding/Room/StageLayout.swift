@@ -41,6 +41,14 @@ package struct StageLayout: Sendable {
         package let assignment: Assignment
     }
 
+    /// Which pictures of a session come before its others, where its path does not take the best of all.
+    package struct Favour: Equatable, Sendable {
+        /// Whose slots they are.
+        package let session: SessionID
+        /// Of the slots' m-lines, in the order of the offer; none where all are alike.
+        package let mids: [String]
+    }
+
     private struct Slot: Sendable {
         let mid: String
         let kind: MediaKind
@@ -61,6 +69,10 @@ package struct StageLayout: Sendable {
         let participant: ParticipantID
         var slots: [Slot]
         var publications: [Publication]
+        /// Of the slots that come first.
+        var favoured: [String] = []
+        /// As last given out.
+        var toldFavoured: [String] = []
     }
 
     /// Slots of one session that are used; the rest stays empty.
@@ -159,7 +171,9 @@ package struct StageLayout: Sendable {
                 members[source.session]?.participant != member.participant
             }
             choose(.audio, voices.filter(others), for: &member)
-            choose(.video, videos.filter(others), for: &member)
+            let pictures = videos.filter(others)
+            choose(.video, pictures, for: &member)
+            member.favoured = Self.favoured(of: member, pictures)
             for index in member.slots.indices where member.slots[index].told != member.slots[index].assignment
             {
                 let slot = member.slots[index]
@@ -169,6 +183,27 @@ package struct StageLayout: Sendable {
             members[session] = member
         }
         return changes
+    }
+
+    /// What is pinned, and where nothing is, a shared screen or who spoke last.
+    private static func favoured(of member: Member, _ pictures: [Source]) -> [String] {
+        let filled = member.slots.filter { $0.kind == .video && $0.assignment.source != nil }
+        guard filled.count > 1 else { return [] }
+        let pinned = filled.filter { $0.pin != nil }
+        guard pinned.isEmpty else { return pinned.map(\.mid) }
+        let first = pictures.first { source in filled.contains { $0.assignment.source == source } }
+        return filled.filter { $0.assignment.source == first }.map(\.mid)
+    }
+
+    /// Gives out which pictures come first, as of the last choice, where that is no longer as it was.
+    package mutating func takeFavours() -> [Favour] {
+        var favours: [Favour] = []
+        for session in order {
+            guard let member = members[session], member.favoured != member.toldFavoured else { continue }
+            members[session]?.toldFavoured = member.favoured
+            favours.append(Favour(session: session, mids: member.favoured))
+        }
+        return favours
     }
 
     /// Shared screens first, then cameras by who spoke last.

@@ -336,6 +336,10 @@ package struct StageRoom: Sendable {
                         maximumHeight: change.assignment.maximumHeight), worker: member.worker))
             if announced.last != change.session { announced.append(change.session) }
         }
+        for favour in layout.takeFavours() {
+            guard let member = members[favour.session] else { continue }
+            effects.append(.command(.favour(favour.session, mids: favour.mids), worker: member.worker))
+        }
         return effects + announced.map { .announce($0) }
     }
 }

@@ -158,7 +158,8 @@ struct LayerAllocator {
             let better = (grant ?? -1) + 1
             if next == nil, better < wish.steps.count { next = wish.steps[better] - now }
         }
-        if hasFallen {
+        // What one picture gave to a more important one says nothing of the path.
+        if hasFallen, !hasRisen {
             let isFailure = lastStepUp.map { now < $0 + limits.trial } ?? false
             if wasTried { hold = isFailure ? min(hold * 2, limits.maximumHold) : limits.minimumHold }
             heldUntil = now + hold

@@ -73,7 +73,7 @@ extension Session {
             let before = slot.stream.reception
             if let sample = slot.stream.receive(block, at: now, clock: clock) { roundTrip.add(sample) }
             guard let before, let reception = slot.stream.reception else { continue }
-            let interval = reception.interval(since: before)
+            let interval = reception.interval(since: before).without(slot.departed, through: reception)
             told.add(interval)
             // Who tells of each packet tells more, and sooner.
             if path?.tellsOfLoss != true { slot.noteLoss(interval.lost, of: interval.expected, at: now) }

@@ -131,7 +131,7 @@ extension Session {
         var wishes: [LayerAllocator.Wish] = []
         // A rendition takes so much less that the path's queue drains all the same.
         var mayFallFar = false
-        for slot in slots {
+        for slot in slotsByImportance {
             guard let track = slot.track else { continue }
             guard slot.plan.kind == .video else {
                 let copies = 1 + (slot.redundancy?.depth ?? 0)
@@ -177,6 +177,14 @@ extension Session {
             asked.slot.track?.retarget(asked.slot, at: now)
         }
         path.want(path.allocator.wanted.map { $0 + sound }, at: now)
+    }
+
+    /// Has the pictures of these m-lines come before all others.
+    func favour(_ mids: [String], at now: MonotonicTime) {
+        let isFavoured: (Slot) -> Bool = { mids.contains($0.plan.mid) }
+        slotsByImportance = slots.filter(isFavoured) + slots.filter { !isFavoured($0) }
+        allocate(at: now)
+        requestWake()
     }
 
     private func count(_ step: Int?, after before: Int?) {

@@ -25,6 +25,8 @@ package final class Session {
     package private(set) var sources: [Source] = []
     /// What the client receives, one per receiving m-line.
     package private(set) var slots: [Slot] = []
+    /// The slots, those whose pictures come first where the path does not take the best of all at the beginning.
+    var slotsByImportance: [Slot] = []
     /// Pairs of slots that get programmes.
     private(set) var seats: [Seat] = []
     private let recorder: JoinRecorder
@@ -166,6 +168,7 @@ package final class Session {
             sources.append(Source(plan: source, reader: reader, track: track))
         }
         for slot in plan.slots { slots.append(Slot(plan: slot, session: self, using: &random)) }
+        slotsByImportance = slots
         for pair in 0..<(follows != nil ? 1 : opening.isFeed ? 2 : 0) { seats.append(Seat(pair, of: self)) }
         seats.first?.reserve(follows, isPreview: false, requested: nil)
     }

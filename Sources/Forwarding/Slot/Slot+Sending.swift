@@ -101,6 +101,7 @@ extension Slot {
                 repeatable?.note(number, of: sequence)
             }
             run.note(packet, as: form, length: sent.length)
+            departed?.note(sequence)
             return sent
         }
         if let numbers { path?.packets = numbers }

@@ -57,6 +57,8 @@ package final class Slot {
     var replayGate = ReplayGate()
     /// Where pictures are sent again under their own index; of sound, once the receiver first asks for a packet.
     var repeatable: RepeatableNumbers?
+    /// Where the viewer does not tell of each packet; nil elsewhere.
+    var departed: DepartedNumbers?
     /// Of sound, where the viewer takes RED; nil elsewhere.
     var redundancy: AudioRedundancy?
     /// Among the slots of `current`, of `awaited` and of `track`; nil where it is not among them.
@@ -84,6 +86,7 @@ package final class Slot {
         connection = session.connection
         path = plan.extensions.transportSequenceNumber == nil ? nil : session.path
         if path != nil, plan.kind == .video, plan.repairSSRC == nil { repeatable = RepeatableNumbers() }
+        if path == nil { departed = DepartedNumbers() }
         if plan.kind == .audio, plan.formats.contains(where: { $0.redundancyPayloadType != nil }) {
             redundancy = AudioRedundancy()
         }

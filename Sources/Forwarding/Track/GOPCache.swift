@@ -36,7 +36,7 @@ struct GOPCache {
     /// How long a group may last.
     ///
     /// One that is cached longer than usual spares the publisher a key frame that would cost more of its bitrate than
-    /// viewers may take; see `KeyFrameRequester`.
+    /// viewers may take (see `KeyFrameRequester`), or stands in for one that no request would bring.
     private var longest = Self.usualAge
     /// The first packet of the key frame; nil while there is nothing to begin with.
     private(set) var start: Int64?
@@ -116,7 +116,7 @@ struct GOPCache {
         neededUntil = min(now + Self.farewell, began + longest + longest)
     }
 
-    /// Another key frame for viewers' sake may be asked for so long after the latest one: until then the group will do.
+    /// Says for how long the group will have to do: until then no other key frame comes for viewers' sake.
     mutating func last(for costInterval: Duration) {
         longest = min(max(costInterval, Self.usualAge), Self.maximumAge)
     }

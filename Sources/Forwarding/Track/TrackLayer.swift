@@ -319,7 +319,7 @@ package final class TrackLayer {
         let keyFrameSize = cache.note(packet, size: bytes.count, in: &history, upTo: capacity, at: now)
         if let size = keyFrameCost.note(keyFrameSize, at: now) {
             keyFrames.measured(size, ofBitrate: rate.bitrate(at: now))
-            cache.last(for: keyFrames.costInterval)
+            cache.last(for: plan.answersKeyFrameRequests ? keyFrames.costInterval : GOPCache.maximumAge)
         }
         return true
     }

@@ -21,6 +21,7 @@ extension Worker {
             close(session, because: .ended, at: now, into: &sink)
         case .attach(let id, let mid, let track, let maximumHeight):
             attach(id, mid: mid, track, maximumHeight: maximumHeight, at: now)
+        case .favour(let id, let mids): sessions[id]?.favour(mids, at: now)
         case .limit(let id, let mid, let maximumHeight):
             sessions[id]?.slots.first { $0.plan.mid == mid }?.limit(to: maximumHeight, at: now)
         case .prefer(let id, let preferences): sessions[id]?.prefer(preferences, at: now)

@@ -12,6 +12,8 @@ package enum WorkerCommand: Sendable {
     case close(SessionID)
     /// Lets a slot, named by its m-line, carry a track of any worker; nil for nothing.
     case attach(SessionID, mid: String, PublishedTrack?, maximumHeight: Int?)
+    /// Has the pictures of these m-lines come before a session's others, where its path does not take the best of all.
+    case favour(SessionID, mids: [String])
     /// Takes no larger layer than this for a slot, whatever it carries; nil for the best.
     case limit(SessionID, mid: String, maximumHeight: Int?)
     /// What a viewer wants of all pictures, beside what control wants of each slot.

@@ -41,7 +41,7 @@ extension GatewayHandler {
     }
 
     private static let usualCaptureSeconds = 10
-    private static let longestCaptureSeconds = 60
+    static let longestCaptureSeconds = 60
 
     /// `DELETE /v1/sessions/{session}`.
     func dismissSession(_ call: Call) async throws -> HTTPResponse {

@@ -72,8 +72,18 @@ package struct GatewayHandler: HTTPHandler {
     }
 
     /// A list of streams may have looked at all that there ever were.
+    ///
+    /// A player of HLS asks four times a second for what lies in memory, and a school has many behind one address.
     package func surcharge(_ request: HTTPRequest) -> Double {
-        request.method != .post && request.path == "/v1/streams" ? 4 : 0
+        guard request.method != .post else { return 0 }
+        if request.path.hasPrefix("/hls/") { return -0.9 }
+        return request.path == "/v1/streams" ? 4 : 0
+    }
+
+    /// A capture answers when its time is over.
+    package func extraTime(_ request: HTTPRequest) -> Duration {
+        let isCapture = request.path.hasPrefix("/v1/sessions/") && request.path.hasSuffix("/capture")
+        return isCapture ? .seconds(Self.longestCaptureSeconds) : .zero
     }
 
     /// Answers a WebSocket's handshake, or takes it to hear of the token in the first message.

@@ -33,7 +33,8 @@ struct IngestInlet: Sendable {
             formats: [
                 MediaFormat(
                     codec: .h264(packetizationMode: 1), payloadType: H264Packetizer.payloadType)
-            ])
+            ],
+            answersKeyFrameRequests: false)
     }
 
     let session: SessionID

@@ -353,8 +353,11 @@ extension StreamCard {
 
 extension Poll {
     /// As followers and clients see it: who sees results later than at once, sees them when it is over.
-    package var json: JSON {
-        let isShown = results == .live || !isOpen
+    package var json: JSON { json(showsVotes: false) }
+
+    /// - Parameter showsVotes: also those that others see when it is over: to hosts.
+    package func json(showsVotes: Bool) -> JSON {
+        let isShown = showsVotes || results == .live || !isOpen
         let choices = zip(options, counts).map { text, count in
             JSON.object(
                 isShown ? ["text": .string(text), "votes": .integer(count)] : ["text": .string(text)])

@@ -95,15 +95,12 @@ extension StreamHost {
     /// What a duel counts, and what it depends on.
     var duelSituation: DuelSide.Situation {
         let record = stage?.record
-        let taps = interaction.machine.counter.totals.values.reduce(0) { sum, count in
-            let (total, overflow) = sum.addingReportingOverflow(count)
-            return overflow ? .max : total
-        }
         return DuelSide.Situation(
             isLive: record?.phase == .live,
             isHostThere: record.map { stage?.isPresent($0.host) ?? false } ?? false,
             name: record.flatMap { $0.hostMember.name ?? $0.details.title },
-            tally: DuelTally(gifts: interaction.committed.gifts.value, reactions: taps),
+            tally: DuelTally(
+                gifts: interaction.committed.gifts.value, reactions: interaction.machine.counter.taps),
             tier: record?.details.gate?.tier,
             takesInvitations: interaction.committed.settings.takesDuels)
     }

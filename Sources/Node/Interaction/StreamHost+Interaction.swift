@@ -115,12 +115,12 @@ extension StreamHost {
 
     /// The latest poll, and what somebody chose in it.
     package func poll(_ number: Int, as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
-        guard committed != nil else { throw .unknownStream }
+        guard let committed else { throw .unknownStream }
         if let rejection = refusal(to: sender) { throw .rejected(rejection) }
         guard let poll = interaction.committed.poll, poll.number == number else {
             throw .interaction(.unknownPoll)
         }
-        var json = poll.json
+        var json = poll.json(showsVotes: sender.map(committed.isModerator) ?? false)
         let vote = sender.flatMap { poll.vote(of: $0.id) }
         json["vote"] = vote.map { .array($0.map { .integer($0) }) } ?? .null
         return json

@@ -48,6 +48,9 @@ struct Packaging {
         }
     }
 
+    /// What there is for a wish; nil where it has to be waited for.
+    func playlist(when wish: Wish) -> LivePlaylist? { satisfies(wish) ? playlist : nil }
+
     /// Those whose wish is fulfilled, or who waited long enough.
     mutating func takeWaiters(at now: MonotonicTime) -> [Waiter] {
         var (done, left): ([Waiter], [Waiter]) = ([], [])

@@ -36,10 +36,10 @@ package actor PackagingDesk {
     static let idleTime = Duration.seconds(30)
     /// Three target durations: what a request waits at most (RFC 8216bis §6.2.5.2).
     static let waitingTime = Duration.milliseconds(3 * PackagingTiming.segmentMilliseconds)
-    /// Requests that wait for one stream.
-    private static let waiterLimit = 2_000
+    /// Requests that wait for one stream, of which a player has two: for the playlist, and for the part that is hinted.
+    private static let waiterLimit = 8_000
     /// And for all.
-    private static let totalWaiterLimit = 8_000
+    private static let totalWaiterLimit = 16_000
     private static let pause = Duration.seconds(1)
 
     private let limit: Int
@@ -92,7 +92,7 @@ package actor PackagingDesk {
         var result = counted
         result.active = active.count
         result.watched = watched
-        result.waiting = active.values.reduce(0) { $0 + $1.waiters.count }
+        result.waiting = totalWaiters
         result.bytes = active.values.reduce(0) { $0 + $1.playlist.byteCount }
         return result
     }
@@ -110,6 +110,7 @@ package actor PackagingDesk {
     /// Whether HLS is made of a stream, or was and is still there.
     func isKept(_ stream: StreamID) -> Bool { active[stream]?.lastRequest != nil }
 
+    private var totalWaiters: Int { active.values.reduce(0) { $0 + $1.waiters.count } }
     private var watched: Int { active.values.count { $0.lastRequest != nil } }
 
     /// Begins to make HLS of a stream, where that is not under way.
@@ -206,14 +207,13 @@ package actor PackagingDesk {
     private func playlist(
         of stream: StreamID, when wish: Packaging.Wish
     ) async throws(HLSRefusal) -> LivePlaylist {
-        guard let packaging = active[stream], packaging.lastRequest != nil else { throw .unknownFile }
+        guard isKept(stream) else { throw .unknownFile }
         let time = now().elapsed
         active[stream]?.lastRequest = time
-        if packaging.satisfies(wish) { return packaging.playlist }
-        let total = active.values.reduce(0) { $0 + $1.waiters.count }
-        guard packaging.waiters.count < Self.waiterLimit, total < Self.totalWaiterLimit else {
-            throw .overloaded
-        }
+        if let playlist = active[stream]?.playlist(when: wish) { return playlist }
+        // Whoever waits must hold no copy of what there is: it would have the list of all who waited before.
+        let waiting = active[stream]?.waiters.count ?? 0
+        guard waiting < Self.waiterLimit, totalWaiters < Self.totalWaiterLimit else { throw .overloaded }
         await withCheckedContinuation { continuation in
             active[stream]?.waiters.append(
                 Packaging.Waiter(

@@ -55,7 +55,8 @@ struct NegotiatedLine {
         return SourcePlan(
             mid: offered.mid, kind: kind, formats: formats.map(\.format), rids: layers.map(\.id),
             announced: offered.announced, supportsNACK: kinds.contains(.nack),
-            supportsPLI: kinds.contains(.pictureLoss), supportsFIR: kinds.contains(.fullIntraRequest))
+            supportsPLI: kinds.contains(.pictureLoss), supportsFIR: kinds.contains(.fullIntraRequest),
+            answersKeyFrameRequests: kinds.contains(.pictureLoss) || kinds.contains(.fullIntraRequest))
     }
 
     func slot(_ identifiers: SlotIdentifiers.Slot, isMixed: Bool) -> SlotPlan {

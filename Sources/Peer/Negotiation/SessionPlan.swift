@@ -80,6 +80,10 @@ package struct SourcePlan: Equatable, Sendable {
     package var supportsPLI: Bool
     /// Whether the client answers FIRs with key frames; asked for where PLI is not there.
     package var supportsFIR: Bool
+    /// Whether a key frame comes when it is asked for: by RTCP, or of whoever makes the pictures in the server.
+    ///
+    /// Of an encoder that publishes by RTMP or SRT none does.
+    package var answersKeyFrameRequests: Bool
 
     /// Ticks a second of the RTP clock.
     package var clockRate: UInt32 { kind == .video ? 90_000 : 48_000 }
@@ -100,7 +104,8 @@ package struct SourcePlan: Equatable, Sendable {
     package init(
         mid: String, kind: MediaKind, formats: [MediaFormat], rids: [String] = [],
         announced: [AnnouncedSSRC] = [],
-        supportsNACK: Bool = false, supportsPLI: Bool = false, supportsFIR: Bool = false
+        supportsNACK: Bool = false, supportsPLI: Bool = false, supportsFIR: Bool = false,
+        answersKeyFrameRequests: Bool = true
     ) {
         self.mid = mid
         self.kind = kind
@@ -110,6 +115,7 @@ package struct SourcePlan: Equatable, Sendable {
         self.supportsNACK = supportsNACK
         self.supportsPLI = supportsPLI
         self.supportsFIR = supportsFIR
+        self.answersKeyFrameRequests = answersKeyFrameRequests
     }
 }
 

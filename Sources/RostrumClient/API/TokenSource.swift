@@ -94,7 +94,7 @@ actor TokenKeeper {
         if let token {
             let end = TokenClaims(token).expiresAt ?? .distantFuture
             if end.timeIntervalSince(now) > Self.margin { return token }
-            if end > now { return try await once { keeper in await keeper.renewed(token) } }
+            if end > now { return await renewal(of: token) ?? token }
             guard let fresh = try await once({ keeper in await keeper.fetched(instead: token) }) else {
                 // Without a token we would be somebody else: nobody.
                 throw .refused(
@@ -136,10 +136,21 @@ actor TokenKeeper {
         return try result.get()
     }
 
+    /// A fresh one while the old one is still good; nil where there is none yet.
+    private func renewal(of old: String) async -> String? {
+        do throws(RostrumError) {
+            return try await once { keeper in await keeper.renewed(old) }
+        } catch {
+            return nil
+        }
+    }
+
     private func renewed(_ old: String) async -> Result<String?, RostrumError> {
         do throws(RostrumError) {
             return .success(try await ask("/v1/streams/\(stream.pathPart)/tokens", [:], token: old))
         } catch {
+            // Another guest's token, or another one for an invitation, would be somebody else's.
+            guard case .custom = source.kind else { return .failure(error) }
             return await fetched(instead: old)
         }
     }

@@ -86,9 +86,9 @@ final class SocketLoop: Sendable {
         heardAt.withLock { $0 = .now }
         let token = loss.token
         loss.wasTaken = await withTaskCancellationHandler {
-            if let token {
-                // A browser's WebSocket cannot carry an Authorization header, and addresses end up in logs.
-                try? await socket.send(#"{"type":"token","token":"\#(token)"}"#)
+            // A browser's WebSocket cannot carry an Authorization header, and addresses end up in logs.
+            if let token, let message = try? JSONEncoder().encode(["type": "token", "token": token]) {
+                try? await socket.send(String(decoding: message, as: UTF8.self))
             }
             return await converse(on: socket, owner)
         } onCancel: {
@@ -109,6 +109,14 @@ final class SocketLoop: Sendable {
                     try? await socket.send(#"{"type":"heartbeat"}"#)
                 }
                 socket.close()
+                return false
+            }
+            group.addTask {
+                // The server closes the socket when its token ends, and gives no fresh one for it then. Where none is
+                // to be had now it is asked again soon, and the verdict decides at last.
+                while (try? await Task.sleep(for: Self.heartbeat)) != nil {
+                    _ = try? await self.tokens.current()
+                }
                 return false
             }
             group.addTask {

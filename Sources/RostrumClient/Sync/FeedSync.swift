@@ -18,7 +18,8 @@ public final class FeedSync: Sendable {
         self.states = states
         self.streams = streams
         let loop = SocketLoop(transport, tokens: tokens)
-        let follower = FeedFollower(http: http, states: stateContinuation, streams: streamContinuation)
+        let follower = FeedFollower(
+            http: http, tokens: tokens, states: stateContinuation, streams: streamContinuation)
         task = Task {
             await loop.run(follower)
             stateContinuation.finish()
@@ -39,15 +40,17 @@ public final class FeedSync: Sendable {
 
 private final class FeedFollower: SocketOwner {
     private let http: HTTPClient
+    private let tokens: TokenKeeper
     private let states: AsyncStream<ConnectionState>.Continuation
     private let streams: AsyncStream<[StreamInfo]>.Continuation
     private let list = Mutex(FeedList())
 
     init(
-        http: HTTPClient, states: AsyncStream<ConnectionState>.Continuation,
+        http: HTTPClient, tokens: TokenKeeper, states: AsyncStream<ConnectionState>.Continuation,
         streams: AsyncStream<[StreamInfo]>.Continuation
     ) {
         self.http = http
+        self.tokens = tokens
         self.states = states
         self.streams = streams
     }
@@ -65,7 +68,8 @@ private final class FeedFollower: SocketOwner {
 
     func verdict(_ loss: SocketLoss) async -> DisconnectReason? {
         if let error = loss.error { return error.isTemporary ? nil : SessionRunner.reason(of: error) }
-        return loss.code == SyncVerdict.expired ? .expired : SyncVerdict.finalReason(loss)
+        if let reason = SyncVerdict.finalReason(loss) { return reason }
+        return loss.code == SyncVerdict.expired ? await tokens.verdict(on: loss.token) : nil
     }
 }
 

@@ -115,12 +115,20 @@ private final class Follower: SocketOwner {
             return nil
         } catch {
             guard case .refused(401, _, _, _) = error else { return nil }
-            guard let token = loss.token else { return .expired }
-            do throws(RostrumError) {
-                return try await tokens.replacement(for: token) == nil ? .expired : nil
-            } catch {
-                return error.isTemporary ? nil : .expired
-            }
+            return await tokens.verdict(on: loss.token)
+        }
+    }
+}
+
+extension TokenKeeper {
+    /// What the refusal of a token means for a socket: nil where another one is worth a try.
+    /// - Parameter refused: nil where none was shown.
+    func verdict(on refused: String?) async -> DisconnectReason? {
+        guard let refused else { return .expired }
+        do throws(RostrumError) {
+            return try await replacement(for: refused) == nil ? .expired : nil
+        } catch {
+            return error.isTemporary ? nil : .expired
         }
     }
 }

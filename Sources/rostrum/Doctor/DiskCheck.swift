@@ -19,11 +19,15 @@ enum DiskCheck {
             return [.fail(subject, "there is no place for \(directory)", remedy: "name another by --data")]
         }
         guard access(place, W_OK | X_OK) == 0 else {
-            let reason = String(cString: strerror(errno))
+            let error = errno
+            let remedy =
+                error == EROFS
+                ? "mount the file system for writing" : "make it the server's user's own"
             return [
                 .fail(
-                    subject, "\(place) is not to be written by user \(geteuid()): \(reason)",
-                    remedy: "make it the server's user's own, or name another by --data")
+                    subject,
+                    "\(place) is not to be written by user \(geteuid()): \(String(cString: strerror(error)))",
+                    remedy: "\(remedy), or name another by --data")
             ]
         }
         var space = statvfs()

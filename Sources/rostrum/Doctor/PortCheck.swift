@@ -35,12 +35,14 @@ enum PortCheck {
         if let tcp = configuration.tcp {
             ports.append(Port(subject: "ice-tcp", option: "tcp", address: tcp.over(.tcp)))
         }
-        let turn: [(String, TransportAddress?)] = [
+        let others: [(String, TransportAddress?)] = [
             ("turn-tls", configuration.turn.tls?.over(.tcp)),
             ("turn-tcp", configuration.turn.tcp?.over(.tcp)),
             ("turn-udp", configuration.turn.udp),
+            ("rtmp", configuration.rtmp?.over(.tcp)), ("rtmps", configuration.rtmps?.over(.tcp)),
+            ("srt", configuration.srt?.over(.udp)),
         ]
-        for (name, address) in turn {
+        for (name, address) in others {
             if let address { ports.append(Port(subject: name, option: name, address: address)) }
         }
         return ports

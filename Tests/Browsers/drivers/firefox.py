@@ -62,6 +62,9 @@ KEYS = {
 
 class Firefox(Browser):
     name = "firefox"
+    # Without a graphics card it draws each picture of a video as large as it is shown, which costs more than to decode it.
+    # Wide and high enough for all that a page shows on a desktop.
+    usual_viewport = Viewport(960, 600)
 
     def __init__(self, logs: Path, preferences: dict[str, bool | int | str] | None = None) -> None:
         super().__init__()

@@ -32,8 +32,8 @@ class EvaluationError(Exception):
     """The page's script threw, or its promise was rejected."""
 
 
-def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
-    """Asks until the answer is true, and returns it; fails with `what` when the time is over.
+def wait_until(condition: Callable[[], T], seconds: float, what: str | Callable[[], str]) -> T:
+    """Asks until the answer is true, and returns it; fails with `what`, as it is then, when the time is over.
 
     `seconds` are those of a machine with nothing else to do.
     """
@@ -44,7 +44,7 @@ def wait_until(condition: Callable[[], T], seconds: float, what: str) -> T:
         if answer:
             return answer
         if time.monotonic() > deadline:
-            raise TimeoutError(f"not within {seconds:g} s: {what}")
+            raise TimeoutError(f"not within {seconds:g} s: {what() if callable(what) else what}")
         time.sleep(POLL_SECONDS)
 
 
@@ -244,6 +244,8 @@ class Browser(ABC):
     """One browser process with a fresh profile, fake camera and microphone, and no questions asked."""
 
     name: str
+    #: Of a window that a test wants no certain size of.
+    usual_viewport = DESKTOP
     #: Those that were started, for what a failed test tells.
     all: list[Browser] = []
 
@@ -257,12 +259,12 @@ class Browser(ABC):
         return [page for page in self._pages if not page.is_closed]
 
     def open(
-        self, url: str | None = None, viewport: Viewport = DESKTOP, before_load: str | None = None
+        self, url: str | None = None, viewport: Viewport | None = None, before_load: str | None = None
     ) -> Page:
-        """A new window, optionally with a script to run before the page's own."""
+        """A new window, optionally of a size that matters, and with a script to run before the page's own."""
         page = self._open()
         self._pages.append(page)
-        page.resize(viewport)
+        page.resize(viewport or self.usual_viewport)
         if before_load:
             page.before_load(before_load)
         if url:

@@ -62,6 +62,11 @@ private struct LayoutRig {
         }
     }
 
+    /// Mids of a session's pictures that come first, where that is new.
+    mutating func favours(of id: SessionID) -> [String]? {
+        layout.takeFavours().first { $0.session == id }?.mids
+    }
+
     mutating func apply() {
         for change in layout.takeChanges(ranking) { shown[change.session]?[change.mid] = change.assignment }
     }
@@ -79,6 +84,34 @@ private struct LayoutRig {
         #expect([rig.source(bob, "v0"), rig.source(bob, "v1")] == [ann, cid])
         #expect(rig.source(ann, "a0") == bob)
         #expect(rig.source(bob, "a0") == ann)
+    }
+
+    @Test mutating func `have who speaks, a screen, and what is pinned come before other pictures`() throws {
+        let (ann, bob, cid) = (try rig.add("ann"), try rig.add("bob"), try rig.add("cid"))
+        rig.apply()
+        #expect([rig.source(ann, "v0"), rig.source(ann, "v1")] == [bob, cid])
+        rig.speak(cid, 1_000)
+        #expect(rig.favours(of: ann) == ["v1"])
+        rig.pass(1_000)
+        #expect(rig.favours(of: ann) == nil, "it is as it was")
+        rig.speak(bob, 1_000)
+        #expect(rig.favours(of: ann) == ["v0"])
+        rig.layout.pin(ParticipantID("cid"), in: "v1", of: ann)
+        rig.apply()
+        #expect(rig.favours(of: ann) == ["v1"], "whoever speaks")
+        rig.layout.pin(nil, in: "v1", of: ann)
+        rig.apply()
+        #expect(rig.favours(of: ann) == ["v0"])
+        let dan = try rig.add("dan", screen: true)
+        rig.apply()
+        #expect(rig.shown[ann]?["v1"]?.source == StageLayout.Source(session: dan, mid: "s"))
+        #expect(rig.favours(of: ann) == ["v1"])
+    }
+
+    @Test mutating func `have no picture before others where there is only one`() throws {
+        let (ann, bob) = (try rig.add("ann"), try rig.add("bob"))
+        rig.speak(bob, 1_000)
+        #expect(rig.favours(of: ann) == nil)
     }
 
     @Test mutating func `give the slot of whoever was silent longest to who speaks now`() throws {

@@ -34,7 +34,41 @@ import Testing
     }
 }
 
+@Suite struct `The time of a request` {
+    @Test func `is that of the longest capture more for one`() throws {
+        let handler = try Bench().handler
+        func extraTime(_ path: String) -> Duration {
+            handler.extraTime(HTTPRequest(method: .get, path: path))
+        }
+        #expect(extraTime("/v1/sessions/abc/capture") == .seconds(60))
+        #expect(extraTime("/v1/sessions/abc") == .zero)
+        #expect(extraTime("/whep/capture") == .zero)
+    }
+}
+
 @Suite(.timeLimit(.minutes(10))) struct `The price of a request` {
+    /// Of more than a hundred players behind one address, which the usual allowance would leave twelve of.
+    @Test func `is a tenth for what players of HLS ask`() async throws {
+        let bench = try Bench()
+        let handler = ClosureHandler(
+            answer: { await bench.handler.respond(to: $0) }, cost: { bench.handler.surcharge($0) })
+        try await withServer(handler) {
+            $0.limitsLoopback = true
+            $0.requestBurstPerAddress = 3
+            $0.requestRatePerAddress = 0.0001
+        } _: { server in
+            var statuses: [Int] = []
+            let player = Array(repeating: "/hls/s1/media.m3u8", count: 19)
+            for path in player + ["/v1/streams/s1", "/hls/s1/media.m3u8"] {
+                let client = try RawClient(server.address)
+                try await client.send("GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n")
+                statuses.append(try await client.response().status)
+            }
+            #expect(!statuses.dropLast().contains(429))
+            #expect(statuses.suffix(2) == [404, 429])
+        }
+    }
+
     @Test func `is five for a list of streams`() async throws {
         let bench = try Bench()
         let handler = ClosureHandler(

@@ -77,6 +77,7 @@ export class Audience extends EventTarget {
   poll = null;
   /** @type {{ poll: number, options: number[] } | null} */
   #vote = null;
+  #asksForVotes = false;
   /** Of which poll, and as whom, we asked what we had chosen. */
   #asked = "";
 
@@ -203,11 +204,30 @@ export class Audience extends EventTarget {
     this.#changed();
   }
 
+  /** Who leads sees results that others see at the end; what all are told does not have them. */
+  async #askForVotes() {
+    const { poll } = this;
+    if (poll?.results !== "closed" || poll.closedAt || !this.isModerator || this.#asksForVotes) return;
+    this.#asksForVotes = true;
+    const full = await this.api.poll(poll.number).catch(() => null);
+    this.#asksForVotes = false;
+    const { poll: known } = this;
+    if (!full || known?.number !== full.number || known.closedAt) return;
+    // Somebody answered meanwhile.
+    if (known.voters > full.voters) return this.#askForVotes();
+    this.poll = full;
+    this.#changed();
+  }
+
   /** @param {import("./poll.js").Poll} poll */
   #showPoll(poll) {
-    const isKnown = this.poll?.number === poll.number;
-    this.poll = poll;
+    const { poll: known } = this;
+    const isKnown = known?.number === poll.number;
+    // What a host knows of hidden results stays in sight until there are others.
+    const options = poll.options.map((option, index) => ({ ...known?.options[index], ...option }));
+    this.poll = isKnown ? { ...poll, options } : poll;
     if (!isKnown && !poll.closedAt) this.#askForVote();
+    this.#askForVotes();
   }
 
   /** Whoever comes back may have answered before. */

@@ -38,7 +38,10 @@ export function makeTestPicture({ height, frameRate }) {
   };
   draw();
   const ticker = new Worker(new URL("./ticker.js", import.meta.url), { type: "module" });
-  ticker.addEventListener("message", draw);
+  ticker.addEventListener("message", () => {
+    draw();
+    ticker.postMessage(null);
+  });
   ticker.postMessage(1000 / frameRate);
 
   const video = canvas.captureStream(frameRate).getVideoTracks()[0];

@@ -132,7 +132,7 @@ video, .ambient, .still, .preview { position: absolute; inset: 0; width: 100%; h
   display: inline-flex; align-items: center; gap: 7px; margin-inline: 8px 4px; padding: 2px 9px; border-radius: 6px;
   background: var(--accent); color: var(--on-accent); font-size: 0.78rem; font-weight: 750; letter-spacing: 0.05em; text-transform: uppercase;
 }
-.live::before { content: ""; width: 7px; height: 7px; border-radius: 50%; background: currentColor; animation: pulse 1.8s infinite; }
+.live::before { content: ""; width: 7px; height: 7px; border-radius: 50%; background: currentColor; }
 .delay { margin-inline-start: 6px; padding: 1px 8px; border-radius: 6px; background: color-mix(in srgb, currentColor 18%, transparent); font-size: 0.8rem; font-weight: 600; white-space: nowrap; }
 .delay .short { display: none; }
 .viewers { display: inline-flex; align-items: center; gap: 5px; margin-inline-start: 6px; font-size: 0.9rem; font-weight: 600; font-variant-numeric: tabular-nums; }
@@ -207,7 +207,6 @@ input[type="range"]::-moz-range-thumb { width: 14px; height: 14px; border: 0; bo
   .big, .live, .recording, .pill { border: 1px solid; }
 }
 @keyframes turn { to { rotate: 1turn; } }
-@keyframes pulse { 50% { opacity: 0.35; } }
 `;
 
 /** One for all players of a page. @type {CSSStyleSheet | null} */
