@@ -11,7 +11,9 @@ package struct TURNAgent: Sendable {
         /// To the client.
         case answer([UInt8])
         /// Open a relayed address and say so by `open`, or that there is no room for one.
-        case allocate(isIPv4: Bool)
+        ///
+        /// - Parameter isEven: whether its port has to be (RFC 8656 §7.2).
+        case allocate(isIPv4: Bool, isEven: Bool)
         /// From the relayed address to a peer.
         case relay([UInt8], to: TransportAddress)
         /// Close the relayed address.
@@ -220,11 +222,11 @@ package struct TURNAgent: Sendable {
             guard allocation.transactionID == request.message.transactionID else { throw .mismatch }
             return [.answer(allocated(allocation, request, authenticator))]
         }
-        let isIPv4 = try checkAllocation(request, bytes)
+        let (isIPv4, isEven) = try checkAllocation(request, bytes)
         waiting = request
         let old: [Effect] = hasAllocation ? [.release] : []
         allocation = nil
-        return old + [.allocate(isIPv4: isIPv4)]
+        return old + [.allocate(isIPv4: isIPv4, isEven: isEven)]
     }
 
     /// Answers the Allocate request that waits.

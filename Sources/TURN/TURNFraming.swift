@@ -2,13 +2,14 @@ import Wire
 
 /// A channel's number, which stands for a peer.
 ///
-/// - Source: RFC 8656 §12.
+/// - Source: RFC 8656 §12; RFC 5766 §11, by which older clients, coturn's among them, take numbers beyond 0x4FFF.
+///   Nothing else comes to these ports that could be taken for those.
 struct ChannelNumber: Hashable, Sendable {
     let value: UInt16
 
     /// - Returns: nil for what is reserved.
     init?(_ value: UInt16) {
-        guard (0x4000...0x4FFF).contains(value) else { return nil }
+        guard (0x4000...0x7FFE).contains(value) else { return nil }
         self.value = value
     }
 }

@@ -25,6 +25,8 @@ extension RequestRefusal {
 /// What is checked of requests, in the order of RFC 8656.
 extension TURNAgent {
     private static let udp: UInt32 = 17
+    /// The bit of EVEN-PORT (RFC 8656 §18.7).
+    private static let reservesNext: UInt8 = 0x80
     private static let families: [UInt32: Bool] = [0x01: true, 0x02: false]
 
     private func checkAttributes(_ message: STUNMessage) throws(RequestRefusal) {
@@ -41,20 +43,30 @@ extension TURNAgent {
         return allocation
     }
 
-    /// - Returns: whether an IPv4 address is asked for.
+    /// - Returns: whether an IPv4 address is asked for, and whether its port has to be even.
     /// - Source: RFC 8656 §7.2.
-    func checkAllocation(_ request: Request, _ bytes: Span<UInt8>) throws(RequestRefusal) -> Bool {
+    func checkAllocation(
+        _ request: Request, _ bytes: Span<UInt8>
+    ) throws(RequestRefusal) -> (isIPv4: Bool, isEven: Bool) {
         let message = request.message
         try checkAttributes(message)
         guard let transport = try number(.requestedTransport, message, bytes) else { throw .badRequest }
         guard transport >> 24 == Self.udp else { throw RequestRefusal(code: .transportNotSupported) }
-        // No ports are kept for anybody, and none are chosen.
-        guard message[.reservationToken] == nil, message[.evenPort] == nil else {
+        let evenPort = message[.evenPort]
+        var keepsNext = false
+        if let evenPort {
+            guard !evenPort.isEmpty, let flags = try? bytes.uint8(at: evenPort.lowerBound) else {
+                throw .badRequest
+            }
+            keepsNext = flags & Self.reservesNext != 0
+        }
+        // No ports are kept for anybody.
+        guard message[.reservationToken] == nil, !keepsNext else {
             throw RequestRefusal(code: .insufficientCapacity)
         }
         let isIPv4 = try family(message, bytes) ?? true
         guard policy.hasPeers(isIPv4: isIPv4) else { throw RequestRefusal(code: .familyNotSupported) }
-        return isIPv4
+        return (isIPv4, evenPort != nil)
     }
 
     /// - Returns: how long it lasts from now on; zero if it is given back.

@@ -27,6 +27,11 @@ def binary() -> Path:
     return ROOT / ".build" / os.environ.get("ROSTRUM_BUILD", "debug") / "rostrum"
 
 
+def unpacked(program: str) -> Path:
+    """A program of a Debian package that is not installed: Tools/setup unpacked it."""
+    return ROOT / ".build" / "unpacked" / program
+
+
 def lasting_ports() -> range:
     """Ports that no program gets unless it asks for them by number, and that browsers agree to talk to.
 
@@ -73,13 +78,14 @@ class Server:
     #: Of this run, for what a failed test tells.
     all: list[Server] = []
 
-    def __init__(self, log: Path, *arguments: str) -> None:
+    def __init__(self, log: Path, *arguments: str, media_ports: int = 1) -> None:
         self.log = log
         Server.all.append(self)
         self._arguments = arguments
         # One for HTTP, and one for each worker by UDP; ICE over TCP takes the first worker's number.
         self.http_port = free_port(width=1 + max(4, os.cpu_count() or 1))
         self.udp_port = self.http_port + 1
+        self._media = f"0.0.0.0:{self.udp_port}" + (f"-{self.udp_port + media_ports - 1}" if media_ports > 1 else "")
         self.origin = f"http://127.0.0.1:{self.http_port}"
         self._process: Process | None = None
         self.start()
@@ -88,7 +94,7 @@ class Server:
         self._process = Process(
             [
                 str(binary()), "serve", "--dev",
-                "--http", f"127.0.0.1:{self.http_port}", "--udp", f"0.0.0.0:{self.udp_port}",
+                "--http", f"127.0.0.1:{self.http_port}", "--udp", self._media,
                 # Behind two browsers it would get no time at all.
                 "--transcoder-nice", "0",
                 *self._arguments,

@@ -22,8 +22,10 @@ from aiortc import (
 from aiortc_client import Aiortc
 from drivers import Browser, Chromium, Page, wait_until
 from drivers.patience import patient
+from drivers.process import Process
 from media import go_live, press_go_live, wait_for_frames, wait_for_sound, wait_for_state, watch
-from server import ROOT, Server, free_port
+from server import ROOT, Server, free_port, unpacked
+from test_players import LIMIT, pion_player, run  # noqa: F401
 from turn import (
     CHANNEL, CHANNEL_BIND, CREATE_PERMISSION, DATA, LIFETIME, PEER, REFRESH, RELAYED, SEND, SUCCESS, Place, TurnClient,
     attribute, peer, places,
@@ -186,6 +188,57 @@ def test_aiortc_plays_over_turn(kind: str, chromium: Browser, relay: Server, str
         assert set(aiortc.run(play_by(place, relay, stream), seconds=40)) == {"relay"}
     finally:
         aiortc.close()
+
+
+@pytest.mark.parametrize("kind", ["udp", "tcp"])
+def test_pion_plays_over_turn(
+    kind: str, chromium: Browser, relay: Server, stream: str, pion_player: Path  # noqa: F811
+) -> None:
+    go_live(chromium, relay, stream, codec="vp8")
+    place = next(each for each in places(relay, stream) if re.match(KINDS[kind], each.url))
+    seen = run([
+        str(pion_player), f"{relay.origin}/whep/{stream}?wait=20", "60", LIMIT, place.url, place.username, place.password])
+    assert (seen["codec"], seen["local"]) == ("VP8", "relay")
+
+
+@pytest.mark.parametrize("kind", ["udp", "tcp"])
+def test_coturns_client_is_served_and_leads_nowhere_else(
+    kind: str, chromium: Browser, logs: Path, tmp_path: Path, stream: str
+) -> None:
+    """`turnutils_uclient` takes allocations, some with an even port, and binds channels, some to the port after the one it is told."""
+    port = free_port()
+    relay = Server(
+        logs / f"coturn-{kind}.log", "--workers", "2", f"--turn-{kind}", f"0.0.0.0:{port}", media_ports=2)
+    try:
+        with go_live(chromium, relay, stream):
+            [place] = places(relay, stream)
+            # As the answer to an offer names it.
+            offer = (ROOT / "Tests/Fixtures/Offers/chrome-play.sdp").read_bytes()
+            _, _, answer = relay.request("POST", f"/whep/{stream}?wait=10", offer, {"Content-Type": "application/sdp"})
+        media = re.search(rb"a=candidate:\S+ 1 udp \d+ (\S+) \d+ ", answer, re.IGNORECASE)
+        assert media, answer
+
+        def ask(peer: int) -> str:
+            # Once it has bound its channels it sends, and waits for answers that never come.
+            log = tmp_path / f"{peer}.log"
+            log.unlink(missing_ok=True)
+            client = Process(
+                ["stdbuf", "-oL", str(unpacked("usr/bin/turnutils_uclient")), "-v", "-c", "-u", place.username,
+                 "-w", place.password, "-e", media[1].decode(), "-r", str(peer), "-p", str(port),
+                 *(["-t"] if kind == "tcp" else []), "127.0.0.1"],
+                log, r"error|Total connect time", 30)
+            client.stop()
+            return log.read_text()
+
+        # Its choice of channels, and of even ports, is by chance.
+        for _ in range(5):
+            told = ask(relay.udp_port)
+            assert "error" not in told, told
+            assert re.search(r"channel bind sent.*?success", told, re.DOTALL), told
+            assert re.search(r"refresh sent.*?success", told, re.DOTALL), told
+        assert "channel bind: error 403" in ask(free_port(width=2))
+    finally:
+        assert relay.stop() == 0
 
 
 def test_nobody_relays_to_others(relay: Server, chromium: Browser, stream: str) -> None:

@@ -32,6 +32,12 @@ private typealias Client = TURNTestClient
         #expect(!client.agent.hasAllocation)
     }
 
+    @Test mutating func `asks for an even port where its client does`() throws {
+        let answer = try client.allocate { $0.append(.evenPort, [0]) }
+        #expect(answer?.kind == STUNKind.allocateRequest.success)
+        #expect(client.wantsEvenPort)
+    }
+
     @Test mutating func `answers a request that is repeated, and refuses a second one`() throws {
         try client.learnNonce()
         let request = client.signed(.allocateRequest) { writer, _ in
@@ -60,6 +66,7 @@ private typealias Client = TURNTestClient
         let none = client.signed(.allocateRequest) { _, _ in }
         #expect(try client.send(none)?.errorCode() == .badRequest)
         #expect(try client.allocate { $0.append(.evenPort, [0x80]) }?.errorCode() == .insufficientCapacity)
+        #expect(try client.allocate { $0.append(.evenPort, []) }?.errorCode() == .badRequest)
         let ipv6 = try client.allocate { $0.append(.requestedAddressFamily, [2, 0, 0, 0]) }
         #expect(try ipv6?.errorCode() == .familyNotSupported)
         // DONT-FRAGMENT.
@@ -168,7 +175,7 @@ private typealias Client = TURNTestClient
         }
         let effects = client.agent.receive(
             request.span, at: Client.time(1), second: Client.second, by: Approved())
-        #expect(!effects.contains(.allocate(isIPv4: true)) && effects.count == 1)
+        #expect(!effects.contains(.allocate(isIPv4: true, isEven: false)) && effects.count == 1)
         #expect(client.agent.takeCounters().refusedCredentials == 1)
     }
 }
@@ -249,9 +256,12 @@ private typealias Client = TURNTestClient
         #expect(try client.bind(0x4000, to: Client.otherPeer)?.errorCode() == .badRequest)
         #expect(try client.bind(0x4001, to: Client.peer)?.errorCode() == .badRequest)
         #expect(try client.bind(0x4000, to: Client.peer)?.kind == STUNKind.channelBindRequest.success)
-        for number: UInt16 in [0x3FFF, 0x5000, 0x7FFF] {
+        for number: UInt16 in [0x3FFF, 0x7FFF, 0x8000] {
             #expect(try client.bind(number, to: Client.otherPeer)?.errorCode() == .badRequest)
         }
+        // As clients of RFC 5766 have it.
+        #expect(
+            try client.bind(0x7FFE, to: Client.otherPeer)?.kind == STUNKind.channelBindRequest.success)
         let ipv6 = TransportAddress(ip: IPAddress(high: 1, low: 1), port: 7_000)
         #expect(try client.permit(ipv6)?.errorCode() == .peerFamilyMismatch)
     }
@@ -322,7 +332,7 @@ private typealias Client = TURNTestClient
     }
 
     @Test(arguments: [
-        [0xFF, 0, 0, 0], [0, 1, 0xFF, 0xFC], [0x40, 0, 0x10, 0], [0, 3, 0, 3], [0x50, 0, 0, 0],
+        [0xFF, 0, 0, 0], [0, 1, 0xFF, 0xFC], [0x40, 0, 0x10, 0], [0, 3, 0, 3], [0x80, 0, 0, 0],
     ])
     func `end where they are none, or too long`(start: [UInt8]) {
         #expect(throws: WireError.self) { try messages(start, pieces: 4) }

@@ -41,6 +41,8 @@ struct TURNTestClient {
     /// What the agent had relayed, and what it let go.
     private(set) var relayed: [(datagram: [UInt8], peer: TransportAddress)] = []
     private(set) var releases = 0
+    /// Whether the last address that was opened had to have an even port.
+    private(set) var wantsEvenPort = false
     /// What an Allocate request gets.
     var room: TransportAddress? = TURNTestClient.relayed
 
@@ -81,7 +83,8 @@ struct TURNTestClient {
         while let effect = effects.popFirst() {
             switch effect {
             case .answer(let bytes): answer = try ReceivedSTUN(bytes)
-            case .allocate:
+            case .allocate(_, let isEven):
+                wantsEvenPort = isEven
                 effects += agent.open(room, at: Self.time(seconds), by: Self.authenticator)
             case .relay(let datagram, let peer): relayed.append((datagram, peer))
             case .release: releases += 1

@@ -41,6 +41,8 @@ package struct TURNStatistics: Equatable, Sendable {
 /// What all TURN ports of a node share: who may be named, the addresses in clients' names, and how many there may be.
 final class TURNRelay: Sendable {
     private static let realm = "rostrum"
+    /// Where an even port is asked for, so many others are let go before one that is odd is taken.
+    private static let mostOddPorts = 16
 
     let policy: TURNPolicy
     private let peers: TURNPeers
@@ -73,10 +75,20 @@ final class TURNRelay: Sendable {
     }
 
     /// Opens an address in a client's name; nil where there is no room for one more.
-    func open(isIPv4: Bool, for client: IPAddress, notify: @escaping @Sendable () -> Void) -> RelayPort? {
+    func open(
+        isIPv4: Bool, isEven: Bool, for client: IPAddress, notify: @escaping @Sendable () -> Void
+    ) -> RelayPort? {
         guard let ip = peers.relayed(isIPv4: isIPv4), quota.take(client) else { return nil }
+        var odd: [RelayPort] = []
+        // Kept until then, so that the kernel names others.
+        defer { for port in odd { ports.close(port) } }
         do throws(NetError) {
-            return try ports.open(at: ip, notify: notify)
+            var port = try ports.open(at: ip, notify: notify)
+            while isEven, port.localAddress.port % 2 != 0, odd.count < Self.mostOddPorts {
+                odd.append(port)
+                port = try ports.open(at: ip, notify: notify)
+            }
+            return port
         } catch {
             // Counted as refused by whoever asked: there are too many open files.
             quota.giveBack(client)
@@ -136,8 +148,8 @@ final class TURNClient {
         for effect in effects {
             switch effect {
             case .answer(let bytes): answer(bytes)
-            case .allocate(let isIPv4):
-                port = relay.open(isIPv4: isIPv4, for: address.ip, notify: notify)
+            case .allocate(let isIPv4, let isEven):
+                port = relay.open(isIPv4: isIPv4, isEven: isEven, for: address.ip, notify: notify)
                 perform(agent.open(port?.localAddress, at: now, by: authenticator), at: now, answer)
             case .relay(let datagram, let peer):
                 if let port { relay.send(datagram, by: port, to: peer) }

@@ -1,8 +1,9 @@
 // A WHEP player on Pion: counts packets of both kinds and looks for gaps in what it receives.
 //
 //	GO111MODULE=off GOPATH=…:/usr/share/gocode go build (test_players.py does it)
-//	./player http://127.0.0.1:8080/whep/demo PACKETS SECONDS
+//	./player http://127.0.0.1:8080/whep/demo PACKETS SECONDS [URL USERNAME PASSWORD]
 //
+// With a TURN server it takes no other way than over that.
 // Prints what it got as JSON and ends with 0 once it has so many packets of each kind and a key frame;
 // with 1 when the time is over first.
 package main
@@ -30,16 +31,26 @@ type received struct {
 	Audio     int    `json:"audio"`
 	KeyFrames int    `json:"keyFrames"`
 	Gaps      int    `json:"gaps"`
+	// Of the path that the media came by.
+	Local    string `json:"local"`
+	Protocol string `json:"protocol"`
 }
 
 func main() {
-	if len(os.Args) != 4 {
-		fail(fmt.Errorf("usage: player ENDPOINT PACKETS SECONDS"))
+	if len(os.Args) != 4 && len(os.Args) != 7 {
+		fail(fmt.Errorf("usage: player ENDPOINT PACKETS SECONDS [URL USERNAME PASSWORD]"))
 	}
 	wanted, _ := strconv.Atoi(os.Args[2])
 	seconds, _ := strconv.Atoi(os.Args[3])
 
-	peer, err := webrtc.NewPeerConnection(webrtc.Configuration{})
+	var configuration webrtc.Configuration
+	if len(os.Args) == 7 {
+		configuration.ICETransportPolicy = webrtc.ICETransportPolicyRelay
+		configuration.ICEServers = []webrtc.ICEServer{
+			{URLs: []string{os.Args[4]}, Username: os.Args[5], Credential: os.Args[6]},
+		}
+	}
+	peer, err := webrtc.NewPeerConnection(configuration)
 	fail(err)
 	var seen received
 	done := make(chan struct{})
@@ -92,6 +103,9 @@ func main() {
 		status = 1
 	}
 	seen.Lock()
+	if pair, err := peer.SCTP().Transport().ICETransport().GetSelectedCandidatePair(); err == nil && pair != nil {
+		seen.Local, seen.Protocol = pair.Local.Typ.String(), pair.Local.Protocol.String()
+	}
 	_ = json.NewEncoder(os.Stdout).Encode(&seen)
 	_ = peer.Close()
 	os.Exit(status)
