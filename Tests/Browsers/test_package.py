@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 from drivers.process import Process
-from server import ROOT, Server, binary, free_port
+from server import ROOT, Server, binary, free_port, unpacked
 
 PARTS = ROOT / "Tools" / "package.d"
 #: As `systemd-analyze security` counts: 10 is a service without any protection.
@@ -260,3 +260,77 @@ def test_graphs_and_alerts_name_numbers_that_there_are(told_server: Server) -> N
             labels |= {label.strip() for label in group.split(",")}
         for label in labels:
             assert any(label in series[name] for name in names), f"{label} of {query}"
+
+
+#: What trips each alert, as promtool writes series: a value each minute.
+TROUBLE: dict[str, dict[str, str]] = {
+    "RostrumDown": {},
+    "RostrumRestarted": {"process_start_time_seconds": "100x2 200x2 300x30"},
+    "RostrumCannotWrite": {"rostrum_store_failing": "1x30"},
+    "RostrumDiskSlow": {"rostrum_store_writing_seconds": "6+60x30"},
+    "RostrumWorkerBusy": {'rostrum_worker_load{worker="1"}': "0.95x30"},
+    "RostrumForwardingLate": {
+        'rostrum_forwarding_latency_seconds_bucket{le="0.05"}': "0+50x30",
+        'rostrum_forwarding_latency_seconds_bucket{le="0.1"}': "0+100x30",
+        'rostrum_forwarding_latency_seconds_bucket{le="+Inf"}': "0+100x30",
+    },
+    "RostrumDroppingPackets": {'rostrum_drops_total{reason="noise"}': "0+1200x30"},
+    "RostrumJoinsSlow": {
+        'rostrum_join_seconds_bucket{le="3"}': "0+50x30", 'rostrum_join_seconds_bucket{le="5"}': "0+100x30",
+        'rostrum_join_seconds_bucket{le="+Inf"}': "0+100x30",
+    },
+    "RostrumTranscoderDying": {"rostrum_transcoder_restarts_total": "0+1x30"},
+    "RostrumWebhooksWaiting": {"rostrum_webhooks_waiting": "200x30"},
+    "RostrumFilesRunningOut": {"process_open_fds": "250000x30"},
+}
+
+
+def series(samples: dict[str, str], job: str) -> list[dict[str, str]]:
+    named = []
+    for name, values in samples.items():
+        metric, _, labels = name.removesuffix("}").partition("{")
+        labels = ",".join(part for part in (f'job="{job}",instance="{job}:9090"', labels) if part)
+        named.append({"series": f"{metric}{{{labels}}}", "values": values})
+    return named
+
+
+def test_alerts_wake_whom_they_should(tmp_path: Path) -> None:
+    """Prometheus' own tool reads the rules and runs them: in trouble each one speaks alone, and else none does."""
+    promtool = unpacked("usr/bin/promtool")
+    run(promtool, "check", "rules", PARTS / "alerts.yml")
+    names = re.findall(r"- alert: (\w+)", (PARTS / "alerts.yml").read_text())
+    assert names == list(TROUBLE)
+    # What programs beside the server say of themselves is no trouble of it.
+    others = series({name: values for trouble in TROUBLE.values() for name, values in trouble.items()
+                     if name.startswith("process_")}, "other")
+    calm = {"rostrum_build_info": "1x30", "process_start_time_seconds": "100x30", "process_open_fds": "100x30"}
+    cases = {"": (calm, others), **{
+        name: ({**(calm if trouble else {}), **trouble}, others) for name, trouble in TROUBLE.items()}}
+    tests = []
+    for trouble, (samples, rest) in cases.items():
+        expression = 'count by (alertname) (ALERTS{alertstate="firing"})'
+        expected = [{"labels": f'{{alertname="{trouble}"}}', "value": 1}] if trouble else []
+        tests.append({
+            "interval": "1m", "name": trouble or "calm", "input_series": [*series(samples, "rostrum"), *rest],
+            "promql_expr_test": [{"expr": expression, "eval_time": "16m", "exp_samples": expected}],
+        })
+    plan = tmp_path / "tests.yml"
+    # JSON is YAML, too.
+    plan.write_text(json.dumps(
+        {"rule_files": [str(PARTS / "alerts.yml")], "evaluation_interval": "1m", "tests": tests}))
+    run(promtool, "test", "rules", plan)
+
+
+def test_queries_of_the_dashboard_are_prometheus(tmp_path: Path) -> None:
+    rules = [{"record": f"panel{number}", "expr": query} for number, (query, _) in enumerate(expressions())]
+    path = tmp_path / "rules.yml"
+    path.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    run(unpacked("usr/bin/promtool"), "check", "rules", path)
+
+
+def test_numbers_are_named_as_prometheus_wants(told_server: Server) -> None:
+    status, _, text = told_server.request("GET", "/metrics")
+    assert status == 200
+    found = subprocess.run(
+        [unpacked("usr/bin/promtool"), "check", "metrics"], input=text, capture_output=True, check=False)
+    assert found.returncode == 0, found.stdout + found.stderr
