@@ -66,12 +66,14 @@ extension GatewayHandler {
 
     /// Refuses who is behind the stream's gate: of HLS nothing is free.
     ///
-    /// What stands behind one no cache gives to others, unless a token in the path tells it apart.
+    /// What stands behind one no cache gives to others, nor what takes a token where viewers need one, unless a token
+    /// in the path tells it apart: `public` allows a shared cache to keep what the header opened (RFC 9111 §3.5).
     private func audience(
         of stream: StreamID, _ call: Call, _ sender: Stage.Sender?
     ) async throws -> Audience {
         try await requireOpenGate(of: stream, before: sender)
         guard call.parameters["token"] == nil, sender != nil else { return .everybody }
+        guard settings.viewers == .everyone else { return .asker }
         return try await service.gate(of: stream, before: nil) == nil ? .everybody : .asker
     }
 

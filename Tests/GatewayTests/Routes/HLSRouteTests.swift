@@ -60,4 +60,16 @@ import Testing
             #expect(await get(bench, "/hls/s2/t/\(token)/\(name)").status == 403, "\(name)")
         }
     }
+
+    /// A cache in front would give it to whoever asks without a token.
+    @Test func `leaves nothing in shared caches that a token in the header opened`() async throws {
+        let bench = try Bench { $0.viewers = .token }
+        let token = try bench.token(.viewer)
+        for name in ["index.m3u8", "media.m3u8", "a-s1.m4s", "a-i0.mp4"] {
+            let byHeader = await bench.ask(.get, "/hls/s1/\(name)", token: token)
+            #expect(byHeader.headers["cache-control"]?.hasPrefix("private") == true, "\(name)")
+            let byPath = await bench.ask(.get, "/hls/s1/t/\(token)/\(name)")
+            #expect(byPath.headers["cache-control"]?.hasPrefix("public") == true, "\(name)")
+        }
+    }
 }
