@@ -185,10 +185,12 @@ struct WorkerHandle: Sendable {
 }
 
 extension WorkerCommand {
-    /// Whether it takes something away, and so must come through.
+    /// Whether it takes something away, or nobody would say it again, and so must come through.
     fileprivate var isEssential: Bool {
         switch self {
-        case .close, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence, .setDataAccess: true
+        case .close, .makeSource, .dismissFollowers, .closeInjection, .closeTap, .flush, .fence,
+            .setDataAccess:
+            true
         case .seat(_, _, let stream, _, _): stream == nil
         case .open, .restartICE, .attach, .favour, .limit, .prefer, .setProgramme, .sendControl,
             .openInjection, .inject, .ingest, .openTap, .limitTap, .demandKeyFrame, .measure, .measureTrack,

@@ -49,9 +49,10 @@ extension Stage {
                 outcome.changes.append(.wentLive(now.wall))
                 outcome.events.append(.live)
             }
-            if let owner = new.owner, owner != record.host, record.speakers[owner] == nil {
-                outcome.changes.append(
-                    .hostReplaced(owner, StageRecord.Member(name: new.name, since: now.wall)))
+            if let owner = new.owner, owner != record.host,
+                new.isSuccessor || record.speakers[owner] == nil
+            {
+                replaceHost(by: owner, name: new.name, at: now, into: &outcome)
             }
         } else if record.phase == .live, old != nil, old?.owner == nil || old?.owner == record.host {
             outcome.end(at: now, because: .sourceLeft)
@@ -61,6 +62,17 @@ extension Stage {
         for change in outcome.changes { record.apply(change) }
         follow(outcome.changes, at: now)
         return outcome
+    }
+
+    /// The host of a published stream is whoever its source belongs to; a host who is still there stays on the stage.
+    private func replaceHost(
+        by owner: ParticipantID, name: String?, at now: Moment, into outcome: inout Outcome
+    ) {
+        let (former, member) = (record.host, record.hostMember)
+        outcome.changes.append(.hostReplaced(owner, StageRecord.Member(name: name, since: now.wall)))
+        guard record.speakers[owner] != nil, presence.isConnected(former) else { return }
+        outcome.changes.append(.promoted(former, member))
+        outcome.events.append(.promoted(former))
     }
 
     // MARK: Time

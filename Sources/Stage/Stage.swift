@@ -47,12 +47,17 @@ package struct Stage: Equatable, Sendable {
         package let hasAudio: Bool
         /// Whether an m-line for video was agreed, not whether anything is seen.
         package let hasVideo: Bool
+        /// Whether it came in the place of a source that was lost: whoever it belongs to was on the stage already.
+        package let isSuccessor: Bool
 
-        package init(owner: ParticipantID?, name: String?, hasAudio: Bool, hasVideo: Bool) {
+        package init(
+            owner: ParticipantID?, name: String?, hasAudio: Bool, hasVideo: Bool, isSuccessor: Bool = false
+        ) {
             self.owner = owner
             self.name = name
             self.hasAudio = hasAudio
             self.hasVideo = hasVideo
+            self.isSuccessor = isSuccessor
         }
     }
 

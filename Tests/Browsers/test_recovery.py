@@ -122,6 +122,26 @@ def test_a_closed_studio_ends_the_stream(chromium: Browser, viewing: Browser, se
         wait_for_state(viewer, "ended", seconds=10)
 
 
+def test_a_stream_goes_on_with_the_host_who_is_there(
+    chromium: Browser, viewing: Browser, server: Server, stream: str
+) -> None:
+    """Somebody whose browser died goes live again from another one, as somebody else: their old self leaves later."""
+    first = go_live(chromium, server, stream)
+    with watch(viewing, server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        mark(viewer)
+        with go_live(chromium, server, stream) as second:
+            second.wait_for("() => rostrum.room.you?.role === 'speaker'", what="there is a host already")
+            first.close()
+            second.wait_for("() => rostrum.room.you?.role === 'host'", what="the stream is the second one's")
+            wait_for_frames(viewer)
+            wait_for_sound(viewer)
+            assert viewer.evaluate(STATE) == second.evaluate(STATE) == "live"
+            assert_never_reloaded(viewer)
+            end_stream(second)
+            wait_for_state(viewer, "ended", seconds=10)
+
+
 def test_a_second_publisher_takes_over(
     browsers: dict[str, Browser], viewing: Browser, server: Server, stream: str
 ) -> None:

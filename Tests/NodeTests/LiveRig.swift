@@ -57,10 +57,11 @@ struct LiveRig {
     /// A stream that is live, as its stage would say.
     func begin(
         _ stream: StreamID, _ programme: StageDetails.Programme = .host, gate: StageDetails.Gate? = nil,
-        speakers: Set<ParticipantID> = []
+        speakers: Set<ParticipantID> = [], isPublished: Bool = false
     ) {
         var snapshot = StreamSnapshot(waitingFor: stream)
         snapshot.state = .live
+        snapshot.isPublished = isPublished
         snapshot.details.gate = gate
         snapshot.speakers = speakers
         snapshot.createdAt = WallTime(milliseconds: 1)
@@ -107,12 +108,14 @@ struct LiveRig {
     }
 
     /// Somebody comes whose sound and picture flow at once.
+    /// - Parameter isHost: whether the stage says so; nil for the word of the token.
     mutating func publish(
         _ name: String, as authority: Stage.Sender.Authority, in stream: StreamID,
-        _ kinds: [MediaKind] = [.audio, .video]
+        _ kinds: [MediaKind] = [.audio, .video], isHost: Bool? = nil
     ) throws -> SessionID {
         let sender = Stage.Sender(id: try #require(ParticipantID(name)), authority: authority)
-        let request = SessionRequest(purpose: .stage, stream: stream, sender: sender, offer: "")
+        var request = SessionRequest(purpose: .stage, stream: stream, sender: sender, offer: "")
+        if let isHost { request.isHost = isHost }
         let id = try admit(candidate(request, sends: kinds, gets: [.audio, .video]))
         receive(.connected(id, .aeadAES128GCM, nil))
         let worker = live.sessions[id]?.worker ?? 0
@@ -125,6 +128,14 @@ struct LiveRig {
         for track in tracks { receive(.sourceChanged(id, mid: track.plan.mid, isActive: true)) }
         receive(.mediaStarted(id))
         return id
+    }
+
+    /// Whose each source was that a stream's stage was told of, in order; nil for none.
+    func toldSources(of stream: StreamID) -> [ParticipantID?] {
+        notices.compactMap { told, notice in
+            guard told == stream, case .setSource(let source) = notice else { return nil }
+            return .some(source?.owner)
+        }
     }
 
     /// The feed hears of what streams told of themselves.

@@ -392,6 +392,56 @@ import Wire
     }
 }
 
+@Suite struct `A published stream that loses its source` {
+    private var rig = LiveRig()
+    private let show: StreamID
+    private let ann: ParticipantID
+    private let bob: ParticipantID
+    private let cid: ParticipantID
+
+    init() throws {
+        show = try #require(StreamID("show"))
+        ann = try #require(ParticipantID("ann"))
+        bob = try #require(ParticipantID("bob"))
+        cid = try #require(ParticipantID("cid"))
+        rig.begin(show, isPublished: true)
+    }
+
+    /// The first host's browser dies, and its session is lost.
+    private mutating func lose(_ id: SessionID) {
+        rig.receive(.closed(id, .consentLost))
+    }
+
+    @Test mutating func `has the next host on its stage for a source`() throws {
+        let first = try rig.publish("ann", as: .host, in: show)
+        _ = try rig.publish("eve", as: .speaker, in: show)
+        let second = try rig.publish("bob", as: .host, in: show, isHost: false)
+        _ = try rig.publish("cid", as: .host, in: show, isHost: false)
+        #expect(rig.toldSources(of: show) == [ann])
+        lose(first)
+        #expect(rig.toldSources(of: show) == [ann, bob])
+        #expect(rig.live[show]?.publisher == second)
+        #expect(rig.live.sessions[second]?.source.isSuccessor == true)
+        lose(second)
+        #expect(rig.toldSources(of: show) == [ann, bob, cid])
+    }
+
+    @Test mutating func `is told to have none where nobody else came to host it`() throws {
+        let first = try rig.publish("ann", as: .host, in: show)
+        _ = try rig.publish("eve", as: .speaker, in: show)
+        lose(first)
+        #expect(rig.toldSources(of: show) == [ann, nil])
+    }
+
+    @Test mutating func `waits for its host where it was made`() throws {
+        rig.begin(show)
+        let first = try rig.publish("ann", as: .host, in: show)
+        _ = try rig.publish("bob", as: .host, in: show, isHost: false)
+        lose(first)
+        #expect(rig.toldSources(of: show) == [ann, nil])
+    }
+}
+
 @Suite struct `A viewer's session that lost its place` {
     private var rig = LiveRig()
 

@@ -57,9 +57,12 @@ struct StageRig {
         stage.disconnect(sender?.id, by: connection, at: now)
     }
 
-    mutating func setSource(_ owner: String?, hasVideo: Bool = true) -> StageOutcome {
+    mutating func setSource(
+        _ owner: String?, hasVideo: Bool = true, isSuccessor: Bool = false
+    ) -> StageOutcome {
         let source = owner.map {
-            Stage.Source(owner: Self.id($0), name: nil, hasAudio: true, hasVideo: hasVideo)
+            Stage.Source(
+                owner: Self.id($0), name: nil, hasAudio: true, hasVideo: hasVideo, isSuccessor: isSuccessor)
         }
         let outcome = stage.setSource(source, at: now)
         log += outcome.changes

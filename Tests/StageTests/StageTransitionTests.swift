@@ -369,6 +369,30 @@ import Testing
         #expect(rig.stage.record.phase == .live)
     }
 
+    @Test(arguments: [false, true])
+    mutating func `go on with a second host when the first is lost`(isThere: Bool) throws {
+        let (ann, bob) = (StageRig.ann, StageRig.sender("bob", .host))
+        let socket = rig.connect(ann)
+        _ = rig.setSource("ann")
+        rig.connect(bob)
+        try rig.apply(.join, from: bob)
+        try rig.apply(.publish, from: bob)
+        #expect(rig.stage.standing(of: bob) == .speaker)
+        if !isThere { rig.disconnect(ann, socket) }
+        #expect(rig.setSource("bob", isSuccessor: true).changes.count == (isThere ? 2 : 1))
+        #expect(rig.stage.standing(of: bob) == .host)
+        #expect(rig.stage.standing(of: ann) == (isThere ? .speaker : .viewer))
+        #expect(rig.wait(600).changes.isEmpty)
+        #expect(rig.stage.record.phase == .live)
+        // Comes back to a stage that is somebody else's now.
+        rig.connect(ann)
+        try rig.apply(.join, from: ann)
+        try rig.apply(.publish, from: ann)
+        #expect(rig.stage.standing(of: ann) == .speaker)
+        #expect(rig.stage.record.host == bob.id)
+        #expect(rig.setSource(nil).changes == [.ended(rig.now.wall, .sourceLeft)])
+    }
+
     @Test mutating func `wait for their source after a restart`() {
         _ = rig.setSource("ann")
         rig.stage = Stage(restoring: rig.stage.record, at: rig.now)

@@ -32,7 +32,7 @@ package struct StageRoom: Sendable {
     struct Member: Sendable {
         let worker: Int
         /// Whether what it sends is the stream's programme.
-        let isHost: Bool
+        var isHost: Bool
         var tracks: [String: PublishedTrack] = [:]
         /// Whether media ever came.
         var hasSent = false
@@ -84,6 +84,17 @@ package struct StageRoom: Sendable {
         members[session] = Member(worker: worker, isHost: isHost)
         layout.add(session, of: participant, with: plan)
         ranking.add(session)
+    }
+
+    /// Whether media of a session ever came, and it is no guest's.
+    package func hasSent(_ session: SessionID) -> Bool {
+        members[session].map { $0.hasSent && !$0.isGuest } ?? false
+    }
+
+    /// What a session sends is the stream's programme from now on.
+    package mutating func makeHost(_ session: SessionID) -> [Effect] {
+        members[session]?.isHost = true
+        return choose()
     }
 
     /// Frees the session's slots, and those that showed it.

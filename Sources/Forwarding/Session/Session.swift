@@ -12,7 +12,7 @@ package final class Session {
     /// The stream whose programme the slots follow; nil for a session that only publishes.
     package let follows: StreamID?
     /// The stream that the sources are the programme of.
-    package let publishes: StreamID?
+    package internal(set) var publishes: StreamID?
     /// The stage that it takes part in, and as whom.
     package let stage: StreamID?
     package let participant: ParticipantID?
@@ -64,7 +64,7 @@ package final class Session {
     var excused = MonotonicTime.zero
     var counters = MediaCounters()
     /// Later sessions have higher numbers; of two publishers of a stream the later one counts.
-    let order: UInt64
+    var order: UInt64
     let links: WorkerLinks?
     private let wakeList: WakeList
     private var isOnWakeList = false

@@ -19,6 +19,9 @@ extension Worker {
         case .close(let id):
             guard let session = sessions[id] else { return }
             close(session, because: .ended, at: now, into: &sink)
+        case .makeSource(let id, let order):
+            guard let session = sessions[id] else { return }
+            makeSource(session, order: order, at: now, into: &sink)
         case .attach(let id, let mid, let track, let maximumHeight):
             attach(id, mid: mid, track, maximumHeight: maximumHeight, at: now)
         case .favour(let id, let mids): sessions[id]?.favour(mids, at: now)

@@ -34,6 +34,16 @@ extension Worker {
         if stages[stage]?.isEmpty == true { stages[stage] = nil }
     }
 
+    /// Makes somebody on a stage its source, unless they have not connected: then they are as soon as they do.
+    func makeSource(
+        _ session: Session, order: UInt64, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) {
+        guard session.publishes == nil, let stage = session.stage else { return }
+        (session.publishes, session.order) = (stage, order)
+        if stages[stage]?.contains(session.id) == true { present(session, at: now, into: &sink) }
+    }
+
     /// Makes `session` the source of its stream, here and on the other workers.
     private func present(
         _ session: Session, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable

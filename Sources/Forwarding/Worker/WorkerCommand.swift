@@ -10,6 +10,10 @@ package enum WorkerCommand: Sendable {
     case restartICE(SessionID, ICECredentials, remote: ICECredentials)
     /// Ends a session with a DTLS close.
     case close(SessionID)
+    /// Makes somebody on a stage the source of its stream, which has lost the one that it had.
+    ///
+    /// - Parameter order: higher than any session's, so that it counts where the loss is not known yet.
+    case makeSource(SessionID, order: UInt64)
     /// Lets a slot, named by its m-line, carry a track of any worker; nil for nothing.
     case attach(SessionID, mid: String, PublishedTrack?, maximumHeight: Int?)
     /// Has the pictures of these m-lines come before a session's others, where its path does not take the best of all.

@@ -53,7 +53,8 @@ extension Access {
         let role: Role =
             switch answer?.you.standing {
             case .host: .host
-            case .speaker: .speaker
+            // Who came to host a stream that has a host may be it next.
+            case .speaker: token.role == .host || token.role == .admin ? .host : .speaker
             // Whoever left the stage does not come back by a token; whoever has not been there yet does.
             case .viewer: answer?.isStageToken == true ? token.role : .viewer
             case nil: token.role == .admin ? .host : token.role

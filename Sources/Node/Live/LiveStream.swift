@@ -60,6 +60,23 @@ struct LiveStream {
         emptySince = nil
     }
 
+    /// Of those on the stage who are not the source, the first who may take its place: with a host's rights, and media
+    /// that flows.
+    func successor(among sessions: SessionCensus) -> SessionID? {
+        let candidates = speakers.compactMap { sessions[$0] }.filter { record in
+            let authority = record.request.sender?.authority
+            return (authority == .host || authority == .admin) && room?.hasSent(record.id) == true
+                && record.closesAt == nil
+        }
+        return candidates.min { $0.order < $1.order }?.id
+    }
+
+    /// Makes somebody on the stage one who publishes.
+    mutating func promote(_ session: SessionID) {
+        guard speakers.remove(session) != nil else { return }
+        publishers.insert(session)
+    }
+
     /// Takes a session out that has ended, whatever it was; it has left the stage already.
     /// - Returns: whether it was the source.
     mutating func remove(_ record: SessionRecord, at time: MonotonicTime) -> Bool {

@@ -180,11 +180,27 @@ struct LiveStreams {
             actions.append(.report(.sourceGone(stream, reason: reason)))
             actions += announceProgramme(of: stream) + [.programmeChanged(stream)]
         }
+        actions.append(.notify(.disconnect(id), stream))
         // Whoever takes over is the source as soon as their media flows; until then nothing has ended.
-        if record.request.isSource, streams[stream]?.hasSourceOrSuccessor != true {
-            actions.append(.notify(.setSource(nil), stream))
+        guard record.request.isSource, streams[stream]?.hasSourceOrSuccessor != true else { return actions }
+        return actions + (succeed(in: stream, at: now) ?? [.notify(.setSource(nil), stream)])
+    }
+
+    /// Lets a published stream go on that has lost its source, with somebody on its stage who came to host it, too: the
+    /// same person from another device, or one of two hosts.
+    /// - Returns: nil where there is nobody.
+    private mutating func succeed(in stream: StreamID, at now: MonotonicTime) -> [LiveAction]? {
+        // A stream that was made belongs to its host, who may come back.
+        guard let snapshot = directory[stream], snapshot.isPublished, snapshot.state == .live,
+            let id = streams[stream]?.successor(among: sessions), let worker = sessions[id]?.worker
+        else { return nil }
+        streams[stream]?.promote(id)
+        sessions.update(id) {
+            $0.request.isHost = true
+            $0.isSuccessor = true
         }
-        return actions + [.notify(.disconnect(id), stream)]
+        return [.post(.makeSource(id, order: sessions.takeOrder()), worker: worker, of: nil)]
+            + setSource(id, at: now) + conduct(stream, at: now) { $0.makeHost(id) }
     }
 
     // MARK: What workers tell

@@ -85,6 +85,12 @@ struct SessionCensus {
         }
     }
 
+    /// - Returns: a place after all sessions that there are.
+    mutating func takeOrder() -> UInt64 {
+        defer { nextOrder += 1 }
+        return nextOrder
+    }
+
     /// Takes a new session in, whether there is a place or not.
     /// - Returns: one that has to end, because too many have asked and not come.
     mutating func add(_ record: SessionRecord, at now: MonotonicTime) -> SessionID? {

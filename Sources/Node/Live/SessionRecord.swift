@@ -25,6 +25,8 @@ struct SessionRecord {
     var waitsUntil: MonotonicTime?
     /// When it ends, having lost its place.
     var closesAt: MonotonicTime?
+    /// Whether it took the place of a source that was lost.
+    var isSuccessor = false
     /// Its place in the order in which sessions are made.
     var order: UInt64 = 0
     /// When it was made, and what its client was answered.
@@ -41,7 +43,7 @@ struct SessionRecord {
         Stage.Source(
             owner: request.participant, name: request.name,
             hasAudio: plan.sources.contains { $0.kind == .audio },
-            hasVideo: plan.sources.contains { $0.kind == .video })
+            hasVideo: plan.sources.contains { $0.kind == .video }, isSuccessor: isSuccessor)
     }
 
     // MARK: What its worker says

@@ -56,12 +56,26 @@ final class StageSimulation: SteppedSimulation {
         try add(audio: audio, video: video, publishes: true, isHost: isHost)
     }
 
+    /// A speaker who came to host a stream that has a host.
+    func addSecondHost() throws -> SessionID {
+        try add(audio: 3, video: 9, publishes: true, isHost: false, isSecondHost: true)
+    }
+
+    /// Nobody made the stream: it is live because somebody publishes under its name.
+    func beginByPublishing() {
+        var snapshot = StreamSnapshot(waitingFor: stream)
+        (snapshot.state, snapshot.isPublished) = (.live, true)
+        control.directory.update(snapshot)
+    }
+
     /// Somebody who watches the programme.
     func addViewer() throws -> SessionID {
         try add(audio: 1, video: 1, publishes: false, isHost: false)
     }
 
-    private func add(audio: Int, video: Int, publishes: Bool, isHost: Bool) throws -> SessionID {
+    private func add(
+        audio: Int, video: Int, publishes: Bool, isHost: Bool, isSecondHost: Bool = false
+    ) throws -> SessionID {
         let number = count
         count += 1
         guard let name = ParticipantID("p\(number)") else { throw SimulatedServer.NotPossible() }
@@ -73,10 +87,13 @@ final class StageSimulation: SteppedSimulation {
                 publishes: publishes)
         }
         let worker = number % workers.count
-        let sender = Stage.Sender(id: name, authority: isHost ? .host : publishes ? .speaker : .viewer)
-        let request = SessionRequest(
+        let authority: Stage.Sender.Authority =
+            isHost || isSecondHost ? .host : publishes ? .speaker : .viewer
+        let sender = Stage.Sender(id: name, authority: authority)
+        var request = SessionRequest(
             purpose: publishes ? .stage : .play, stream: stream, sender: sender,
             offer: client.offer.description.text, patience: .seconds(3_600))
+        if isSecondHost { request.isHost = false }
         let (id, answer) = try control.open(request, on: worker, at: now)
         try server.run(at: now) { try client.start(answer, timeline: server.timeline, at: now) }
         clients[id] = client

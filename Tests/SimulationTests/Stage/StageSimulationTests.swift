@@ -190,6 +190,38 @@ import Wire
         #expect(viewersGet(nil, nil))
     }
 
+    @Test(arguments: [1, 2])
+    func `viewers of a published stream get its second host once the first is gone`(workers: Int) throws {
+        let simulation = try StageSimulation(seed: 13, workers: workers)
+        simulation.beginByPublishing()
+        let host = try simulation.add(audio: 2, video: 2, isHost: true)
+        let viewer = try simulation.addViewer()
+        /// They hear whoever speaks.
+        func viewersSee(_ speaker: Int) -> Bool {
+            simulation.run(for: .seconds(4)) {
+                simulation.clients[viewer]?.source(.video, at: simulation.now) == speaker
+                    && simulation.clients[viewer]?.source(.audio, at: simulation.now) != nil
+            }
+        }
+        #expect(viewersSee(0))
+        // Who only speaks does not take over.
+        let speaker = try simulation.add(audio: 2, video: 2)
+        let second = try simulation.addSecondHost()
+        for id in [speaker, second] {
+            #expect(simulation.run(for: .seconds(5)) { simulation.clients[id]?.isConnected == true })
+        }
+        simulation.run(for: .seconds(1))
+        #expect(viewersSee(0))
+        simulation.leave(host)
+        #expect(viewersSee(3))
+        simulation.run(for: .seconds(5))
+        #expect(viewersSee(3))
+        // Whoever it is that comes by the latest offer of a host is the source, as ever.
+        _ = try simulation.add(audio: 2, video: 2, isHost: true)
+        #expect(viewersSee(4))
+        #expect(simulation.clients[viewer]?.slots.allSatisfy(\.decoder.complaints.isEmpty) == true)
+    }
+
     @Test func `a client that floods its control channel is heard within its limit`() throws {
         let simulation = try StageSimulation(seed: 11, workers: 1)
         let id = try simulation.add(audio: 0, video: 0)
