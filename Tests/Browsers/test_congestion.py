@@ -61,9 +61,11 @@ SENT = """async () => {
     return found;
 }"""
 
-#: Synchronization sources of the pictures that a page receives.
-SOURCES = """async () => [...(await rostrum.connection.session.peer.getStats()).values()].filter(
-    ({type, kind}) => type === 'inbound-rtp' && kind === 'video').map(({ssrc}) => ssrc)"""
+#: Synchronization sources of the pictures that a page receives, and of their repair: a probe is made of that.
+SOURCES = """() => {
+    const [, video] = rostrum.connection.session.peer.remoteDescription.sdp.split(/^m=(?=video )/m);
+    return [...new Set([...video.split(/^m=/m)[0].matchAll(/^a=ssrc:(\\d+) /gm)].map(([, ssrc]) => Number(ssrc)))];
+}"""
 
 #: At the page's second look from now on nothing has come since the first.
 STAND_STILL = """() => {
