@@ -101,6 +101,8 @@ def test_certbot_gets_a_certificate_and_renews_it_without_dropping_anybody(
         assert f"DNS:{NAME}" in first
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        # By TLS 1.3 this client loses a request now and then: see test_reload_drops_nobody.
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
         with connect(f"wss://127.0.0.1:{port}/v1/feed/sync", ssl=context, open_timeout=patient(10)) as feed:
             feed.recv(timeout=patient(10))
             certbot("renew", "--force-renewal", "--no-random-sleep-on-renew")
