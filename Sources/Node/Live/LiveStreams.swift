@@ -17,10 +17,7 @@ struct LiveStreams {
     /// Stands between what viewers are to get and the workers.
     var gates: ViewerGates
     private(set) var productions: Productions
-    private var streams: [StreamID: LiveStream] = [:]
-    /// Streams with a stage, and those whose last session has left it since, in the order in which they came to have
-    /// one.
-    private var stages: [StreamID] = []
+    private var streams = LiveStreamTable()
     /// Streams in a duel, with the one whose host they show too.
     var opponents: [StreamID: StreamID] = [:]
     /// What the audience of streams has of data tracks, as workers were told; nothing of those that are missing.
@@ -106,7 +103,7 @@ struct LiveStreams {
             order: sessions.nextOrder, isLive: streams[request.stream]?.isLive ?? false, at: now)
         let opening = candidate.opening(order: sessions.nextOrder)
         let crowded = sessions.add(record, at: now)
-        if request.purpose != .feed { add(record) }
+        if request.purpose != .feed { streams.add(record) }
         if request.isWatching { gates.enter(candidate.id, request, on: candidate.worker) }
         var actions = take(feedActions, at: now) + seatViewer(candidate.id, request, at: now)
         if request.isOnStage, let programme = directory[request.stream]?.details.programme {
@@ -114,13 +111,6 @@ struct LiveStreams {
         }
         if let crowded { actions += end(crowded, because: "no check came", at: now) }
         return (opening, actions)
-    }
-
-    private mutating func add(_ record: SessionRecord) {
-        let hadStage = streams[record.stream]?.room != nil
-        streams[record.stream, default: LiveStream()].add(record)
-        guard record.request.isOnStage, !hadStage, !stages.contains(record.stream) else { return }
-        stages.append(record.stream)
     }
 
     // MARK: Sessions that change
@@ -254,7 +244,7 @@ struct LiveStreams {
     private mutating func setSource(_ id: SessionID, at now: MonotonicTime) -> [LiveAction] {
         guard let record = sessions[id], record.request.isSource else { return [] }
         let stream = record.stream
-        streams[stream, default: LiveStream()].setSource(id)
+        streams.setSource(id, of: stream)
         sessions.noteSource(id, watchedBy: streams[stream]?.audience ?? [], at: now)
         return [.report(.source(record))] + announceProgramme(of: stream)
             + [.notify(.setSource(record.source), stream), .programmeChanged(stream)]
@@ -473,8 +463,7 @@ struct LiveStreams {
         let situations = Dictionary(composed.map { ($0, situation(of: $0)) }) { $1 }
         var actions = take(productions.advance(to: now, situations), at: now)
         actions += productions.pausesDue(at: now).map { .programmeChanged($0) } + gates.advance(to: now)
-        stages = stages.filter { streams[$0]?.room != nil }
-        for stream in stages {
+        for stream in streams.staged() {
             actions += conduct(stream, at: now) { $0.advance(to: now) }
         }
         return actions
@@ -485,8 +474,7 @@ struct LiveStreams {
         var actions: [LiveAction] = []
         for (id, reason) in sessions.due(at: now) { actions += end(id, because: reason, at: now) }
         sessions.advance(to: now)
-        let idle = streams.compactMap { $0.value.isUnused || $0.value.emptySince != nil ? $0.key : nil }
-        for id in idle.sorted(by: { $0.description < $1.description }) {
+        for id in streams.idle {
             guard let stream = streams[id] else { continue }
             if stream.isUnused {
                 streams[id] = nil
