@@ -188,12 +188,15 @@ extension Node {
     private func note(_ report: LiveReport, at time: MonotonicTime) {
         switch report {
         case .connected(let record, let profile, let address):
+            let relayed = address.flatMap { workers.turn?.client(at: $0) }
+            live.noteRelay(relayed, of: record.id)
             log.info(
                 "session.connected",
                 [
                     "session": record.id.label, "stream": record.stream,
                     "srtp": profile.map { "\($0)" } ?? "none",
-                    "address": address?.description ?? "",
+                    "address": (relayed?.address ?? address)?.description ?? "",
+                    "relay": relayed?.way.rawValue ?? "none",
                 ])
         case .closed(let record, let reason):
             endIngest(of: record.id, because: reason)

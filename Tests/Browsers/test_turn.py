@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
 import socket
@@ -96,6 +97,20 @@ def allocations(server: Server) -> float:
     return server.metrics()["rostrum_turn_allocations"]
 
 
+def way_of(role: str, server: Server, stream: str) -> str | None:
+    """By which TURN port operators are told that a host or a viewer came, from an address that is not the port's."""
+    admin = {"Authorization": f"Bearer {server.token(stream, 'admin')}"}
+    sessions = json.loads(server.request("GET", f"/v1/sessions?stream={stream}", headers=admin)[2])["sessions"]
+    [session] = [each for each in sessions if (each["purpose"] == "play") == (role == "viewer")]
+    dossier = json.loads(server.request("GET", f"/v1/sessions/{session['id']}", headers=admin)[2])
+    [connected] = [event for event in dossier["events"] if event["event"] == "connected"]
+    way, protocol = dossier["relay"], dossier["protocol"]
+    assert (session["relay"], session["mediaAddress"]) == (way, dossier["mediaAddress"])
+    assert protocol == ("udp" if way in (None, "udp") else "tcp")
+    assert (connected["address"] == dossier["mediaAddress"]) == (way is None), dossier
+    return way
+
+
 def go_live_directly(browser: Browser, server: Server, stream: str) -> None:
     press_go_live(browser.open(f"{server.origin}/live/{stream}?quality=360&fps=15&codec=vp8", before_load=DIRECT))
 
@@ -110,6 +125,8 @@ def test_a_viewer_plays_over_turn(
     wait_for_state(viewer, "live", seconds=30)
     wait_for_frames(viewer, 60)
     assert viewer.evaluate(WAY) == ["relay", kind]
+    assert way_of("viewer", relay, stream) == kind
+    assert way_of("host", relay, stream) is None
     assert wait_for_sound(viewer) > 0
     assert allocations(relay) > 0
     viewer.close()
@@ -124,6 +141,7 @@ def test_a_publisher_sends_over_turn(chromium: Browser, relay: Server, stream: s
     wait_for_state(viewer, "live", seconds=30)
     wait_for_frames(viewer, 60)
     assert studio.evaluate(WAY) == ["relay", "tcp"]
+    assert way_of("host", relay, stream) == "tcp"
 
 
 def test_all_goes_by_tls(tmp_path: Path, logs: Path, stream: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +159,7 @@ def test_all_goes_by_tls(tmp_path: Path, logs: Path, stream: str, monkeypatch: p
         wait_for_state(page, "live", seconds=30)
         wait_for_frames(page, 60)
         assert page.evaluate(WAY) == ["relay", "tls"]
+        assert way_of("host", server, stream) == way_of("viewer", server, stream) == "tls"
         place = next(each for each in places(server, stream, context) if each.url.startswith("turns:"))
         assert set(aiortc.run(play_by(place, server, stream, context), seconds=40)) == {"relay"}
     finally:

@@ -47,7 +47,7 @@ package struct SessionFilter: Sendable {
     }
 
     private func isAddress(_ text: String, of record: SessionRecord) -> Bool {
-        let addresses = [record.request.clientAddress?.description, record.connection?.address?.description]
+        let addresses = [record.request.clientAddress?.description, record.clientMediaAddress?.description]
         return addresses.contains { $0?.hasPrefix(text) == true }
     }
 }

@@ -120,6 +120,11 @@ struct LiveStreams {
         sessions.update(id) { $0.request.sender = sender }
     }
 
+    /// A session's client connected by one of the node's TURN ports; nil for the direct way.
+    mutating func noteRelay(_ client: RelayedClient?, of id: SessionID) {
+        sessions.update(id) { $0.relayed = client }
+    }
+
     /// A session has other ICE credentials.
     /// - Parameter entityTag: names ours.
     mutating func restartICE(

@@ -34,6 +34,11 @@ struct SessionRecord {
     var answer = ""
     /// Where its client was when it connected, and how its media is encrypted.
     var connection: (profile: SRTPProfile?, address: TransportAddress?)?
+    /// Who is behind that address, where it belongs to one of the node's TURN ports.
+    var relayed: RelayedClient?
+
+    /// Where its client itself was when it connected.
+    var clientMediaAddress: TransportAddress? { relayed?.address ?? connection?.address }
 
     var purpose: SessionRequest.Purpose { request.purpose }
     var stream: StreamID { request.stream }

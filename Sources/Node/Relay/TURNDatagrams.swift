@@ -33,7 +33,7 @@ struct TURNDatagrams: DatagramHandler, ~Copyable {
     ) {
         let known = clients[source]
         guard known != nil || strangers.take(at: now) else { return }
-        let client = known ?? TURNClient(source, of: relay) { [notify] in notify(source) }
+        let client = known ?? TURNClient(source, by: .udp, of: relay) { [notify] in notify(source) }
         client.receive(datagram.span, at: now) { Self.send($0, to: source, into: &sink) }
         if client.hasAllocation != (known != nil) {
             if clients.isEmpty { nextLook = now + Self.lookInterval }

@@ -40,7 +40,7 @@ final class TURNEntrance: Sendable {
             let bell = Bell<ConnectionNumber>()
             let server = try StreamServer<Secured>(bind: address, name: "rostrum-turns", limits: limits) {
                 number, remote, now in
-                let client = TURNClient(remote, of: relay) { bell.ring(number) }
+                let client = TURNClient(remote, by: .tls, of: relay) { bell.ring(number) }
                 return Secured(TURNConversation(client, at: now), as: identity.current)
             }
             bell.hang { [weak server] in server?.tell(.deliver, to: $0) }
@@ -52,7 +52,7 @@ final class TURNEntrance: Sendable {
                 bind: address, name: "rostrum-turn", limits: limits
             ) {
                 number, remote, now in
-                TURNConversation(TURNClient(remote, of: relay) { bell.ring(number) }, at: now)
+                TURNConversation(TURNClient(remote, by: .tcp, of: relay) { bell.ring(number) }, at: now)
             }
             bell.hang { [weak server] in server?.tell(.deliver, to: $0) }
             return server
@@ -91,6 +91,9 @@ final class TURNEntrance: Sendable {
         TURNAddresses(
             tls: tls?.localAddress, tcp: tcp?.localAddress, udp: udp?.localAddress)
     }
+
+    /// Who is behind an address that a worker sees; nil where it is the client's own.
+    func client(at address: TransportAddress) -> RelayedClient? { relay.client(at: address) }
 
     var statistics: TURNStatistics {
         let servers = [tls?.counters, tcp?.counters].compactMap(\.self)

@@ -38,6 +38,18 @@ package struct TURNStatistics: Equatable, Sendable {
     package var totals = TURNCounters()
 }
 
+/// Who is behind an address that was opened in a client's name.
+struct RelayedClient: Equatable, Sendable {
+    /// How a client speaks with the relay.
+    enum Way: String, Sendable {
+        case udp, tcp, tls
+    }
+
+    /// Where it is.
+    let address: TransportAddress
+    let way: Way
+}
+
 /// What all TURN ports of a node share: who may be named, the addresses in clients' names, and how many there may be.
 final class TURNRelay: Sendable {
     private static let realm = "rostrum"
@@ -49,6 +61,8 @@ final class TURNRelay: Sendable {
     private let ports: RelayPorts
     private let quota: ConnectionQuota
     private let totals = Mutex(TURNCounters())
+    /// By the addresses in their names; no more than the quota lets.
+    private let clients = Mutex<[TransportAddress: RelayedClient]>([:])
     private let now: @Sendable () -> Moment
 
     init(_ settings: TURNSettings, peers: TURNPeers, now: @escaping @Sendable () -> Moment) throws {
@@ -76,9 +90,9 @@ final class TURNRelay: Sendable {
 
     /// Opens an address in a client's name; nil where there is no room for one more.
     func open(
-        isIPv4: Bool, isEven: Bool, for client: IPAddress, notify: @escaping @Sendable () -> Void
+        isIPv4: Bool, isEven: Bool, for client: RelayedClient, notify: @escaping @Sendable () -> Void
     ) -> RelayPort? {
-        guard let ip = peers.relayed(isIPv4: isIPv4), quota.take(client) else { return nil }
+        guard let ip = peers.relayed(isIPv4: isIPv4), quota.take(client.address.ip) else { return nil }
         var odd: [RelayPort] = []
         // Kept until then, so that the kernel names others.
         defer { for port in odd { ports.close(port) } }
@@ -88,18 +102,24 @@ final class TURNRelay: Sendable {
                 odd.append(port)
                 port = try ports.open(at: ip, notify: notify)
             }
+            clients.withLock { $0[port.localAddress] = client }
             return port
         } catch {
             // Counted as refused by whoever asked: there are too many open files.
-            quota.giveBack(client)
+            quota.giveBack(client.address.ip)
             return nil
         }
     }
 
-    func close(_ port: RelayPort, of client: IPAddress) {
+    func close(_ port: RelayPort, of client: RelayedClient) {
+        // Before another may get the same port.
+        clients.withLock { $0[port.localAddress] = nil }
         ports.close(port)
-        quota.giveBack(client)
+        quota.giveBack(client.address.ip)
     }
+
+    /// Who is behind an address that a worker sees; nil where it is the client's own.
+    func client(at address: TransportAddress) -> RelayedClient? { clients.withLock { $0[address] } }
 
     func send(_ datagram: [UInt8], by port: RelayPort, to peer: TransportAddress) {
         guard let target = peers.target(of: peer) else { return }
@@ -114,7 +134,7 @@ final class TURNRelay: Sendable {
 
 /// A client of a TURN port: what was agreed with it, and the address in its name; used by its port's thread alone.
 final class TURNClient {
-    private let address: TransportAddress
+    private let identity: RelayedClient
     private let relay: TURNRelay
     private let notify: @Sendable () -> Void
     private let authenticator = OpenSSLAuthenticator()
@@ -122,8 +142,11 @@ final class TURNClient {
     private var port: RelayPort?
 
     /// - Parameter notify: called by another thread when there is something to be delivered.
-    init(_ address: TransportAddress, of relay: TURNRelay, notify: @escaping @Sendable () -> Void) {
-        self.address = address
+    init(
+        _ address: TransportAddress, by way: RelayedClient.Way, of relay: TURNRelay,
+        notify: @escaping @Sendable () -> Void
+    ) {
+        identity = RelayedClient(address: address, way: way)
         self.relay = relay
         self.notify = notify
         agent = TURNAgent(of: address, by: relay.policy)
@@ -149,7 +172,7 @@ final class TURNClient {
             switch effect {
             case .answer(let bytes): answer(bytes)
             case .allocate(let isIPv4, let isEven):
-                port = relay.open(isIPv4: isIPv4, isEven: isEven, for: address.ip, notify: notify)
+                port = relay.open(isIPv4: isIPv4, isEven: isEven, for: identity, notify: notify)
                 perform(agent.open(port?.localAddress, at: now, by: authenticator), at: now, answer)
             case .relay(let datagram, let peer):
                 if let port { relay.send(datagram, by: port, to: peer) }
@@ -182,6 +205,6 @@ final class TURNClient {
     func close() {
         guard let port else { return }
         self.port = nil
-        relay.close(port, of: address.ip)
+        relay.close(port, of: identity)
     }
 }

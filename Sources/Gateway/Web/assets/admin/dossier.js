@@ -5,7 +5,7 @@
 import { callName, copyFrom, h, icon } from "../dom.js";
 import { ask, Refusal, save } from "./access.js";
 import { age, bits, bytes, clock, count, percent, seconds } from "./format.js";
-import { kindOf } from "./lists.js";
+import { kindOf, wayOf } from "./lists.js";
 
 /** @typedef {Record<string, any>} Dossier as `GET /v1/sessions/{id}` says it */
 
@@ -125,7 +125,7 @@ function summary(dossier) {
     ["Who", dossier.participant ? callName(dossier.participant, dossier.name) : "without a token"],
     ["Began", clock(dossier.since)],
     [dossier.state === "ended" ? "Lasted" : "Lasts", age(end - Date.parse(dossier.since))],
-    ["Media goes to", dossier.mediaAddress ? `${dossier.mediaAddress} ${dossier.protocol.toUpperCase()}` : "–"],
+    ["Media goes to", dossier.mediaAddress ? wayOf(dossier) : "–"],
     ["Worker", String(dossier.worker)],
   ];
   if (quality) {

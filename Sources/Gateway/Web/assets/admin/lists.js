@@ -122,6 +122,12 @@ export function kindOf({ purpose, watching }) {
   }[/** @type {string} */ (purpose)] ?? purpose;
 }
 
+/** Where a session's media connected from, and by what, in words. @param {Session} session */
+export function wayOf({ mediaAddress, protocol, relay }) {
+  if (relay) return `${mediaAddress} TURN ${relay.toUpperCase()}`;
+  return protocol === "tcp" ? `${mediaAddress} TCP` : mediaAddress;
+}
+
 /** @param {string} key @param {(id: string) => void} open */
 function sessionRow(key, open) {
   const button = h("button.link", { type: "button", onclick: () => open(key), "aria-haspopup": "dialog" }, key);
@@ -131,10 +137,9 @@ function sessionRow(key, open) {
   const row = h("tr", { onclick: (/** @type {Event} */ event) => event.target !== button && open(key) },
     h("th", { scope: "row" }, button), ...cells, h("td", {}, state), old);
   row.update = (/** @type {Session} */ now) => {
-    const address = now.mediaAddress ?? now.clientAddress ?? "–";
     const texts = [
       kindOf(now), now.stream ?? "–", now.participant ? callName(now.participant, now.name) : "–",
-      now.protocol === "tcp" ? `${address} TCP` : address,
+      now.mediaAddress ? wayOf(now) : now.clientAddress ?? "–",
     ];
     cells.forEach((cell, index) => setText(cell, texts[index]));
     setText(state, now.state === "ended" ? now.reason : now.state);
