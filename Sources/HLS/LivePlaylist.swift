@@ -79,6 +79,10 @@ package struct LivePlaylist: Sendable {
     package private(set) var codecs: String?
     /// In pixels.
     package private(set) var resolution = (width: 0, height: 0)
+    /// Nil where pictures come as they like.
+    package private(set) var framesPerSecond: Int?
+    /// Of the richest segment so far, in bits a second.
+    private var peakBitrate = 0
     package private(set) var hasEnded = false
 
     /// - Parameter tag: what all names begin with, of letters and digits; another one for each packaging.
@@ -90,12 +94,16 @@ package struct LivePlaylist: Sendable {
     // MARK: What is made
 
     /// What follows belongs to this initialization segment; where something was there before, it is discontinuous.
-    package mutating func begin(initialization: [UInt8], codecs: String, width: Int, height: Int) {
+    /// - Parameter framesPerSecond: nil where pictures come as they like.
+    package mutating func begin(
+        initialization: [UInt8], codecs: String, width: Int, height: Int, framesPerSecond: Int?
+    ) {
         completeSegment()
         let number = (initializations.last?.number ?? -1) + 1
         initializations.append(Initialization(number: number, bytes: initialization))
         self.codecs = codecs
         resolution = (width, height)
+        self.framesPerSecond = framesPerSecond
         trim()
     }
 
@@ -117,7 +125,7 @@ package struct LivePlaylist: Sendable {
         let index = segments.count - 1
         segments[index].parts.append(part)
         byteCount += part.bytes.count
-        if part.endsSegment { segments[index].isComplete = true }
+        if part.endsSegment { completeSegment() }
         trim()
     }
 
@@ -128,8 +136,11 @@ package struct LivePlaylist: Sendable {
     }
 
     private mutating func completeSegment() {
-        guard !segments.isEmpty else { return }
+        guard let last = segments.last, !last.isComplete else { return }
         segments[segments.count - 1].isComplete = true
+        guard last.milliseconds >= timing.part else { return }
+        let bytes = last.parts.reduce(0) { $0 + $1.bytes.count }
+        peakBitrate = max(peakBitrate, bytes * 8_000 / last.milliseconds)
     }
 
     private mutating func trim() {
@@ -289,14 +300,16 @@ package struct LivePlaylist: Sendable {
     /// - Parameter uri: of the media playlist.
     package func multivariantText(uri: String) -> String? {
         guard let codecs else { return nil }
-        // Sound included, with room for key frames.
-        let bandwidth = max(resolution.width * resolution.height * 9 / 4, 400_000) * 3 / 2 + 150_000
+        // Sound included, with room for key frames; more where a publisher sends more.
+        let expected = max(resolution.width * resolution.height * 9 / 4, 400_000) * 3 / 2 + 150_000
+        let bandwidth = max(expected, peakBitrate)
+        let rate = framesPerSecond.map { ",FRAME-RATE=\($0).000" } ?? ""
         return """
             #EXTM3U
             #EXT-X-VERSION:9
             #EXT-X-INDEPENDENT-SEGMENTS
             #EXT-X-STREAM-INF:BANDWIDTH=\(bandwidth),CODECS="\(codecs)",\
-            RESOLUTION=\(resolution.width)x\(resolution.height),FRAME-RATE=30.000
+            RESOLUTION=\(resolution.width)x\(resolution.height)\(rate)
             \(uri)
 
             """

@@ -302,14 +302,16 @@ package struct RTMPPublisher: Sendable {
         let parameters = AnnexBPicture(parsing: format.pictureHeader.span)
         guard let record = parameters.configurationRecord else { return }
         isFormatTold = true
-        let metadata = AMF0Value.object([
-            .init("width", .number(Double(format.width))), .init("height", .number(Double(format.height))),
-            .init("framerate", .number(Double(format.framesPerSecond))),
-            // H.264 and AAC (annex E.4.3.1, E.4.2.1).
-            .init("videocodecid", .number(7)), .init("audiocodecid", .number(10)),
-            .init("audiosamplerate", .number(48_000)), .init("audiosamplesize", .number(16)),
-            .init("stereo", .boolean(true)), .init("encoder", .string("Rostrum")),
-        ])
+        let rate = format.framesPerSecond.map { AMF0Value.Member("framerate", .number(Double($0))) }
+        let metadata = AMF0Value.object(
+            [
+                .init("width", .number(Double(format.width))),
+                .init("height", .number(Double(format.height))),
+                // H.264 and AAC (annex E.4.3.1, E.4.2.1).
+                .init("videocodecid", .number(7)), .init("audiocodecid", .number(10)),
+                .init("audiosamplerate", .number(48_000)), .init("audiosamplesize", .number(16)),
+                .init("stereo", .boolean(true)), .init("encoder", .string("Rostrum")),
+            ] + [rate].compactMap(\.self))
         var payload: [UInt8] = []
         for value in [AMF0Value.string("@setDataFrame"), .string("onMetaData"), metadata] {
             value.append(to: &payload)

@@ -12,14 +12,15 @@ package struct RestreamFormat: Equatable, Sendable {
     /// In pixels.
     package let width: Int
     package let height: Int
-    package let framesPerSecond: Int
+    /// Nil where pictures come as they like.
+    package let framesPerSecond: Int?
     /// Parameter sets of H.264, with start codes.
     package let pictureHeader: [UInt8]
     /// An AudioSpecificConfig.
     package let soundConfiguration: [UInt8]
 
     package init(
-        width: Int, height: Int, framesPerSecond: Int, pictureHeader: [UInt8], soundConfiguration: [UInt8]
+        width: Int, height: Int, framesPerSecond: Int?, pictureHeader: [UInt8], soundConfiguration: [UInt8]
     ) {
         self.width = width
         self.height = height

@@ -17,7 +17,8 @@ import pytest
 from drivers import Browser, wait_until
 from drivers.patience import patient
 from media import end_stream, go_live, press_go_live
-from server import Server
+from rtmp import Encoder
+from server import Server, free_port
 from test_previews import transcoder
 
 #: Appends what the media playlist names, part by part, as low-latency players do; true once it plays.
@@ -38,12 +39,15 @@ PLAY = """async base => {
         });
     };
     let playlist = await text('media.m3u8');
-    await append(playlist.match(/EXT-X-MAP:URI="([^"]*)"/)[1]);
+    let initialization = '', named = '';
     const seen = new Set();
     while (seen.size < 10) {
-        for (const [, part] of playlist.matchAll(/EXT-X-PART:[^\\n]*URI="([^"]*)"/g)) {
-            if (!seen.has(part)) await append(part);
-            seen.add(part);
+        for (const [, tag, name] of playlist.matchAll(/EXT-X-(MAP|PART):[^\\n]*URI="([^"]*)"/g)) {
+            if (tag === 'MAP') named = name;
+            if (tag === 'MAP' || seen.has(name)) continue;
+            if (initialization !== named) await append(initialization = named);
+            await append(name);
+            seen.add(name);
         }
         // What is hinted at blocks until it is there.
         const [, hint, segment, part] = playlist.match(/PRELOAD-HINT:TYPE=PART,URI="([^"]*-p(\\d+)-(\\d+)[^"]*)"/);
@@ -152,6 +156,44 @@ def test_gstreamer_plays_it(chromium: Browser, maker: Server, stream: str) -> No
             assert "ERROR" not in line, line
             for kind in shown:
                 shown[kind] += f"chain   ******* ({kind}:sink)" in line
+def test_h264_goes_to_viewers_as_it_came(
+    chromium: Browser, firefox: Browser, logs: Path, stream: str
+) -> None:
+    """What an encoder sends by RTMP is not encoded anew: it keeps its profile, and its key frames begin the segments."""
+    port = free_port()
+    maker = Server(logs / f"server-passed-{stream}.log", "--max-hls", "1", "--rtmp", f"127.0.0.1:{port}")
+    video = ("-c:v", "libx264", "-preset", "veryfast", "-profile:v", "main", "-bf", "0", "-g", "60", "-b:v", "800k")
+    address = f"rtmp://127.0.0.1:{port}/live/{stream}?token={maker.token(stream)}"
+    base = f"/hls/{stream}/"
+    try:
+        with Encoder(address, logs / f"encoder-{stream}.log", video):
+            wait_until(lambda: maker.request("GET", base + "index.m3u8")[0] != 404, 20, "it is live")
+            wait_until(lambda: 'CODECS="avc1.4D' in fetch(maker, base + "index.m3u8"), 60, "main profile, as it came")
+            wait_until(lambda: metric(maker, "rostrum_encodes_passed") == 1, 60, "it is passed on")
+            # An encoder that a busy machine holds up is encoded anew for half a minute.
+            wait_until(lambda: re.search(r"#EXTINF:(1\.9|2\.0)", fetch(maker, base + "media.m3u8")), 90, "a group of two seconds is a segment")
+            done = subprocess.run(
+                ["ffmpeg", "-v", "info", "-i", maker.origin + base + "index.m3u8", "-t", "3", "-af", "volumedetect",
+                 "-f", "null", "-"], capture_output=True, text=True, timeout=patient(30), check=True)
+            assert int(re.findall(r"frame=\s*(\d+)", done.stderr)[-1]) >= 60, done.stderr
+            loudness = re.search(r"mean_volume: (-?[\d.]+) dB", done.stderr)
+            assert loudness and float(loudness[1]) > -60, done.stderr
+            for browser in (chromium, firefox):
+                played = browser.open(f"{maker.origin}/healthz").evaluate(PLAY, base, seconds=patient(30))
+                assert (played["error"], played["height"]) == (None, 360), played
+    finally:
+        assert maker.stop() == 0
+
+
+def test_a_browsers_h264_has_a_key_frame_for_each_segment(chromium: Browser, maker: Server, stream: str) -> None:
+    with go_live(chromium, maker, stream, codec="h264"):
+        fetch(maker, f"/hls/{stream}/index.m3u8")
+        wait_until(lambda: re.search(r"hls\.pictures .*passed=true", maker.log.read_text()), 60, "it is passed on")
+        # A browser's group of pictures ends when it is asked for a key frame.
+        wait_until(lambda: fetch(maker, f"/hls/{stream}/media.m3u8").count("#EXTINF") >= 3, 90, "segments")
+        assert metric(maker, "rostrum_encodes_passed") == 1 or "passed=false" in maker.log.read_text()
+
+
             if min(shown.values()) >= 60:
                 break
         limit.cancel()

@@ -14,7 +14,9 @@ private struct Making {
     }
 
     mutating func begin() {
-        playlist.begin(initialization: [9], codecs: "avc1.64001F,mp4a.40.2", width: 1_280, height: 720)
+        playlist.begin(
+            initialization: [9], codecs: "avc1.64001F,mp4a.40.2", width: 1_280, height: 720,
+            framesPerSecond: 30)
         count = 0
     }
 
@@ -72,7 +74,26 @@ private struct Making {
                 .multivariantText(uri: "x") == nil)
         let text = making.playlist.multivariantText(uri: "media.m3u8")
         #expect(text?.contains("CODECS=\"avc1.64001F,mp4a.40.2\",RESOLUTION=1280x720") == true)
+        #expect(
+            text?.contains("BANDWIDTH=3260400,") == true && text?.contains(",FRAME-RATE=30.000\n") == true)
         #expect(text?.hasSuffix("\nmedia.m3u8\n") == true)
+    }
+
+    @Test func `names what a publisher sends whose pictures are passed on`() {
+        var playlist = LivePlaylist(tag: "a", timing: .init(part: 500, segment: 2_000, partsPerSegment: 4))
+        playlist.begin(
+            initialization: [9], codecs: "avc1.42E01F", width: 640, height: 360, framesPerSecond: nil)
+        let bytes = [UInt8](repeating: 0, count: 500_000)
+        for (place, length) in [500, 400].enumerated() {
+            playlist.append(
+                LivePlaylist.Part(
+                    bytes: bytes, milliseconds: length, startsSegment: place == 0, endsSegment: place == 1,
+                    date: WallTime(milliseconds: 0)))
+        }
+        let text = playlist.multivariantText(uri: "media.m3u8")
+        #expect(text?.contains("BANDWIDTH=8888888,") == true)
+        #expect(text?.contains("FRAME-RATE") == false)
+        #expect(playlist.text().contains("#EXTINF:0.900,"))
     }
 
     @Test mutating func `conforms at every part of a run with breaks`() {

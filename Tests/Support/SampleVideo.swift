@@ -13,9 +13,12 @@ package enum SampleVideo {
     ]
 
     /// Frames as RTP carries them, each whole; the first is a key frame.
-    /// - Parameter crop: columns and rows that are cut off.
+    /// - Parameters:
+    ///   - crop: columns and rows that are cut off.
+    ///   - group: from one key frame to the next.
     package static func frames(
-        _ codec: VideoCodec, width: Int = 640, height: Int = 360, crop: Int = 0, count: Int = 1
+        _ codec: VideoCodec, width: Int = 640, height: Int = 360, crop: Int = 0, count: Int = 1,
+        group: Int = 300
     ) throws -> [[UInt8]] {
         let encoder =
             switch codec {
@@ -26,7 +29,7 @@ package enum SampleVideo {
             }
         let bytes = try ffmpeg(
             input(width: width, height: height, crop: crop)
-                + ["-frames:v", "\(count)", "-pix_fmt", "yuv420p", "-g", "300"] + encoder
+                + ["-frames:v", "\(count)", "-pix_fmt", "yuv420p", "-g", "\(group)"] + encoder
                 + ["-f", codec == .h264 ? "h264" : "ivf", "-"])
         return codec == .h264 ? accessUnits(bytes) : ivfFrames(bytes)
     }

@@ -11,7 +11,12 @@ extension Node {
                     Double(counters.watched)),
                 Metric(
                     "rostrum_encodes", .gauge,
-                    "Streams that are encoded for HLS, for targets, or for both.", Double(counters.active)),
+                    "Streams whose programme is made for HLS, for targets, or for both.",
+                    Double(counters.active)),
+                Metric(
+                    "rostrum_encodes_passed", .gauge,
+                    "Of them, those whose pictures are passed on as their publisher encoded them.",
+                    Double(counters.passed)),
                 Metric(
                     "rostrum_hls_requests_waiting", .gauge, "Requests that wait for the next part.",
                     Double(counters.waiting)),

@@ -31,6 +31,8 @@ struct Packaging {
     var retryAt: MonotonicTime?
     /// By HLS; nil where nobody watches by it.
     var lastRequest: MonotonicTime?
+    /// Whether pictures are passed on as their publisher encoded them.
+    var isPassed = false
     /// How what is encoded now is encoded; nil before the first picture.
     var format: PackagingReport.Format?
     /// Who takes samples, by names of their own.

@@ -17,6 +17,8 @@ package actor PackagingDesk {
         package var active = 0
         /// Of them, those that are watched by HLS.
         package var watched = 0
+        /// Of all, those whose pictures are passed on as their publisher encoded them.
+        package var passed = 0
         /// Requests that wait now.
         package var waiting = 0
         /// Bytes of segments in memory.
@@ -92,6 +94,7 @@ package actor PackagingDesk {
         var result = counted
         result.active = active.count
         result.watched = watched
+        result.passed = active.values.count(where: \.isPassed)
         result.waiting = totalWaiters
         result.bytes = active.values.reduce(0) { $0 + $1.playlist.byteCount }
         return result
@@ -301,10 +304,18 @@ package actor PackagingDesk {
     private func take(_ report: PackagingReport, of number: UInt64, in stream: StreamID) {
         guard active[stream]?.number == number else { return }
         switch report {
-        case .began(let initialization, let codecs, let resolution):
+        case .began(let beginning):
+            active[stream]?.isPassed = beginning.framesPerSecond == nil
             active[stream]?.playlist.begin(
-                initialization: initialization, codecs: codecs, width: resolution.width,
-                height: resolution.height)
+                initialization: beginning.initialization, codecs: beginning.codecs,
+                width: beginning.resolution.width, height: beginning.resolution.height,
+                framesPerSecond: beginning.framesPerSecond)
+            log.info(
+                "hls.pictures",
+                [
+                    "stream": stream, "passed": beginning.framesPerSecond == nil, "codecs": beginning.codecs,
+                    "width": beginning.resolution.width, "height": beginning.resolution.height,
+                ])
         case .part(let part):
             counted.parts &+= 1
             active[stream]?.playlist.append(

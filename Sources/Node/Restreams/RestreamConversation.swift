@@ -121,7 +121,7 @@ extension RestreamMedia {
             self = .format(
                 RestreamFormat(
                     width: format.resolution.width, height: format.resolution.height,
-                    framesPerSecond: PackagingTiming.framesPerSecond, pictureHeader: format.pictureHeader,
+                    framesPerSecond: format.framesPerSecond, pictureHeader: format.pictureHeader,
                     soundConfiguration: format.soundConfiguration))
         case .sample(let sample):
             let kind: RestreamSample.Kind =

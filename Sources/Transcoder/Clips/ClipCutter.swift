@@ -39,7 +39,7 @@ final class ClipCutter {
         clock = max(clock, packager.deadline)
         return packager.advance(to: clock).flatMap { report -> [ClipReport.Content] in
             switch report {
-            case .began(let initialization, _, _): pieces(of: initialization)
+            case .began(let beginning): pieces(of: beginning.initialization)
             case .part(let part) where milliseconds < slice.milliseconds: take(part)
             case .part, .format, .sample: []
             }

@@ -4,8 +4,8 @@ import Wire
 
 /// Makes parts of HLS segments of a programme: packets in as they come, fragments of MP4 out by the clock.
 ///
-/// Whatever comes in, 30 pictures a second and 48,000 samples go out, so that each part is exactly as long as playlists
-/// say: the last picture is shown again where none came, and silence stands in for sound. Pure: time is a parameter.
+/// A publisher's H.264 is passed on as it is, where players can take it so. Else 30 pictures a second go out, whatever
+/// comes in: the last one is shown again where none came. Silence stands in for sound. Pure: time is a parameter.
 final class Packager {
     /// What libraries do for it; tests may stand in.
     struct Codecs {
@@ -29,20 +29,29 @@ final class Packager {
     private static let latenessLimit = Duration.seconds(1)
     /// Frames that may be decoded for one that is shown.
     private static let decodedFrames = 8
+    /// How long after its capture something is shown while pictures are passed on: nearly all sound has come by then.
+    private static let passedDelay = Duration.milliseconds(200)
+
+    /// What is made now.
+    private enum Timeline {
+        case encoded(PackagedTimeline)
+        case passed(PassedTimeline)
+    }
 
     private let codecs: Codecs
-    private let start: MonotonicTime
+    /// Since when a picture is waited for.
+    private var waitingSince: MonotonicTime
     private let clip: Clip?
     /// Of a clip, in pixels.
     private let canvas: (width: Int, height: Int)?
     private var inputs: Set<InputID> = []
-    private var video: (input: InputID, frames: VideoInput)?
+    private var video: PackagedVideo?
     private var audio: (input: InputID, sound: AudioInput)?
     private var delay = PlayoutDelay()
     private var videoClock: FrameClock
     private var audioClock: FrameClock
     private var picture: Picture?
-    private var timeline: PackagedTimeline?
+    private var timeline: Timeline?
     private var reports: [PackagingReport] = []
     /// Whether something cannot be encoded here at all.
     private(set) var hasFailed = false
@@ -56,7 +65,7 @@ final class Packager {
         self.codecs = codecs
         self.clip = clip
         canvas = clip.map { Self.size(within: $0.canvas) }
-        start = now
+        waitingSince = now
         (videoClock, audioClock) = Self.clocks(from: now)
     }
 
@@ -83,9 +92,9 @@ final class Packager {
     }
 
     /// Nothing more comes of it; its last picture stays until there is another.
-    func close(_ input: InputID) {
+    func close(_ input: InputID, at now: MonotonicTime) {
         inputs.remove(input)
-        if video?.input == input { video = nil }
+        if video?.input == input, !endPassing(at: now) { video = nil }
         if audio?.input == input { audio = nil }
     }
 
@@ -101,10 +110,14 @@ final class Packager {
     private func receiveVideo(_ packet: InputPacket, of input: InputID, at now: MonotonicTime) {
         if video?.input != input {
             guard input.number > video?.input.number ?? 0 else { return }
+            endPassing(at: now)
             let codecs = codecs
-            video = (input, VideoInput { codecs.makePictureDecoder($0, input) })
+            // All pictures of a clip are shown in one.
+            video = PackagedVideo(input, mayPass: clip == nil) {
+                VideoInput { codecs.makePictureDecoder($0, input) }
+            }
         }
-        for lateness in video?.frames.receive(packet, at: now) ?? [] { delay.noteVideo(lateness) }
+        for lateness in video?.receive(packet, at: now) ?? [] { delay.noteVideo(lateness) }
     }
 
     private func receiveAudio(_ packet: InputPacket, of input: InputID, at now: MonotonicTime) {
@@ -120,9 +133,10 @@ final class Packager {
     }
 
     /// The input whose publisher has to make a key frame.
-    func takeKeyFrameWish() -> InputID? {
-        guard let video, video.frames.takeKeyFrameWish() else { return nil }
-        return video.input
+    func takeKeyFrameWish(at now: MonotonicTime) -> InputID? {
+        guard let input = video?.input else { return nil }
+        if case .passed(let timeline) = timeline, timeline.takeKeyFrameWish() { return input }
+        return video?.takeKeyFrameWish(at: now) == true ? input : nil
     }
 
     // MARK: Output
@@ -134,33 +148,114 @@ final class Packager {
     func advance(to now: MonotonicTime) -> [PackagingReport] {
         if now >= deadline + Self.latenessLimit {
             // What is left out cannot be made up for on the same time line.
+            if case .passed = timeline {
+                video?.beginAnew(at: now)
+                // An encoder's next key frame may be two seconds away.
+                waitingSince = now + .seconds(1)
+            }
             timeline = nil
             (videoClock, audioClock) = Self.clocks(from: now)
         }
-        video?.frames.advance(to: now)
-        while let tick = audioClock.takeDue(at: now, patience: Self.latenessLimit) {
-            delay.advance()
-            let block = audio?.sound.block(capturedAt: tick - delay.current)
-            let silence = AudioInput.blockFrames * OpusDecoder.channels
-            perform { try timeline?.append(block ?? [Float](repeating: 0, count: silence), at: tick) }
-        }
+        video?.advance(to: now)
+        pass(at: now)
+        while let tick = audioClock.takeDue(at: now, patience: Self.latenessLimit) { sound(at: tick, now) }
         while let tick = videoClock.takeDue(at: now, patience: Self.latenessLimit) { show(at: tick) }
         defer { reports = [] }
         return reports
     }
 
+    private func sound(at tick: MonotonicTime, _ now: MonotonicTime) {
+        delay.advance()
+        var lag = delay.current
+        if case .passed = timeline { lag = Self.passedDelay }
+        let block =
+            audio?.sound.block(capturedAt: tick - lag)
+            ?? [Float](repeating: 0, count: AudioInput.blockFrames * OpusDecoder.channels)
+        switch timeline {
+        case .encoded(let timeline): perform { try timeline.append(block, at: tick) }
+        case .passed(let timeline): tryPassing(at: now) { try timeline.append(block, at: tick) }
+        case nil: break
+        }
+    }
+
+    // MARK: Pictures that are passed on
+
+    /// Takes in what came of them, and begins with them where they can be passed on.
+    private func pass(at now: MonotonicTime) {
+        guard case .passed(var timeline) = timeline else {
+            guard let frames = video?.takeBeginning(at: now, delay: Self.passedDelay) else { return }
+            picture = nil
+            tryPassing(at: now) {
+                guard var timeline = try begin(frames.first) else { return }
+                for frame in frames.dropFirst() { try append(frame, to: &timeline) }
+            }
+            return
+        }
+        guard let frames = video?.takeFrames() else {
+            endPassing(at: now)
+            return
+        }
+        tryPassing(at: now) { for frame in frames { try append(frame, to: &timeline) } }
+    }
+
+    private func append(_ frame: PassedFrame, to timeline: inout PassedTimeline) throws {
+        let shown = frame.shown(after: Self.passedDelay)
+        guard !timeline.takes(shown) else { return try timeline.append(shown) }
+        try timeline.end()
+        keep(timeline.takeReports())
+        if let next = try begin(frame) { timeline = next }
+    }
+
+    /// - Parameter frame: a key frame.
+    private func begin(_ frame: PassedFrame?) throws -> PassedTimeline? {
+        guard let frame, let header = frame.video else { return nil }
+        let begun = try PassedTimeline(
+            frame.shown(after: Self.passedDelay), header, soundFrom: audioClock.next, delay: Self.passedDelay)
+        timeline = .passed(begun)
+        return begun
+    }
+
+    private func tryPassing(at now: MonotonicTime, _ body: () throws -> Void) {
+        do {
+            try body()
+        } catch {
+            // Whatever it was: what can be decoded can be shown.
+            endPassing(at: now, because: error as? PassedTimeline.Ending)
+        }
+        if case .passed(let timeline) = timeline { keep(timeline.takeReports()) }
+    }
+
+    /// Goes on with what is decoded, from the last key frame on.
+    /// - Returns: whether anything was passed on.
+    @discardableResult
+    private func endPassing(at now: MonotonicTime, because reason: PassedTimeline.Ending? = nil) -> Bool {
+        guard case .passed(let passed) = timeline else { return false }
+        // Of what cannot be completed the decoder makes pictures.
+        try? passed.end()
+        keep(passed.takeReports())
+        timeline = nil
+        waitingSince = now
+        video?.decode(at: now, because: reason)
+        return true
+    }
+
+    // MARK: Pictures that are encoded
+
     private func show(at tick: MonotonicTime) {
-        video?.frames.allow(Self.decodedFrames)
-        if let taken = video?.frames.takePicture(capturedBy: tick - delay.current),
+        if case .passed = timeline { return }
+        video?.frames?.allow(Self.decodedFrames)
+        if let taken = video?.frames?.takePicture(capturedBy: tick - delay.current),
             let new = try? fitted(taken.picture)
         {
             picture = new
         }
         guard tick >= clip?.begin ?? tick, let picture = picture ?? placeholder(at: tick) else { return }
-        if let timeline, !timeline.takes(picture) { self.timeline = nil }
         perform {
-            if timeline == nil { timeline = try PackagedTimeline(picture, from: tick) }
-            try timeline?.append(picture, at: tick, captured: tick - delay.current)
+            var current: PackagedTimeline?
+            if case .encoded(let timeline) = timeline, timeline.takes(picture) { current = timeline }
+            let encoded = try current ?? PackagedTimeline(picture, from: tick)
+            timeline = .encoded(encoded)
+            try encoded.append(picture, captured: tick - delay.current)
         }
     }
 
@@ -177,7 +272,7 @@ final class Packager {
 
     /// What is shown where no picture came.
     private func placeholder(at tick: MonotonicTime) -> Picture? {
-        guard tick >= start + Self.pictureWait else { return nil }
+        guard tick >= waitingSince + Self.pictureWait else { return nil }
         return try? Picture(width: canvas?.width ?? 640, height: canvas?.height ?? 360, luma: 24)
     }
 
@@ -187,7 +282,11 @@ final class Packager {
         } catch {
             hasFailed = true
         }
-        for report in timeline?.takeReports() ?? [] {
+        if case .encoded(let timeline) = timeline { keep(timeline.takeReports()) }
+    }
+
+    private func keep(_ made: [PackagingReport]) {
+        for report in made {
             guard case .sample(var sample) = report else {
                 reports.append(report)
                 continue
@@ -197,5 +296,12 @@ final class Packager {
             sample.number = samples
             reports.append(.sample(sample))
         }
+    }
+}
+
+extension PassedFrame {
+    /// By the clock of what is made.
+    fileprivate func shown(after delay: Duration) -> PassedFrame {
+        PassedFrame(bytes: bytes, video: video, time: time + delay)
     }
 }

@@ -57,7 +57,7 @@ private final class PackagingRunner {
                     packager.open(input)
                 case .packet(let packet, let input): packager.receive(packet, of: input, at: Self.now)
                 case .close(let input):
-                    packager.close(input)
+                    packager.close(input, at: Self.now)
                     sources[input] = nil
                 case .end: return
                 }
@@ -65,7 +65,7 @@ private final class PackagingRunner {
             var reports = packager.advance(to: Self.now).map {
                 TranscoderReport.job(environment.id, $0.bytes)
             }
-            if let input = packager.takeKeyFrameWish() { reports.append(.keyFrameWanted(input)) }
+            if let input = packager.takeKeyFrameWish(at: Self.now) { reports.append(.keyFrameWanted(input)) }
             environment.outlet.send(reports)
             if packager.hasFailed {
                 environment.outlet.send(.ended(environment.id))

@@ -23,8 +23,7 @@ package enum PackagingCommand: Equatable, Sendable {
 /// What a packaging job reports.
 package enum PackagingReport: Equatable, Sendable {
     /// What follows belongs to this initialization segment, and to no time line that was there before.
-    /// - `codecs`: of both tracks, as RFC 6381 writes them.
-    case began(initialization: [UInt8], codecs: String, VideoResolution)
+    case began(Beginning)
     /// A part of a segment: whole pictures, and the sound that belongs to them.
     case part(Part)
     /// What decoders of samples have to know; comes with `began`.
@@ -32,16 +31,41 @@ package enum PackagingReport: Equatable, Sendable {
     /// What parts are made of, as soon as it is there, where that was asked for.
     case sample(Sample)
 
+    /// What players have to know of a time line.
+    package struct Beginning: Equatable, Sendable {
+        package var initialization: [UInt8]
+        /// Of both tracks, as RFC 6381 writes them.
+        package var codecs: String
+        package var resolution: VideoResolution
+        /// Nil where pictures are the publisher's own, which come as they like.
+        package var framesPerSecond: Int?
+
+        package init(
+            initialization: [UInt8], codecs: String, resolution: VideoResolution, framesPerSecond: Int?
+        ) {
+            self.initialization = initialization
+            self.codecs = codecs
+            self.resolution = resolution
+            self.framesPerSecond = framesPerSecond
+        }
+    }
+
     /// How pictures and sound are encoded.
     package struct Format: Equatable, Sendable {
         package var resolution: VideoResolution
+        /// Nil where pictures are the publisher's own, which come as they like.
+        package var framesPerSecond: Int?
         /// Parameter sets of H.264, with start codes.
         package var pictureHeader: [UInt8]
         /// An AudioSpecificConfig.
         package var soundConfiguration: [UInt8]
 
-        package init(resolution: VideoResolution, pictureHeader: [UInt8], soundConfiguration: [UInt8]) {
+        package init(
+            resolution: VideoResolution, framesPerSecond: Int?, pictureHeader: [UInt8],
+            soundConfiguration: [UInt8]
+        ) {
             self.resolution = resolution
+            self.framesPerSecond = framesPerSecond
             self.pictureHeader = pictureHeader
             self.soundConfiguration = soundConfiguration
         }
@@ -95,12 +119,11 @@ package enum PackagingReport: Equatable, Sendable {
     package var bytes: [UInt8] {
         var writer = MessageWriter()
         switch self {
-        case .began(let initialization, let codecs, let resolution):
+        case .began(let beginning):
             writer.write(UInt8(1))
-            writer.write(initialization)
-            writer.write(codecs)
-            writer.write(UInt16(clamping: resolution.width))
-            writer.write(UInt16(clamping: resolution.height))
+            writer.write(beginning.initialization)
+            writer.write(beginning.codecs)
+            Self.write(beginning.resolution, beginning.framesPerSecond, into: &writer)
         case .part(let part):
             writer.write(UInt8(2))
             writer.write(part.bytes)
@@ -110,8 +133,7 @@ package enum PackagingReport: Equatable, Sendable {
             writer.write(part.captured)
         case .format(let format):
             writer.write(UInt8(3))
-            writer.write(UInt16(clamping: format.resolution.width))
-            writer.write(UInt16(clamping: format.resolution.height))
+            Self.write(format.resolution, format.framesPerSecond, into: &writer)
             writer.write(format.pictureHeader)
             writer.write(format.soundConfiguration)
         case .sample(let sample):
@@ -132,10 +154,11 @@ package enum PackagingReport: Equatable, Sendable {
             let (initialization, codecs) = (try reader.array(), try reader.text(limit: 100))
             // Goes into playlists as it is.
             guard codecs.utf8.allSatisfy(Self.isPlain) else { throw .invalid(.transcoderMessage) }
-            let (width, height) = (Int(try reader.uint16()), Int(try reader.uint16()))
+            let (resolution, rate) = try Self.readPictures(&reader)
             self = .began(
-                initialization: initialization, codecs: codecs,
-                VideoResolution(width: width, height: height))
+                Beginning(
+                    initialization: initialization, codecs: codecs, resolution: resolution,
+                    framesPerSecond: rate))
         case 2:
             self = .part(
                 Part(
@@ -143,10 +166,10 @@ package enum PackagingReport: Equatable, Sendable {
                     startsSegment: try reader.bool(), endsSegment: try reader.bool(),
                     captured: try reader.time() ?? .zero))
         case 3:
-            let (width, height) = (Int(try reader.uint16()), Int(try reader.uint16()))
+            let (resolution, rate) = try Self.readPictures(&reader)
             self = .format(
                 Format(
-                    resolution: VideoResolution(width: width, height: height),
+                    resolution: resolution, framesPerSecond: rate,
                     pictureHeader: try reader.array(limit: Self.headerLimit),
                     soundConfiguration: try reader.array(limit: Self.headerLimit)))
         case 4:
@@ -159,6 +182,20 @@ package enum PackagingReport: Equatable, Sendable {
                     bytes: try reader.array()))
         default: throw .invalid(.transcoderMessage)
         }
+    }
+
+    private static func write(_ resolution: VideoResolution, _ rate: Int?, into writer: inout MessageWriter) {
+        writer.write(UInt16(clamping: resolution.width))
+        writer.write(UInt16(clamping: resolution.height))
+        writer.write(UInt8(clamping: rate ?? 0))
+    }
+
+    private static func readPictures(
+        _ reader: inout MessageReader
+    ) throws(WireError) -> (VideoResolution, framesPerSecond: Int?) {
+        let (width, height) = (Int(try reader.uint16()), Int(try reader.uint16()))
+        let rate = Int(try reader.uint8())
+        return (VideoResolution(width: width, height: height), rate == 0 ? nil : rate)
     }
 
     /// In bytes, of what decoders have to know.

@@ -30,13 +30,14 @@ import Wire
     @Test func `waits a while for a picture, and shows something then`() throws {
         #expect(reports(until: .milliseconds(1_480)).isEmpty)
         let later = reports(until: .seconds(3), from: .milliseconds(1_500))
-        guard case .began(let initialization, let codecs, let resolution) = try #require(later.first) else {
+        guard case .began(let beginning) = try #require(later.first) else {
             Issue.record("it begins with \(later)")
             return
         }
-        #expect(initialization[4..<8].elementsEqual("ftyp".utf8))
-        #expect(codecs.hasPrefix("avc1.") && codecs.hasSuffix(",mp4a.40.2"))
-        #expect(resolution == VideoResolution(width: 640, height: 360))
+        #expect(beginning.initialization[4..<8].elementsEqual("ftyp".utf8))
+        #expect(beginning.codecs.hasPrefix("avc1.") && beginning.codecs.hasSuffix(",mp4a.40.2"))
+        #expect(beginning.resolution == VideoResolution(width: 640, height: 360))
+        #expect(beginning.framesPerSecond == 30)
         #expect(later.count == 2 + Self.parts(later).count)
         #expect(!packager.hasFailed)
     }
@@ -75,7 +76,7 @@ import Wire
             if index % 15 != 0 { #expect(timeline.takes(try Self.picture(640, 360))) }
             #expect(timeline.takes(try Self.picture(160, 90)))
             #expect(!timeline.takes(try Self.picture(180, 320)))
-            try timeline.append(try Self.picture(320, 180), at: Self.start, captured: Self.start)
+            try timeline.append(try Self.picture(320, 180), captured: Self.start)
         }
         #expect(!timeline.takes(try Self.picture(640, 360)))
         #expect(timeline.takes(try Self.picture(320, 180)))
@@ -111,15 +112,17 @@ import Wire
 @Suite struct `Reports of a packaging` {
     private static let reports: [PackagingReport] = [
         .began(
-            initialization: [1, 2], codecs: "avc1.64001F,mp4a.40.2", VideoResolution(width: 64, height: 36)),
+            PackagingReport.Beginning(
+                initialization: [1, 2], codecs: "avc1.64001F,mp4a.40.2",
+                resolution: VideoResolution(width: 64, height: 36), framesPerSecond: 30)),
         .part(
             PackagingReport.Part(
                 bytes: [1, 2, 3], milliseconds: 500, startsSegment: true, endsSegment: false,
                 captured: MonotonicTime(nanoseconds: 5))),
         .format(
             PackagingReport.Format(
-                resolution: VideoResolution(width: 64, height: 36), pictureHeader: [1],
-                soundConfiguration: [2])),
+                resolution: VideoResolution(width: 64, height: 36), framesPerSecond: nil,
+                pictureHeader: [1], soundConfiguration: [2])),
         .sample(
             PackagingReport.Sample(
                 kind: .keyFrame, number: 7, time: MonotonicTime(nanoseconds: 5), bytes: [1, 2])),
@@ -143,7 +146,9 @@ import Wire
     @Test(arguments: ["avc1\"", "a\nb", "a b", "é"])
     func `name no codecs that a playlist cannot have`(codecs: String) {
         let report = PackagingReport.began(
-            initialization: [], codecs: codecs, VideoResolution(width: 1, height: 1))
+            PackagingReport.Beginning(
+                initialization: [], codecs: codecs, resolution: VideoResolution(width: 1, height: 1),
+                framesPerSecond: nil))
         #expect(throws: WireError.self) { try PackagingReport(report.bytes) }
     }
 }

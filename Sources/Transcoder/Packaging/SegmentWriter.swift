@@ -1,0 +1,114 @@
+import Base
+import Codecs
+
+/// Writes one initialization segment and the parts that belong to it: pictures come as H.264, sound is encoded here.
+///
+/// Times are microseconds since the beginning of the time line.
+final class SegmentWriter {
+    private static let soundBitrate = 128_000
+    private static let samplesPerSecond: Int64 = 48_000
+
+    /// What is 0 on the time line.
+    let zero: MonotonicTime
+    private let soundEncoder: AACEncoder
+    private let muxer: Muxer
+    private var reports: [PackagingReport] = []
+    /// Not encoded yet, left and right in turn.
+    private var sound: [Float] = []
+    /// Where the next frame of sound belongs, in samples since zero; nil before the first sound.
+    private var soundPosition: Int64?
+
+    /// - Parameter framesPerSecond: nil where pictures come as they like.
+    init(_ video: Muxer.Video, framesPerSecond: Int?, from zero: MonotonicTime) throws {
+        self.zero = zero
+        soundEncoder = try AACEncoder(bitrate: Self.soundBitrate)
+        muxer = try Muxer(segmentsOf: video, audio: soundEncoder.configuration)
+        reports.append(
+            .began(
+                PackagingReport.Beginning(
+                    initialization: Self.join(muxer.takePieces()),
+                    codecs: Self.name(of: video.header) + ",mp4a.40.2", resolution: video.resolution,
+                    framesPerSecond: framesPerSecond)))
+        reports.append(
+            .format(
+                PackagingReport.Format(
+                    resolution: video.resolution, framesPerSecond: framesPerSecond,
+                    pictureHeader: video.header,
+                    soundConfiguration: soundEncoder.configuration)))
+    }
+
+    func takeReports() -> [PackagingReport] {
+        defer { reports = [] }
+        return reports
+    }
+
+    /// Until when there is sound.
+    var soundEnd: Int64 { (soundPosition ?? 0) * 1_000_000 / Self.samplesPerSecond }
+
+    /// - Parameters:
+    ///   - block: left and right in turn.
+    ///   - tick: when the first of it is heard.
+    func append(_ block: [Float], at tick: MonotonicTime) throws {
+        guard let track = muxer.audioTrack else { return }
+        if soundPosition == nil {
+            let samples = tick.nanoseconds(since: zero) * 48 / 1_000_000
+            guard samples >= 0 else { return }
+            // The first frame out is made of what was before.
+            soundPosition = samples - Int64(AACEncoder.frames)
+        }
+        sound += block
+        let length = AACEncoder.frames * OpusDecoder.channels
+        while sound.count >= length, let position = soundPosition {
+            let frame = try soundEncoder.encode(Array(sound[..<length]).map { $0.isFinite ? $0 : 0 })
+            sound.removeFirst(length)
+            guard let frame else { continue }
+            soundPosition = position + Int64(AACEncoder.frames)
+            guard position >= 0 else { continue }
+            let (time, end) = (position * 125 / 6, (position + Int64(AACEncoder.frames)) * 125 / 6)
+            try muxer.write(frame, track: track, at: time, duration: end - time, isKeyFrame: true)
+            report(.sound, at: time, frame)
+        }
+    }
+
+    /// - Parameter picture: with start codes.
+    func write(_ picture: [UInt8], at time: Int64, duration: Int64, isKeyFrame: Bool) throws {
+        guard let track = muxer.videoTrack else { throw CodecError.failed }
+        try muxer.write(picture, track: track, at: time, duration: duration, isKeyFrame: isKeyFrame)
+        report(isKeyFrame ? .keyFrame : .picture, at: time, picture)
+    }
+
+    private func report(_ kind: PackagingReport.Sample.Kind, at time: Int64, _ bytes: [UInt8]) {
+        // Its number is the packager's.
+        reports.append(
+            .sample(
+                PackagingReport.Sample(kind: kind, number: 0, time: zero + .microseconds(time), bytes: bytes))
+        )
+    }
+
+    /// Makes a part of all that was written since the last one.
+    /// - Parameter captured: when its first picture was.
+    func endPart(
+        milliseconds: Int, startsSegment: Bool, endsSegment: Bool, captured: MonotonicTime
+    ) throws {
+        try muxer.flush()
+        reports.append(
+            .part(
+                PackagingReport.Part(
+                    bytes: Self.join(muxer.takePieces()), milliseconds: UInt32(clamping: milliseconds),
+                    startsSegment: startsSegment, endsSegment: endsSegment, captured: captured)))
+    }
+
+    private static func join(_ pieces: [Muxer.Piece]) -> [UInt8] { pieces.flatMap(\.bytes) }
+
+    /// As playlists write it: profile, constraints and level out of the sequence parameter set.
+    /// - Source: RFC 6381 §3.3.
+    private static func name(of header: [UInt8]) -> String {
+        let start = header.indices.first { $0 >= 3 && header[$0 - 1] == 1 && header[$0] & 0x1F == 7 }
+        guard let start, start + 3 < header.count else { return "avc1.42E01F" }
+        let digits = header[(start + 1)...(start + 3)].map { byte in
+            let text = String(byte, radix: 16, uppercase: true)
+            return text.count == 1 ? "0" + text : text
+        }
+        return "avc1." + digits.joined()
+    }
+}
