@@ -54,6 +54,8 @@ package struct RestreamList: Equatable, Sendable, Codable {
 
     package init() {}
 
+    /// Adds a target under the next number.
+    /// - Throws: for one that is there already, and where there are too many.
     package mutating func add(
         _ address: RestreamAddress, key: Secret<String>
     ) throws(Refusal) -> RestreamTarget {

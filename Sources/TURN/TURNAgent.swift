@@ -301,6 +301,7 @@ package struct TURNAgent: Sendable {
     /// Counts a datagram that is not sent because the client does not read.
     package mutating func drop() { counters.droppedSlow &+= 1 }
 
+    /// Ends an allocation that was not refreshed (RFC 8656 §7).
     package mutating func advance(to now: MonotonicTime) -> [Effect] {
         guard let allocation, allocation.end <= now else { return [] }
         self.allocation = nil

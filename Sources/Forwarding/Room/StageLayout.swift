@@ -89,6 +89,7 @@ package struct StageLayout: Sendable {
     /// Whether nobody is there.
     package var isEmpty: Bool { order.isEmpty }
 
+    /// A session comes onto the stage, behind all others; one that is there already stays as it is.
     package mutating func add(_ session: SessionID, of participant: ParticipantID, with plan: SessionPlan) {
         add(session, of: participant, publishing: plan.sources, into: plan.slots)
     }
@@ -106,6 +107,7 @@ package struct StageLayout: Sendable {
         order.append(session)
     }
 
+    /// A session leaves the stage, if it is there.
     package mutating func remove(_ session: SessionID) {
         guard members.removeValue(forKey: session) != nil else { return }
         order.removeAll { $0 == session }

@@ -190,6 +190,7 @@ package struct StageRoom: Sendable {
 
     // MARK: What clients wish
 
+    /// A slot shows one participant, whoever speaks; nil for whom the stage chooses.
     package mutating func pin(_ participant: ParticipantID?, in mid: String, of session: SessionID)
         -> [Effect]
     {

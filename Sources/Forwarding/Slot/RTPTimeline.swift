@@ -63,6 +63,7 @@ package struct RTPTimeline<Source: AnyObject> {
         package var timestampOffset: UInt32 { mapping.timestampOffset }
         package var pictures: PictureOffsets { mapping.pictures }
 
+        /// The number under which a packet of the source leaves; nil for one that was left out.
         package func outgoing(_ sequence: Int64) -> Int64? { mapping.outgoing(sequence) }
 
         /// What is added to the picture numbers of a packet of the source.

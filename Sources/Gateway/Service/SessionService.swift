@@ -175,11 +175,16 @@ extension Node: SessionService {
     /// False while the node stops.
     package var isReady: Bool { acceptsSessions }
 
+    /// What the page for operators shows.
+    /// - Parameters:
+    ///   - published: how long joins of publishers took.
+    ///   - played: how long those of viewers took.
     package func operatorStatistics(published: DurationHistogram, played: DurationHistogram) async -> JSON {
         OperatorStatistics.json(
             statistics(), sessionCounts, streamSnapshots, at: moment, published: published, played: played)
     }
 
+    /// What `/metrics` tells of the node.
     package func metrics(published: DurationHistogram, played: DurationHistogram) async -> [Metric] {
         let workers = statistics()
         return MetricsOfNode.collect(workers, streamSnapshots)

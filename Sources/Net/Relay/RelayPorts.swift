@@ -184,6 +184,7 @@ package struct RelayedDatagrams: Sendable {
         entries += others.entries
     }
 
+    /// Shows each datagram, in order, with where it came from.
     package func forEach(_ visit: (Span<UInt8>, TransportAddress) -> Void) {
         var start = 0
         for entry in entries {

@@ -21,6 +21,7 @@ package struct LossResponse: Sendable {
             self.hasBurst = hasBurst
         }
 
+        /// Takes in what another report told of a later time.
         package mutating func add(_ other: Interval) {
             expected &+= other.expected
             lost &+= other.lost
@@ -109,6 +110,7 @@ package struct LossResponse: Sendable {
     /// Whether pictures were tried in vain since they last got through.
     package var hasFailed: Bool { hold > limits.minimumHold }
 
+    /// Takes in what a report tells; nothing is decided before enough packets were expected.
     package mutating func receive(_ interval: Interval, at now: MonotonicTime) {
         pending.add(interval)
         guard pending.expected >= limits.minimumExpected else { return }

@@ -90,6 +90,7 @@ package struct ICELiteAgent: Sendable {
     /// Where a handshake goes: as `selected`, but need not be proven.
     package var nominated: TransportAddress? { pairs.nominated }
 
+    /// Whether whoever is there has proven that the address is theirs.
     package func isProven(_ address: TransportAddress) -> Bool { pairs.isProven(address) }
 
     /// The addresses that passed a check and were not dismissed; at most 8.
@@ -250,6 +251,7 @@ package struct ICELiteAgent: Sendable {
         return superseded.map { [.retire(ufrag: $0.ufrag)] } ?? []
     }
 
+    /// Does what is due: ends consent, asks addresses to prove themselves, follows a client that has moved.
     package mutating func advance(
         to now: MonotonicTime, authenticator: some MessageAuthenticator,
         using random: inout some RandomNumberGenerator

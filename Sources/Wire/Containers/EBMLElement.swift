@@ -83,6 +83,7 @@ package struct EBMLElements: Sequence, IteratorProtocol {
         offset = start
     }
 
+    /// The next element; nil at the end, and where one is not all there.
     package mutating func next() -> EBMLElement? {
         guard offset < end, let element = source.element(at: offset), let next = element.end, next <= end
         else { return nil }

@@ -52,6 +52,7 @@ package struct MP4Boxes: Sequence, IteratorProtocol {
         offset = start
     }
 
+    /// The next box; nil at the end, and where one is not all there.
     package mutating func next() -> MP4Box? {
         guard offset < end else { return nil }
         let header = source.bytes(at: offset, count: MP4Box.longestHeader)

@@ -39,6 +39,7 @@ package struct LossModel: Sendable {
 
     package init() {}
 
+    /// Takes in what became of some packets; the oldest observation of the window goes for it.
     package mutating func add(_ observation: Observation) {
         observations[count % Self.window] = observation
         count += 1

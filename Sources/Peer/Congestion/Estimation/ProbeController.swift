@@ -165,6 +165,8 @@ package struct ProbeController: Sendable {
         self.success = nil
     }
 
+    /// Takes in what became of a packet, of a probe or not.
+    /// - Parameter size: in bytes, with headers.
     package mutating func receive(_ outcome: PacketOutcome, size: Int, at now: MonotonicTime) {
         guard var current = pending else { return }
         let isOther = outcome.probe != current.measurement.probe.number

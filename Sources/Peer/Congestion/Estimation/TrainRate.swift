@@ -20,6 +20,7 @@ package struct TrainRate: Sendable {
         milliseconds > 0 ? bytes * 8_000 / milliseconds : nil
     }
 
+    /// Takes in packets that left together; trains spread over seconds say nothing of the path.
     package mutating func receive(_ train: PacketGroups.Train) {
         guard train.spread >= 0, train.spread < 5_000 else { return }
         bytes = Self.ageing * bytes + Double(train.bytes)
