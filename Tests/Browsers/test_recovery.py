@@ -153,6 +153,31 @@ def test_a_second_publisher_takes_over(
         wait_for_frames(viewer)
         mark(viewer)
         # Another browser and another codec: to viewers it is the same stream.
+#: No socket is opened before `hasSockets` is true.
+NO_SOCKETS = """() => {
+    const Original = WebSocket;
+    globalThis.WebSocket = class extends Original {
+        constructor(address, ...rest) {
+            super(globalThis.hasSockets ? address : String(address).replace('/v1/', '/none/'), ...rest);
+        }
+    };
+}"""
+
+
+def test_a_second_host_who_has_heard_nothing_comes_beside_the_first(
+    chromium: Browser, server: Server, stream: str
+) -> None:
+    """Before the socket is there, or where there is none."""
+    with go_live(chromium, server, stream) as first:
+        first.wait_for("() => rostrum.room.you?.role === 'host'", what="the first is host")
+        second = chromium.open(f"{server.origin}/live/{stream}?quality=360&fps=15", before_load=NO_SOCKETS)
+        press_go_live(second)
+        second.evaluate("() => { globalThis.hasSockets = true; }")
+        second.wait_for("() => rostrum.room.you?.role === 'speaker'", seconds=30, what="the second is a speaker")
+        assert first.evaluate("() => rostrum.room.you.role") == "host"
+        assert first.evaluate(STATE) == "live"
+
+
         with go_live(browsers["firefox"], server, stream, codec="vp9", access_token=token):
             first.wait_for(
                 "() => !document.getElementById('error').hidden", seconds=15, what="the first studio gives way")

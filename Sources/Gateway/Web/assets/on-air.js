@@ -119,8 +119,8 @@ export class OnAir extends EventTarget {
     if (await this.#isTaken(signal)) throw new TakenOver("You are on this stage from somewhere else now.");
     const media = room.own.source?.media;
     if (!media) throw new Error("There is no picture to send.");
-    // Who was invited, or has a speaker's token, comes onto the stage by it.
-    if (room.isOpen && !room.isHost) await room.api.join();
+    // Who was invited, has a speaker's token, or finds another host, comes onto the stage by it.
+    if (await this.#isGuest(signal)) await room.api.join();
     const session = await this.#join(media, signal).catch(async (error) => {
       if (!(error instanceof SignallingError)) throw error;
       // What will not change by itself need not be tried again.
@@ -134,6 +134,20 @@ export class OnAir extends EventTarget {
     this.#interruptions = room.sync.interruptions;
     this.stats = new StatsReader(session.peer, "outbound-rtp");
     return session;
+  }
+
+  /**
+   * Whether we come to a stage that is somebody else's. As long as the socket has not told who we are the stream itself
+   * is asked: whoever publishes with a host's token and has not joined takes its place.
+   * @param {AbortSignal} signal
+   */
+  async #isGuest(signal) {
+    const { room } = this;
+    if (room.you) return room.isOpen && !room.isHost;
+    const stream = await withToken(room.stream, room.tokenRole, (token) => askForStream(room.stream, { token, signal }))
+      .catch(() => room.info);
+    if (stream?.state !== "live" && stream?.state !== "backstage") return false;
+    return !room.isHost || Boolean(stream.host) && stream.host !== room.ownClaims?.sub;
   }
 
   /** @param {MediaStream} media @param {AbortSignal} signal */
