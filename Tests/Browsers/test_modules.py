@@ -56,6 +56,37 @@ def test_a_connection_that_is_there_already_needs_no_event(chromium: Browser, se
     assert state == "connected"
 
 
+def test_an_answer_that_explains_nothing_is_asked_for_again(chromium: Browser, server: Server) -> None:
+    """Of a picture that got smaller: no answer came, or one from before the server knew why."""
+    with chromium.open(server.origin + "/healthz") as page:
+        asked = page.evaluate(
+            """async () => {
+                const {QualityQuestion} = await import('/assets/quality-question.js');
+                const picture = {preview: false, paused: false, wanted: {height: 720}, served: {height: 180}};
+                const clear = {cause: null, pictures: [], preferences: {}}, weak = {...clear, cause: 'delay', pictures: [picture]};
+                // What is answered at each time that it is asked, while the picture is of one height and then of another.
+                const times = (answers, heights) => {
+                    const question = new QualityQuestion(), asked = [];
+                    for (let now = 0; now < 200_000; now += 500) {
+                        if (!question.isDue(heights[now < 20_000 ? 0 : 1], now)) continue;
+                        question.answered(answers[Math.min(asked.length, answers.length - 1)], now);
+                        asked.push(now);
+                    }
+                    return asked;
+                };
+                return [
+                    times([clear], [720, 720]), times([clear], [720, 180]), times([null, clear], [720, 720]),
+                    times([clear, clear, weak], [720, 180]).slice(0, 5), times([weak, clear], [180, 720]).length,
+                ];
+            }""")
+    best, smaller, lost, weak, better = asked
+    assert best == [1_500], "nobody who gets the best there is asks again"
+    assert smaller == [1_500, 21_500, 26_500, 36_500, 56_500, 96_500]
+    assert lost == [1_500, 6_500]
+    assert weak == [1_500, 21_500, 26_500, 31_500, 36_500]
+    assert better == 3
+
+
 def test_ice_servers_are_read_from_links(chromium: Browser, server: Server) -> None:
     header = (
         '<stun:stun.example.net>; rel="ice-server", '

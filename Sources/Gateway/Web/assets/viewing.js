@@ -7,8 +7,9 @@
 
 import { Fallback } from "./fallback.js";
 import { readGate } from "./gate.js";
-import { PictureChoice, wordsForWeakLink } from "./picture-choice.js";
+import { PictureChoice } from "./picture-choice.js";
 import { Persistent } from "./persistent.js";
+import { QualityQuestion } from "./quality-question.js";
 import { SignallingError } from "./session.js";
 import { DelayedReader, StatsReader } from "./stats.js";
 import { play } from "./whep.js";
@@ -24,9 +25,6 @@ const MOST_DOUBLINGS = 4;
 /** A connection that takes longer than this to come about, or to bring media, is worth a word, in milliseconds. */
 const SLOW_MS = 8000;
 const LATE_MS = 4000;
-/** What is sent after a change is asked for so much later, and again while the connection is weak, in milliseconds. */
-const SETTLED_MS = 1500;
-const WEAK_MS = 5000;
 /** Fewer bytes than this are no media, only reports. */
 const FEW_BYTES = 20_000;
 /** Sound without a picture counts as a live stream after this time, in milliseconds. */
@@ -81,9 +79,7 @@ export class Viewing extends EventTarget {
   numbers = null;
   lost = 0;
 
-  /** Height of the picture that the server was last asked about, and when it is asked again. */
-  #askedHeight = 0;
-  #askAt = Infinity;
+  #question = new QualityQuestion();
 
   #delayed = new DelayedReader();
   /** Everything that the current session brings. @type {MediaStream | null} */
@@ -244,8 +240,7 @@ export class Viewing extends EventTarget {
     this.gate = null;
     this.stats = new StatsReader(session.peer, "inbound-rtp");
     this.quality = null;
-    this.#askAt = Infinity;
-    this.#askedHeight = 0;
+    this.#question = new QualityQuestion();
     if (this.choice.name !== "auto") session.prefer(this.choice.preferences).catch(() => {});
     this.#answeredAt = performance.now();
     this.#hasConnected = false;
@@ -408,27 +403,17 @@ export class Viewing extends EventTarget {
   async #tellChoice() {
     this.#changed();
     await this.connection.session?.prefer(this.choice.preferences).catch(() => {});
-    this.#askAt = performance.now() + SETTLED_MS;
+    this.#question.changed(performance.now());
   }
 
-  /**
-   * Asks what the server sends when the picture has another size than before, or stands still, and as long as the
-   * connection does not take what is wanted: nobody who gets the best there is asks again.
-   * @param {number} height of the picture, in pixels
-   */
+  /** Asks what the server sends, where it is time to. @param {number} height of the picture, in pixels */
   async #askForQuality(height) {
-    const now = performance.now();
     const { session } = this.connection;
-    if (height !== this.#askedHeight) {
-      this.#askedHeight = height;
-      this.#askAt = now + SETTLED_MS;
-    }
-    if (!session || now < this.#askAt) return;
-    this.#askAt = Infinity;
+    if (!session || !this.#question.isDue(height, performance.now())) return;
     const quality = await session.quality().catch(() => null);
     if (session !== this.connection.session) return;
     this.quality = quality;
-    if (wordsForWeakLink(quality)) this.#askAt = performance.now() + WEAK_MS;
+    this.#question.answered(quality, performance.now());
     this.#changed();
   }
 
