@@ -322,6 +322,11 @@ def test_a_viewer_without_a_name_gets_one_by_raising_a_hand(
         wait_for_state(viewer, "live")
         # Browsers remember who was here before.
         viewer.evaluate("() => localStorage.removeItem('rostrum:name')")
+        # A page may hear that its hand is up before its request is answered.
+        viewer.evaluate("""() => {
+            const {room} = rostrum, raise = room.raiseHand, pressed = new Promise(done => { globalThis.release = done; });
+            room.raiseHand = async () => { await raise.call(room); await pressed; };
+        }""")
         viewer.click("#hand")
         viewer.evaluate("() => { document.querySelector('dialog[data-name=name] input').value = 'Vic Okafor'; }")
         viewer.click("dialog[data-name=name] [data-value=yes]")
@@ -330,6 +335,7 @@ def test_a_viewer_without_a_name_gets_one_by_raising_a_hand(
         host.wait_for("() => rostrum.sync.known.counts.viewers === 1", what="they are counted once")
         viewer.wait_for("() => /^Lower hand\\s+You are next$/.test(document.getElementById('hand').innerText)")
         viewer.click("#hand")
+        viewer.evaluate("() => release()")
         host.wait_for("() => !document.querySelector('#hands li')", what="the hand is down")
 
 

@@ -13,31 +13,43 @@ export const hand = {
   mount(room, layer) {
     const words = h("span");
     const place = h("small", { role: "status", hidden: true });
+    /** What was asked for last, while it is not answered. @type {Promise<void> | null} */
+    let asking = null;
+    const isRaised = () => room.you?.handRaised ?? false;
+    const lower = async () => {
+      const { you } = room;
+      if (you) await room.attempt(() => room.api.lowerHand(you.id));
+    };
+    const raise = async () => {
+      if (await room.naming.isKnown(() => askName({
+        title: "Raise your hand", text: "The host sees your name, and may invite you to the stage.", yes: "Raise hand",
+      }))) await room.raiseHand();
+    };
     // Not `disabled`: that would take the focus away.
-    let isAsking = false;
     const button = h("button.button.hand#hand", {
       type: "button", "aria-pressed": "false", onclick: async () => {
-        if (isAsking) return;
-        const { you } = room;
-        if (!you?.handRaised && room.viewing.isDelayed) return room.say(DELAYED_HAND);
-        isAsking = true;
-        if (you?.handRaised) await room.attempt(() => room.api.lowerHand(you.id));
-        else if (await room.naming.isKnown(() => askName({
-          title: "Raise your hand", text: "The host sees your name, and may invite you to the stage.", yes: "Raise hand",
-        }))) await room.raiseHand();
-        isAsking = false;
+        const lowers = isRaised();
+        if (!lowers && room.viewing.isDelayed) return room.say(DELAYED_HAND);
+        if (asking) {
+          // That a hand is up is heard before it is answered sometimes.
+          if (!lowers) return;
+          await asking;
+          if (asking || !isRaised()) return;
+        }
+        asking = (lowers ? lower() : raise()).finally(() => { asking = null; });
+        await asking;
       },
     }, icon("hand"), h("span.lines", {}, words, place));
     layer.append(button);
     const unfollow = follow(room, () => {
-      const isRaised = room.you?.handRaised ?? false;
+      const isUp = isRaised();
       // Where the server says nothing of speakers there is nobody to see a hand.
       button.hidden = !room.isOpen || room.sync.refusal !== null || Object.keys(room.sync.known?.speakers ?? {}).length === 0;
-      button.setAttribute("aria-pressed", String(isRaised));
-      setText(words, isRaised ? "Lower hand" : "Raise hand");
-      place.hidden = !isRaised;
-      setText(place, isRaised ? wordsForPlace(room.you?.handPlace) : "");
-      const isOutOfReach = room.viewing.isDelayed && !isRaised;
+      button.setAttribute("aria-pressed", String(isUp));
+      setText(words, isUp ? "Lower hand" : "Raise hand");
+      place.hidden = !isUp;
+      setText(place, isUp ? wordsForPlace(room.you?.handPlace) : "");
+      const isOutOfReach = room.viewing.isDelayed && !isUp;
       button.setAttribute("aria-disabled", String(isOutOfReach));
       button.title = isOutOfReach ? DELAYED_HAND : "";
     });
