@@ -60,6 +60,8 @@ package struct NodeConfiguration: Sendable {
     package var conversionLimit = 1
     /// HLS is not made of more streams at once.
     package var packagingLimit = 0
+    /// How long parts of HLS segments are.
+    package var packagingTiming = PackagingTiming.usual
     /// The last minutes are not kept, for clips, of more streams at once.
     package var clipLimit = 0
     /// Where programmes may be sent on to.

@@ -51,7 +51,9 @@ struct NodeDesks: Sendable {
         let (limit, targets) = (configuration.packagingLimit, configuration.restreams)
         packagings =
             limit > 0 || targets.limit > 0
-            ? PackagingDesk(limit: limit, transcoder: transcoder, taps: workerTaps, log: log, now: now)
+            ? PackagingDesk(
+                limit: limit, timing: configuration.packagingTiming, transcoder: transcoder,
+                taps: workerTaps, log: log, now: now)
             : nil
         restreams = packagings.flatMap { packagings in
             targets.limit > 0

@@ -60,6 +60,7 @@ struct Configuration: Sendable {
     var maximumConversions: Int
     /// Streams of which HLS is made at once.
     var maximumPackagings: Int
+    var packagingTiming = PackagingTiming.usual
     /// Live streams of which the last minutes are kept at once.
     var maximumClips: Int
     /// Targets to which programmes are sent on at once.
@@ -138,6 +139,7 @@ struct Configuration: Sendable {
         maximumRenditions = try values.number("max-renditions", 0...10_000) ?? max(processors, 1)
         maximumConversions = try values.number("max-conversions", 0...10_000) ?? max(processors / 2, 1)
         maximumPackagings = try values.number("max-hls", 0...10_000) ?? 0
+        packagingTiming = try values.packagingTiming("hls-part") ?? .usual
         maximumRestreams = try values.number("max-restreams", 0...1_000) ?? 0
         maximumClips = try values.number("max-clips", 0...50) ?? 4
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")
@@ -355,6 +357,15 @@ extension OptionValues {
             )
         }
         return number
+    }
+
+    fileprivate func packagingTiming(_ name: String) throws(ConfigurationError) -> PackagingTiming? {
+        guard let value = self[name], let text = value.texts.first else { return nil }
+        guard let timing = Int(text).flatMap({ PackagingTiming(partMilliseconds: $0) }) else {
+            let lengths = PackagingTiming.partLengths.map { "\($0)" }.joined(separator: ", ")
+            throw ConfigurationError("\(value.origin) must be one of \(lengths), not \(text)")
+        }
+        return timing
     }
 
     func choice<Choice: RawRepresentable<String> & CaseIterable>(

@@ -107,12 +107,16 @@ struct Option: Sendable {
         Option(
             "max-hls", .text, "N",
             "Make HLS of so many streams at once, while somebody asks for it at",
-            "/hls/{stream}/index.m3u8; others are refused. One takes a quarter of a processor.",
-            "Default: 0, which is none."),
+            "/hls/{stream}/index.m3u8; others are refused. One takes a quarter of a processor, less where",
+            "the publisher's own H.264 can be passed on. Default: 0, which is none."),
+        Option(
+            "hls-part", .text, "MS",
+            "Parts of its segments are so long: 200, 400, 500 or 1000 milliseconds. Who watches is three",
+            "parts behind and little more, and asks as often as there are parts. Default: 500."),
         Option(
             "max-restreams", .text, "N",
             "Send live streams' programmes on, by RTMP and RTMPS, to so many targets at once that",
-            "their hosts name; others wait. A stream that is sent on takes a quarter of a processor,",
+            "their hosts name; others wait. A stream that is sent on takes a quarter of a processor or less,",
             "whatever its targets and HLS. Default: 0, which is none."),
         Option(
             "max-clips", .text, "N",

@@ -173,6 +173,7 @@ struct Server: Sendable {
         result.renditionLimit = configuration.maximumRenditions
         result.conversionLimit = configuration.maximumConversions
         result.packagingLimit = configuration.maximumPackagings
+        result.packagingTiming = configuration.packagingTiming
         result.clipLimit = configuration.maximumClips
         result.restreams = RestreamSettings(
             limit: configuration.maximumRestreams, toPrivateNetworks: configuration.restreamNetworks == .all)

@@ -161,7 +161,8 @@ def test_h264_goes_to_viewers_as_it_came(
 ) -> None:
     """What an encoder sends by RTMP is not encoded anew: it keeps its profile, and its key frames begin the segments."""
     port = free_port()
-    maker = Server(logs / f"server-passed-{stream}.log", "--max-hls", "1", "--rtmp", f"127.0.0.1:{port}")
+    maker = Server(
+        logs / f"server-passed-{stream}.log", "--max-hls", "1", "--hls-part", "200", "--rtmp", f"127.0.0.1:{port}")
     video = ("-c:v", "libx264", "-preset", "veryfast", "-profile:v", "main", "-bf", "0", "-g", "60", "-b:v", "800k")
     address = f"rtmp://127.0.0.1:{port}/live/{stream}?token={maker.token(stream)}"
     base = f"/hls/{stream}/"
@@ -172,6 +173,7 @@ def test_h264_goes_to_viewers_as_it_came(
             wait_until(lambda: metric(maker, "rostrum_encodes_passed") == 1, 60, "it is passed on")
             # An encoder that a busy machine holds up is encoded anew for half a minute.
             wait_until(lambda: re.search(r"#EXTINF:(1\.9|2\.0)", fetch(maker, base + "media.m3u8")), 90, "a group of two seconds is a segment")
+            assert "#EXT-X-PART-INF:PART-TARGET=0.200\n" in fetch(maker, base + "media.m3u8")
             done = subprocess.run(
                 ["ffmpeg", "-v", "info", "-i", maker.origin + base + "index.m3u8", "-t", "3", "-af", "volumedetect",
                  "-f", "null", "-"], capture_output=True, text=True, timeout=patient(30), check=True)

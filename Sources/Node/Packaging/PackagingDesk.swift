@@ -45,6 +45,7 @@ package actor PackagingDesk {
     private static let pause = Duration.seconds(1)
 
     private let limit: Int
+    private let timing: PackagingTiming
     private let transcoder: TranscoderSupervisor
     private let taps: any ProgrammeTaps
     private let now: @Sendable () -> Moment
@@ -58,10 +59,12 @@ package actor PackagingDesk {
     private var listener: Task<Void, Never>?
 
     init(
-        limit: Int, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps, log: Log,
+        limit: Int, timing: PackagingTiming, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps,
+        log: Log,
         now: @escaping @Sendable () -> Moment
     ) {
         self.limit = limit
+        self.timing = timing
         self.transcoder = transcoder
         self.taps = taps
         self.log = log.subsystem("hls")
@@ -135,7 +138,7 @@ package actor PackagingDesk {
     private func encode(_ stream: StreamID, _ programme: RecordingDesk.Programme?) {
         programmes[stream] = programme
         active[stream] = Packaging(
-            playlist: LivePlaylist(tag: Self.makeTag(), timing: Self.timing),
+            playlist: LivePlaylist(tag: Self.makeTag(), timing: playlistTiming),
             inputs: ProgrammeInputs(taps, transcoder, origin: SourceOrigin.packaging))
         launch(stream)
     }
@@ -267,7 +270,7 @@ package actor PackagingDesk {
         lastNumber += 1
         let name = lastNumber
         packaging.number = name
-        let job = transcoder.begin(.packaging, []) { [inbox] event in
+        let job = transcoder.begin(.packaging, timing.bytes) { [inbox] event in
             switch event {
             case .report(let bytes):
                 guard let report = try? PackagingReport(bytes) else { return }
@@ -369,9 +372,11 @@ package actor PackagingDesk {
         for waiter in active[stream]?.takeWaiters(at: time) ?? [] { waiter.continuation.resume() }
     }
 
-    private static let timing = LivePlaylist.Timing(
-        part: PackagingTiming.partMilliseconds, segment: PackagingTiming.segmentMilliseconds,
-        partsPerSegment: PackagingTiming.partsPerSegment)
+    private var playlistTiming: LivePlaylist.Timing {
+        LivePlaylist.Timing(
+            part: timing.partMilliseconds, segment: PackagingTiming.segmentMilliseconds,
+            partsPerSegment: timing.partsPerSegment)
+    }
 
     /// 40 random bits: the names of one packaging are never another's.
     private static func makeTag() -> String {

@@ -18,8 +18,9 @@ struct ClipRing {
 
         /// How long the clip is to be: whole parts of half a second.
         var milliseconds: Int {
-            let parts = end.nanoseconds(since: begin) / 1_000_000 / Int64(PackagingTiming.partMilliseconds)
-            return Int(clamping: parts) * PackagingTiming.partMilliseconds
+            let parts =
+                end.nanoseconds(since: begin) / 1_000_000 / Int64(PackagingTiming.usual.partMilliseconds)
+            return Int(clamping: parts) * PackagingTiming.usual.partMilliseconds
         }
     }
 

@@ -7,6 +7,7 @@ final class PackagedTimeline {
     /// Two sides have the same proportions up to this part of them.
     private static let tolerance = 0.02
 
+    private let timing: PackagingTiming
     private let encoder: H264Encoder
     private let writer: SegmentWriter
     /// Pictures so far.
@@ -18,7 +19,8 @@ final class PackagedTimeline {
     private var isFirstSegment = true
 
     /// - Parameter zero: what is 0 on the time line.
-    init(_ picture: Picture, from zero: MonotonicTime) throws {
+    init(_ picture: Picture, from zero: MonotonicTime, _ timing: PackagingTiming = .usual) throws {
+        self.timing = timing
         partCaptured = zero
         let (width, height) = (max(picture.width & ~1, 16), max(picture.height & ~1, 16))
         // Two megabits a second at 1280x720, and less for less.
@@ -40,12 +42,12 @@ final class PackagedTimeline {
         guard abs(expected - Double(picture.height)) <= max(Double(picture.height) * Self.tolerance, 2) else {
             return false
         }
-        let isAtEdge = startsSegment && pictures.isMultiple(of: PackagingTiming.framesPerPart)
+        let isAtEdge = startsSegment && pictures.isMultiple(of: timing.framesPerPart)
         return !isAtEdge || picture.width <= encoder.width + 16
     }
 
     func append(_ picture: Picture, captured: MonotonicTime) throws {
-        let beginsPart = pictures.isMultiple(of: PackagingTiming.framesPerPart)
+        let beginsPart = pictures.isMultiple(of: timing.framesPerPart)
         if beginsPart { partCaptured = captured }
         let fitting = try picture.scaled(width: encoder.width, height: encoder.height)
         let frame = try encoder.encode(fitting, isKeyFrame: beginsPart && startsSegment)
@@ -53,21 +55,20 @@ final class PackagedTimeline {
         let rate = Int64(PackagingTiming.framesPerSecond)
         let time = Int64(pictures) * 1_000_000 / rate
         pictures += 1
-        try writer.write(
-            frame.bytes, at: time, duration: Int64(pictures) * 1_000_000 / rate - time,
-            isKeyFrame: frame.isKeyFrame)
-        if pictures.isMultiple(of: PackagingTiming.framesPerPart) { try endPart() }
+        let end = Int64(pictures) * 1_000_000 / rate
+        try writer.write(frame.bytes, at: time, duration: end - time, isKeyFrame: frame.isKeyFrame)
+        if pictures.isMultiple(of: timing.framesPerPart) { try endPart(at: end) }
     }
 
     /// - Parameter tick: when the first of it is heard.
     func append(_ block: [Float], at tick: MonotonicTime) throws { try writer.append(block, at: tick) }
 
-    private func endPart() throws {
+    private func endPart(at end: Int64) throws {
         partsOfSegment += 1
-        let last = isFirstSegment ? PackagingTiming.partsOfFirstSegment : PackagingTiming.partsPerSegment
+        let last = isFirstSegment ? timing.partsOfFirstSegment : timing.partsPerSegment
         let endsSegment = partsOfSegment == last
         try writer.endPart(
-            milliseconds: PackagingTiming.partMilliseconds, startsSegment: startsSegment,
+            at: end, milliseconds: timing.partMilliseconds, startsSegment: startsSegment,
             endsSegment: endsSegment, captured: partCaptured)
         startsSegment = endsSegment
         guard endsSegment else { return }

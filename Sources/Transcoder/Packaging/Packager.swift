@@ -39,6 +39,7 @@ final class Packager {
     }
 
     private let codecs: Codecs
+    private let timing: PackagingTiming
     /// Since when a picture is waited for.
     private var waitingSince: MonotonicTime
     private let clip: Clip?
@@ -61,8 +62,9 @@ final class Packager {
     private var samples: UInt64 = 0
 
     /// - Parameter clip: nil for what goes on as it comes.
-    init(at now: MonotonicTime, codecs: Codecs, clip: Clip? = nil) {
+    init(at now: MonotonicTime, codecs: Codecs, clip: Clip? = nil, timing: PackagingTiming = .usual) {
         self.codecs = codecs
+        self.timing = timing
         self.clip = clip
         canvas = clip.map { Self.size(within: $0.canvas) }
         waitingSince = now
@@ -210,7 +212,8 @@ final class Packager {
     private func begin(_ frame: PassedFrame?) throws -> PassedTimeline? {
         guard let frame, let header = frame.video else { return nil }
         let begun = try PassedTimeline(
-            frame.shown(after: Self.passedDelay), header, soundFrom: audioClock.next, delay: Self.passedDelay)
+            frame.shown(after: Self.passedDelay), header, soundFrom: audioClock.next, delay: Self.passedDelay,
+            timing)
         timeline = .passed(begun)
         return begun
     }
@@ -253,7 +256,7 @@ final class Packager {
         perform {
             var current: PackagedTimeline?
             if case .encoded(let timeline) = timeline, timeline.takes(picture) { current = timeline }
-            let encoded = try current ?? PackagedTimeline(picture, from: tick)
+            let encoded = try current ?? PackagedTimeline(picture, from: tick, timing)
             timeline = .encoded(encoded)
             try encoded.append(picture, captured: tick - delay.current)
         }

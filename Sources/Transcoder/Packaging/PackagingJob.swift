@@ -8,9 +8,9 @@ import Wire
 final class PackagingJob: TranscoderJob {
     private let inbox = JobInbox<PackagingCommand>()
 
-    init(_ environment: JobEnvironment) {
+    init(_ timing: PackagingTiming, _ environment: JobEnvironment) {
         let thread = Thread { [inbox] in
-            PackagingRunner(inbox: inbox, environment: environment).run()
+            PackagingRunner(timing, inbox: inbox, environment: environment).run()
         }
         thread.name = "packaging"
         thread.start()
@@ -38,11 +38,12 @@ private final class PackagingRunner {
     private let environment: JobEnvironment
     private let sources = PackagingSources()
 
-    init(inbox: JobInbox<PackagingCommand>, environment: JobEnvironment) {
+    init(_ timing: PackagingTiming, inbox: JobInbox<PackagingCommand>, environment: JobEnvironment) {
         self.inbox = inbox
         self.environment = environment
         packager = Packager(
-            at: Self.now, codecs: .registered(in: environment.register) { [sources] in sources[$0] })
+            at: Self.now, codecs: .registered(in: environment.register) { [sources] in sources[$0] },
+            timing: timing)
     }
 
     private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }

@@ -210,17 +210,3 @@ package enum PackagingReport: Equatable, Sendable {
         }
     }
 }
-
-/// How long segments and their parts are.
-package enum PackagingTiming {
-    package static let framesPerSecond = 30
-    /// Half a second.
-    package static let framesPerPart = 15
-    package static let partsPerSegment = 4
-    /// The first one of a time line is shorter, because players that know no parts wait for it.
-    package static let partsOfFirstSegment = 2
-    /// Of a part, in milliseconds; each is exactly as long.
-    package static let partMilliseconds = framesPerPart * 1_000 / framesPerSecond
-    /// Of the longest segment.
-    package static let segmentMilliseconds = partMilliseconds * partsPerSegment
-}

@@ -16,14 +16,15 @@ struct PassedFrame {
 
 /// One time line of a packaging whose pictures are their publisher's own H.264, as it came.
 ///
-/// Parts are as long as encoded ones, whatever the pictures' times are: a part has the pictures that begin within it.
-/// Segments end where a key frame comes, not before a second is over and never later than playlists promise.
+/// Parts are as long as encoded ones, whatever the pictures' times are: a part has the pictures that begin within it,
+/// and sound alone where the last picture stands for longer. Segments end where a key frame comes, not before a second
+/// is over and never later than playlists promise.
 final class PassedTimeline {
     /// Why it cannot go on.
     enum Ending: Error, Equatable {
         /// No key frame came in time.
         case segment
-        /// Half a second has no picture, or none comes any more.
+        /// No picture came for too long, or too many came at once.
         case pause
         /// The publisher sends more than viewers of one rendition should have to take.
         case bitrate
@@ -36,6 +37,8 @@ final class PassedTimeline {
     private static let patience: Int64 = 1_200_000
     /// In bits a second, over a segment.
     static let bitrateLimit = 4_000_000
+    /// A picture stands no longer, in microseconds: who encodes shows it again and again.
+    private static let longestPicture: Int64 = 1_500_000
     /// Of what waits for its sound.
     private static let frameLimit = 1_000
     /// A publisher is asked for a key frame when one came so long ago, and again after a while; in microseconds.
@@ -46,6 +49,7 @@ final class PassedTimeline {
 
     private let writer: SegmentWriter
     private let header: Muxer.Video
+    private let timing: PackagingTiming
     /// How long after its capture something is shown.
     private let delay: Duration
     /// Those whose end is not known, or whose sound has not come.
@@ -67,9 +71,12 @@ final class PassedTimeline {
     ///   - first: a key frame.
     ///   - sound: when the next block of sound is heard; what was before is silent.
     ///   - delay: how long after its capture something is shown.
-    init(_ first: PassedFrame, _ header: Muxer.Video, soundFrom sound: MonotonicTime, delay: Duration) throws
-    {
+    init(
+        _ first: PassedFrame, _ header: Muxer.Video, soundFrom sound: MonotonicTime, delay: Duration,
+        _ timing: PackagingTiming
+    ) throws {
         self.header = header
+        self.timing = timing
         self.delay = delay
         writer = try SegmentWriter(header, framesPerSecond: nil, from: first.time)
         waiting = [(first, 0)]
@@ -88,6 +95,7 @@ final class PassedTimeline {
     func append(_ frame: PassedFrame) throws {
         // Clocks are corrected bit by bit: a picture is not before the last one, but never long after its time either.
         let time = max(frame.time.nanoseconds(since: writer.zero) / 1_000, lastTime + 1_000)
+        guard time <= lastTime + Self.longestPicture else { throw Ending.pause }
         lastTime = time
         if frame.isKeyFrame, time >= keyFrameTime + Int64(Self.shortestSegment) * 1_000 {
             keyFrameTime = time
@@ -116,7 +124,7 @@ final class PassedTimeline {
     /// Makes a part of what is there: nothing more comes.
     func end() throws {
         guard hasPicture else { return }
-        let latest = partStart + PackagingTiming.partMilliseconds
+        let latest = partStart + timing.partMilliseconds
         try endPart(at: min(max(Int(pictureEnd / 1_000), partStart + 1), latest), endsSegment: true)
     }
 
@@ -143,10 +151,9 @@ final class PassedTimeline {
     private func endParts(before frame: PassedFrame, at time: Int) throws {
         guard time < segmentStart + Self.longestSegment else { throw Ending.segment }
         let isEdge = frame.isKeyFrame && time >= segmentStart + Self.shortestSegment
-        while time >= partStart + PackagingTiming.partMilliseconds {
-            guard hasPicture else { throw Ending.pause }
-            let end = partStart + PackagingTiming.partMilliseconds
-            try endPart(at: end, endsSegment: isEdge && time < end + PackagingTiming.partMilliseconds)
+        while time >= partStart + timing.partMilliseconds {
+            let end = partStart + timing.partMilliseconds
+            try endPart(at: end, endsSegment: isEdge && time < end + timing.partMilliseconds)
         }
         guard isEdge else { return }
         if hasPicture { try endPart(at: max(time, partStart + 1), endsSegment: true) }
@@ -159,8 +166,8 @@ final class PassedTimeline {
     /// - Parameter time: in milliseconds.
     private func endPart(at time: Int, endsSegment: Bool) throws {
         try writer.endPart(
-            milliseconds: time - partStart, startsSegment: startsSegment, endsSegment: endsSegment,
-            captured: writer.zero + .milliseconds(Int64(partStart)) - delay)
+            at: Int64(time) * 1_000, milliseconds: time - partStart, startsSegment: startsSegment,
+            endsSegment: endsSegment, captured: writer.zero + .milliseconds(Int64(partStart)) - delay)
         (partStart, startsSegment, hasPicture) = (time, false, false)
     }
 }

@@ -17,6 +17,8 @@ final class SegmentWriter {
     private var sound: [Float] = []
     /// Where the next frame of sound belongs, in samples since zero; nil before the first sound.
     private var soundPosition: Int64?
+    /// Encoded, of parts that have not ended.
+    private var soundFrames: [(bytes: [UInt8], time: Int64, end: Int64)] = []
 
     /// - Parameter framesPerSecond: nil where pictures come as they like.
     init(_ video: Muxer.Video, framesPerSecond: Int?, from zero: MonotonicTime) throws {
@@ -49,7 +51,6 @@ final class SegmentWriter {
     ///   - block: left and right in turn.
     ///   - tick: when the first of it is heard.
     func append(_ block: [Float], at tick: MonotonicTime) throws {
-        guard let track = muxer.audioTrack else { return }
         if soundPosition == nil {
             let samples = tick.nanoseconds(since: zero) * 48 / 1_000_000
             guard samples >= 0 else { return }
@@ -65,7 +66,7 @@ final class SegmentWriter {
             soundPosition = position + Int64(AACEncoder.frames)
             guard position >= 0 else { continue }
             let (time, end) = (position * 125 / 6, (position + Int64(AACEncoder.frames)) * 125 / 6)
-            try muxer.write(frame, track: track, at: time, duration: end - time, isKeyFrame: true)
+            soundFrames.append((frame, time, end))
             report(.sound, at: time, frame)
         }
     }
@@ -85,11 +86,20 @@ final class SegmentWriter {
         )
     }
 
-    /// Makes a part of all that was written since the last one.
-    /// - Parameter captured: when its first picture was.
+    /// Makes a part of the pictures since the last one, and of the sound up to its end.
+    /// - Parameters:
+    ///   - end: where the next one begins.
+    ///   - captured: when its first picture was.
     func endPart(
-        milliseconds: Int, startsSegment: Bool, endsSegment: Bool, captured: MonotonicTime
+        at end: Int64, milliseconds: Int, startsSegment: Bool, endsSegment: Bool, captured: MonotonicTime
     ) throws {
+        let count = soundFrames.firstIndex { $0.time >= end } ?? soundFrames.count
+        if let track = muxer.audioTrack {
+            for (bytes, time, end) in soundFrames.prefix(count) {
+                try muxer.write(bytes, track: track, at: time, duration: end - time, isKeyFrame: true)
+            }
+        }
+        soundFrames.removeFirst(count)
         try muxer.flush()
         reports.append(
             .part(

@@ -54,6 +54,29 @@ import Wire
         }
     }
 
+    @Test(arguments: PackagingTiming.partLengths)
+    func `makes parts as long as they are wanted`(length: Int) throws {
+        let timing = try #require(PackagingTiming(partMilliseconds: length))
+        #expect(PackagingTiming(timing.bytes) == timing)
+        let packager = Packager(
+            at: Self.start,
+            codecs: Packager.Codecs(makePictureDecoder: { _, _ in nil }, makeSoundDecoder: { _ in nil }),
+            timing: timing)
+        let reports = (0...375).flatMap { packager.advance(to: Self.start + .milliseconds(20 * Int64($0))) }
+        let parts = Self.parts(reports)
+        #expect(parts.count == 6_000 / length)
+        #expect(parts.allSatisfy { Int($0.milliseconds) == length })
+        let starts = parts.indices.filter { parts[$0].startsSegment }
+        #expect(starts.prefix(2) == [0, timing.partsOfFirstSegment])
+        #expect(zip(starts.dropFirst(), starts.dropFirst(2)).allSatisfy { ($1 - $0) * length == 2_000 })
+    }
+
+    @Test func `is asked for in a length that playlists can have`() {
+        for bytes: [UInt8] in [[], [0], [3], [5, 5], [255]] { #expect(PackagingTiming(bytes) == nil) }
+        #expect(PackagingTiming(partMilliseconds: 300) == nil)
+        #expect(PackagingTiming.usual.partMilliseconds == 500)
+    }
+
     @Test func `begins anew after it was held up for long`() {
         let before = reports(until: .seconds(3))
         #expect(before.count { if case .began = $0 { true } else { false } } == 1)

@@ -18,12 +18,15 @@ private final class PassRig {
     private var sequence: Int64 = 0
     private var milliseconds: Int64 = 0
 
-    init(makePictureDecoder: @escaping (VideoCodec) -> (any PictureDecoder)? = { try? VideoDecoder($0) }) {
+    init(
+        timing: PackagingTiming = .usual,
+        makePictureDecoder: @escaping (VideoCodec) -> (any PictureDecoder)? = { try? VideoDecoder($0) }
+    ) {
         packager = Packager(
             at: Self.start,
             codecs: Packager.Codecs(
-                makePictureDecoder: { codec, _ in makePictureDecoder(codec) }, makeSoundDecoder: { _ in nil })
-        )
+                makePictureDecoder: { codec, _ in makePictureDecoder(codec) }, makeSoundDecoder: { _ in nil }),
+            timing: timing)
         packager.open(Self.input)
     }
 
@@ -147,6 +150,20 @@ extension [UInt8] {
         #expect(rig.beginnings.map(\.framesPerSecond) == [nil])
         // What was before is there at once, so that players have something to begin with.
         #expect(rig.segments.first == 1_500)
+    }
+
+    @Test func `may stand still for a moment, in which parts have sound alone`() throws {
+        let rig = PassRig(timing: try #require(PackagingTiming(partMilliseconds: 200)))
+        let frames = try Self.frames(150, group: 40)
+        // Of the pictures in the middle 27 never were.
+        try rig.play(Array(frames.prefix(45)))
+        try rig.play(Array(frames.suffix(78)), from: 72)
+        #expect(rig.beginnings.map(\.framesPerSecond) == [nil])
+        #expect(rig.parts.allSatisfy { $0.milliseconds == 200 || $0.endsSegment })
+        #expect(rig.parts.allSatisfy { $0.bytes.dropFirst(4).prefix(4).elementsEqual("moof".utf8) })
+        #expect(rig.segments.allSatisfy { $0 < 2_500 })
+        let length = rig.parts.reduce(0) { $0 + Int($1.milliseconds) }
+        #expect((4_400...5_000).contains(length))
     }
 
     @Test func `is asked for a key frame while one segment is long enough`() throws {
