@@ -29,6 +29,16 @@ JOIN = """async (path, token, options) => {
     // Below 960 × 540 Chromium does not make three layers.
     [canvas.width, canvas.height] = options.layers ? [960, 540] : [640, 360];
     const paint = canvas.getContext('2d', {willReadFrequently: true});
+    // Chromium takes the network for little more than what it sends. Of a picture that hardly moves that may be too
+    // little for the largest layer for ever, where a busy machine was slow at first: what flickers takes what there is.
+    const noise = new OffscreenCanvas(canvas.width + 64, 128 + 64);
+    const flicker = noise.getContext('2d', {willReadFrequently: true});
+    for (let x = 0; options.layers && x < noise.width; x += 8) {
+        for (let y = 0; y < noise.height; y += 8) {
+            flicker.fillStyle = `hsl(${360 * Math.random()} 90% 50%)`;
+            flicker.fillRect(x, y, 8, 8);
+        }
+    }
     let count = 0;
     speaker.drawn = [];
     const draw = () => {
@@ -36,6 +46,11 @@ JOIN = """async (path, token, options) => {
         if (speaker.drawn.length > 5000) speaker.drawn.splice(0, 1000);
         paint.fillStyle = options.colour;
         paint.fillRect(0, 0, canvas.width, canvas.height);
+        if (options.layers) {
+            // Below the middle, of which tests look at the colour.
+            paint.drawImage(noise, Math.floor(64 * Math.random()), Math.floor(64 * Math.random()), canvas.width, 128,
+                0, canvas.height - 128, canvas.width, 128);
+        }
         paint.fillStyle = 'white';
         paint.fillRect(count++ % 640, 0, 8, 8);
     };
@@ -108,9 +123,17 @@ def join(
         "publishes": publishes, "layers": layers,
     }
     token = server.token(stream, role, name.capitalize())
-    page.evaluate(JOIN, f"/v1/streams/{stream}/sessions", token, options)
-    page.wait_for("() => speaker.control.readyState === 'open'", seconds=15, what=f"{name}'s control channel is open")
-    return page
+    for _ in range(5):
+        page.evaluate(JOIN, f"/v1/streams/{stream}/sessions", token, options)
+        state = page.wait_for(
+            """() => speaker.control.readyState === 'open' ? 'open'
+                : ['failed', 'closed'].includes(speaker.peer.connectionState) && 'failed'""",
+            seconds=15, what=f"{name}'s control channel is open")
+        if state == "open":
+            return page
+        # A browser that gets no processor is late with its handshake, and the server gives it up.
+        page.goto((path or server).origin + "/healthz")
+    raise TimeoutError(f"{name} does not connect")
 
 
 def slots(page: Page, kind: str) -> list[dict[str, Any]]:

@@ -153,7 +153,8 @@ def wait_for_quiet(server: Server) -> Metrics:
 
 def test_publish_and_play_apart(server: Server, stream: str) -> None:
     publisher = subprocess.Popen(
-        [str(binary().with_name("sfu-bench")), "publish", server.origin, "--stream", stream, "--duration", "60s",
+        # For longer than what follows may take: it is interrupted.
+        [str(binary().with_name("sfu-bench")), "publish", server.origin, "--stream", stream, "--duration", "10m",
          "--warm-up", "0", "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, stdin=subprocess.DEVNULL)
     try:
         assert publisher.stderr is not None
@@ -253,7 +254,7 @@ def test_feed(server: Server, stream: str, tmp_path: Path, preload: str) -> None
 def test_feed_of_live_streams(server: Server, stream: str) -> None:
     publisher = subprocess.Popen(
         [str(binary().with_name("sfu-bench")), "publish", server.origin, "--stream", stream, "--streams", "3", "--duration",
-         "60s", "--bitrate", "300k"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+         "10m", "--bitrate", "300k"], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
         stdin=subprocess.DEVNULL)
     try:
         assert publisher.stderr is not None

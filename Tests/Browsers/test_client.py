@@ -77,7 +77,8 @@ def test_the_speaker_is_on_stage_and_writes(
     server: Server, stream: str, publisher: Process, tmp_path: Path
 ) -> None:
     speaker = Process(
-        [program("headless-speaker"), server.origin, stream, "Sam", "60"], tmp_path / "speaker.log",
+        # It stays for longer than the test may take.
+        [program("headless-speaker"), server.origin, stream, "Sam", "600"], tmp_path / "speaker.log",
         r"^on stage$", 20)
     try:
         host = {"Authorization": f"Bearer {server.token(stream)}"}

@@ -188,12 +188,22 @@ def test_a_key_one_at_a_time_and_a_webhook(aiortc: Aiortc, stream: str, tmp_path
 
 def test_the_transcoder_dies_over_a_clip(aiortc: Aiortc, keeper: Server, stream: str, tmp_path: Path) -> None:  # noqa: F811
     publisher = aiortc.publish(keeper, stream)
-    sent(publisher, 30 * 12)
-    killed = transcoder(keeper)
-    status, entry = ask(keeper, stream, {"seconds": 10})
-    os.kill(killed, signal.SIGKILL)
-    assert status == 201, entry
-    wait_until(lambda: listed(keeper, stream) == [], 20, "there is no half clip")
+    killed = None
+    for _ in range(5):
+        killed = transcoder(keeper, killed)
+        sent(publisher, publisher.pictures + 30 * 12)
+        status, entry = ask(keeper, stream, {"seconds": 10})
+        os.kill(killed, signal.SIGKILL)
+        assert status == 201, entry
+        wait_until(
+            lambda: all(each["state"] == "ended" for each in listed(keeper, stream)), 20, "there is no half clip")
+        if listed(keeper, stream) == []:
+            break
+        # It was complete: we waited longer for a processor than it took. It goes, and the next one is asked for.
+        assert keeper.request(
+            "DELETE", f"/v1/streams/{stream}/recordings/{entry['id']}",
+            headers={"Authorization": f"Bearer {keeper.token(stream)}"})[0] == 204
+    assert listed(keeper, stream) == [], "the transcoder never died over a clip"
     # The file goes after the entry.
     wait_until(lambda: list((tmp_path / "data/recordings").rglob("*.*")) == [], 20, "there is no half file")
     # What was kept is gone, what comes is kept again.

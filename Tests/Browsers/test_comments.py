@@ -288,6 +288,8 @@ def test_a_late_answer_brings_no_comment_back(chromium: Browser, server: Server,
     hold_answer(page, "POST", "/comments", until=f"(globalThis.hasSeen ||= {is_there}) && !{is_there}")
     submit(page, "Two")
     wait_for_comment(host, "Two")
+    # A comment that is deleted before it was told is not told.
+    page.wait_for("() => globalThis.hasSeen", what="the viewer's page hears of the comment")
     host.evaluate("""() => {
         const {api, audience} = rostrum.room;
         return api.deleteComment(audience.comments.find(({text}) => text === 'Two').number);

@@ -287,8 +287,12 @@ def shown_in_preview(server: Server, stream: str) -> set[str]:
     about = server.json(f"/v1/streams/{stream}")["preview"]
     if not about:
         return set()
+    file = server.request("GET", about["url"])[2]
+    # Made anew meanwhile, it may have another size: a busy browser sends smaller pictures.
+    if server.json(f"/v1/streams/{stream}")["preview"] != about:
+        return set()
     width, height = about["width"], about["height"]
-    shown = pixels(server.request("GET", about["url"])[2], width, height)
+    shown = pixels(file, width, height)
     places = [shown[height // 3, width * x // 100].tolist() for x in (25, 75)]
     return {
         name for name, wanted in COLOURS.items()

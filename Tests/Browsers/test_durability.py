@@ -398,7 +398,8 @@ def test_media_goes_on_while_the_disk_is_full(chromium: Browser, logs: Path, sma
         for page in (viewer, watch(chromium, server, "talk")):
             wait_for_state(page, "live")
             wait_for_frames(page, 60)
-        assert host.evaluate("() => rostrum.connection.state") == "connected"
+        # It is interrupted for as long as a busy machine keeps the answers to its checks.
+        host.wait_for("() => rostrum.connection.state === 'connected'", what="the host stays connected")
         assert server.metrics()["rostrum_store_failing"] == 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -28,11 +29,18 @@ PLAY = """async base => {
     video.muted = true;
     video.src = URL.createObjectURL(source);
     await new Promise(done => source.addEventListener('sourceopen', done, {once: true}));
-    const text = async path => (await fetch(base + path)).text();
+    // On a busy machine what is waited for may take longer than the server lets a request wait.
+    const get = async path => {
+        for (;;) {
+            const answer = await fetch(base + path);
+            if (answer.status !== 503) return answer;
+        }
+    };
+    const text = async path => (await get(path)).text();
     const codecs = (await text('index.m3u8')).match(/CODECS="([^"]*)"/)[1];
     const buffer = source.addSourceBuffer(`video/mp4; codecs="${codecs}"`);
     const append = async path => {
-        buffer.appendBuffer(await (await fetch(base + path)).arrayBuffer());
+        buffer.appendBuffer(await (await get(path)).arrayBuffer());
         await new Promise((done, failed) => {
             buffer.addEventListener('updateend', done, {once: true});
             buffer.addEventListener('error', failed, {once: true});
@@ -76,8 +84,17 @@ def maker(logs: Path, stream: str) -> Iterator[Server]:
     assert server.stop() == 0
 
 
+def awaited(server: Server, path: str) -> tuple[int, bytes]:
+    """Status and body; on a busy machine what is waited for may take longer than the server lets a request wait."""
+    def answer() -> tuple[int, bytes] | None:
+        status, _, body = server.request("GET", path)
+        is_late = status == 503 and json.loads(body).get("rule") == "late"
+        return None if is_late else (status, body)
+    return wait_until(answer, 30, f"{path} is there")
+
+
 def fetch(server: Server, path: str) -> str:
-    status, _, body = server.request("GET", path)
+    status, body = awaited(server, path)
     assert status == 200, (status, body)
     return body.decode()
 
@@ -139,23 +156,6 @@ def test_a_browsers_stream_plays_in_ffmpeg_and_in_a_media_source(
         assert hinted(again)[0].split("-")[0] not in ended
 
 
-def test_gstreamer_plays_it(chromium: Browser, maker: Server, stream: str) -> None:
-    with go_live(chromium, maker, stream):
-        # It stands still where it finds fewer segments than it wants to stay behind.
-        wait_until(
-            lambda: fetch(maker, f"/hls/{stream}/media.m3u8").count("#EXTINF") >= 4, 30, "there are segments")
-        sinks = [f"{kind}-sink=fakesink name={kind} silent=false" for kind in ("video", "audio")]
-        player = subprocess.Popen(
-            ["gst-launch-1.0", "-v", "playbin3", f"uri={maker.origin}/hls/{stream}/index.m3u8", *sinks],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        limit = Timer(patient(60), player.kill)
-        limit.start()
-        shown = {"video": 0, "audio": 0}
-        assert player.stdout
-        for line in player.stdout:
-            assert "ERROR" not in line, line
-            for kind in shown:
-                shown[kind] += f"chain   ******* ({kind}:sink)" in line
 def test_h264_goes_to_viewers_as_it_came(
     chromium: Browser, firefox: Browser, logs: Path, stream: str
 ) -> None:
@@ -196,6 +196,23 @@ def test_a_browsers_h264_has_a_key_frame_for_each_segment(chromium: Browser, mak
         assert metric(maker, "rostrum_encodes_passed") == 1 or "passed=false" in maker.log.read_text()
 
 
+def test_gstreamer_plays_it(chromium: Browser, maker: Server, stream: str) -> None:
+    with go_live(chromium, maker, stream):
+        # It stands still where it finds fewer segments than it wants to stay behind.
+        wait_until(
+            lambda: fetch(maker, f"/hls/{stream}/media.m3u8").count("#EXTINF") >= 4, 30, "there are segments")
+        sinks = [f"{kind}-sink=fakesink name={kind} silent=false" for kind in ("video", "audio")]
+        player = subprocess.Popen(
+            ["gst-launch-1.0", "-v", "playbin3", f"uri={maker.origin}/hls/{stream}/index.m3u8", *sinks],
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        limit = Timer(patient(60), player.kill)
+        limit.start()
+        shown = {"video": 0, "audio": 0}
+        assert player.stdout
+        for line in player.stdout:
+            assert "ERROR" not in line, line
+            for kind in shown:
+                shown[kind] += f"chain   ******* ({kind}:sink)" in line
             if min(shown.values()) >= 60:
                 break
         limit.cancel()
@@ -209,7 +226,9 @@ def test_who_asks_while_the_host_is_away_waits_for_them(
 ) -> None:
     token = maker.token(stream)
     headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/json"}
-    assert maker.request("POST", "/v1/streams", b'{"title":"Made"}', headers)[0] == 201
+    # Away for as long as a busy machine takes.
+    details = b'{"title":"Made","hostGraceSeconds":3600}'
+    assert maker.request("POST", "/v1/streams", details, headers)[0] == 201
     with chromium.open(f"{maker.origin}/live/{stream}?source=test&quality=720&fps=15#token={token}") as host:
         press_go_live(host)
         host.evaluate("() => { rostrum.room.onAir.stop(); }")
@@ -232,13 +251,14 @@ def test_what_comes_next_is_waited_for_and_what_comes_later_is_refused(
             lambda: (text := fetch(maker, base + "media.m3u8")) and "#EXT-X-PRELOAD-HINT" in text and text, 15, "what comes next")
         name, number, part = hinted(playlist)
         with ThreadPoolExecutor(20) as pool:
-            waiting = [pool.submit(maker.request, "GET", base + name) for _ in range(10)]
+            waiting = [pool.submit(awaited, maker, base + name) for _ in range(10)]
             reload = pool.submit(fetch, maker, f"{base}media.m3u8?_HLS_msn={number}&_HLS_part={part}&_HLS_skip=YES")
-            bodies = {answer.result()[2] for answer in waiting}
+            bodies = {answer.result()[1] for answer in waiting}
             assert len(bodies) == 1 and b"moof" in bodies.pop()[:64]
             assert f'URI="{name}"' in reload.result()
         assert maker.request("GET", f"{base}media.m3u8?_HLS_msn={number + 50}")[0] == 400
-        assert maker.request("GET", base + name.replace(f"p{number}", f"p{number + 50}"))[0] == 400
+        # What names begin with is random, and may have a p and a number, too.
+        assert maker.request("GET", base + name.replace(f"-p{number}-", f"-p{number + 50}-"))[0] == 400
         status, headers, _ = maker.request("GET", base + "none.m4s")
         assert status == 404 and headers["cache-control"] == "max-age=1"
 

@@ -79,6 +79,9 @@ def watching(chromium: Browser, hostile_server: Server, stream: str) -> Watching
     wait_for_state(viewer, "live")
     # Past the first seconds, in which the publisher's bitrate climbs and buffers settle.
     wait_for_frames(viewer, 90)
+    # After six seconds without a picture the page would ask for another session: a studio that gets no processor may
+    # make none for so long.
+    viewer.evaluate("() => { rostrum.connection.renew = () => {}; }")
     return Watching(studio, viewer)
 
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
-from websockets.sync.client import connect
+from websockets.exceptions import ConnectionClosed
+from websockets.sync.client import ClientConnection, connect
 
 from drivers import DESKTOP, PHONE, Browser, Page
 from feed import open_feed, wait_for_story
@@ -45,8 +47,19 @@ def browser(request: pytest.FixtureRequest) -> Browser:
 def here(server: Server, stream: str, name: str, role: str = "viewer") -> Iterator[str]:
     """Somebody who is there without a page; gives their token."""
     token = server.token(stream, role, name)
-    with connect(f"{server.origin.replace('http', 'ws')}/v1/streams/{stream}/sync?access_token={token}"):
+    with connect(f"{server.origin.replace('http', 'ws')}/v1/streams/{stream}/sync?access_token={token}") as connection:
+        reader = threading.Thread(target=read_all, args=(connection,), daemon=True)
+        reader.start()
         yield token
+    reader.join()
+
+
+def read_all(connection: ClientConnection) -> None:
+    """As a page does: where sixteen messages wait the client takes in nothing more, no ping either, and the server
+    gives up who answers none."""
+    with suppress(ConnectionClosed):
+        for _ in connection:
+            pass
 
 
 def tab(page: Page, name: str, value: str) -> None:

@@ -158,6 +158,10 @@ def test_what_the_server_did_not_hear_of_a_choice_is_said_again(
         page.click("#picture summary")
         page.click("#menu input[value=high]")
         page.click("#menu input[value=low]")
+        # A link that seems slow has a smaller picture, too, before the server has heard of any choice.
+        wait_until(
+            lambda: page.evaluate("() => rostrum.feed.connection.session.quality()")["preferences"]["pin"] == "low", 15,
+            "the server has heard what was chosen last")
         wait_for_height(page, "height > 0 && height < 720")
         assert page.evaluate("() => lost") == 2
         told = page.evaluate("() => rostrum.feed.connection.session.quality()")

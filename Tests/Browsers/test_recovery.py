@@ -70,15 +70,24 @@ def test_a_link_that_is_not_valid_says_so_and_is_not_tried_again(
 def test_a_link_whose_time_ends_while_one_watches_says_so(
     chromium: Browser, viewing: Browser, server: Server, stream: str
 ) -> None:
-    with go_live(chromium, server, stream), viewing.open(before_load=NO_RENEWAL) as viewer:
-        # Its time begins once there is a window, and is enough for a busy machine to load a page and to connect it.
-        token = server.token(stream, "viewer", "Vic", ttl=20)
-        viewer.goto(f"{server.origin}/watch/{stream}#token={token}")
-        wait_for_state(viewer, "live")
-        wait_for_state(viewer, "expired", seconds=45)
-        assert EXPIRED in viewer.text("#state")
-        # It is not tried again, whoever noticed first.
-        assert viewer.evaluate("() => rostrum.connection.state") in ("closed", "failed")
+    with go_live(chromium, server, stream):
+        # A busy machine may take longer to load a page and to connect it: then the next link has more time.
+        for ttl in (20, 60, 180):
+            viewer = viewing.open(before_load=NO_RENEWAL)
+            # Its time begins once there is a window.
+            token = server.token(stream, "viewer", "Vic", ttl=ttl)
+            viewer.goto(f"{server.origin}/watch/{stream}#token={token}")
+            state = viewer.wait_for(
+                f"() => ['live', 'expired'].find(state => state === ({STATE})())", seconds=45, what="the page is live")
+            if state == "live":
+                break
+            viewer.close()
+        assert state == "live"
+        with viewer:
+            wait_for_state(viewer, "expired", seconds=45)
+            assert EXPIRED in viewer.text("#state")
+            # It is not tried again, whoever noticed first.
+            assert viewer.evaluate("() => rostrum.connection.state") in ("closed", "failed")
 
 
 def test_a_stopped_stream_ends_for_its_viewers_and_may_come_back(
@@ -136,23 +145,14 @@ def test_a_stream_goes_on_with_the_host_who_is_there(
             second.wait_for("() => rostrum.room.you?.role === 'host'", what="the stream is the second one's")
             wait_for_frames(viewer)
             wait_for_sound(viewer)
-            assert viewer.evaluate(STATE) == second.evaluate(STATE) == "live"
+            # Its pictures may come before the viewer's page is told who the host is, which counts as away until then.
+            for page in (viewer, second):
+                wait_for_state(page, "live")
             assert_never_reloaded(viewer)
             end_stream(second)
             wait_for_state(viewer, "ended", seconds=10)
 
 
-def test_a_second_publisher_takes_over(
-    browsers: dict[str, Browser], viewing: Browser, server: Server, stream: str
-) -> None:
-    # The same host at another place; somebody else would join them on the stage.
-    token = server.token(stream)
-    first = go_live(browsers["chromium"], server, stream, codec="vp8", access_token=token)
-    with first, watch(viewing, server, stream) as viewer:
-        wait_for_state(viewer, "live")
-        wait_for_frames(viewer)
-        mark(viewer)
-        # Another browser and another codec: to viewers it is the same stream.
 #: No socket is opened before `hasSockets` is true.
 NO_SOCKETS = """() => {
     const Original = WebSocket;
@@ -178,6 +178,17 @@ def test_a_second_host_who_has_heard_nothing_comes_beside_the_first(
         assert first.evaluate(STATE) == "live"
 
 
+def test_a_second_publisher_takes_over(
+    browsers: dict[str, Browser], viewing: Browser, server: Server, stream: str
+) -> None:
+    # The same host at another place; somebody else would join them on the stage.
+    token = server.token(stream)
+    first = go_live(browsers["chromium"], server, stream, codec="vp8", access_token=token)
+    with first, watch(viewing, server, stream) as viewer:
+        wait_for_state(viewer, "live")
+        wait_for_frames(viewer)
+        mark(viewer)
+        # Another browser and another codec: to viewers it is the same stream.
         with go_live(browsers["firefox"], server, stream, codec="vp9", access_token=token):
             first.wait_for(
                 "() => !document.getElementById('error').hidden", seconds=15, what="the first studio gives way")
@@ -209,6 +220,8 @@ def test_ice_restarts_within_the_same_session(
 ) -> None:
     with go_live(chromium, server, stream), watch(viewing, server, stream) as viewer:
         wait_for_state(viewer, "live")
+        # After six seconds without a picture the page would ask for another session: a busy studio may make none.
+        viewer.evaluate("() => { rostrum.connection.renew = () => {}; }")
         before = viewer.evaluate("() => rostrum.connection.session.resource")
         ufrag = viewer.evaluate("() => rostrum.connection.session.peer.remoteDescription.sdp.match(/ufrag:(.*)/)[1]")
         viewer.evaluate("() => rostrum.connection.session.restartIce()")

@@ -30,6 +30,10 @@ def wait_for_layers(host: Page, wanted: str, seconds: float = 30) -> None:
 def test_layers_that_nobody_takes_are_not_encoded(browser: Browser, chromium: Browser, server: Server, stream: str) -> None:
     with go_live(browser, server, stream, quality=720) as host:
         wait_for_layers(host, "q")
+        # Pictures that were on their way to the encoder when it was told are of all sizes: a busy one has several. They
+        # are over once later ones of the smallest were sent.
+        told = host.evaluate(SENT)
+        wait_until(lambda: host.evaluate(SENT)["q"] > told["q"] + 5, 30, "the encoder does as it was told")
         before = host.evaluate(SENT)
         wait_until(lambda: host.evaluate(SENT)["q"] > before["q"] + 30, 30, "the smallest goes on")
         after = host.evaluate(SENT)

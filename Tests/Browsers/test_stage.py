@@ -122,7 +122,8 @@ def test_control_messages_and_data_tracks(
         };
         const lossy = speaker.lossy = speaker.peer.createDataChannel(
             'data:cursor', {ordered: false, maxRetransmits: 0});
-        lossy.onopen = () => lossy.send(new Uint8Array([1, 2, 3]));
+        // Again and again: what is lost on the way to a busy reader does not come later.
+        lossy.onopen = () => setInterval(() => lossy.send(new Uint8Array([1, 2, 3])), 100);
     }""")
     bob.wait_for(
         """() => {
