@@ -139,6 +139,32 @@ export interface AudienceSettings {
 
 export type Widget = "comments" | "barrage" | "composer" | "reactions" | "gifts" | "ranks" | "poll" | "card" | "duel";
 
+/** Of somebody who cannot write for now, or whom nobody else sees. */
+export interface Silence {
+  /** ISO 8601. */
+  until: string;
+  /** Whether they can write, and only they see it. */
+  shadow: boolean;
+}
+
+/** What a host or moderator has done. */
+export interface AuditEntry {
+  action: "deleted" | "pinned" | "unpinned" | "silenced" | "shadowed" | "unsilenced" | "card-shown" | "card-removed" | (string & {});
+  /** Who did it. */
+  by: string;
+  name: string | null;
+  /** ISO 8601. */
+  at: string;
+  /** Whom it is about. */
+  participant: string | null;
+  /** The number of the comment. */
+  comment: number | null;
+  /** How the comment begins, or the card's title. */
+  text: string | null;
+  /** ISO 8601. */
+  until: string | null;
+}
+
 /** One of those who are first. */
 export interface Rank {
   participant: string;
@@ -245,12 +271,16 @@ export declare class StageAPI {
 
   /** Takes no comments of somebody for a while, or as a shadow shows them to nobody else. */
   silence(participant: string, seconds: number, shadow?: boolean): Promise<unknown>;
+  /** Lets somebody write again, and others see it. */
+  unsilence(participant: string): Promise<unknown>;
+  /** Who took what away or showed it, the latest last; hosts may ask. */
+  audit(): Promise<{ entries: AuditEntry[] }>;
   /** Who is first since the stream was made, or since midnight, UTC; at most a hundred. */
   rank(rank: "givers" | "fans", period: "stream" | "day"): Promise<{
     ranks: Rank[]; period: string; currency: string | null;
   }>;
-  /** What the audience may do; hosts see also the words that they do not want. */
-  interaction(): Promise<AudienceSettings & { words?: string[] }>;
+  /** What the audience may do; hosts and moderators see also the words that nobody may write, and who is silenced. */
+  interaction(): Promise<AudienceSettings & { words?: string[]; silenced?: Record<string, Silence> }>;
   editInteraction(settings: Partial<AudienceSettings & { words: string[] }>): Promise<unknown>;
 
   /** Streams that are live and that we may watch: the first hundred. */

@@ -228,6 +228,19 @@ export class StageAPI {
     return this.#ask("PUT", named("/silences", participant), { seconds, shadow });
   }
 
+  /** Lets somebody write again, and others see it. @param {string} participant */
+  unsilence(participant) {
+    return this.#ask("DELETE", named("/silences", participant));
+  }
+
+  /**
+   * Who took what away or showed it, the latest last; hosts may ask.
+   * @returns {Promise<{ entries: import("./moderation.js").AuditEntry[] }>}
+   */
+  audit() {
+    return this.#ask("GET", "/audit");
+  }
+
   /**
    * Who is first, at most a hundred.
    * @param {"givers" | "fans"} rank
@@ -239,8 +252,9 @@ export class StageAPI {
   }
 
   /**
-   * What the audience may do; hosts see also the words that they do not want.
-   * @returns {Promise<import("./audience.js").AudienceSettings & { words?: string[] }>}
+   * What the audience may do; hosts and moderators see also the words that nobody may write, and who is silenced.
+   * @returns {Promise<import("./audience.js").AudienceSettings
+   *   & { words?: string[], silenced?: Record<string, import("./moderation.js").Silence> }>}
    */
   interaction() {
     return this.#ask("GET", "/interaction");

@@ -10,8 +10,10 @@ import { calm } from "./barrage.js";
 import { makeCard } from "./card.js";
 import { ask } from "./dialog.js";
 import { callName, follow, h, icon, isolate, reconcile, setText } from "./dom.js";
+import { silence } from "./moderation.js";
 import { makePoll, openPoll } from "./poll.js";
 import { makeBadges } from "./ranks.js";
+import { nameOf, signOf } from "./reaction-signs.js";
 import { SignallingError } from "./session.js";
 
 /** Of comments that are in the page; older ones are above, out of sight. */
@@ -22,19 +24,8 @@ const MOST_RISING = 24;
 const MOST_AT_ONCE = 8;
 /** What is told of comments that were left out stays this long, in milliseconds. */
 const MORE_MS = 4000;
-/** For how long somebody may not write, in seconds. */
-const SILENCES = [
-  { value: "60", label: "For a minute" }, { value: "600", label: "For ten minutes" }, { value: "86400", label: "For a day" },
-];
-
-/** For how long only its author sees what somebody writes, in seconds. */
-const SHADOW_SECONDS = 86_400;
-
 /** What the server takes, in characters. */
 const LONGEST = 300;
-
-/** Signs of the reactions that this page knows; a heart is drawn. @type {Record<string, string>} */
-const SIGNS = { laugh: "😂", wow: "😮", clap: "👏", fire: "🔥", sad: "😢", party: "🎉", yes: "👍", star: "⭐" };
 
 /**
  * @typedef {object} Part what a page gives to its audience's view
@@ -42,11 +33,16 @@ const SIGNS = { laugh: "😂", wow: "😮", clap: "👏", fire: "🔥", sad: "�
  * @property {(needsName: boolean) => Promise<boolean>} identify makes sure that the server knows us; false if it will not
  * @property {(text: string) => void} say
  * @property {(widget: import("./audience.js").Widget) => boolean} shows whether this page shows that; a host's shows all
+ * @property {(id: string, name: string) => Promise<unknown>} [keepOut] removes somebody for good, if the host means it
  */
 
-/** Comments and the line to write in. @param {Part} part */
-export function makeComments(part) {
-  const { audience, identify, say, shows } = part;
+/**
+ * Comments and the line to write in.
+ * @param {Part} part
+ * @param {{ isDesk?: boolean }} [options] whether more stands there than what may be switched off
+ */
+export function makeComments(part, { isDesk = false } = {}) {
+  const { audience, identify, say, shows, keepOut } = part;
   const [poll, card] = [makePoll(part), makeCard(part)];
   const list = h("ul.comments", { role: "log", "aria-label": "Comments" });
   const pinned = h("p.pinned-comment", { hidden: true, dir: "auto" });
@@ -117,30 +113,17 @@ export function makeComments(part) {
         { value: "delete", label: "Delete it", look: "danger" },
         ...audience.mayModerate ? [{ value: "pin", label: isPinned ? "Unpin it" : "Pin it" }] : [],
         ...isTheirs ? [{ value: "silence", label: "Silence…" }] : [],
+        ...isTheirs && audience.isModerator && keepOut
+          ? [{ value: "ban", label: "Remove and keep out…", look: /** @type {const} */ ("danger") }] : [],
         { value: "no", label: "Cancel" },
       ],
     });
     await attempt(async () => {
       if (answer === "delete") await api.deleteComment(comment.number);
       else if (answer === "pin") await (isPinned ? api.unpinComment() : api.pinComment(comment.number));
-      else if (answer === "silence") await silence(comment.author, name);
+      else if (answer === "silence") await silence(part, comment.author, name);
+      else if (answer === "ban") await keepOut?.(comment.author, callName(comment.author, comment.name));
     });
-  }
-
-  /** @param {string} author @param {string} name */
-  async function silence(author, name) {
-    const seconds = await ask({
-      name: "silence", title: `Silence ${name}?`, text: "They go on watching, and cannot write.",
-      choices: [...SILENCES, { value: "shadow", label: "For a day, without their knowing" }, { value: "no", label: "Cancel" }],
-    });
-    if (!seconds || seconds === "no") return;
-    if (seconds === "shadow") {
-      await audience.api.silence(author, SHADOW_SECONDS, true);
-      say(`Nobody but ${name} sees what they write.`);
-      return;
-    }
-    await audience.api.silence(author, Number(seconds));
-    say(`${name} cannot write for now.`);
   }
 
   /** @param {() => Promise<unknown>} action */
@@ -169,7 +152,7 @@ export function makeComments(part) {
     const isListed = settings?.comments === true && (shows("comments") || shows("barrage") && calm.matches);
     list.hidden = !isListed;
     form.hidden = !settings?.comments || !shows("composer");
-    root.hidden = !audience.isOpen || list.hidden && form.hidden && poll.root.hidden && card.root.hidden;
+    root.hidden = !audience.isOpen || !isDesk && list.hidden && form.hidden && poll.root.hidden && card.root.hidden;
     field.placeholder = settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
     // Who reads what was before is not taken away from it.
     const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
@@ -266,14 +249,4 @@ export function makeReactions({ audience, identify, shows }) {
       root.remove();
     },
   };
-}
-
-/** @param {string} kind */
-function signOf(kind) {
-  return SIGNS[kind] ?? icon("heart", "heart");
-}
-
-/** For those who listen. @param {string} kind */
-function nameOf(kind) {
-  return kind === "heart" ? "Hearts" : kind;
 }

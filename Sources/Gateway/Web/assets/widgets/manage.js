@@ -70,12 +70,13 @@ function waitingChoices(room, id) {
 }
 
 /**
+ * Has somebody leave, if the host means it.
  * @param {import("../room.js").Room} room
  * @param {string} id
  * @param {string} name
- * @param {boolean} ban
+ * @param {boolean} ban whether they cannot come back
  */
-async function remove(room, id, name, ban) {
+export async function remove(room, id, name, ban) {
   const text = ban ? "They cannot come back to this stream." : "They may come back with the link they have.";
   if (!(await confirm({ name: "remove", title: `Remove ${isolate(name)}?`, text, yes: "Remove" }))) return;
   if (!(await room.attempt(() => room.api.remove(id, { ban })))) return;

@@ -1,5 +1,6 @@
 // @ts-check
 
+import { askForWords, makeTalkFields, USUAL } from "../audience-settings.js";
 import { ask } from "../dialog.js";
 import { h } from "../dom.js";
 import { LAYERS } from "../layers.js";
@@ -76,18 +77,15 @@ function makeForm(room) {
     type: "checkbox", value: layer, checked: info?.layers?.includes(layer) ?? true,
   }));
   const usual = /** @type {import("../audience.js").Widget[]} */ (Object.keys(WIDGET_NAMES)).filter((name) => name !== "barrage");
-  const audience = room.audience.settings ?? { comments: true, reactions: ["heart"], slowMode: 0, duels: true, widgets: usual };
+  const audience = room.audience.settings ?? { ...USUAL, duels: true, widgets: usual };
   const widgets = /** @type {import("../audience.js").Widget[]} */ (Object.keys(WIDGET_NAMES)).map((name) => h("input", {
     type: "checkbox", name: "widget", value: name, checked: audience.widgets.includes(name),
   }));
   const guests = h("input", {
     name: "maxSpeakers", type: "number", min: 0, max: MOST_GUESTS, value: String(info?.maxSpeakers ?? MOST_GUESTS),
   });
-  const comments = h("input", { type: "checkbox", name: "comments", checked: audience.comments });
-  const hearts = h("input", { type: "checkbox", name: "hearts", checked: audience.reactions.length > 0 });
-  const slowMode = h("select", { name: "slowMode" },
-    new Option("As fast as they like", "0"), ...[5, 15, 30, 60, 120].map((pause) => new Option(`One every ${pause} seconds`, String(pause))));
-  slowMode.value = [...slowMode.options].some(({ value }) => value === String(audience.slowMode)) ? String(audience.slowMode) : "0";
+  // A stream that is yet to be made has no words.
+  const talk = makeTalkFields(audience, room.isOpen ? askForWords(room.api) : Promise.resolve([]));
   const duels = h("input", { type: "checkbox", name: "duels", checked: audience.duels });
   const tier = h("input", { name: "tier", maxLength: 32, pattern: "[A-Za-z0-9_\\-]*", placeholder: "Everybody", value: info?.gate?.tier ?? "" });
   const free = h("input", { name: "free", type: "number", min: 0, max: 600, value: String(info?.gate?.freeSeconds ?? 10) });
@@ -100,10 +98,8 @@ function makeForm(room) {
     h("label", {}, "Guests on stage at once, at most", guests),
     h("label.check", {}, recording, h("span", {}, "Record it from the start")),
     h("label", {}, "Who may make clips of the last minutes", clips),
-    h("label.check", {}, comments, h("span", {}, "Viewers write comments")),
-    h("label", {}, "Each viewer’s comments", slowMode),
-    h("label.check", {}, hearts, h("span", {}, "Viewers send hearts")),
     h("label.check", {}, duels, h("span", {}, "Other hosts may invite me to duels")),
+    h("details", {}, h("summary", {}, "Comments and reactions"), talk.element),
     h("details", {}, h("summary", {}, "Who may watch"),
       h("label", {}, "Tier that it takes: letters, digits, _ and -", tier),
       h("label", {}, "Seconds that are free", free),
@@ -142,11 +138,8 @@ function makeForm(room) {
     /** What differs of what the audience may do. */
     interaction() {
       /** @type {Partial<import("../audience.js").AudienceSettings>} */
-      const settings = {};
-      if (comments.checked !== audience.comments) settings.comments = comments.checked;
-      if (hearts.checked !== audience.reactions.length > 0) settings.reactions = hearts.checked ? ["heart"] : [];
+      const settings = talk.changes();
       if (duels.checked !== audience.duels) settings.duels = duels.checked;
-      if (Number(slowMode.value) !== audience.slowMode) settings.slowMode = Number(slowMode.value);
       const shown = widgets.filter(({ checked }) => checked).map(({ value }) => value);
       if (shown.join() !== audience.widgets.join()) settings.widgets = shown;
       return settings;

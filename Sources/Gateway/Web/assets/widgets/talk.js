@@ -1,12 +1,15 @@
 // @ts-check
 
+import { makeTalkSettings } from "../audience-settings.js";
 import { makeBarrage } from "../barrage.js";
 import { makeShowing } from "../card.js";
 import { h } from "../dom.js";
 import { makeDuelBar, makeDuelDesk } from "../duel.js";
 import { makeCatalogue } from "../gift-catalogue.js";
 import { makeGifts } from "../gifts.js";
+import { makeModeration } from "../moderation.js";
 import { makeAsking, makeComments, makeReactions } from "../talk.js";
+import { remove } from "./manage.js";
 
 /**
  * What is shown of the audience on a page; in the studio all of it, whatever viewers see.
@@ -17,6 +20,7 @@ export function partOf(room) {
   return {
     audience: room.audience, identify: (needsName) => room.identify(needsName), say: (text) => room.say(text),
     shows: (widget) => room.view === "studio" || room.audience.shows(widget),
+    keepOut: (id, name) => remove(room, id, name, true),
   };
 }
 
@@ -46,8 +50,8 @@ export const talkDesk = {
   layer: /** @type {const} */ ("float"),
   /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
   mount(room, layer) {
-    const [comments, reactions] = [makeComments(partOf(room)), makeReactions(partOf(room))];
-    const actions = [makeAsking(partOf(room)), makeShowing(partOf(room)), makeCatalogue(partOf(room))];
+    const [comments, reactions] = [makeComments(partOf(room), { isDesk: true }), makeReactions(partOf(room))];
+    const actions = [makeAsking, makeShowing, makeCatalogue, makeTalkSettings, makeModeration].map((make) => make(partOf(room)));
     const gifts = makeGifts(partOf(room), { totals: true });
     const [duel, duelDesk] = [makeDuelBar(partOf(room)), makeDuelDesk(partOf(room))];
     const heading = document.createElement("h2");

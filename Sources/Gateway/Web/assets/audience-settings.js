@@ -1,0 +1,115 @@
+// @ts-check
+
+/** What a host lets the audience write and tap: fields for forms, and a dialog of their own. */
+
+import { makeAudienceAction } from "./audience-action.js";
+import { ask } from "./dialog.js";
+import { h, setText } from "./dom.js";
+import { KINDS, nameOf, signOf } from "./reaction-signs.js";
+import { SignallingError } from "./session.js";
+
+/**
+ * @typedef {import("./audience.js").AudienceSettings} AudienceSettings
+ *
+ * @typedef {Pick<AudienceSettings, "comments" | "reactions" | "slowMode">} TalkSettings
+ */
+
+/** As many kinds of reactions as a stream may have. */
+const MOST_KINDS = 5;
+/** Between two comments of a viewer, in seconds. */
+const PAUSES = [5, 15, 30, 60, 120];
+/** What a stream has before its host decides. @type {TalkSettings} */
+export const USUAL = { comments: true, reactions: ["heart"], slowMode: 0 };
+
+/** A host's way to these settings while people talk. @param {import("./talk.js").Part} part */
+export function makeTalkSettings(part) {
+  return makeAudienceAction(part, "edit-comments", "Comments…", editTalk);
+}
+
+/** @param {import("./talk.js").Part} part */
+async function editTalk({ audience: { api, settings } }) {
+  const fields = makeTalkFields(settings ?? USUAL, askForWords(api));
+  const problem = h("p.comment-problem", { role: "alert", hidden: true });
+  // What was typed is there to be mended where the server does not take it.
+  for (;;) {
+    const answer = await ask({
+      name: "talk", title: "Comments and reactions", body: [fields.element, problem],
+      choices: [{ value: "save", label: "Save", look: "primary" }, { value: "no", label: "Cancel" }],
+    });
+    if (answer !== "save") return;
+    const changes = fields.changes();
+    if (Object.keys(changes).length === 0) return;
+    try {
+      await api.editInteraction(changes);
+      return;
+    } catch (error) {
+      setText(problem, error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");
+      problem.hidden = false;
+    }
+  }
+}
+
+/**
+ * The words that a stream's host does not want, which followers are not told; null where the server does not say.
+ * @param {import("./stage-api.js").StageAPI} api
+ */
+export function askForWords(api) {
+  return api.interaction().then(({ words }) => words ?? null, () => null);
+}
+
+/**
+ * Fields for who may write, how often, without which words, and what can be tapped.
+ * @param {TalkSettings} before
+ * @param {Promise<string[] | null>} words
+ */
+export function makeTalkFields(before, words) {
+  const writers = h("select", { name: "writers" }, new Option("Everybody", "everybody"), new Option("Nobody", "nobody"));
+  writers.value = before.comments ? "everybody" : "nobody";
+  const pauses = [...new Set([...PAUSES, ...before.slowMode ? [before.slowMode] : []])].sort((one, other) => one - other);
+  const slowMode = h("select", { name: "slowMode" }, new Option("As often as they like", "0"),
+    ...pauses.map((pause) => new Option(`One every ${pause} seconds`, String(pause))));
+  slowMode.value = String(before.slowMode);
+  const list = h("textarea", { name: "words", rows: 4, dir: "auto", disabled: true, spellcheck: false, autocapitalize: "none" });
+  /** Null while they are not known, and then they stay as they are. @type {string[] | null} */
+  let known = null;
+  words.then((told) => {
+    if (!told) return;
+    known = told;
+    list.value = told.join("\n");
+    list.disabled = false;
+  });
+  const boxes = [...KINDS, ...before.reactions.filter((kind) => !KINDS.includes(kind))].map((kind) => h("input", {
+    type: "checkbox", name: "reaction", value: kind, checked: before.reactions.includes(kind), onchange: () => limitKinds(),
+  }));
+  /** There is no room for more. */
+  const limitKinds = () => {
+    const isFull = boxes.filter(({ checked }) => checked).length >= MOST_KINDS;
+    for (const box of boxes) box.disabled = isFull && !box.checked;
+  };
+  limitKinds();
+  const element = h("div.fields", {},
+    h("label", {}, "Who writes comments", writers),
+    h("label", {}, "Each viewer’s comments", slowMode),
+    h("label", {}, "Words that nobody may write, one in each line", list),
+    h("fieldset.kinds", {}, h("legend", {}, `What viewers tap, up to ${MOST_KINDS}`),
+      ...boxes.map((box) => h("label.check", {}, box, h("i", { "aria-hidden": "true" }, signOf(box.value)), h("span", {}, nameOf(box.value)))),
+      h("p.small.muted", {}, "The count of what is taken away is forgotten.")));
+  return {
+    element,
+    /** Only what differs from what the stream has. */
+    changes() {
+      /** @type {Partial<AudienceSettings & { words: string[] }>} */
+      const changes = {};
+      const comments = writers.value !== "nobody";
+      if (comments !== before.comments) changes.comments = comments;
+      if (Number(slowMode.value) !== before.slowMode) changes.slowMode = Number(slowMode.value);
+      const lines = [...new Set(/** @type {string} */ (list.value).split("\n").map((line) => line.trim()).filter(Boolean))];
+      if (known && lines.join("\n") !== known.join("\n")) changes.words = lines;
+      const chosen = boxes.filter(({ checked }) => checked).map(({ value }) => value);
+      // Those that stay keep their order, which the host may have chosen elsewhere.
+      const reactions = [...before.reactions.filter((kind) => chosen.includes(kind)), ...chosen.filter((kind) => !before.reactions.includes(kind))];
+      if (reactions.join() !== before.reactions.join()) changes.reactions = reactions;
+      return changes;
+    },
+  };
+}

@@ -1,0 +1,191 @@
+// @ts-check
+
+/** Who may write for now, and who did what about it: what a moderator does with a comment's author, and a host's lists. */
+
+import { makeAudienceAction } from "./audience-action.js";
+import { ask } from "./dialog.js";
+import { callName, h, isolate, reconcile, setText } from "./dom.js";
+import { SignallingError } from "./session.js";
+
+/**
+ * @typedef {import("./audience.js").Audience} Audience
+ *
+ * @typedef {object} Silence
+ * @property {string} until ISO 8601
+ * @property {boolean} shadow whether they can write, and only they see it
+ *
+ * @typedef {object} AuditEntry
+ * @property {string} action
+ * @property {string} by
+ * @property {string | null} name of who did it
+ * @property {string} at ISO 8601
+ * @property {string | null} participant whom it is about
+ * @property {number | null} comment
+ * @property {string | null} text how the comment begins, or a card's title
+ * @property {string | null} until ISO 8601
+ */
+
+/** For how long somebody may not write, in seconds. */
+const SILENCES = [
+  { value: "60", label: "For a minute" }, { value: "600", label: "For ten minutes" }, { value: "86400", label: "For a day" },
+];
+/** For how long only its author sees what somebody writes, in seconds. */
+const SHADOW_SECONDS = 86_400;
+
+/**
+ * Asks for how long somebody shall not write, or whether they may again.
+ * @param {import("./talk.js").Part} part
+ * @param {string} author
+ * @param {string} name to be read within a sentence
+ */
+export async function silence({ audience: { api }, say }, author, name) {
+  const { silenced } = await api.interaction();
+  const known = silenced && Object.hasOwn(silenced, author) ? silenced[author] : null;
+  const answer = await ask({
+    name: "silence", title: `Silence ${name}?`, text: known ? `${wordsOf(known)}.` : "They go on watching, and cannot write.",
+    choices: [
+      ...known ? [{ value: "lift", label: "Lift the silence", look: /** @type {const} */ ("primary") }] : [],
+      ...SILENCES, { value: "shadow", label: "For a day, without their knowing" }, { value: "no", label: "Cancel" },
+    ],
+  });
+  if (!answer || answer === "no") return;
+  if (answer === "lift") {
+    await api.unsilence(author);
+    say(`${name} can write again.`);
+  } else if (answer === "shadow") {
+    await api.silence(author, SHADOW_SECONDS, true);
+    say(`Nobody but ${name} sees what they write.`);
+  } else {
+    await api.silence(author, Number(answer));
+    say(`${name} cannot write for now.`);
+  }
+}
+
+/** @param {Silence} silence */
+function wordsOf({ until, shadow }) {
+  return shadow ? `Only they see what they write, until ${when(until)}` : `They cannot write until ${when(until)}`;
+}
+
+/** The time, with the day unless that is today. @param {string} time */
+function when(time) {
+  const date = new Date(time);
+  const isToday = date.toDateString() === new Date().toDateString();
+  return date.toLocaleString(undefined, isToday ? { timeStyle: "short" } : { dateStyle: "medium", timeStyle: "short" });
+}
+
+/** A host's way to the lists. @param {import("./talk.js").Part} part */
+export function makeModeration(part) {
+  return makeAudienceAction(part, "moderation", "Moderation…", openModeration);
+}
+
+/** Who is silenced, and what was done so far, in a dialog. @param {import("./talk.js").Part} part */
+async function openModeration({ audience }) {
+  const { api } = audience;
+  const silenced = h("ul.people-list", { "aria-label": "Silenced" });
+  const nobody = h("p.muted.small", {}, "Nobody is silenced.");
+  const log = h("ol.audit", { "aria-label": "What was done", tabIndex: 0 });
+  const nothing = h("p.muted.small", {}, "Nothing so far.");
+  const words = h("p.muted.small", { role: "status" });
+  for (const element of [silenced, nobody, log, nothing]) element.hidden = true;
+
+  /** @type {AuditEntry[]} */
+  let entries = [];
+  /** @param {string} id */
+  const nameOf = (id) => {
+    const { comments, sync: { known } } = audience;
+    const named = [comments.findLast(({ author }) => author === id), entries.findLast(({ by }) => by === id),
+      new Map(Object.entries({ ...known?.viewers, ...known?.speakers })).get(id)];
+    return callName(id, named.find((person) => person?.name)?.name);
+  };
+
+  /** @param {string} id */
+  const makeRow = (id) => {
+    const name = h("b", { dir: "auto" });
+    const until = h("small.muted");
+    const lift = h("button.button.small", { type: "button", onclick: () => liftSilence(id) }, "Lift");
+    const row = h("li", {}, h("span.who", {}, name, until), lift);
+    /** @param {Silence} silence */
+    row.update = (silence) => {
+      setText(name, nameOf(id));
+      setText(until, wordsOf(silence));
+      lift.setAttribute("aria-label", `Lift the silence of ${nameOf(id)}`);
+    };
+    return row;
+  };
+
+  /** @param {string} key by which the list knows it */
+  const makeEntry = (key) => {
+    const what = h("span");
+    const line = h("li", {}, what, h("time.muted.small", { dateTime: key.split(" ")[0] }, when(key.split(" ")[0])));
+    /** @param {AuditEntry} entry */
+    line.update = (entry) => setText(what, sentenceOf(entry, nameOf));
+    return line;
+  };
+
+  async function load() {
+    try {
+      const [settings, audit] = await Promise.all([api.interaction(), api.audit()]);
+      entries = audit.entries;
+      const people = Object.entries(settings.silenced ?? {}).sort(([, one], [, other]) => one.until.localeCompare(other.until));
+      reconcile(silenced, people, makeRow);
+      // What was done in one millisecond stands in the order in which it was done.
+      reconcile(log, /** @type {[string, AuditEntry][]} */ (
+        entries.map((entry, index) => [`${entry.at} ${index}`, entry])).reverse(), makeEntry);
+      silenced.hidden = people.length === 0;
+      log.hidden = entries.length === 0;
+      nobody.hidden = !silenced.hidden;
+      nothing.hidden = !log.hidden;
+    } catch (error) {
+      setText(words, troubleOf(error));
+    }
+  }
+
+  /** @param {string} id */
+  async function liftSilence(id) {
+    try {
+      await api.unsilence(id);
+      setText(words, `${isolate(nameOf(id))} can write again.`);
+    } catch (error) {
+      setText(words, troubleOf(error));
+    }
+    const dialog = silenced.closest("dialog");
+    await load();
+    // What was pressed is gone, and what is next has the focus.
+    if (!dialog?.contains(document.activeElement)) (silenced.querySelector("button") ?? dialog?.querySelector("[data-value=close]"))?.focus();
+  }
+
+  load();
+  await ask({
+    name: "moderation", title: "Moderation", isReady: true,
+    body: [h("h3", {}, "Silenced"), silenced, nobody, h("h3", {}, "What was done"), log, nothing, words],
+    choices: [{ value: "close", label: "Close" }],
+  });
+}
+
+/** @param {unknown} error */
+function troubleOf(error) {
+  return error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.";
+}
+
+/**
+ * @param {AuditEntry} entry
+ * @param {(id: string) => string} nameOf
+ */
+function sentenceOf({ action, by, name, participant, text, until }, nameOf) {
+  const who = isolate(callName(by, name));
+  const whom = isolate(participant === null ? "somebody" : nameOf(participant));
+  // What is older than comments are kept is told without their words.
+  const quoted = text === null ? "" : ` “${isolate(text)}”`;
+  const end = until === null ? "" : ` until ${when(until)}`;
+  switch (action) {
+    case "deleted": return `${who} deleted a comment by ${whom}${quoted && `:${quoted}`}`;
+    case "pinned": return `${who} pinned a comment by ${whom}${quoted && `:${quoted}`}`;
+    case "unpinned": return `${who} unpinned the comment`;
+    case "silenced": return `${who} silenced ${whom}${end}`;
+    case "shadowed": return `${who} silenced ${whom}${end}, without their knowing`;
+    case "unsilenced": return `${who} lifted the silence of ${whom}`;
+    case "card-shown": return `${who} showed the card${quoted}`;
+    case "card-removed": return `${who} took the card away`;
+    default: return `${who}: ${action}`;
+  }
+}
