@@ -195,25 +195,10 @@ package struct StageDetails: Equatable, Sendable, Codable {
 
 /// What somebody wants changed of the details; what is nil stays.
 package struct StageEdit: Equatable, Sendable {
-    /// A value that may be taken away, which in a merge patch is `null` (RFC 7396).
-    package enum Field<Value: Equatable & Sendable>: Equatable, Sendable {
-        case keep
-        case clear
-        case set(Value)
-
-        func apply(to value: inout Value?) {
-            switch self {
-            case .keep: break
-            case .clear: value = nil
-            case .set(let new): value = new
-            }
-        }
-    }
-
     /// Cleared, the stream has none.
-    package var title = Field<String>.keep
+    package var title = PatchedField<String>.keep
     /// A new one must not lie more than a minute in the past.
-    package var startsAt = Field<WallTime>.keep
+    package var startsAt = PatchedField<WallTime>.keep
     /// Within `StageDetails.joinAheadRange`.
     package var joinAheadSeconds: Int?
     /// Within `StageDetails.hostGraceRange`.
@@ -223,11 +208,11 @@ package struct StageEdit: Equatable, Sendable {
     /// Within `StageDetails.maxSpeakersRange`.
     package var maxSpeakers: Int?
     /// Replaced as a whole; cleared, the usual one.
-    package var composition = Field<StageDetails.Composition>.keep
+    package var composition = PatchedField<StageDetails.Composition>.keep
     package var recording: StageDetails.Recording?
     package var clips: StageDetails.Clips?
     /// Replaced as a whole; cleared, everybody who is let in sees the programme.
-    package var gate = Field<StageDetails.Gate>.keep
+    package var gate = PatchedField<StageDetails.Gate>.keep
     package var audienceData: StageDetails.AudienceData?
     /// Replaced as a whole.
     package var layers: [StageDetails.Layer]?

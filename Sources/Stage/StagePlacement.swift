@@ -1,3 +1,5 @@
+import Base
+
 /// How far ahead lists show a stream, as an operator decides; no host has a say in it.
 package struct StagePlacement: Equatable, Sendable, Codable {
     /// Pinned streams come first, lower numbers before higher ones; nil for a stream that is not pinned.
@@ -15,7 +17,7 @@ package struct StagePlacement: Equatable, Sendable, Codable {
     /// What an operator wants changed; what is nil stays.
     package struct Edit: Equatable, Sendable {
         /// Cleared, the stream is not pinned.
-        package var pinned = StageEdit.Field<Int>.keep
+        package var pinned = PatchedField<Int>.keep
         /// Within `boostRange`.
         package var boost: Int?
 

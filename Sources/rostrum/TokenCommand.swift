@@ -80,7 +80,7 @@ struct TokenCommand: Sendable {
         }
         self.capabilities = capabilities
         let tiers = values["tier"]?.texts ?? []
-        guard tiers.count <= Token.tierLimit, tiers.allSatisfy(Token.isTier) else {
+        guard tiers.count <= Token.tierLimit, tiers.allSatisfy(Tier.isName) else {
             throw ConfigurationError(
                 "--tier takes up to \(Token.tierLimit) names of 1 to 32 of A-Z a-z 0-9 _ -")
         }

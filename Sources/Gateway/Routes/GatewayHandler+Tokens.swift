@@ -54,7 +54,7 @@ extension GatewayHandler {
             throw Self.invalid("capabilities", "capabilities may hold \(Capability.list).")
         }
         let tiers = wanted.tiers ?? []
-        guard tiers.count <= Token.tierLimit, tiers.allSatisfy(Token.isTier) else {
+        guard tiers.count <= Token.tierLimit, tiers.allSatisfy(Tier.isName) else {
             throw Self.invalid(
                 "tiers", "tiers may hold \(Token.tierLimit) names of 1 to 32 of A-Z a-z 0-9 _ -.")
         }

@@ -53,6 +53,12 @@ struct JSONBody {
         }
     }
 
+    /// A text that `null` takes away.
+    func clearableString(_ name: String) throws(Problem) -> PatchedField<String> {
+        guard !cleared.contains(name) else { return .clear }
+        return try string(name).map { .set($0) } ?? .keep
+    }
+
     func participant(_ name: String) throws(Problem) -> ParticipantID? {
         guard let text = try string(name) else { return nil }
         guard let id = ParticipantID(text) else { throw Self.invalid(name) }
@@ -154,11 +160,7 @@ struct JSONBody {
     /// What a host wants of a stream.
     func edit() throws(Problem) -> StageEdit {
         var edit = StageEdit()
-        if cleared.contains("title") {
-            edit.title = .clear
-        } else if let title = try string("title") {
-            edit.title = .set(title)
-        }
+        edit.title = try clearableString("title")
         if cleared.contains("startsAt") {
             edit.startsAt = .clear
         } else if let text = try string("startsAt") {

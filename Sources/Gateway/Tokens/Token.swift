@@ -64,8 +64,6 @@ package struct Token: Equatable, Sendable {
     package let link: Stage.Link?
     /// Names of more tiers are passed over.
     package static let tierLimit = 16
-    /// Whether it is a tier's name.
-    package static func isTier(_ text: String) -> Bool { StageDetails.Gate.isTier(text) }
     /// With this an identity begins that the server makes up for somebody who has none.
     static let guestPrefix = "guest-"
 

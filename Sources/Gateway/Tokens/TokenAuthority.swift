@@ -139,7 +139,7 @@ package struct TokenAuthority: Sendable {
     }
 
     private static func tiers(_ claims: Claims) -> Set<String> {
-        Set((claims.tiers ?? []).filter(Token.isTier).prefix(Token.tierLimit))
+        Set((claims.tiers ?? []).filter(Tier.isName).prefix(Token.tierLimit))
     }
 
     /// The link by which a token's bearer came; nil for those whose token was made for them.
