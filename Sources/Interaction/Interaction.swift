@@ -30,19 +30,27 @@ package struct Interaction: Sendable {
         package let mayModerate: Bool
         /// Whether they may say that somebody gave something.
         package let isShop: Bool
+        /// What they have paid for, or been given.
+        package let tiers: Set<String>
 
         /// - Parameter isModerator: includes the right to take comments away.
         package init(
             id: ParticipantID, name: String?, role: StreamComment.Role, isModerator: Bool,
             mayModerate: Bool = false,
-            isShop: Bool = false
+            isShop: Bool = false, tiers: Set<String> = []
         ) {
+            self.tiers = tiers
             self.mayModerate = mayModerate || isModerator
             self.isShop = isShop
             self.id = id
             self.name = name
             self.role = role
             self.isModerator = isModerator
+        }
+
+        /// Whether they may comment where that takes a tier.
+        func isMember(by tier: String) -> Bool {
+            role != .viewer || mayModerate || tiers.contains(tier)
         }
     }
 
@@ -240,6 +248,7 @@ package struct Interaction: Sendable {
     ) throws(Refusal) {
         guard record.settings.takesComments else { throw .commentsOff }
         guard !person.isModerator else { return }
+        if let tier = record.settings.commentTier, !person.isMember(by: tier) { throw .membersOnly }
         if let until = record.silenced[person.id], until > now {
             throw .silenced(wait: Self.seconds(from: now, to: until))
         }

@@ -6,6 +6,8 @@ extension Interaction {
         /// Nobody is let in yet, or it is over.
         case notOpen
         case commentsOff
+        /// The host lets only those comment whose token names a tier.
+        case membersOnly
         case unknownReaction
         case emptyComment
         case longComment
@@ -51,7 +53,7 @@ extension Interaction {
         /// What the API makes its status of.
         package var kind: RefusalKind {
             switch self {
-            case .silenced, .notModerator, .notShop, .notInvited: .forbidden
+            case .membersOnly, .silenced, .notModerator, .notShop, .notInvited: .forbidden
             case .unknownComment, .notSilenced, .unknownPoll, .unknownDuel: .missing
             case .notOpen, .commentsOff, .moderatorSpeaks, .pollOpen, .pollClosed, .alreadyVoted,
                 .giftKeyReused, .inDuel, .notLive, .duelOver, .penalty:
@@ -68,6 +70,7 @@ extension Interaction {
             switch self {
             case .notOpen: "not-open"
             case .commentsOff: "comments-off"
+            case .membersOnly: "members-only"
             case .unknownReaction: "unknown-reaction"
             case .emptyComment: "empty-comment"
             case .longComment: "long-comment"
@@ -105,6 +108,7 @@ extension Interaction {
             switch self {
             case .notOpen: "The audience can talk when the stream lets viewers in, until it ends."
             case .commentsOff: "Comments are switched off in this stream."
+            case .membersOnly: "Only members can comment."
             case .unknownReaction: "This stream does not have this reaction."
             case .emptyComment: "There is nothing in this comment that could be seen."
             case .longComment:

@@ -8,6 +8,8 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
     package var reactions = ["heart"]
     /// Between two comments of one viewer, in seconds; 0 for no more than the usual limit.
     package var slowModeSeconds = 0
+    /// Which of a token's tiers it takes to write, beside those on stage and who keeps order; nil where it takes none.
+    package var commentTier: String?
     /// Comments that hold one of these words or phrases are refused; not for viewers' eyes.
     package var words: [String] = []
     /// What can be given; nil for nothing.
@@ -60,6 +62,7 @@ package struct InteractionSettings: Equatable, Sendable, Codable {
             reactions.allSatisfy({ Self.isName($0, length: Self.reactionNameLength) })
         else { throw .invalid("reactions") }
         guard Self.slowModeRange.contains(slowModeSeconds) else { throw .invalid("slowMode") }
+        guard commentTier.map(Tier.isName) ?? true else { throw .invalid("commentTier") }
         guard words.count <= Self.wordLimit, words.allSatisfy(Self.isWord) else { throw .invalid("words") }
         guard Set(widgets).count == widgets.count else { throw .invalid("widgets") }
         try gifts?.validate()
@@ -84,6 +87,8 @@ package struct InteractionEdit: Equatable, Sendable {
     package var reactions: [String]?
     /// Within `InteractionSettings.slowModeRange`.
     package var slowModeSeconds: Int?
+    /// As in `InteractionSettings`.
+    package var commentTier = PatchedField<String>.keep
     /// Replaced as a whole.
     package var words: [String]?
     /// Replaced as a whole; without kinds, nothing can be given.
@@ -100,6 +105,7 @@ package struct InteractionEdit: Equatable, Sendable {
         if let takesComments { settings.takesComments = takesComments }
         if let reactions { settings.reactions = reactions }
         if let slowModeSeconds { settings.slowModeSeconds = slowModeSeconds }
+        commentTier.apply(to: &settings.commentTier)
         if let words { settings.words = words }
         if let takesDuels { settings.takesDuels = takesDuels }
         if let gifts { settings.gifts = gifts.kinds.isEmpty ? nil : gifts }

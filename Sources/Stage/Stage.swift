@@ -147,7 +147,7 @@ package struct Stage: Equatable, Sendable {
         package let mayGiveGifts: Bool
         /// The capability `moderate`: of what the audience does, not of the stage.
         package let mayModerate: Bool
-        /// What the sender has paid for, or been given: they open gates.
+        /// What the sender has paid for, or been given: they open gates, and let comment where that takes one.
         package let tiers: Set<String>
         /// Whether anybody gets such an identity who asks.
         package let isGuest: Bool

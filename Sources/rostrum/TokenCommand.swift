@@ -34,8 +34,8 @@ struct TokenCommand: Sendable {
             "which says what was given; moderate lets its bearer take comments away."),
         Option(
             "tier", .list, "NAME",
-            "What its bearer has paid for: it opens the gates of streams that take it. Up to 16",
-            "names of 1 to 32 of A-Z a-z 0-9 _ -."),
+            "What its bearer has paid for: it opens the gates of streams that take it, and lets",
+            "comment where that takes it. Up to 16 names of 1 to 32 of A-Z a-z 0-9 _ -."),
         Option(
             "link", .text, "https://HOST",
             "Print the link of the page that it opens. A speaker's or viewer's link is",

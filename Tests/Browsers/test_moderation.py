@@ -88,3 +88,36 @@ def test_a_host_keeps_order_from_the_studio(chromium: Browser, server: Server, s
     host.wait_for("() => document.querySelector('#bans [data-participant=bob]') !== null", what="and listed as such")
     # What was typed wrong on purpose was refused; nothing else was.
     assert all("422" in error for error in host.errors), host.errors
+
+
+def test_a_host_lets_members_alone_comment(chromium: Browser, server: Server, stream: str, logs: Path) -> None:
+    host = go_live(chromium, server, stream, source="test")
+    bob, mia = open_as(chromium, server, stream, "Bob"), open_as(chromium, server, stream, "Mia", tiers=("members",))
+    bob.evaluate("() => { document.querySelector('.composer input').value = 'Begun before'; }")
+    open_settings(host)
+    host.evaluate(FILL, "writers", "members")
+    for viewport in (PHONE, DESKTOP):
+        assert_fits_in(host, viewport, logs / f"members-{viewport.width}.png")
+    save_settings(host)
+    closed = """() => {
+        const {readOnly, ariaDisabled, placeholder} = document.querySelector('.composer input');
+        return readOnly && ariaDisabled === 'true' && placeholder === 'Only members can comment';
+    }"""
+    bob.wait_for(closed, what="it is told before anything is written")
+    bob.screenshot(logs / "members-viewer.png")
+    submit(bob, "Begun before")
+    bob.wait_for(PROBLEM, "Only members can comment.", what="what was begun is not sent")
+    answer = bob.evaluate("() => rostrum.room.api.writeComment('c-1', 'x').then(() => null, ({status, rule, message}) => [status, rule, message])")
+    assert answer == [403, "members-only", "Only members can comment."]
+    write(mia, "We are members", "Mia")
+    write(host, "Welcome!", "Ann")
+    for page in (bob, mia, host):
+        wait_for_comment(page, "We are members")
+        wait_for_comment(page, "Welcome!")
+    open_settings(host)
+    host.evaluate(FILL, "writers", "everybody")
+    save_settings(host)
+    bob.wait_for(f"() => !({closed})()", what="all may comment again")
+    write(bob, "Hello!", "Bob")
+    wait_for_comment(host, "Hello!")
+    check_no_complaints(host, mia)

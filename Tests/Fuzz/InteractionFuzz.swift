@@ -93,6 +93,7 @@ private func edit(_ text: String, _ number: Int) -> InteractionEdit {
     edit.words = text.split(separator: ",").map(String.init)
     edit.reactions = text.split(separator: "-").map(String.init)
     edit.slowModeSeconds = number
+    if text.utf8.count % 3 == 0 { edit.commentTier = number % 2 == 0 ? .clear : .set(text) }
     let kind = GiftCatalogue.Kind(id: String(text.prefix(1)), name: text, picture: text, price: number)
     if text.utf8.count % 2 == 0 { edit.gifts = GiftCatalogue(currency: "X", kinds: [kind]) }
     return edit

@@ -48,6 +48,15 @@ import Testing
         #expect(try judge(first).isEmpty, "what has gone is not looked at again")
     }
 
+    @Test mutating func `are not written if the host lets only members comment meanwhile`() throws {
+        let mia = InteractionRig.person("mia", tiers: ["gold"])
+        let first = try submit("one", key: "a")
+        let second = try submit("two", key: "b", from: mia)
+        try rig.edit { $0.commentTier = .set("gold") }
+        #expect(throws: Interaction.Refusal.membersOnly) { try judge(first) }
+        #expect(try judge(second) == ["two"])
+    }
+
     @Test mutating func `are one comment however often they come`() throws {
         let number = try submit(key: "a")
         #expect(try rig.machine.submit("a", "hello", from: bob, at: rig.now) == .waiting(number))

@@ -64,6 +64,37 @@ import Testing
         #expect(throws: Interaction.Refusal.commentsOff) { try rig.write() }
     }
 
+    @Test mutating func `take a tier of viewers where the host wants one`() throws {
+        let mia = InteractionRig.person("mia", tiers: ["silver", "gold"])
+        let before = try rig.write("before")
+        try rig.edit { $0.commentTier = .set("gold") }
+        #expect(throws: Interaction.Refusal.membersOnly) { try rig.write() }
+        #expect(throws: Interaction.Refusal.membersOnly) {
+            try rig.write(from: InteractionRig.person("sid", tiers: ["silver"]))
+        }
+        for other in [mia, ann, InteractionRig.mod, InteractionRig.person("sam", .speaker)] {
+            try rig.write(from: other)
+        }
+        // The rest is as it was, also of what somebody wrote before.
+        try rig.apply(.react(["heart": 1]))
+        #expect(rig.machine.record.page(limit: 9, for: bob.id).comments.count == 5)
+        let repeated = try rig.apply(.comment(key: before.key, text: "before"))
+        #expect(repeated.reply == .comment(before))
+        try rig.apply(.delete(before.number))
+        // Members keep to the other rules.
+        try rig.edit { $0.words = ["spam"] }
+        #expect(throws: Interaction.Refusal.forbiddenWord) { try rig.write("spam", from: mia) }
+        #expect(rig.machine.record.settings.commentTier == "gold", "what an edit does not name stays")
+        try rig.edit { $0.commentTier = .clear }
+        try rig.write()
+    }
+
+    @Test func `say to those who are no members what is the matter`() {
+        let refusal = Interaction.Refusal.membersOnly
+        #expect(refusal.kind == .forbidden && refusal.name == "members-only" && refusal.wait == nil)
+        #expect(refusal.explanation == "Only members can comment.")
+    }
+
     @Test mutating func `are taken away by their author and by hosts`() throws {
         let comment = try rig.write("oops")
         #expect(throws: Interaction.Refusal.notModerator) {
@@ -176,6 +207,9 @@ import Testing
         ("reactions", InteractionEdit(reactions: ["Ä"])),
         ("reactions", InteractionEdit(reactions: ["a", "b", "c", "d", "e", "f"])),
         ("slowMode", InteractionEdit(slowMode: 121)), ("slowMode", InteractionEdit(slowMode: -1)),
+        ("commentTier", InteractionEdit(commentTier: "")),
+        ("commentTier", InteractionEdit(commentTier: "gold members")),
+        ("commentTier", InteractionEdit(commentTier: String(repeating: "x", count: 33))),
         ("words", InteractionEdit(words: ["?!"])),
         ("words", InteractionEdit(words: [String(repeating: "x", count: 51)])),
         ("words", InteractionEdit(words: (0...200).map { "w\($0)" })),
@@ -187,8 +221,11 @@ import Testing
 }
 
 extension InteractionEdit {
-    fileprivate init(reactions: [String]? = nil, slowMode: Int? = nil, words: [String]? = nil) {
+    fileprivate init(
+        reactions: [String]? = nil, slowMode: Int? = nil, words: [String]? = nil, commentTier: String? = nil
+    ) {
         self.init()
+        self.commentTier = commentTier.map { .set($0) } ?? .keep
         (self.reactions, self.slowModeSeconds, self.words) = (reactions, slowMode, words)
     }
 }

@@ -25,6 +25,7 @@ import Testing
         case 21:
             var edit = InteractionEdit()
             edit.slowModeSeconds = Int.random(in: -1..<4, using: &random)
+            edit.commentTier = [.keep, .clear, .clear, .set("gold")][Int.random(in: 0..<4, using: &random)]
             edit.takesComments = Int.random(in: 0..<4, using: &random) > 0
             edit.reactions =
                 [["heart"], ["heart", "fire"], [], ["heart", "heart"]][Int.random(in: 0..<4, using: &random)]
@@ -46,7 +47,9 @@ import Testing
         for step in 0..<1_500 {
             rig.wait(.milliseconds(Int.random(in: 0..<300, using: &random)))
             let number = Int.random(in: 0..<9, using: &random)
-            let person = number == 0 ? InteractionRig.ann : InteractionRig.person("p\(number)")
+            let person =
+                number == 0
+                ? InteractionRig.ann : InteractionRig.person("p\(number)", tiers: number < 5 ? ["gold"] : [])
             let before = rig.machine.record
             do throws(Interaction.Refusal) {
                 let outcome = try rig.apply(someCommand(&random), from: person)

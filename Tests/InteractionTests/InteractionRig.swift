@@ -18,12 +18,12 @@ struct InteractionRig {
 
     static func person(
         _ name: String, _ role: StreamComment.Role = .viewer, isModerator: Bool = false,
-        mayModerate: Bool = false, isShop: Bool = false
+        mayModerate: Bool = false, isShop: Bool = false, tiers: Set<String> = []
     ) -> Interaction.Person {
         guard let id = ParticipantID(name) else { preconditionFailure("\(name) is no identity") }
         return Interaction.Person(
             id: id, name: name.uppercased(), role: role, isModerator: isModerator, mayModerate: mayModerate,
-            isShop: isShop)
+            isShop: isShop, tiers: tiers)
     }
 
     static let catalogue = GiftCatalogue(

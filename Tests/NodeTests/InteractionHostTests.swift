@@ -110,6 +110,29 @@ import Testing
         #expect(comment.number == 3)
     }
 
+    @Test func `remember which tier comments take, and tell people theirs`() async throws {
+        try await goLive()
+        var edit = InteractionEdit()
+        edit.commentTier = .set("gold")
+        _ = try await rig.host.perform(.edit(edit), from: ann)
+        let again = try await restarted()
+        await #expect(throws: StageRefusal.interaction(.membersOnly)) {
+            try await again.perform(.comment(key: "k1", text: "x"), from: bob)
+        }
+        let mia = Stage.Sender(
+            id: try #require(ParticipantID("mia")), authority: .viewer, tiers: ["silver", "gold"])
+        let mod = Stage.Sender(
+            id: try #require(ParticipantID("mod")), authority: .viewer, mayModerate: true)
+        for sender in [mia, mod, ann] {
+            _ = try await again.perform(.comment(key: "k1", text: "x"), from: sender)
+        }
+        let follower = TestFollower()
+        _ = try await again.follow(as: mia, since: nil, follower)
+        #expect(follower.known["interaction"]?["settings"]?["commentTier"] == .string("gold"))
+        #expect(
+            follower.state.withLock { $0.you?["tiers"] } == .array([.string("gold"), .string("silver")]))
+    }
+
     @Test func `write a snapshot that is read again, after many comments`() async throws {
         try await goLive()
         for number in 0..<600 {

@@ -220,6 +220,7 @@ extension GatewayHandler {
         edit.takesComments = try body.bool("comments")
         edit.reactions = try body.strings("reactions")
         edit.slowModeSeconds = try body.integer("slowMode")
+        edit.commentTier = try body.clearableString("commentTier")
         edit.words = try body.strings("words")
         edit.gifts = try body.giftCatalogue("gifts")
         edit.widgets = try body.strings("widgets").map { names in
@@ -277,6 +278,7 @@ extension Interaction.Refusal: ProblemConvertible {
         "reactions":
             "up to \(InteractionSettings.reactionLimit) different names of 1 to "
             + "\(InteractionSettings.reactionNameLength) of a-z 0-9 -; of taps, an object of numbers above 0 by such names",
+        "commentTier": "a tier's name, 1 to 32 of A-Z a-z 0-9 _ -, or null",
         "slowMode": "a whole number from 0 to \(InteractionSettings.slowModeRange.upperBound)",
         "period": "stream or day",
         "widgets":

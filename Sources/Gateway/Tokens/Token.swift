@@ -52,7 +52,8 @@ package struct Token: Equatable, Sendable {
     package let role: Role
     /// `capabilities`; unknown ones are passed over.
     package let capabilities: Set<Capability>
-    /// `tiers`: which gates of streams it opens; what is no tier's name is passed over.
+    /// `tiers`: which gates of streams it opens, and where it lets its bearer comment; what is no tier's name is passed
+    /// over.
     package let tiers: Set<String>
     /// `nbf`, in seconds since 1970.
     package let notBefore: Int?

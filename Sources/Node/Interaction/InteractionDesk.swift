@@ -270,7 +270,8 @@ struct InteractionDesk {
         [
             "comments": .bool(settings.takesComments),
             "reactions": .array(settings.reactions.map { .string($0) }),
-            "slowMode": .integer(settings.slowModeSeconds), "gifts": settings.gifts?.json ?? .null,
+            "slowMode": .integer(settings.slowModeSeconds), "commentTier": .text(settings.commentTier),
+            "gifts": settings.gifts?.json ?? .null,
             "widgets": .array(settings.widgets.map { .string($0.rawValue) }),
             "duels": .bool(settings.takesDuels),
         ]

@@ -89,7 +89,8 @@ extension StreamHost {
     static func person(_ sender: Stage.Sender, on stage: Stage) -> Interaction.Person {
         Interaction.Person(
             id: sender.id, name: sender.name, role: Self.role(stage.standing(of: sender)),
-            isModerator: stage.isModerator(sender), mayModerate: sender.mayModerate, isShop: sender.isShop)
+            isModerator: stage.isModerator(sender), mayModerate: sender.mayModerate, isShop: sender.isShop,
+            tiers: sender.tiers)
     }
 
     private static func role(_ standing: Stage.Standing) -> StreamComment.Role {

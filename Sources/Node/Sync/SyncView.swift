@@ -156,6 +156,8 @@ package struct SyncYou: Equatable, Sendable {
     package let isModerator: Bool
     /// Whether they may take away what others wrote, silence them and pin.
     package let mayModerate: Bool
+    /// Of their token: what they have paid for, or been given.
+    package let tiers: Set<String>
     /// Whether they wait for the host's invitation.
     package let isHandRaised: Bool
     /// Which one is theirs of the hands that are raised, from 1 on; nil where none is, or the host holds it.
@@ -173,6 +175,7 @@ package struct SyncYou: Equatable, Sendable {
         standing = record?.standing(of: sender) ?? .viewer
         isModerator = record?.isModerator(sender) ?? false
         mayModerate = isModerator || sender.mayModerate
+        tiers = sender.tiers
         isHandRaised = record?.hands[sender.id] != nil
         handPlace = record?.handPlace(of: sender.id)
         isInvited = record?.invitations[sender.id] != nil
@@ -189,6 +192,7 @@ package struct SyncYou: Equatable, Sendable {
         .object([
             "id": .string(id.description), "name": .text(name), "role": .string(standing.rawValue),
             "isModerator": .bool(isModerator), "mayModerate": .bool(mayModerate),
+            "tiers": .array(tiers.sorted().map { .string($0) }),
             "handRaised": .bool(isHandRaised), "handPlace": handPlace.map { .integer($0) } ?? .null,
             "invited": .bool(isInvited), "admitted": .bool(isAdmitted),
             "audioMuted": .bool(member?.isAudioMuted ?? false),

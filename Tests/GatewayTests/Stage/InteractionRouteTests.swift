@@ -86,6 +86,36 @@ import Testing
         }
     }
 
+    @Test func `let those comment whose token names the tier that the host wants`() async throws {
+        try await run { bench, path in
+            let host = try bench.token("ann", .host)
+            let (bob, mia) = (
+                try bench.token("bob", .viewer), try bench.token("mia", .viewer, tiers: ["gold"])
+            )
+            let gold = #"{"commentTier":"gold"}"#
+            let settings = await bench.do(.patch, "\(path)/interaction", token: host, body: gold)
+            #expect(settings["commentTier"] == .string("gold"))
+            let comment = #"{"id":"c1","text":"one"}"#
+            refused(
+                await bench.ask(.post, "\(path)/comments", token: bob, body: comment), 403, "members-only")
+            #expect(await bench.ask(.post, "\(path)/comments", token: mia, body: comment).status == 201)
+            #expect(await bench.ask(.get, "\(path)/comments", token: bob).status == 200)
+            for wrong in [#"{"commentTier":"a b"}"#, #"{"commentTier":""}"#, #"{"commentTier":7}"#] {
+                let answer = await bench.ask(.patch, "\(path)/interaction", token: host, body: wrong)
+                refused(answer, 422, "invalid-field")
+                #expect(answer.text.contains("commentTier"))
+            }
+            // Who edits something else leaves it as it is.
+            let slow = #"{"slowMode":0}"#
+            let kept = await bench.do(.patch, "\(path)/interaction", token: host, body: slow)
+            #expect(kept["commentTier"] == .string("gold"))
+            let nothing = #"{"commentTier":null}"#
+            let open = await bench.do(.patch, "\(path)/interaction", token: host, body: nothing)
+            #expect(open["commentTier"] == .null)
+            #expect(await bench.ask(.post, "\(path)/comments", token: bob, body: comment).status == 201)
+        }
+    }
+
     @Test func `count taps of those who are known, and tell others how to become so`() async throws {
         try await run { bench, path in
             let bob = try bench.token("bob", .viewer)

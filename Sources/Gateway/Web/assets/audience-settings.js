@@ -11,15 +11,17 @@ import { SignallingError } from "./session.js";
 /**
  * @typedef {import("./audience.js").AudienceSettings} AudienceSettings
  *
- * @typedef {Pick<AudienceSettings, "comments" | "reactions" | "slowMode">} TalkSettings
+ * @typedef {Pick<AudienceSettings, "comments" | "commentTier" | "reactions" | "slowMode">} TalkSettings
  */
 
 /** As many kinds of reactions as a stream may have. */
 const MOST_KINDS = 5;
 /** Between two comments of a viewer, in seconds. */
 const PAUSES = [5, 15, 30, 60, 120];
+/** What the tokens of members name, where a host says nothing else. */
+const USUAL_TIER = "members";
 /** What a stream has before its host decides. @type {TalkSettings} */
-export const USUAL = { comments: true, reactions: ["heart"], slowMode: 0 };
+export const USUAL = { comments: true, commentTier: null, reactions: ["heart"], slowMode: 0 };
 
 /** A host's way to these settings while people talk. @param {import("./talk.js").Part} part */
 export function makeTalkSettings(part) {
@@ -63,8 +65,13 @@ export function askForWords(api) {
  * @param {Promise<string[] | null>} words
  */
 export function makeTalkFields(before, words) {
-  const writers = h("select", { name: "writers" }, new Option("Everybody", "everybody"), new Option("Nobody", "nobody"));
-  writers.value = before.comments ? "everybody" : "nobody";
+  const writers = h("select", { name: "writers", onchange: () => showTier() },
+    new Option("Everybody", "everybody"), new Option("Members", "members"), new Option("Nobody", "nobody"));
+  writers.value = !before.comments ? "nobody" : before.commentTier === null ? "everybody" : "members";
+  const tier = h("input", { type: "text", name: "commentTier", maxLength: 32, autocapitalize: "none", value: before.commentTier ?? USUAL_TIER });
+  const tierLabel = h("label", {}, "Tier that a member’s token names: letters, digits, _ and -", tier);
+  const showTier = () => (tierLabel.hidden = writers.value !== "members");
+  showTier();
   const pauses = [...new Set([...PAUSES, ...before.slowMode ? [before.slowMode] : []])].sort((one, other) => one - other);
   const slowMode = h("select", { name: "slowMode" }, new Option("As often as they like", "0"),
     ...pauses.map((pause) => new Option(`One every ${pause} seconds`, String(pause))));
@@ -88,7 +95,7 @@ export function makeTalkFields(before, words) {
   };
   limitKinds();
   const element = h("div.fields", {},
-    h("label", {}, "Who writes comments", writers),
+    h("label", {}, "Who writes comments", writers), tierLabel,
     h("label", {}, "Each viewer’s comments", slowMode),
     h("label", {}, "Words that nobody may write, one in each line", list),
     h("fieldset.kinds", {}, h("legend", {}, `What viewers tap, up to ${MOST_KINDS}`),
@@ -102,6 +109,9 @@ export function makeTalkFields(before, words) {
       const changes = {};
       const comments = writers.value !== "nobody";
       if (comments !== before.comments) changes.comments = comments;
+      // Who shall write when comments are on again is no matter while nobody does.
+      const commentTier = writers.value === "members" ? tier.value.trim() || USUAL_TIER : writers.value === "everybody" ? null : before.commentTier;
+      if (commentTier !== before.commentTier) changes.commentTier = commentTier;
       if (Number(slowMode.value) !== before.slowMode) changes.slowMode = Number(slowMode.value);
       const lines = [...new Set(/** @type {string} */ (list.value).split("\n").map((line) => line.trim()).filter(Boolean))];
       if (known && lines.join("\n") !== known.join("\n")) changes.words = lines;

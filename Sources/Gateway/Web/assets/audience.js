@@ -33,6 +33,7 @@ const MOST_WAITING = 40;
  * @property {boolean} comments
  * @property {string[]} reactions
  * @property {number} slowMode in seconds
+ * @property {string | null} commentTier which of a token's tiers commenting takes; null where it takes none
  * @property {import("./gifts.js").GiftCatalogue | null} gifts
  * @property {Widget[]} widgets what viewers' pages show
  * @property {boolean} duels whether other hosts may invite
@@ -124,6 +125,13 @@ export class Audience extends EventTarget {
   /** Whether we may take away what others wrote, silence them and pin. */
   get mayModerate() {
     return this.sync.you?.mayModerate ?? false;
+  }
+
+  /** Whether comments take a tier that we do not have. */
+  get isForMembers() {
+    const { settings, sync: { you } } = this;
+    if (!settings || settings.commentTier === null) return false;
+    return !you || you.role === "viewer" && !you.mayModerate && !you.tiers.includes(settings.commentTier);
   }
 
   /** Whether we have a host's rights. */

@@ -130,6 +130,8 @@ export interface AudienceSettings {
   reactions: string[];
   /** In seconds. */
   slowMode: number;
+  /** Which of a token's tiers commenting takes; null where it takes none. */
+  commentTier: string | null;
   gifts: GiftCatalogue | null;
   /** Whether other hosts may invite to a duel. */
   duels: boolean;

@@ -72,6 +72,7 @@ const ANSWER_MS = 10_000;
  * @property {"host" | "speaker" | "viewer"} role
  * @property {boolean} isModerator
  * @property {boolean} mayModerate comments and who writes them
+ * @property {string[]} tiers what our token says that we have paid for, or been given
  * @property {boolean} handRaised
  * @property {number | null} [handPlace] 1 for who is next; null where the host holds it
  * @property {boolean} invited

@@ -27,6 +27,9 @@ const MORE_MS = 4000;
 /** What the server takes, in characters. */
 const LONGEST = 300;
 
+/** What stands where others write, for those who may not. */
+const FOR_MEMBERS = "Only members can comment";
+
 /**
  * @typedef {object} Part what a page gives to its audience's view
  * @property {import("./audience.js").Audience} audience
@@ -59,6 +62,8 @@ export function makeComments(part, { isDesk = false } = {}) {
     event.preventDefault();
     const text = field.value;
     if (!text.trim() || form.ariaBusy === "true") return;
+    // Something was written before that was so.
+    if (audience.isForMembers) return showProblem(`${FOR_MEMBERS}.`);
     form.ariaBusy = "true";
     showProblem("");
     try {
@@ -153,7 +158,11 @@ export function makeComments(part, { isDesk = false } = {}) {
     list.hidden = !isListed;
     form.hidden = !settings?.comments || !shows("composer");
     root.hidden = !audience.isOpen || !isDesk && list.hidden && form.hidden && poll.root.hidden && card.root.hidden;
-    field.placeholder = settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
+    // Not disabled, which nobody would come across who goes from field to field.
+    field.readOnly = audience.isForMembers;
+    field.setAttribute("aria-disabled", String(audience.isForMembers));
+    field.placeholder = audience.isForMembers ? FOR_MEMBERS
+      : settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
     // Who reads what was before is not taken away from it.
     const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
     reconcile(list, audience.comments.slice(-MOST_LINES).map((comment) => [String(comment.number), comment]), makeLine);
