@@ -84,7 +84,9 @@ extension Node {
         await previews?.advance()
         await clips?.advance { [directory] in directory[$0]?.state == .ended }
         await recordings?.advance { [directory] in directory[$0]?.state == .ended }
-        await packagings?.advance { [directory] in directory[$0]?.state == .ended }
+        await packagings?.advance(
+            ended: { [directory] in directory[$0]?.state == .ended },
+            off: { [directory] in directory[$0]?.details.hls == .off })
         await restreams?.advance { [directory] in directory[$0]?.state == .ended }
     }
 

@@ -141,6 +141,7 @@ package struct StreamSnapshot: Equatable, Sendable {
             "preview": preview?.json ?? .null,
             "recording": .string((details.recording ?? .manual).rawValue),
             "clips": .string((details.clips ?? .moderators).rawValue),
+            "hls": .string((details.hls ?? .on).rawValue),
             "isRecording": .bool(isRecording),
             "tracks": .array(tracks.map { .object(["kind": .string($0)]) }),
         ])

@@ -111,6 +111,12 @@ package struct StageDetails: Equatable, Sendable, Codable {
         case everybody
     }
 
+    /// Whether those whom WebRTC does not reach may watch by HLS, where the server makes it.
+    package enum HLS: String, Sendable, Codable, CaseIterable {
+        case on
+        case off
+    }
+
     /// What the audience has of data tracks.
     package enum AudienceData: String, Sendable, Codable, CaseIterable {
         case nothing = "none"
@@ -143,6 +149,8 @@ package struct StageDetails: Equatable, Sendable, Codable {
     package var recording: Recording?
     /// Nil, as for streams made before there were clips, for `moderators`.
     package var clips: Clips?
+    /// Nil, as for streams made before there was a choice, for `on`.
+    package var hls: HLS?
     /// Nil where the programme is for everybody who is let in.
     package var gate: Gate?
     /// Nil, as for streams made before there was a choice, for `nothing`.
@@ -211,6 +219,7 @@ package struct StageEdit: Equatable, Sendable {
     package var composition = PatchedField<StageDetails.Composition>.keep
     package var recording: StageDetails.Recording?
     package var clips: StageDetails.Clips?
+    package var hls: StageDetails.HLS?
     /// Replaced as a whole; cleared, everybody who is let in sees the programme.
     package var gate = PatchedField<StageDetails.Gate>.keep
     package var audienceData: StageDetails.AudienceData?
@@ -230,6 +239,7 @@ package struct StageEdit: Equatable, Sendable {
         composition.apply(to: &details.composition)
         if let recording { details.recording = recording }
         if let clips { details.clips = clips }
+        if let hls { details.hls = hls }
         gate.apply(to: &details.gate)
         if let audienceData { details.audienceData = audienceData }
         if let layers { details.layers = layers }

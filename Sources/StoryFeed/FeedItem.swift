@@ -18,6 +18,8 @@ package struct FeedItem: Equatable, Sendable {
     package var viewers = 0
     /// What its programme takes beside being let in, as it is told; null where nothing.
     package var gate = JSON.null
+    /// Whether it may be watched by HLS, as far as its host decides on that.
+    package var allowsHLS = true
     /// Nil until there is a first picture.
     package var preview: FeedPreview?
     /// Pinned streams come first, lower places before higher ones; nil for a stream that is not pinned.

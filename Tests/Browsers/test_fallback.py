@@ -32,6 +32,8 @@ LISTEN = """selector => {
         return Math.max(...samples.map(Math.abs));
     };
 }"""
+#: The host's choice, in the studio's settings.
+HLS_BOX = "document.querySelector('dialog[data-name=stream] [name=hls]')"
 #: As in a browser that has none, or whose user has switched it off.
 NO_WEBRTC = "() => { delete globalThis.RTCPeerConnection; }"
 #: The same, and what the server says of itself comes too late the first time.
@@ -220,6 +222,32 @@ def test_a_player_plays_without_webrtc_on_another_origin(
     wait_for(page, "live", seconds=30)
     wait_for_pictures(page)
     check_no_complaints(page)
+
+
+def test_a_stream_whose_host_wants_none_comes_by_webrtc_alone(chromium: Browser, maker: Server, stream: str) -> None:
+    studio = go_live(chromium, maker, stream)
+    playlists = [f"/hls/{stream}/{name}" for name in ("index.m3u8", "media.m3u8")]
+    assert maker.request("GET", playlists[0])[0] == 200
+    made = maker.metrics()["rostrum_hls_streams"]
+    studio.click("#edit-stream")
+    studio.wait_for(f"() => {HLS_BOX}?.checkVisibility() && {HLS_BOX}.checked", what="the host may choose")
+    studio.evaluate(f"() => {HLS_BOX}.click()")
+    studio.click("dialog[data-name=stream] [data-value=save]")
+    studio.wait_for("() => rostrum.room.info.hls === 'off'", what="it is off")
+    for path in [*playlists, f"/hls/{stream}/x-s1.m4s"]:
+        status, _, body = maker.request("GET", path)
+        assert status == 404 and b"hls-off" in body, (path, body)
+    wait_until(lambda: maker.metrics()["rostrum_hls_streams"] < made, 20, "what was under way has ended")
+    page = chromium.open(f"{maker.origin}/watch/{stream}", before_load=NO_WEBRTC)
+    page.wait_for("() => rostrum.room.viewing.state === 'failed'", seconds=20, what="there is no way")
+    assert page.evaluate("() => rostrum.room.viewing.fallback.isOn") is False
+    # Where it is wanted again, it plays without being asked.
+    studio.evaluate("() => rostrum.room.api.edit({hls: 'on'}).then(() => null)")
+    page.wait_for(DELAYED, seconds=30, what="it plays by HLS")
+    # And no longer than that.
+    studio.evaluate("() => rostrum.room.api.edit({hls: 'off'}).then(() => null)")
+    page.wait_for("() => rostrum.room.viewing.state === 'failed'", seconds=30, what="it is over")
+    check_no_complaints(studio)
 
 
 def test_a_server_that_answers_late_is_not_taken_for_one_without_hls(

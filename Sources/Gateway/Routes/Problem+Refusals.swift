@@ -204,6 +204,7 @@ extension HLSRefusal: ProblemConvertible {
         switch self {
         case .unavailable:
             Problem(404, "no-hls", "This server makes no HLS: it was started without --max-hls.")
+        case .off: Problem(404, "hls-off", "The stream's settings allow no HLS.", headers: Self.short)
         case .notLive: Problem(404, "not-live", "No such stream is live.", headers: Self.short)
         case .full:
             Problem(

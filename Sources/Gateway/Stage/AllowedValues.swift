@@ -15,6 +15,7 @@ enum AllowedValues {
         "held": "true or false", "programme": choice(StageDetails.Programme.self),
         "recording": choice(StageDetails.Recording.self),
         "clips": choice(StageDetails.Clips.self),
+        "hls": choice(StageDetails.HLS.self),
         "audienceData": choice(StageDetails.AudienceData.self),
         "layers": "a list of different \(choice(StageDetails.Layer.self))",
         "composition":

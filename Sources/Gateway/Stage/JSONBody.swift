@@ -173,6 +173,7 @@ struct JSONBody {
         edit.programme = try value("programme")
         edit.recording = try value("recording")
         edit.clips = try value("clips")
+        edit.hls = try value("hls")
         edit.audienceData = try value("audienceData")
         if cleared.contains("composition") {
             edit.composition = .clear

@@ -222,6 +222,7 @@ extension FeedItem {
         hostName = snapshot.hostName ?? snapshot.host?.description
         isPaused = snapshot.isPaused
         gate = snapshot.details.gate?.json ?? .null
+        allowsHLS = snapshot.details.hls != .off
         viewers = snapshot.viewers
         pinnedPlace = snapshot.placement.pinned
         boost = snapshot.placement.boost

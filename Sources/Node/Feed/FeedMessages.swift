@@ -1,5 +1,6 @@
 import Base
 import Foundation
+import Stage
 import StoryFeed
 import Wire
 
@@ -152,6 +153,7 @@ extension FeedItem {
             "startedAt": .time(startedAt),
             "viewers": .integer(viewers),
             "gate": gate,
+            "hls": .string((allowsHLS ? StageDetails.HLS.on : .off).rawValue),
             "preview": preview?.json ?? .null,
         ]
         if let position { members["position"] = .integer(position) }

@@ -2,6 +2,8 @@
 package enum HLSRefusal: Error, Equatable, Sendable {
     /// The server makes none.
     case unavailable
+    /// The stream's settings allow none.
+    case off
     case notLive
     /// It is made of as many streams as the server may.
     case full

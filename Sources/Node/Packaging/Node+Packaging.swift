@@ -24,12 +24,14 @@ extension Node {
         named name: String, of stream: StreamID
     ) async throws(HLSRefusal) -> [UInt8] {
         guard let packagings, packagings.makesHLS else { throw .unavailable }
+        guard directory[stream]?.details.hls != .off else { throw .off }
         return try await packagings.file(named: name, of: stream)
     }
 
     /// The desk, with the stream under way.
     private func packaged(_ stream: StreamID) async throws(HLSRefusal) -> PackagingDesk {
         guard let packagings, packagings.makesHLS, !isStopping else { throw .unavailable }
+        guard directory[stream]?.details.hls != .off else { throw .off }
         if await packagings.isActive(stream) { return packagings }
         guard await streamSnapshot(stream)?.state == .live else {
             guard await packagings.isKept(stream) else { throw .notLive }

@@ -9,7 +9,8 @@ struct Packaging {
     struct Waiter {
         let wish: Wish
         let deadline: MonotonicTime
-        let continuation: CheckedContinuation<Void, Never>
+        /// Is given why there will be nothing; nil where it may look.
+        let continuation: CheckedContinuation<HLSRefusal?, Never>
     }
 
     /// What a request waits for.

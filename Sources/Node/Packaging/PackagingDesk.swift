@@ -220,11 +220,12 @@ package actor PackagingDesk {
         // Whoever waits must hold no copy of what there is: it would have the list of all who waited before.
         let waiting = active[stream]?.waiters.count ?? 0
         guard waiting < Self.waiterLimit, totalWaiters < Self.totalWaiterLimit else { throw .overloaded }
-        await withCheckedContinuation { continuation in
+        let refusal: HLSRefusal? = await withCheckedContinuation { continuation in
             active[stream]?.waiters.append(
                 Packaging.Waiter(
                     wish: wish, deadline: time + Self.waitingTime, continuation: continuation))
         }
+        if let refusal { throw refusal }
         guard let playlist = active[stream]?.playlist else { throw .unknownFile }
         return playlist
     }
@@ -239,13 +240,18 @@ package actor PackagingDesk {
     }
 
     /// Does what is due; called every second.
-    /// - Parameter ended: whether a stream has ended.
-    func advance(ended: @Sendable (StreamID) -> Bool) {
+    /// - Parameters:
+    ///   - ended: whether a stream has ended.
+    ///   - off: whether a stream's settings allow no HLS.
+    func advance(ended: @Sendable (StreamID) -> Bool, off: @Sendable (StreamID) -> Bool) {
         let time = now().elapsed
         for (stream, packaging) in active {
-            if let last = packaging.lastRequest, time >= last + Self.idleTime, packaging.waiters.isEmpty {
-                active[stream]?.lastRequest = nil
-                log.info("hls.ended", ["stream": stream, "reason": "nobody asks"])
+            if let last = packaging.lastRequest {
+                if off(stream) {
+                    endHLS(of: stream, because: "off", refusing: .off)
+                } else if time >= last + Self.idleTime, packaging.waiters.isEmpty {
+                    endHLS(of: stream, because: "nobody asks", refusing: .unknownFile)
+                }
             }
             if active[stream]?.lastRequest == nil, packaging.listeners.isEmpty {
                 end(stream)
@@ -261,6 +267,15 @@ package actor PackagingDesk {
             }
             resume(stream)
         }
+    }
+
+    /// Lets nobody watch by HLS any longer; whatever else takes the encode goes on.
+    private func endHLS(of stream: StreamID, because reason: String, refusing refusal: HLSRefusal) {
+        active[stream]?.lastRequest = nil
+        let waiters = active[stream]?.waiters ?? []
+        active[stream]?.waiters = []
+        for waiter in waiters { waiter.continuation.resume(returning: refusal) }
+        log.info("hls.ended", ["stream": stream, "reason": reason])
     }
 
     private func launch(_ stream: StreamID) {
@@ -363,13 +378,15 @@ package actor PackagingDesk {
         release(stream)
         programmes[stream] = nil
         let waiters = active.removeValue(forKey: stream)?.waiters ?? []
-        for waiter in waiters { waiter.continuation.resume() }
+        for waiter in waiters { waiter.continuation.resume(returning: nil) }
     }
 
     /// Lets those go on whose wish is fulfilled, or who waited long enough.
     private func resume(_ stream: StreamID) {
         let time = now().elapsed
-        for waiter in active[stream]?.takeWaiters(at: time) ?? [] { waiter.continuation.resume() }
+        for waiter in active[stream]?.takeWaiters(at: time) ?? [] {
+            waiter.continuation.resume(returning: nil)
+        }
     }
 
     private var playlistTiming: LivePlaylist.Timing {

@@ -228,9 +228,10 @@ final class FakeService: SessionService {
 
     func readingPath(of recording: RecordingEntry) -> String? { state.withLock { $0.recordingPath } }
 
-    /// Of every stream but one that is called `off`.
+    /// Of every stream but one that is called `off`, and one that is called `forbidden`.
     func hlsMultivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String {
         guard stream.description != "off" else { throw .notLive }
+        guard stream.description != "forbidden" else { throw .off }
         return "#EXTM3U\n\(uri)\n"
     }
 

@@ -47,6 +47,11 @@ import Testing
         #expect(far.text.contains("too-far-ahead"))
         #expect(await get(bench, "/hls/off/index.m3u8").status == 404)
         #expect(await get(bench, "/hls/a.b/index.m3u8").status == 404)
+        let forbidden = await get(bench, "/hls/forbidden/index.m3u8")
+        #expect(forbidden.status == 404)
+        #expect(forbidden.text.contains("hls-off"))
+        // It may be there in a moment.
+        #expect(forbidden.headers["cache-control"] == "max-age=1")
     }
 
     @Test func `takes a viewer's token in the path`() async throws {

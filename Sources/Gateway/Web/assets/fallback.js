@@ -110,6 +110,9 @@ export class Fallback extends EventTarget {
   /** Changes when what was asked for is not wanted any more. */
   #turn = 0;
 
+  /** Whether the stream's settings let it come this way. */
+  isAllowed = true;
+
   /** @param {import("./hls-player.js").HLSOptions["withToken"]} withToken */
   constructor(withToken) {
     super();
@@ -123,7 +126,7 @@ export class Fallback extends EventTarget {
 
   /** This browser has no WebRTC, but plays this, and so far nobody said that there is none. */
   get isOnlyWay() {
-    return !hasWebRTC() && !this.#isRefused && playsHLS();
+    return !hasWebRTC() && this.isAllowed && !this.#isRefused && playsHLS();
   }
 
   /** Why nothing plays; null while that is not so, or not known yet. */
@@ -159,7 +162,8 @@ export class Fallback extends EventTarget {
    */
   look(facts, base, video, begins) {
     const isPossible = hasWebRTC();
-    const isOn = this.#rule.take({ ...facts, isPossible, isPlaying: this.isPlaying }, performance.now());
+    const isWanted = facts.isWanted && this.isAllowed;
+    const isOn = this.#rule.take({ ...facts, isWanted, isPossible, isPlaying: this.isPlaying }, performance.now());
     if (!isPossible) this.#askEarly(base);
     if (!isOn) return this.close();
     const isSame = this.#base === base && this.#video === video;

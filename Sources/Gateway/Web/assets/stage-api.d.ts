@@ -15,6 +15,8 @@ export interface Details {
   recording?: "manual" | "automatic" | (string & {});
   /** Who may make them. */
   clips?: "off" | "moderators" | "everybody" | (string & {});
+  /** Whether it may be watched by HLS, where the server makes it. */
+  hls?: "on" | "off" | (string & {});
   layers?: string[];
   /** What watching takes beside being let in. */
   gate?: { tier: string; freeSeconds?: number; unlock?: string | null } | null;

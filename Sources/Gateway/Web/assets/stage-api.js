@@ -18,6 +18,7 @@ const ANSWER_MS = 10_000;
  * @property {string} [programme]
  * @property {string} [recording] `manual` or `automatic`
  * @property {string} [clips] who may make them: `off`, `moderators` or `everybody`
+ * @property {string} [hls] `on` or `off`
  * @property {string[]} [layers]
  * @property {{ tier: string, freeSeconds?: number, unlock?: string | null } | null} [gate] what watching takes
  */

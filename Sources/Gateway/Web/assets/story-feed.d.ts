@@ -29,6 +29,8 @@ export interface Story {
   startedAt?: string | null;
   viewers?: number;
   paused?: boolean;
+  /** Whether it may be watched by HLS, where the server makes it. */
+  hls?: "on" | "off";
   preview?: Preview | null;
 }
 

@@ -42,6 +42,7 @@ const ANSWER_MS = 10_000;
  * @property {{ url: string, blurHash: string } | null} [preview] only where the stream itself was asked
  * @property {"manual" | "automatic"} [recording]
  * @property {"off" | "moderators" | "everybody"} [clips] who may make them
+ * @property {"on" | "off"} [hls] whether it may be watched by HLS
  *
  * @typedef {object} Member somebody on stage
  * @property {string | null} name

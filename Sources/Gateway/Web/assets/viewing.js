@@ -376,6 +376,7 @@ export class Viewing extends EventTarget {
     const { connection, fallback, video } = this;
     if (!video) return;
     const isConnected = connection.state === "connected";
+    fallback.isAllowed = this.sync.stream?.hls !== "off";
     fallback.look({ isWanted: this.#isWanted, isConnected, isSeen }, this.watched.hls, video);
     // The next attempts may take their time.
     connection.isCalm = this.isDelayed;

@@ -66,6 +66,7 @@ export class DelayedStory extends EventTarget {
     const id = current && side.story?.id === current.id ? current.id : "";
     const facts = { isWanted: id !== "" && this.#isWanted, isConnected: connection.state === "connected", isSeen };
     const wasOn = this.isOn;
+    this.#fallback.isAllowed = current?.hls !== "off";
     this.#fallback.look(facts, `/hls/${encodeURIComponent(id)}/`, side.video, () => (this.#side = side));
     // The next attempts may take their time.
     connection.isCalm = this.isPlaying;

@@ -21,6 +21,7 @@
  * @property {string | null} [startedAt] ISO 8601
  * @property {number} [viewers]
  * @property {boolean} [paused]
+ * @property {"on" | "off"} [hls] whether it may be watched by HLS
  * @property {Preview | null} [preview]
  */
 
@@ -221,7 +222,7 @@ export class StoryList {
 }
 
 const MEMBERS = /** @type {const} */ (
-  ["id", "title", "host", "hostName", "startedAt", "viewers", "paused", "preview"]);
+  ["id", "title", "host", "hostName", "startedAt", "viewers", "paused", "hls", "preview"]);
 
 /**
  * Only what is known, and only what is said.

@@ -4,6 +4,7 @@ import { askForWords, makeTalkFields, USUAL } from "../audience-settings.js";
 import { ask } from "../dialog.js";
 import { h } from "../dom.js";
 import { LAYERS } from "../layers.js";
+import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
@@ -73,6 +74,10 @@ function makeForm(room) {
   const clips = h("select", { name: "clips" },
     new Option("I, and who moderates", "moderators"), new Option("Everybody with a name", "everybody"), new Option("Nobody", "off"));
   clips.value = info?.clips ?? "moderators";
+  const hls = h("input", { type: "checkbox", name: "hls", checked: info?.hls !== "off" });
+  const delayed = h("label.check", { hidden: true }, hls,
+    h("span", {}, "Viewers whose network blocks live video get it delayed, by HLS"));
+  toldByServer().then((about) => { delayed.hidden = !about.hls; });
   const boxes = LAYERS.map((layer) => h("input", {
     type: "checkbox", value: layer, checked: info?.layers?.includes(layer) ?? true,
   }));
@@ -98,6 +103,7 @@ function makeForm(room) {
     h("label", {}, "Guests on stage at once, at most", guests),
     h("label.check", {}, recording, h("span", {}, "Record it from the start")),
     h("label", {}, "Who may make clips of the last minutes", clips),
+    delayed,
     h("label.check", {}, duels, h("span", {}, "Other hosts may invite me to duels")),
     h("details", {}, h("summary", {}, "Comments and reactions"), talk.element),
     h("details", {}, h("summary", {}, "Who may watch"),
@@ -127,6 +133,8 @@ function makeForm(room) {
       const recorded = recording.checked ? "automatic" : "manual";
       if (recorded !== (info?.recording ?? "manual")) details.recording = recorded;
       if (clips.value !== (info?.clips ?? "moderators")) details.clips = clips.value;
+      const delay = hls.checked ? "on" : "off";
+      if (delay !== (info?.hls ?? "on")) details.hls = delay;
       const gate = tier.value.trim() === "" ? null
         : { tier: tier.value.trim(), freeSeconds: Number(free.value), unlock: unlock.value.trim() || null };
       const earlier = info?.gate ? { tier: info.gate.tier, freeSeconds: info.gate.freeSeconds, unlock: info.gate.unlock ?? null } : null;
