@@ -59,6 +59,7 @@ let package = Package(
                 .linkedLibrary("turbojpeg"),
             ]),
         .systemLibrary(name: "CPango", pkgConfig: "pangocairo"),
+        .systemLibrary(name: "CQREncode", pkgConfig: "libqrencode"),
         .target(
             name: "CComposing", dependencies: ["CPango"],
             linkerSettings: [.linkedLibrary("vpx"), .linkedLibrary("opus")]),
@@ -71,7 +72,8 @@ let package = Package(
         .target(name: "Crypto", dependencies: ["Base", "Wire", "COpenSSL", "CSRTP"], swiftSettings: strict),
         .target(name: "SCTP", dependencies: ["Base", "Wire", "CUSRSCTP"], swiftSettings: strict),
         .target(
-            name: "Codecs", dependencies: ["Base", "Wire", "CCodecs", "CComposing"], swiftSettings: strict),
+            name: "Codecs", dependencies: ["Base", "Wire", "CCodecs", "CComposing", "CQREncode"],
+            swiftSettings: strict),
 
         // Machines: no I/O and no clock.
         .target(name: "Peer", dependencies: ["Base", "Wire", "Crypto", "SCTP"], swiftSettings: pure),
@@ -118,8 +120,8 @@ let package = Package(
         .target(
             name: "Gateway",
             dependencies: [
-                "Base", "Wire", "Crypto", "Forwarding", "Restream", "TURN", "Net", "Stage", "StoryFeed",
-                "Interaction", "HLS", "Store", "Transcoder", "HTTP", "Recordings", "Node",
+                "Base", "Wire", "Crypto", "Codecs", "Forwarding", "Restream", "TURN", "Net", "Stage",
+                "StoryFeed", "Interaction", "HLS", "Store", "Transcoder", "HTTP", "Recordings", "Node",
             ],
             resources: [.copy("Web"), .copy("OpenAPI/openapi.json"), .copy("OpenAPI/asyncapi.json")],
             swiftSettings: common),

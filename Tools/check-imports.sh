@@ -21,7 +21,7 @@ declare -A below=(
     [Wire]="Base"
     [Crypto]="Base Wire COpenSSL CSRTP"
     [SCTP]="Base Wire CUSRSCTP"
-    [Codecs]="Base Wire CCodecs CComposing"
+    [Codecs]="Base Wire CCodecs CComposing CQREncode"
     [Peer]="Base Wire Crypto SCTP"
     [Forwarding]="Base Wire Crypto SCTP Peer"
     [Ingest]="Base Wire"
@@ -64,6 +64,8 @@ declare -A exceptions=(
     # The clock by which the time from a request to its media is measured.
     [Sources/Gateway/Routes/AnswerTimes.swift]="Net"
     [Sources/Gateway/Routes/GatewayHandler+Sessions.swift]="Net"
+    # Drawn here, where nothing is decoded: what a phone's camera reads.
+    [Sources/Gateway/Routes/GatewayHandler+QRCodes.swift]="Codecs"
 )
 # Protocol and domain code: time, random numbers, files and sockets are given to it.
 pure="Base Wire Peer Forwarding Ingest Restream TURN Stage StoryFeed Interaction HLS"

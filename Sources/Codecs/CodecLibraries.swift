@@ -1,19 +1,22 @@
 import CCodecs
 import CComposing
+import CQREncode
 import Wire
 
 /// What this target runs on, as it is found on this machine.
 package enum CodecLibraries {
     /// Names and versions.
     package static var versions: [(name: String, version: String)] {
-        // Both are the libraries' own strings, which last.
+        // All are the libraries' own strings, which last.
         let opus = unsafe opus_get_version_string().map { unsafe String(cString: $0) }
         let vpx = unsafe ccodecs_vpx_version().map { unsafe String(cString: $0) }
+        let qrencode = unsafe QRcode_APIVersionString().map { unsafe String(cString: $0) }
         let webp = UInt32(bitPattern: WebPGetEncoderVersion())
         return [
             ("libavcodec", dotted(ccodecs_avcodec_version())),
             // `libopus 1.3.1`, and `v1.12.0`.
             ("libopus", opus?.split(separator: " ").last.map(String.init) ?? "unknown"),
+            ("libqrencode", qrencode ?? "unknown"),
             ("libvpx", vpx?.drop { !$0.isNumber }.description ?? "unknown"),
             ("libwebp", dotted(webp)),
         ]

@@ -262,7 +262,7 @@ BEGINNING = [
     Step("editStream"),
     # Nobody sends until the encoder does, which a busy machine starts late.
     Step("editStream", body=b'{"hostGraceSeconds":3600}', content_type="application/json"),
-    Step("makeLink", 201), Step("showIngest"), Step("replaceIngestKey", 201), Step("showPlacement"),
+    Step("makeLink", 201), Step("drawQRCode"), Step("showIngest"), Step("replaceIngestKey", 201), Step("showPlacement"),
     # Before it is live, so that nothing is sent anywhere.
     Step("addRestream", 201), Step("listRestreams"), Step("showRestream"), Step("removeRestream", 204),
     Step("placeStream"), Step("goLive"), Step("publishPreview", 204),

@@ -192,7 +192,7 @@ def test_ends_with_its_terminal() -> None:
 def test_version_names_libraries() -> None:
     text = subprocess.run([str(binary()), "--version"], check=True, capture_output=True, text=True).stdout
     assert re.match(r"rostrum \d+\.\d+\.\d+ \(\S+\)\n", text)
-    for library in ("libavcodec", "libcurl", "libopus", "libsrtp2", "libuv", "libvpx", "libwebp", "libwebsockets",
+    for library in ("libavcodec", "libcurl", "libopus", "libqrencode", "libsrtp2", "libuv", "libvpx", "libwebp", "libwebsockets",
                     "openssl", "sqlite"):
         assert re.search(rf"\b{library} \d+\.\d+", text), text
 

@@ -71,7 +71,7 @@ def test_control_file(package: Path) -> None:
     assert fields["Package"] == "rostrum"
     assert re.fullmatch(r"\d+\.\d+\.\d+(~git\d{14}\.[0-9a-f]{12})?", fields["Version"])
     depends = fields["Depends"]
-    for needed in ("libssl3", "libwebsockets17", "libavcodec59", "libwebsockets-evlib-uv", "adduser"):
+    for needed in ("libssl3", "libwebsockets17", "libavcodec59", "libqrencode4", "libwebsockets-evlib-uv", "adduser"):
         assert re.search(rf"\b{needed}\b", depends), depends
     assert "-dev" not in depends
     listing = run("dpkg-deb", "-c", package)

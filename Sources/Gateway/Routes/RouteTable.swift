@@ -36,6 +36,7 @@ extension Router {
             try await $0.showHLSFile($1)
         },
         Route(.post, "/v1/tokens", "makeToken") { try $0.makeToken($1) },
+        Route(.post, "/v1/qr-codes", "drawQRCode") { try $0.drawQRCode($1) },
         Route(.get, "/v1/streams", "listStreams") { try await $0.listStreams($1) },
         Route(.post, "/v1/streams", "createStream") { try await $0.createStream($1) },
         Route(.get, "/v1/streams/{stream}", "showStream") { try await $0.showStream($1) },

@@ -203,6 +203,9 @@ import Testing
             .put, "/v1/streams/S/pause-picture", body: "RIFF0000WEBPVP8 ",
             "401 403 403 403 403 403 503 503"),
         Row(.delete, "/v1/streams/S/pause-picture", "401 403 403 403 403 403 204 204"),
+        // Of no stream: whoever has a token.
+        Row(.post, "/v1/qr-codes", body: #"{"text":"x"}"#, "401 200 200 200 200 200 200 200"),
+        Row(.post, "/v1/qr-codes", body: #"{"text":""}"#, "401 422 422 422 422 422 422 422"),
         // What somebody may see of it is another matter.
         Row(.get, "/v1/feed", "401 200 200 200 200 200 200 200"),
         Row(.post, "/v1/feed/sessions", body: "chrome-feed", "401 201 201 201 201 201 201 201"),

@@ -333,6 +333,8 @@ export declare class StageAPI {
   removeRestream(number: number): Promise<unknown>;
   /** Nobody comes in any more by the links that were made so far; those who are here stay. */
   revokeLinks(): Promise<unknown>;
+  /** A text of up to 1,000 bytes as a QR code: a picture (SVG). */
+  qrCode(text: string): Promise<Blob>;
   /** @param name another than one has */
   renewToken(name?: string): Promise<FreshToken>;
 }

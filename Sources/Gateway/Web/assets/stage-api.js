@@ -409,6 +409,11 @@ export class StageAPI {
     return this.#ask("DELETE", "/links");
   }
 
+  /** A text of up to 1,000 bytes as a QR code: a picture (SVG). @param {string} text @returns {Promise<Blob>} */
+  qrCode(text) {
+    return this.#request("POST", "/v1/qr-codes", { text }, {}, (response) => response.blob());
+  }
+
   /** A token for what one is now. @param {string} [name] another than one has */
   renewToken(name) {
     return this.#ask("POST", "/tokens", name === undefined ? undefined : { name });
@@ -427,7 +432,24 @@ export class StageAPI {
    * @throws {SignallingError} when the server refuses; its `rule` says why
    */
   async #send(method, address, body, more) {
-    const answer = await withToken(this.stream, this.role, async (token) => {
+    const answer = await this.#request(method, address, body, more,
+      (response) => response.status === 204 ? {} : response.json());
+    // That of a link is for others.
+    if (answer.token && !answer.path) keepToken(this.stream, this.role, answer);
+    return answer;
+  }
+
+  /**
+   * @template T
+   * @param {string} method
+   * @param {string} address
+   * @param {object | undefined} body
+   * @param {Record<string, string>} more headers
+   * @param {(response: Response) => T | Promise<T>} read takes what the server answers
+   * @throws {SignallingError} when the server refuses; its `rule` says why
+   */
+  #request(method, address, body, more, read) {
+    return withToken(this.stream, this.role, async (token) => {
       const response = await fetch(address, {
         method,
         headers: {
@@ -439,10 +461,7 @@ export class StageAPI {
         signal: AbortSignal.timeout(ANSWER_MS),
       });
       if (!response.ok) throw await SignallingError.from(response);
-      return response.status === 204 ? {} : response.json();
+      return read(response);
     });
-    // That of a link is for others.
-    if (answer.token && !answer.path) keepToken(this.stream, this.role, answer);
-    return answer;
   }
 }

@@ -2,6 +2,7 @@
 
 import { confirm } from "../dialog.js";
 import { copyFrom, follow, h, icon } from "../dom.js";
+import { showCode } from "../qr.js";
 import { toldByServer } from "../server.js";
 import { encoderReport } from "./encoder-report.js";
 
@@ -26,11 +27,13 @@ export const encoder = {
     const srt = field("encoder-srt", "SRT: server with the key in it, which is a password", "password");
     const srtHint = h("p.muted#encoder-srt-hint");
     const report = encoderReport(room);
+    const code = h("button.button#encoder-code", { type: "button", hidden: true, onclick: () => showAddresses() },
+      icon("qr"), h("span", {}, "QR code"));
     const replace = h("button.button#replace-key", { type: "button", onclick: () => replaceKey() }, "New key…");
     const root = h("details.card.share.settings#encoder", { hidden: true }, h("summary", {}, "Encoder (OBS and others)"),
       h("div.fields", {}, server.element, key.element, srt.element, srtHint,
         h("p.muted", {}, "H.264 without B-frames (x264: tune zerolatency), a key frame every 2 seconds, and AAC."),
-        report.element, h("div.row", {}, replace)));
+        report.element, h("div.row", {}, code, replace)));
     layer.append(root);
 
     let isOn = false;
@@ -48,8 +51,26 @@ export const encoder = {
       srtHint.textContent = !answer?.srt ? "" : !answer.srt.url
         ? "Your key is longer than SRT takes: use RTMP, or a shorter name."
         : answer.srt.passphrase ? "By SRT the encoder also needs the passphrase of this server: ask who runs it." : "";
+      code.hidden = addresses().length === 0;
       report.set(answer?.encoders ?? []);
     };
+    /** Where to send, with the key in it, as apps on phones take it. */
+    const addresses = () => {
+      const choices = [];
+      if (server.input.value && key.input.value) {
+        const text = `${server.input.value}/${key.input.value}`;
+        choices.push({ label: "An app that takes an address, by RTMP", text });
+        // Larix Grove: the phone's camera opens the app, which asks whether it may add the connection.
+        const connection = `conn[][url]=${encodeURIComponent(text)}&conn[][name]=${encodeURIComponent(room.stream)}`;
+        choices.push({ label: "Larix Broadcaster, by RTMP", text: `larix://set/v1?${connection}` });
+      }
+      if (srt.input.value) choices.push({ label: "An app that takes an address, by SRT", text: srt.input.value });
+      return choices;
+    };
+    const showAddresses = () => showCode(room, {
+      title: "Scan with the phone that sends", hint: "Your key is in it, which is a password: whoever sees this can send to your stream.",
+      choices: addresses(),
+    });
     /** A key is made when somebody looks, and again when they look again: the one before may have been revoked. */
     const look = () => { if (root.open) ask(() => room.api.showIngest()); };
     const replaceKey = async () => {

@@ -2,6 +2,7 @@
 
 import { confirm } from "../dialog.js";
 import { copyFrom, follow, h, icon, setText } from "../dom.js";
+import { showCode } from "../qr.js";
 import { toldByServer } from "../server.js";
 
 /** @typedef {import("../room.js").Room} Room */
@@ -17,11 +18,18 @@ export const share = {
     const link = h("input#link", { readOnly: true, onfocus: () => link.select() });
     const copy = h("button.button#copy", { type: "button", onclick: () => copyFrom(copy, link.value) },
       icon("link"), h("span", {}, "Copy"));
-    const row = h("div.row", {}, link, copy);
+    const code = h("button.button#link-code", {
+      type: "button", title: "QR code of this link", onclick: () => showLinkCode(),
+    }, icon("qr"), h("span", {}, "QR"));
+    const row = h("div.row", {}, link, copy, code);
     const speaker = h("button.button#copy-speaker", { type: "button", onclick: () => copySpeakerLink() },
       icon("microphone"), h("span", {}, "Copy speaker link"));
+    const speakerCode = h("button.button#speaker-code", {
+      type: "button", title: "QR code of the speaker link", onclick: () => showSpeakerCode(),
+    }, icon("qr"), h("span", {}, "QR"));
+    const speakers = h("div.row", {}, speaker, speakerCode);
     const revoke = h("button.button#revoke-links", { type: "button", onclick: () => revokeLinks() }, "Revoke links…");
-    const root = h("div.card.share#share", { hidden: true }, words, row, speaker,
+    const root = h("div.card.share#share", { hidden: true }, words, row, speakers,
       h("p.muted#speaker-words", {}, "Whoever has the speaker link may come onto the stage."), revoke);
     layer.append(root);
 
@@ -42,6 +50,16 @@ export const share = {
       const url = await make("speaker");
       if (url) await copyFrom(speaker, url);
     };
+    const showLinkCode = () => showCode(room, {
+      title: "Scan to watch", hint: "A phone whose camera sees this opens the stream.", choices: [{ label: "", text: link.value }],
+    });
+    const showSpeakerCode = async () => {
+      const url = await make("speaker");
+      if (!url) return;
+      await showCode(room, {
+        title: "Scan to come onto the stage", hint: "Whoever sees this may come onto the stage.", choices: [{ label: "", text: url }],
+      });
+    };
     /** For a link that came into the wrong hands: the next ones are new. */
     const revokeLinks = async () => {
       const isSure = await confirm({
@@ -58,8 +76,8 @@ export const share = {
     };
     const show = async () => {
       root.hidden = !room.onAir.isOn && !(room.isOpen && room.isOnStage) && !room.isOver || room.isOut;
-      revoke.hidden = speaker.hidden = !room.isHost || room.isOver;
-      root.querySelector("#speaker-words").hidden = speaker.hidden;
+      revoke.hidden = speakers.hidden = !room.isHost || room.isOver;
+      root.querySelector("#speaker-words").hidden = speakers.hidden;
       if (root.hidden || isPrivate === null) return;
       if (!isPrivate) {
         setText(words, room.isOver ? "The link for what is left of it" : "Anyone with this link can watch");

@@ -1,0 +1,2 @@
+/* Where libqrencode is comes from pkg-config. */
+#include <qrencode.h>

@@ -1,0 +1,22 @@
+import Base
+import Codecs
+import HTTP
+
+/// Links and addresses as pictures, for the cameras of phones.
+extension GatewayHandler {
+    /// `POST /v1/qr-codes`: the text comes in the body, because it may hold a key, and addresses get into logs.
+    func drawQRCode(_ call: Call) throws -> HTTPResponse {
+        guard try call.access.token() != nil else { throw Access.unauthorized("This requires a token.") }
+        guard let text = try call.body().string("text"), let code = QRCode(text) else {
+            var problem = JSONBody.invalid("text")
+            problem.detail = "text must be 1 to \(QRCode.textLimit) bytes of UTF-8."
+            throw problem
+        }
+        return HTTPResponse(
+            status: 200,
+            headers: [
+                "Content-Type": "image/svg+xml", "Cache-Control": "no-store",
+                "X-Content-Type-Options": "nosniff",
+            ], body: Array(code.svg.utf8))
+    }
+}
