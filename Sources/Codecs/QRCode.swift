@@ -17,9 +17,9 @@ package struct QRCode: Equatable, Sendable {
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard (1...Self.textLimit).contains(bytes.count) else { return nil }
-        // Its smallest version that has room; what is 15 % damaged can still be read.
+        // Its smallest version that has room, with the largest modules: on a screen nothing is damaged.
         let made = unsafe bytes.withUnsafeBufferPointer {
-            unsafe QRcode_encodeData(CInt($0.count), $0.baseAddress, 0, QR_ECLEVEL_M)
+            unsafe QRcode_encodeData(CInt($0.count), $0.baseAddress, 0, QR_ECLEVEL_L)
         }
         guard let code = unsafe made else { return nil }
         defer { unsafe QRcode_free(code) }

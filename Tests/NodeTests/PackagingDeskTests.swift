@@ -29,9 +29,9 @@ private struct NoTaps: ProgrammeTaps {
         var settings = TranscoderSettings()
         settings.executable = "/nonexistent"
         transcoder = TranscoderSupervisor(settings, log: .silent)
-        desk = PackagingDesk(limit: 1, transcoder: transcoder, taps: NoTaps(), log: .silent) { [clock] in
-            Moment(elapsed: clock.value, wall: WallTime(milliseconds: 1_000_000))
-        }
+        desk = PackagingDesk(
+            limit: 1, timing: .usual, transcoder: transcoder, taps: NoTaps(), log: .silent
+        ) { [clock] in Moment(elapsed: clock.value, wall: WallTime(milliseconds: 1_000_000)) }
     }
 
     /// What somebody hears who asks for the first playlist, and comes to wait for it before this returns.

@@ -9,7 +9,8 @@ import Testing
 @Suite struct `Members of JSON bodies` {
     /// Routes whose handlers read a JSON object, by what they are called.
     private static let reading: Set = [
-        "playTrickle", "joinTrickle", "feedTrickle", "makeToken", "createStream", "editStream", "placeStream",
+        "playTrickle", "joinTrickle", "feedTrickle", "makeToken", "drawQRCode", "createStream", "editStream",
+        "placeStream",
         "peek", "focus", "release", "ban", "writeComment", "silence", "react", "openPoll", "vote",
         "editInteraction", "giveGift", "showCard", "invite", "describeSpeaker", "requestMute", "renewToken",
         "makeLink", "addRestream", "arrangeHand", "acceptInvitation", "inviteToDuel", "leaveDuel",
