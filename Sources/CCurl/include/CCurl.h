@@ -2,6 +2,7 @@
 // Swift cannot call.
 #pragma once
 #include <stdint.h>
+#include "fetcher.h"
 
 typedef struct ccurl_client ccurl_client;
 
