@@ -144,7 +144,9 @@ let package = Package(
             swiftSettings: common),
         .executableTarget(
             name: "sfu-bench",
-            dependencies: ["Base", "Wire", "Crypto", "Codecs", "Peer", "ClientPeer", "Net"],
+            dependencies: [
+                "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "ClientPeer", "Net", "CCurl",
+            ],
             swiftSettings: common),
         .executableTarget(
             name: "headless-recorder",
@@ -281,7 +283,8 @@ let package = Package(
         .testTarget(
             name: "BenchTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Codecs", "Peer", "ClientPeer", "Net", "TestSupport", "sfu-bench",
+                "Base", "Wire", "Crypto", "Codecs", "Peer", "Restream", "ClientPeer", "Net", "TestSupport",
+                "sfu-bench",
             ],
             swiftSettings: common),
         .testTarget(

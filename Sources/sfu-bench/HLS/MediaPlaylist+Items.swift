@@ -1,0 +1,105 @@
+/// What a player finds at a place of a playlist.
+extension MediaPlaylist {
+    /// A part of a segment; where a segment is only to be had as a whole, part 0 stands for it.
+    struct Position: Equatable, Sendable {
+        var number: Int
+        var part: Int
+    }
+
+    struct Listed: Equatable, Sendable {
+        let position: Position
+        let url: String
+        /// In nanoseconds.
+        let duration: Int64
+        let initialization: String?
+        /// When its first picture was made, in milliseconds since 1970.
+        let date: Int64?
+        /// What follows it.
+        let next: Position
+    }
+
+    enum Item: Equatable, Sendable {
+        case listed(Listed)
+        /// It comes next, and a request for it waits until it is there.
+        case hinted(String)
+        /// It comes some time.
+        case awaited
+        /// It is not to be had any more, or never was.
+        case gone
+    }
+
+    /// The first place that is not listed, of which a reload is to wait for.
+    var end: Position {
+        guard let last = segments.last else { return Position(number: firstNumber, part: 0) }
+        return last.url == nil
+            ? Position(number: last.number, part: last.parts.count)
+            : Position(number: last.number + 1, part: 0)
+    }
+
+    func item(at position: Position) -> Item {
+        let first = segments.first?.number ?? firstNumber
+        guard position.number >= first, position.part >= 0 else { return .gone }
+        guard position.number - first < segments.count else {
+            guard position == end else { return position.number == end.number + 1 ? .awaited : .gone }
+            return unlisted
+        }
+        let segment = segments[position.number - first]
+        if position.part < segment.parts.count {
+            let part = segment.parts[position.part]
+            let before = segment.parts[..<position.part].reduce(0) { $0 + $1.duration }
+            return .listed(
+                Listed(
+                    position: position, url: part.url, duration: part.duration,
+                    initialization: segment.initialization,
+                    date: segment.date.map { $0 + before / 1_000_000 },
+                    next: Position(number: position.number, part: position.part + 1)))
+        }
+        guard let url = segment.url else {
+            return position.part == segment.parts.count ? unlisted : .gone
+        }
+        guard segment.parts.isEmpty else {
+            // A part behind a segment's last one is the next segment's first (§6.2.5.2).
+            return item(at: Position(number: position.number + 1, part: 0))
+        }
+        guard position.part == 0 else { return .gone }
+        return .listed(
+            Listed(
+                position: position, url: url, duration: segment.duration,
+                initialization: segment.initialization, date: segment.date,
+                next: Position(number: position.number + 1, part: 0)))
+    }
+
+    private var unlisted: Item {
+        guard !hasEnded else { return .gone }
+        return hint.map { .hinted($0) } ?? .awaited
+    }
+
+    /// Where a player begins: what it loads first, and how far behind that it begins to show, in nanoseconds.
+    ///
+    /// As far from the end as the server wants it, or the standard has it, and from there back to where a decoder can
+    /// begin.
+    /// - Source: RFC 8216bis §4.4.3.8 (PART-HOLD-BACK, HOLD-BACK), §6.3.3.
+    var start: (position: Position, offset: Int64)? {
+        let distance =
+            hasParts ? partHoldBack ?? 3 * (partTarget ?? 0) : holdBack ?? 3 * targetDuration
+        var begins: [(position: Position, time: Int64)] = []
+        var time: Int64 = 0
+        for segment in segments {
+            guard !segment.parts.isEmpty else {
+                begins.append((Position(number: segment.number, part: 0), time))
+                time += segment.duration
+                continue
+            }
+            for (index, part) in segment.parts.enumerated() {
+                if part.isIndependent { begins.append((Position(number: segment.number, part: index), time)) }
+                time += part.duration
+            }
+        }
+        let wanted = max(time - distance, 0)
+        guard let begin = begins.last(where: { $0.time <= wanted }) ?? begins.first else { return nil }
+        return (begin.position, max(wanted - begin.time, 0))
+    }
+
+    /// Whether its end comes in parts.
+    private var hasParts: Bool { partTarget != nil && segments.last?.parts.isEmpty == false }
+}

@@ -1,0 +1,146 @@
+import Foundation
+
+/// Why a text is no playlist that can be played here.
+enum PlaylistFailure: Error, Equatable, CustomStringConvertible {
+    case noPlaylist
+    /// A tag whose value makes no sense.
+    case malformed(String)
+    /// Something of HLS that is not understood here.
+    case unsupported(String)
+    case tooLong
+
+    var description: String {
+        switch self {
+        case .noPlaylist: "the answer is no playlist: it does not begin with #EXTM3U"
+        case .malformed(let tag): "the playlist's \(tag) makes no sense"
+        case .unsupported(let what): "the playlist has \(what), which is not understood here"
+        case .tooLong: "the playlist has more than \(PlaylistText.segmentLimit) segments or parts"
+        }
+    }
+}
+
+/// Reads what stands behind the names of tags.
+/// - Source: RFC 8216bis §4.2 (attribute lists), §4.1 (lines).
+enum PlaylistText {
+    /// Segments and parts of one playlist.
+    static let segmentLimit = 10_000
+    /// No segment, and nothing else that is told in seconds, is longer: a day.
+    private static let longest = 86_400.0
+
+    /// The attributes of a tag, without the marks of quoted strings; of a name that comes twice, the last one.
+    static func attributes(_ text: Substring) -> [Substring: Substring] {
+        var attributes: [Substring: Substring] = [:]
+        var rest = text
+        while let equals = rest.firstIndex(of: "=") {
+            let name = rest[..<equals].drop { $0 == " " }
+            rest = rest[rest.index(after: equals)...]
+            let value: Substring
+            if rest.first == "\"" {
+                rest = rest.dropFirst()
+                value = rest.prefix { $0 != "\"" }
+                rest = rest[value.endIndex...].drop { $0 != "," }
+            } else {
+                value = rest.prefix { $0 != "," }
+                rest = rest[value.endIndex...]
+            }
+            rest = rest.dropFirst()
+            attributes[name] = value
+        }
+        return attributes
+    }
+
+    /// A decimal number of seconds, in nanoseconds; nil for what is none.
+    static func nanoseconds(_ text: Substring?) -> Int64? {
+        guard let text, let seconds = Double(text), seconds >= 0, seconds <= longest else { return nil }
+        return Int64(seconds * 1e9)
+    }
+
+    /// A number of up to twelve digits, which no arithmetic here overflows.
+    static func number(_ text: Substring?) -> Int? {
+        guard let text, (1...12).contains(text.utf8.count), text.utf8.allSatisfy({ (48...57).contains($0) })
+        else { return nil }
+        return Int(text)
+    }
+
+    /// Milliseconds since 1970 of `2026-11-21T03:40:07.375Z`; nil for what is written in another way.
+    /// - Source: RFC 3339 §5.6; the calendar by Howard Hinnant, `days_from_civil`.
+    static func milliseconds(date text: Substring) -> Int64? {
+        guard text.last == "Z" else { return nil }
+        let parts = text.dropLast().split(separator: "T", omittingEmptySubsequences: false)
+        guard parts.count == 2 else { return nil }
+        let date = parts[0].split(separator: "-").map { Int64(number($0) ?? -1) }
+        let clock = parts[1].split(separator: ":", omittingEmptySubsequences: false)
+        guard date.count == 3, clock.count == 3, (0...9_999).contains(date[0]), (1...12).contains(date[1]),
+            (1...31).contains(date[2]), let hours = number(clock[0]), let minutes = number(clock[1]),
+            let seconds = nanoseconds(clock[2]), hours < 24, minutes < 60, seconds < 61_000_000_000
+        else { return nil }
+        // Years begin in March here, so that a leap day is the last one.
+        let year = date[1] <= 2 ? date[0] - 1 : date[0]
+        let era = (year >= 0 ? year : year - 399) / 400
+        let yearOfEra = year - era * 400
+        let dayOfYear = (153 * (date[1] > 2 ? date[1] - 3 : date[1] + 9) + 2) / 5 + date[2] - 1
+        let days = era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
+        // To the nearest millisecond: a fraction of a second has no exact value as a floating-point number.
+        return days * 86_400_000 + Int64(hours * 60 + minutes) * 60_000 + (seconds + 500_000) / 1_000_000
+    }
+
+    /// A URL that stands in a playlist, absolute.
+    static func url(_ text: Substring, relativeTo base: URL) -> String? {
+        guard !text.isEmpty, let url = URL(string: String(text), relativeTo: base)?.absoluteURL,
+            url.scheme == "http" || url.scheme == "https"
+        else { return nil }
+        return url.absoluteString
+    }
+
+    /// Lines without the ends that they have.
+    static func lines(_ bytes: [UInt8]) throws(PlaylistFailure) -> [Substring] {
+        let text = String(decoding: bytes, as: UTF8.self)
+        // A carriage return and a line feed are one character.
+        let lines = text.split { $0 == "\n" || $0 == "\r\n" }
+        guard lines.first == "#EXTM3U" else { throw .noPlaylist }
+        return lines
+    }
+}
+
+/// One of the streams that a multivariant playlist offers.
+struct PlaylistVariant: Equatable, Sendable {
+    var url: String
+    /// In bits a second.
+    var bandwidth: Int
+}
+
+/// What an address of HLS leads to.
+enum PlaylistDocument: Equatable, Sendable {
+    case multivariant([PlaylistVariant])
+    case media(MediaPlaylist)
+
+    /// - Parameter base: where it came from, by which relative addresses become absolute.
+    init(parsing bytes: [UInt8], at base: URL) throws(PlaylistFailure) {
+        let lines = try PlaylistText.lines(bytes)
+        let tag = "#EXT-X-STREAM-INF:"
+        guard lines.contains(where: { $0.hasPrefix(tag) }) else {
+            self = .media(try MediaPlaylist(lines: lines, at: base))
+            return
+        }
+        var variants: [PlaylistVariant] = []
+        var bandwidth: Int?
+        for line in lines {
+            if line.hasPrefix(tag) {
+                let attributes = PlaylistText.attributes(line.dropFirst(tag.count))
+                guard let bits = PlaylistText.number(attributes["BANDWIDTH"]) else {
+                    throw .malformed("EXT-X-STREAM-INF")
+                }
+                bandwidth = bits
+            } else if let bits = bandwidth, !line.hasPrefix("#") {
+                guard let url = PlaylistText.url(line, relativeTo: base) else {
+                    throw .malformed("EXT-X-STREAM-INF")
+                }
+                guard variants.count < PlaylistText.segmentLimit else { throw .tooLong }
+                variants.append(PlaylistVariant(url: url, bandwidth: bits))
+                bandwidth = nil
+            }
+        }
+        guard !variants.isEmpty else { throw .malformed("EXT-X-STREAM-INF") }
+        self = .multivariant(variants)
+    }
+}
