@@ -23,6 +23,15 @@ nonisolated func interrupting(_ run: any Interruptible) -> [any DispatchSourceSi
     }
 }
 
+/// Carries a run out, and writes what it found.
+nonisolated func finish(_ bench: some ReportingRun, _ options: Options) async throws -> ExitCode {
+    let signals = interrupting(bench)
+    let report = try await bench.run()
+    for source in signals { source.cancel() }
+    try report.write(options.report)
+    return report.verdict.exitCode
+}
+
 do {
     let arguments = Array(CommandLine.arguments.dropFirst())
     let outcome = try CommandLineParser.parse(arguments, environment: ProcessInfo.processInfo.environment)
@@ -33,12 +42,11 @@ do {
         try report.write(options.report)
         exit(report.verdict.exitCode.rawValue)
     case .run(let options) where options.command == .interact:
-        let bench = try await InteractBench(options)
-        let signals = interrupting(bench)
-        let report = try await bench.run()
-        for source in signals { source.cancel() }
-        try report.write(options.report)
-        exit(report.verdict.exitCode.rawValue)
+        exit(try await finish(InteractBench(options), options).rawValue)
+    case .run(let options) where options.streamProtocol == .hls:
+        exit(try await finish(HLSBench(options), options).rawValue)
+    case .run(let options) where options.streamProtocol == .rtmp:
+        exit(try await finish(RTMPBench(options), options).rawValue)
     case .run(let options) where options.command == .demo:
         let demo = try await DemoRun(options)
         let signals = interrupting(demo)

@@ -1,4 +1,6 @@
+import Base
 import Foundation
+import Restream
 import Testing
 
 @testable import sfu_bench
@@ -67,6 +69,14 @@ import Testing
         ("load --duration 9999h", "between 1 s and 86400 s"), ("load --key-id dev", "wants --secret"),
         ("load --srtp rot13", "gcm256"), ("load --bitrate 0 --audio-bitrate 0", "nothing to publish"),
         ("load --streams 1000 --viewers 1000", "50000"), ("load --decrypt-every 0", "between 1"),
+        ("play --protocol rtmp", "is whep or hls"), ("publish --protocol hls", "is whip or rtmp"),
+        ("load --protocol hls", "no meaning for load"), ("play --hls /x", "no meaning with --protocol whep"),
+        ("play --nack --protocol hls", "no meaning with --protocol hls"),
+        ("publish --protocol rtmp --layers=3", "no meaning with --protocol rtmp"),
+        ("publish --protocol rtmp --rtmp http://127.0.0.1/live/key", "nowhere to publish"),
+        ("publish --protocol rtmp --rtmp rtmp://127.0.0.1/live/key --streams 2", "{stream}"),
+        ("publish --protocol rtmp --bitrate 0", "--bitrate must not be 0"),
+        ("play --protocol hls http://127.0.0.1/a.m3u8 --streams 2", "one playlist is one stream"),
     ])
     func `says what is wrong`(line: String, words: String) {
         #expect(complaint(line).contains(words))
@@ -74,7 +84,9 @@ import Testing
 
     @Test(arguments: [
         "load http://192.0.2.1:80", "load http://example.org", "sync http://192.0.2.1",
-        "load --whep http://example.org/x",
+        "load --whep http://example.org/x", "play --protocol hls http://example.org/x.m3u8",
+        "play --protocol hls --hls http://example.org/{stream}.m3u8",
+        "publish --protocol rtmp --rtmp rtmp://example.org/live/key",
     ])
     func `refuses targets on other machines unless told they are one's own`(line: String) throws {
         #expect(complaint(line).contains("--i-own-this-server"))
@@ -100,6 +112,19 @@ import Testing
         #expect(
             try server.endpoint("http://localhost:1/{stream}/whep", stream: "b").absoluteString
                 == "http://localhost:1/b/whep")
+    }
+
+    @Test func `takes a playlist for what it is`() throws {
+        let playlist = try options("play --protocol hls http://127.0.0.1:8889/s/index.m3u8?t=1")
+        #expect(try playlist.playlistURL(of: "s").absoluteString == "http://127.0.0.1:8889/s/index.m3u8?t=1")
+        let server = try options("play http://127.0.0.1:8889 --protocol hls")
+        #expect(try server.playlistURL(of: "s").absoluteString == "http://127.0.0.1:8889/hls/s/index.m3u8")
+    }
+
+    @Test func `takes an address as encoders have it apart`() throws {
+        let destination = try RTMPDestination(parsing: "rtmp://127.0.0.1:19350/live/talk?token=a/b.c")
+        #expect(destination.address.description == "rtmp://127.0.0.1:19350/live")
+        #expect(destination.key.exposed == "talk?token=a/b.c")
     }
 
     @Test func `numbers streams only if there are several`() throws {

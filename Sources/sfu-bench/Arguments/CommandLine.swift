@@ -22,6 +22,7 @@ enum CommandLineParser {
         options.target.secret = environment["SFU_BENCH_SECRET"]
         var rest = arguments.dropFirst()
         var hasServer = false
+        var names: [String] = []
         while let argument = rest.popFirst() {
             if isHelp(argument) { return .help(HelpText.text(for: command)) }
             guard argument.hasPrefix("-") else {
@@ -30,8 +31,10 @@ enum CommandLineParser {
                 hasServer = true
                 continue
             }
+            names.append(String(argument.prefix { $0 != "=" }))
             try apply(argument, &rest, to: &options)
         }
+        try options.streamProtocol?.check(names)
         try check(options)
         return .run(options)
     }
@@ -75,14 +78,16 @@ enum CommandLineParser {
     private static func check(_ options: Options) throws(UsageError) {
         let target = options.target
         var hosts: [String] = []
-        if options.command.publishes, target.liveStreams.isEmpty {
+        if options.streamProtocol == .rtmp || options.streamProtocol == .hls {
+            hosts += try options.protocolHosts()
+        } else if options.command.publishes, target.liveStreams.isEmpty {
             hosts.append(try options.server.host(of: target.whip))
         }
         if options.command == .sync || options.command == .interact {
             hosts.append(try options.server.host(of: "/v1/streams"))
         } else if options.command == .feed {
             hosts.append(try options.server.host(of: target.feed))
-        } else if options.command.plays {
+        } else if options.command.plays, options.streamProtocol != .hls {
             hosts.append(try options.server.host(of: target.whep))
         }
         if !target.isOwned, let host = hosts.first(where: { !ServerAddress.isLoopback(host: $0) }) {
@@ -99,6 +104,9 @@ enum CommandLineParser {
         }
         if options.media.layers > 1, options.media.videoFile != nil {
             throw UsageError("--layers are made of synthetic video, not of a --file")
+        }
+        if options.streamProtocol == .rtmp, options.media.bitrate == 0 {
+            throw UsageError("by RTMP a film is published: --bitrate must not be 0")
         }
         let audience = options.audience
         let most = max(audience.viewers, audience.ramp == nil ? 0 : audience.rampMaximum) + audience.playing

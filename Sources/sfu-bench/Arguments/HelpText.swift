@@ -9,7 +9,7 @@ enum HelpText {
             "  " + command.rawValue.padded(to: 12) + command.summary
         }
         return """
-            sfu-bench: measures WebRTC servers that speak WHIP and WHEP, with real ICE, DTLS and SRTP.
+            sfu-bench: measures servers that speak WHIP and WHEP, with real ICE, DTLS and SRTP, and RTMP and HLS.
 
             usage: sfu-bench COMMAND [SERVER] [OPTION...]
                    sfu-bench COMMAND --help
@@ -69,8 +69,17 @@ enum HelpText {
     private static func examples(for command: Command) -> String {
         let lines =
             switch command {
-            case .publish: ["sfu-bench publish --stream demo --duration 1h"]
-            case .play: ["sfu-bench play --stream demo --viewers 50"]
+            case .publish:
+                [
+                    "sfu-bench publish --stream demo --duration 1h",
+                    "sfu-bench publish --protocol rtmp --stream demo --duration 1h",
+                ]
+            case .play:
+                [
+                    "sfu-bench play --stream demo --viewers 50",
+                    "sfu-bench play --protocol hls --stream demo --viewers 1000",
+                    "sfu-bench play --protocol hls http://127.0.0.1:8889/demo/index.m3u8",
+                ]
             case .load:
                 [
                     "sfu-bench load --viewers 300 --html report.html", "sfu-bench load --ramp 100",

@@ -45,7 +45,8 @@ struct OptionDefinition: Sendable {
 extension OptionDefinition {
     /// Every option there is, in the order of `--help`.
     static let table =
-        targetOptions + mediaOptions + audienceOptions + networkOptions + swipingOptions + followingOptions
+        targetOptions + protocolOptions + mediaOptions + audienceOptions + networkOptions + swipingOptions
+        + followingOptions
         + interactingOptions + timingOptions + machineOptions + reportOptions
 
     private static let targetOptions = [
@@ -120,12 +121,12 @@ extension OptionDefinition {
         },
         OptionDefinition(
             "--key-frame-every", "TIME", .media, for: publishing,
-            "also send a key frame that often; 0 only when asked (default 0)"
+            "also send a key frame that often; 0 only when asked, or by RTMP every 2 s (default 0)"
         ) { options, text throws(UsageError) in
             options.media.keyFrameInterval = try OptionValue.seconds(text, "--key-frame-every", 0...600)
         },
         OptionDefinition(
-            "--audio-bitrate", "BITS", .media, for: publishing, "Opus; 0 for none (default 48k)"
+            "--audio-bitrate", "BITS", .media, for: publishing, "Opus, by RTMP AAC; 0 for none (default 48k)"
         ) { options, text throws(UsageError) in
             options.media.audioBitrate = try OptionValue.bitrate(text, "--audio-bitrate", 10_000...400_000)
         },

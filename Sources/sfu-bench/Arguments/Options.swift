@@ -8,8 +8,9 @@ enum Command: String, CaseIterable, Sendable {
 
     var summary: String {
         switch self {
-        case .publish: "publish synthetic video and audio to one or many streams (WHIP)"
-        case .play: "play one or many streams with any number of viewers (WHEP)"
+        case .publish:
+            "publish synthetic video and audio to one or many streams (WHIP, or a drawn film by RTMP)"
+        case .play: "play one or many streams with any number of viewers (WHEP, HLS)"
         case .load: "publish and play at once, and measure what the server does with it"
         case .joinStorm: "let many viewers join at the same moment, while others already play"
         case .churn: "let viewers come and go at a steady rate"
@@ -33,6 +34,8 @@ enum Command: String, CaseIterable, Sendable {
 /// All that the command line says of one run.
 struct Options: Equatable, Sendable {
     var command: Command
+    /// Of `publish` and `play`.
+    var streamProtocol: StreamProtocol?
     var server = ServerAddress.standard
     var target = TargetOptions()
     var media = MediaOptions()
@@ -46,6 +49,7 @@ struct Options: Equatable, Sendable {
 
     init(_ command: Command) {
         self.command = command
+        streamProtocol = StreamProtocol.of(command).first
         audience.viewers =
             switch command {
             case .publish, .sync, .demo: 0
@@ -79,6 +83,9 @@ struct TargetOptions: Equatable, Sendable {
     /// `{stream}` stands for the stream's name.
     var whip = "/whip/{stream}"
     var whep = "/whep/{stream}"
+    var hls = "/hls/{stream}/index.m3u8"
+    /// With the key; nil for what the server tells encoders.
+    var rtmp: String?
     var token: String?
     var keyID: String?
     var secret: String?
@@ -127,6 +134,8 @@ struct AudienceOptions: Equatable, Sendable {
     var handshakesOnly = false
     /// One packet in so many is decrypted.
     var decryptEvery = 20
+    /// Viewers by HLS who look at the pictures.
+    var decoders = 1
     var asksForRepair = false
     /// Tells of each packet when it came, so that the server knows what the path takes.
     var tellsOfPackets = false

@@ -4,7 +4,7 @@ import Net
 import Synchronization
 
 /// A run of `sfu-bench interact`: an audience of one stream that comments, taps, gives and votes.
-final class InteractBench: Interruptible {
+final class InteractBench: ReportingRun {
     private let options: Options
     private let client: SignallingClient
     private let probe: ServerProbe

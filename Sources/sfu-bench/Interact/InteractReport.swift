@@ -3,7 +3,7 @@ import Foundation
 /// All that a run of `sfu-bench interact` found out, which `--json` writes.
 ///
 /// Times are in milliseconds unless their names say otherwise.
-struct InteractReport: Codable, Equatable, Sendable {
+struct InteractReport: Codable, Equatable, Sendable, WritableReport {
     /// What the server used for a while.
     struct Use: Codable, Equatable, Sendable {
         var seconds: Double

@@ -26,6 +26,7 @@ struct LogHistogram: Equatable, Sendable {
     }
 
     mutating func add(_ other: LogHistogram) {
+        guard !other.isEmpty else { return }
         for index in buckets.indices { buckets[index] &+= other.buckets[index] }
         count &+= other.count
         sum += other.sum

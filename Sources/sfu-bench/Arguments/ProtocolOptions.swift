@@ -1,0 +1,95 @@
+import Foundation
+import Restream
+
+/// How a stream is published or played.
+enum StreamProtocol: String, CaseIterable, Sendable {
+    case whip, whep, rtmp, hls
+
+    /// Those of a command, the usual one first.
+    static func of(_ command: Command) -> [StreamProtocol] {
+        switch command {
+        case .publish: [.whip, .rtmp]
+        case .play: [.whep, .hls]
+        default: []
+        }
+    }
+
+    /// Options that mean nothing for it, though they do for its command.
+    private var without: [String] {
+        let peer = ["--transport", "--srtp", "--html"]
+        switch self {
+        case .whip: return ["--rtmp"]
+        case .whep: return ["--hls", "--decoders"]
+        case .rtmp:
+            return peer + ["--whip", "--layers", "--burst", "--file", "--audio-file", "--threads"]
+        case .hls: return peer + ["--whep", "--decrypt-every", "--nack", "--transport-cc", "--gro"]
+        }
+    }
+
+    /// - Parameter names: of the options that were written.
+    func check(_ names: [String]) throws(UsageError) {
+        guard let name = names.first(where: without.contains) else { return }
+        throw UsageError("\(name) has no meaning with --protocol \(rawValue)")
+    }
+}
+
+extension Options {
+    /// Where a viewer by HLS begins: the server's own address where that is a playlist.
+    func playlistURL(of stream: String) throws(UsageError) -> URL {
+        guard server.url.path.hasSuffix(".m3u8") else {
+            return try server.endpoint(target.hls, stream: stream)
+        }
+        guard target.streams == 1 else {
+            throw UsageError("one playlist is one stream: name a server, and --hls PATH with {stream} in it")
+        }
+        return server.url
+    }
+
+    /// Hosts that are published to or played from by RTMP and HLS.
+    func protocolHosts() throws(UsageError) -> [String] {
+        switch streamProtocol {
+        case .hls: return [try playlistURL(of: "x").host ?? ""]
+        case .rtmp:
+            guard let template = target.rtmp else { return [server.url.host ?? ""] }
+            guard target.streams == 1 || template.contains("{stream}") else {
+                throw UsageError("--rtmp wants {stream} in it where there are several --streams")
+            }
+            let text = template.replacingOccurrences(of: "{stream}", with: "x")
+            return [try RTMPDestination(parsing: text).address.host]
+        case .whip, .whep, nil: return []
+        }
+    }
+}
+
+/// What can be said of other protocols than those of WebRTC.
+extension OptionDefinition {
+    static let protocolOptions = [
+        OptionDefinition(
+            "--protocol", "NAME", .target, for: [.publish, .play],
+            "publish by whip or rtmp (default whip), play by whep or hls (default whep)"
+        ) { options, text throws(UsageError) in
+            let known = StreamProtocol.of(options.command)
+            guard let choice = StreamProtocol(rawValue: text), known.contains(choice) else {
+                let names = known.map(\.rawValue).joined(separator: " or ")
+                throw UsageError("--protocol of \(options.command.rawValue) is \(names), not \"\(text)\"")
+            }
+            options.streamProtocol = choice
+        },
+        OptionDefinition(
+            "--rtmp", "URL", .target, for: [.publish],
+            "with --protocol rtmp: where to, like rtmp://127.0.0.1/live/KEY; {stream} is the stream's name "
+                + "(default: as Rostrum tells encoders)"
+        ) { options, text in options.target.rtmp = text },
+        OptionDefinition(
+            "--hls", "PATH", .target, for: [.play],
+            "with --protocol hls: the playlist (default /hls/{stream}/index.m3u8, or the SERVER if it ends with .m3u8)"
+        ) { options, text in options.target.hls = text },
+        OptionDefinition(
+            "--decoders", "N", .audience, for: [.play],
+            "with --protocol hls: viewers who decode, and read in the pictures when they were made; the others only "
+                + "load (default 1)"
+        ) { options, text throws(UsageError) in
+            options.audience.decoders = try OptionValue.count(text, "--decoders", 0...64)
+        },
+    ]
+}

@@ -1,0 +1,120 @@
+import Base
+import Foundation
+import Net
+import Peer
+import Synchronization
+
+/// A run of `sfu-bench play --protocol hls`: viewers who load what low-latency players would, and some who also look.
+final class HLSBench: ReportingRun {
+    private let options: Options
+    private let client: SignallingClient
+    private let probe: ServerProbe
+    private let tokens: TokenSource
+    private let progress: Progress
+    private let interrupted = Atomic(false)
+
+    private static let tick = Duration.milliseconds(50)
+
+    init(_ options: Options) async throws {
+        ProcessResources.raiseOpenFileLimit()
+        self.options = options
+        client = SignallingClient(timeout: max(options.timing.connect, 10))
+        probe = await ServerProbe(options, client: client)
+        tokens = await TokenSource(options, client: client)
+        progress = Progress(isQuiet: options.report.isQuiet)
+    }
+
+    func interrupt() { interrupted.store(true, ordering: .relaxed) }
+
+    var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
+
+    func run() async throws -> HLSReport {
+        let tickets = try await makeTickets()
+        let shared = HLSShared(threads: options.machine.threads + 1)
+        var report = HLSReport(options, viewers: tickets.count)
+        let baseline = await probe.usage()
+        let threads = try startThreads(tickets, shared)
+        defer { for thread in threads { thread.stop() } }
+        let longest = Double(tickets.last?.delay ?? 0) / 1e9 + options.timing.connect
+        await wait(longest) { shared.sums.withLock { $0.whole.started } >= tickets.count }
+        guard shared.sums.withLock({ $0.whole.started }) > 0 || isInterrupted else {
+            throw RunFailure(description: "no viewer got anything: \(Self.reason(shared))")
+        }
+        progress.step("\(shared.sums.withLock { $0.whole.started }) of \(tickets.count) play")
+        await wait(options.timing.warmUp) { false }
+        let before = await probe.usage()
+        let own = OwnLoad.now()
+        let began = MonotonicClock.now()
+        shared.isMeasuring.store(true, ordering: .releasing)
+        await wait(options.timing.duration) { false }
+        shared.isMeasuring.store(false, ordering: .releasing)
+        report.seconds = Double(MonotonicClock.now().nanoseconds(since: began)) / 1e9
+        report.generator = OwnLoad.now().use(
+            since: own, processors: ProcessResources.processors().count,
+            isPinned: !options.machine.cpus.isEmpty)
+        report.noteServer(probe.description, baseline, before, await probe.usage())
+        report.conclude(shared.sums.withLock { $0 })
+        return report
+    }
+
+    /// What was said most often.
+    private static func reason(_ shared: HLSShared) -> String {
+        let refusals = shared.sums.withLock { $0.whole.refusals }
+        return refusals.max { ($0.value, $1.key) < ($1.value, $0.key) }?.key ?? "nobody answered in time"
+    }
+
+    // MARK: Beginning
+
+    private func makeTickets() async throws -> [HLSCrowd.Ticket] {
+        var tickets: [HLSCrowd.Ticket] = []
+        for index in 0..<options.audience.viewers {
+            for stream in options.target.streamNames {
+                let url = try options.playlistURL(of: stream)
+                let header = try await credentials(for: stream, index).map { "Authorization: Bearer \($0)" }
+                let delay = Int64(Double(tickets.count) * 1e9 / options.audience.joinRate)
+                tickets.append(HLSCrowd.Ticket(url: url.absoluteString, header: header, delay: delay))
+            }
+        }
+        return tickets
+    }
+
+    /// A server with `--dev` lets anybody watch.
+    private func credentials(for stream: String, _ index: Int) async throws -> String? {
+        switch tokens {
+        case .development, .none: nil
+        case .fixed, .signed: try await tokens.token(for: "bench-\(index)", .viewer, stream, client)
+        }
+    }
+
+    /// Who looks has a thread apart, so that decoding delays nobody else.
+    private func startThreads(_ tickets: [HLSCrowd.Ticket], _ shared: HLSShared) throws -> [HLSThread] {
+        let count = options.machine.threads
+        let looking = min(options.audience.decoders, tickets.count)
+        let rest = tickets.dropFirst(looking)
+        let clock = WallClock(
+            unixNanoseconds: Int64(Date().timeIntervalSince1970 * 1e9), at: MonotonicClock.now())
+        let began = MonotonicClock.now()
+        func start(_ thread: Int, _ name: String, _ tickets: [HLSCrowd.Ticket]) throws -> HLSThread {
+            let cpus = options.machine.cpus
+            return try HLSThread(
+                name: Generator.threadPrefix + name, cpu: cpus.isEmpty ? nil : cpus[thread % cpus.count],
+                HLSCrowd.Setup(
+                    thread: thread, tickets: tickets, isDecoding: thread == count, began: began, clock: clock),
+                shared: shared)
+        }
+        var threads: [HLSThread] = []
+        for index in 0..<count {
+            let share = rest.enumerated().filter { $0.offset % count == index }.map(\.element)
+            if !share.isEmpty { threads.append(try start(index, String(index), share)) }
+        }
+        if looking > 0 { threads.append(try start(count, "looks", Array(tickets.prefix(looking)))) }
+        return threads
+    }
+
+    private func wait(_ limit: Double, until condition: () -> Bool) async {
+        let end = MonotonicClock.now().advanced(byNanoseconds: Int64(limit * 1e9))
+        while !condition(), MonotonicClock.now() < end, !isInterrupted {
+            try? await Task.sleep(for: Self.tick)
+        }
+    }
+}

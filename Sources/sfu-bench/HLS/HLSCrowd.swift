@@ -1,0 +1,171 @@
+import Base
+import Foundation
+import Net
+import Peer
+
+/// Viewers by HLS of one thread: their players, and the connections that they share.
+final class HLSCrowd {
+    /// Who watches what.
+    struct Ticket: Sendable {
+        /// Of a playlist.
+        var url: String
+        /// A line of each request, such as a bearer's; nil for none.
+        var header: String?
+        /// When it begins, in nanoseconds from the start of the run.
+        var delay: Int64
+    }
+
+    struct Setup: Sendable {
+        var thread: Int
+        var tickets: [Ticket]
+        /// Whether the media is decoded, for the marks in its pictures.
+        var isDecoding: Bool
+        var began: MonotonicTime
+        var clock: WallClock
+    }
+
+    private struct Viewer {
+        let ticket: Ticket
+        var player: HLSPlayer
+        let watcher: MarkWatcher?
+    }
+
+    /// Playlists that many viewers are given are read once.
+    private struct Memory {
+        private var documents: [String: PlaylistDocument] = [:]
+        private static let limit = 64
+
+        mutating func read(_ bytes: [UInt8], _ url: String) throws(PlaylistFailure) -> PlaylistDocument {
+            // Streams of one name have playlists of one text, but other addresses.
+            let key = url + "\n" + String(decoding: bytes, as: UTF8.self)
+            if let known = documents[key] { return known }
+            guard let base = URL(string: url) else { throw .malformed("address") }
+            let document = try PlaylistDocument(parsing: bytes, at: base)
+            if documents.count >= Self.limit { documents.removeAll(keepingCapacity: true) }
+            documents[key] = document
+            return document
+        }
+    }
+
+    /// What one viewer has open: a reload that waits, and a part.
+    private static let connectionsEach = 2
+    private static let playlistLimit = 4 << 20
+    private static let mediaLimit = 64 << 20
+    /// Milliseconds between two looks at all of them.
+    private static let tick = 50
+    /// Who has nothing to show for so long gets nothing any more.
+    private static let patience = Duration.seconds(5)
+
+    private let setup: Setup
+    private let shared: HLSShared
+    private let fetcher: HTTPFetcher
+    private var viewers: [Viewer]
+    private var begun = 0
+    private var memory = Memory()
+    private var news = HLSTally()
+    private var lookAt = MonotonicTime.zero
+
+    init(_ setup: Setup, shared: HLSShared) throws {
+        self.setup = setup
+        self.shared = shared
+        fetcher = try HTTPFetcher(connections: max(setup.tickets.count * Self.connectionsEach, 1))
+        viewers = setup.tickets.map { ticket in
+            Viewer(
+                ticket: ticket, player: HLSPlayer(ticket.url, isDecoding: setup.isDecoding),
+                watcher: setup.isDecoding ? MarkWatcher() : nil)
+        }
+    }
+
+    /// Waits for what comes, and does what is due.
+    func turn() {
+        fetcher.wait(milliseconds: Self.tick) { number, answer in
+            receive(answer, to: number)
+        }
+        let now = moment
+        while begun < viewers.count,
+            setup.began.advanced(byNanoseconds: viewers[begun].ticket.delay) <= now.elapsed
+        {
+            begun += 1
+            ask(begun - 1, at: now.elapsed)
+        }
+        guard now.elapsed >= lookAt else { return }
+        lookAt = now.elapsed + .milliseconds(Self.tick)
+        look(at: now.elapsed)
+    }
+
+    private var moment: Moment {
+        let now = MonotonicClock.now()
+        return Moment(
+            elapsed: now, wall: WallTime(milliseconds: setup.clock.unixNanoseconds(at: now) / 1_000_000))
+    }
+
+    private func look(at now: MonotonicTime) {
+        var standing = 0
+        for index in 0..<begun {
+            ask(index, at: now)
+            let stalls = viewers[index].player.takeStalls()
+            news.stalls.count += stalls.count
+            news.stalls.nanoseconds += stalls.nanoseconds
+            let buffer = viewers[index].player.buffer
+            if let since = buffer.standsSince, since + Self.patience < now { standing += 1 }
+            guard let watcher = viewers[index].watcher else { continue }
+            watcher.show(buffer, at: setup.clock.unixNanoseconds(at: now))
+            news.marks.add(watcher.takeTally())
+        }
+        shared.add(news, standing: standing, of: setup.thread)
+        news = HLSTally()
+    }
+
+    // MARK: Requests
+
+    /// Sends what a viewer wants now; a request's number has the viewer's in its upper half.
+    private func ask(_ index: Int, at now: MonotonicTime) {
+        for request in viewers[index].player.requests(at: now) {
+            let isMedia = request.kind != .playlist
+            let isSent = fetcher.get(
+                request.url, number: UInt64(index) << 32 | UInt64(request.number),
+                header: viewers[index].ticket.header, limit: isMedia ? Self.mediaLimit : Self.playlistLimit,
+                keepsBytes: !isMedia || setup.isDecoding)
+            guard !isSent else { continue }
+            take(
+                viewers[index].player.receive(
+                    FetchedAnswer(error: "no request for this address can be made"), to: request.number,
+                    at: moment, by: { bytes, url throws(PlaylistFailure) in try memory.read(bytes, url) }),
+                of: index)
+        }
+    }
+
+    private func receive(_ answer: FetchedAnswer, to number: UInt64) {
+        let index = Int(number >> 32)
+        guard viewers.indices.contains(index) else { return }
+        let now = moment
+        take(
+            viewers[index].player.receive(
+                answer, to: UInt32(truncatingIfNeeded: number), at: now,
+                by: { bytes, url throws(PlaylistFailure) in try memory.read(bytes, url) }), of: index)
+        ask(index, at: now.elapsed)
+    }
+
+    private func take(_ events: [HLSPlayer.Event], of index: Int) {
+        for event in events {
+            switch event {
+            case .started(let after):
+                news.started += 1
+                news.start.add(after)
+            case .loaded(let kind, let bytes):
+                news.bytes += UInt64(max(bytes, 0))
+                switch kind {
+                case .playlist: news.playlists += 1
+                case .initialization: news.initializations += 1
+                case .media: news.media += 1
+                }
+            case .initialization(let bytes): viewers[index].watcher?.begin(bytes)
+            case .media(let bytes, let start): viewers[index].watcher?.take(bytes, at: start)
+            case .arrived(let age): news.arrival.add(Duration.milliseconds(age).wholeNanoseconds)
+            case .refused(let reason): news.refuse(reason)
+            case .rejoined: news.rejoined += 1
+            case .ended: news.ended += 1
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+import Foundation
+
+/// All that a run of `sfu-bench play --protocol hls` found out, which `--json` writes.
+///
+/// Times are in milliseconds unless their names say otherwise.
+struct HLSReport: Codable, Equatable, Sendable, WritableReport {
+    struct Stalls: Codable, Equatable, Sendable {
+        var count = 0
+        /// Of all viewers together.
+        var seconds = 0.0
+        /// Of the time that all viewers watched.
+        var share = 0.0
+        /// Viewers who had nothing to show in the end, for five seconds and more.
+        var standing = 0
+    }
+
+    struct Requests: Codable, Equatable, Sendable {
+        var playlists = 0
+        var media = 0
+        var initializations = 0
+        var perSecond = 0.0
+        var perSecondAndViewer = 0.0
+    }
+
+    /// What was read in decoded pictures.
+    struct Pictures: Codable, Equatable, Sendable {
+        var marked = 0
+        var unmarked = 0
+        /// Marks of a clock that does not agree with this machine's.
+        var foreign = 0
+        /// What could not be decoded, or not be read.
+        var broken = 0
+    }
+
+    var tool = "sfu-bench"
+    var version = 1
+    var command = "play"
+    var streamProtocol = "hls"
+    var server: String
+    var viewers: Int
+    var started = 0
+    /// For whom the stream ended meanwhile.
+    var ended = 0
+    var seconds = 0.0
+    /// From a viewer's first request to its first media.
+    var start: Quantiles?
+    /// From making a picture to showing it, glass to glass, by the marks in pictures of those who decode.
+    var latency: Quantiles?
+    /// How old the first picture of a part is when a viewer has the part, by the playlist's dates, of all viewers.
+    var arrival: Quantiles?
+    var pictures = Pictures()
+    var stalls = Stalls()
+    var requests = Requests()
+    var megabitsPerSecond = 0.0
+    /// Viewers who had to begin anew near the end, because what they wanted next was gone.
+    var rejoined = 0
+    /// Answers that were none, from the first request on, by status or reason.
+    var refusals: [String: Int] = [:]
+    var serverUse: Report.ServerUse?
+    var generator: Report.GeneratorUse?
+    var verdict = Report.Verdict()
+
+    private enum CodingKeys: String, CodingKey {
+        case tool, version, command, server, viewers, started, ended, seconds, start, latency, arrival
+        case pictures, stalls, requests, megabitsPerSecond, rejoined, refusals, serverUse, generator, verdict
+        case streamProtocol = "protocol"
+    }
+
+    init(_ options: Options, viewers: Int) {
+        server = options.server.url.absoluteString
+        self.viewers = viewers
+    }
+
+    // MARK: Filling
+
+    mutating func noteServer(
+        _ source: String, _ baseline: ProcessFiles.Usage?, _ before: ProcessFiles.Usage?,
+        _ after: ProcessFiles.Usage?
+    ) {
+        guard let before, let after, seconds > 0 else { return }
+        let used = after.processorSeconds - before.processorSeconds
+        let grown = baseline.map { after.residentBytes - $0.residentBytes }
+        serverUse = Report.ServerUse(
+            source: source, cpuSeconds: used, cores: used / seconds, residentBytes: after.residentBytes,
+            residentBytesPerViewer: grown.map { $0 / max(viewers, 1) })
+    }
+
+    /// Takes in what the threads saw, and judges.
+    mutating func conclude(_ sums: HLSShared.Sums) {
+        let (whole, measured) = (sums.whole, sums.measured)
+        (started, ended, refusals) = (whole.started, whole.ended, whole.refusals)
+        start = Quantiles(milliseconds: whole.start)
+        latency = Quantiles(milliseconds: measured.marks.latency)
+        arrival = Quantiles(milliseconds: measured.arrival)
+        pictures = Pictures(
+            marked: Int(clamping: measured.marks.latency.count), unmarked: measured.marks.unmarked,
+            foreign: measured.marks.foreign, broken: measured.marks.undecoded + measured.marks.unreadable)
+        stalls.count = measured.stalls.count
+        stalls.seconds = Double(measured.stalls.nanoseconds) / 1e9
+        stalls.standing = sums.standing.reduce(0, +)
+        rejoined = measured.rejoined
+        requests.playlists = measured.playlists
+        requests.media = measured.media
+        requests.initializations = measured.initializations
+        if seconds > 0 {
+            stalls.share = stalls.seconds / (seconds * Double(max(started, 1)))
+            requests.perSecond = Double(measured.requests) / seconds
+            requests.perSecondAndViewer = requests.perSecond / Double(max(started, 1))
+            megabitsPerSecond = Double(measured.bytes) * 8 / 1e6 / seconds
+        }
+        judge()
+    }
+
+    private mutating func judge() {
+        if started < viewers {
+            verdict.failures.append("\(viewers - started) of \(viewers) viewers got nothing")
+        }
+        if requests.media == 0, ended < started {
+            verdict.failures.append("no media came while it was measured")
+        }
+        if stalls.standing > 0 { verdict.failures.append("\(stalls.standing) viewers got nothing any more") }
+        if latency == nil, pictures.unmarked > 0 {
+            verdict.notes.append(
+                "there is no mark in the pictures: sfu-bench publish --protocol rtmp makes some that have one"
+            )
+        }
+        if pictures.foreign > 0 {
+            verdict.notes.append(
+                "marks in the pictures are of a clock that does not agree with this machine's")
+        }
+        guard let generator else { return }
+        verdict.reasons = VoidRule.reasons(generator)
+        verdict.isVoid = !verdict.reasons.isEmpty
+        verdict.notes += VoidRule.notes(generator)
+    }
+
+    // MARK: Writing
+
+    func write(_ options: ReportOptions) throws {
+        try ReportWriter.write(text, self, options)
+    }
+
+    /// A table for the terminal.
+    var text: String {
+        var lines = ["sfu-bench play --protocol hls \(server)", "viewers"]
+        lines.append(row("started", "\(started) of \(viewers)" + (ended > 0 ? ", over for \(ended)" : "")))
+        lines.append(
+            row(
+                "stood still",
+                "\(stalls.count) times, \(Format.short(stalls.seconds)) s in all (\(Format.short(stalls.share * 100)) %)"
+            ))
+        if rejoined > 0 { lines.append(row("had to begin anew", "\(rejoined) times")) }
+        for (reason, count) in refusals.sorted(by: { $0.key < $1.key }) {
+            lines.append(row("  \(count) ×", reason))
+        }
+        lines.append("in ms (p50, p95, p99, most)")
+        for (name, values) in [
+            ("first request to first media", start), ("glass to glass, by marks", latency),
+            ("age of parts when they came", arrival),
+        ] {
+            guard let values else { continue }
+            let numbers = [values.p50, values.p95, values.p99, values.maximum].map(Format.short)
+            lines.append(row(name, numbers.joined(separator: "  ")))
+        }
+        lines.append("in \(Format.short(seconds)) s")
+        lines.append(
+            row(
+                "requests a second",
+                "\(Format.short(requests.perSecond)), \(Format.short(requests.perSecondAndViewer)) a viewer"))
+        lines.append(row("playlists, media", "\(requests.playlists), \(requests.media)"))
+        lines.append(row("bandwidth", "\(Format.short(megabitsPerSecond)) Mbit/s"))
+        if let serverUse {
+            lines.append(
+                row(
+                    "server",
+                    "\(Format.short(serverUse.cores)) cores, \(Format.bytes(serverUse.residentBytes))"))
+        }
+        for thread in generator?.threads ?? [] {
+            let use = "busy \(Format.short(thread.busy * 100)) %, waiting for a CPU "
+            lines.append(row("this tool's " + thread.name, use + "\(Format.short(thread.waiting * 100)) %"))
+        }
+        for failure in verdict.failures { lines.append("FAILED: " + failure) }
+        for reason in verdict.reasons { lines.append("VOID: " + reason) }
+        for note in verdict.notes { lines.append("Note: " + note) }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func row(_ label: String, _ value: String) -> String {
+        "  " + label.padded(to: 34) + value
+    }
+}

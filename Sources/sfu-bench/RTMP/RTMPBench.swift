@@ -1,0 +1,109 @@
+import Base
+import Foundation
+import Net
+import Restream
+import Synchronization
+
+/// A run of `sfu-bench publish --protocol rtmp`: a film with the time in its pictures, for one or many streams.
+final class RTMPBench: ReportingRun {
+    private struct Publisher {
+        let stream: String
+        let asked: MonotonicTime
+        let meter: RTMPMeter
+        let connection: OutgoingStream<RTMPConversation>
+    }
+
+    private let options: Options
+    private let client: SignallingClient
+    private let tokens: TokenSource
+    private let probe: ServerProbe
+    private let progress: Progress
+    private let interrupted = Atomic(false)
+
+    private static let tick = Duration.milliseconds(20)
+    /// For goodbyes, in seconds.
+    private static let farewell = 2.0
+
+    init(_ options: Options) async throws {
+        ProcessResources.raiseOpenFileLimit()
+        self.options = options
+        client = SignallingClient(timeout: max(options.timing.connect, 10))
+        tokens = await TokenSource(options, client: client)
+        probe = await ServerProbe(options, client: client)
+        progress = Progress(isQuiet: options.report.isQuiet)
+    }
+
+    func interrupt() { interrupted.store(true, ordering: .relaxed) }
+
+    var isInterrupted: Bool { interrupted.load(ordering: .relaxed) }
+
+    func run() async throws -> RTMPReport {
+        var publishers: [Publisher] = []
+        for stream in options.target.streamNames { publishers.append(try await begin(stream)) }
+        let connections = publishers.map(\.connection)
+        let film = try FilmThread(options.media, cpu: options.machine.cpus.first) { media in
+            for connection in connections { connection.tell(.media(media)) }
+        }
+        defer { film.stop() }
+        await wait(options.timing.connect) {
+            publishers.allSatisfy { $0.meter.current.live != nil || $0.meter.current.isOver }
+        }
+        let live = publishers.filter { $0.meter.current.live != nil }.count
+        guard live > 0 || isInterrupted else {
+            let reason = publishers.lazy.compactMap { $0.meter.current.failure }.first
+            throw RunFailure(
+                description:
+                    "nothing is published: \(reason ?? film.made.failure ?? "nobody answered in time")")
+        }
+        progress.step("\(live) publishing to \(options.server.url.absoluteString) by RTMP")
+        await wait(options.timing.warmUp) { false }
+        let before = (sums(publishers), film.made, await probe.usage(), OwnLoad.now())
+        await wait(options.timing.duration) { film.made.failure != nil }
+        var report = RTMPReport(options, publishers: publishers.count)
+        let own = OwnLoad.now()
+        report.seconds = own.elapsed(since: before.3) / 1e9
+        report.generator = own.use(
+            since: before.3, processors: ProcessResources.processors().count,
+            isPinned: !options.machine.cpus.isEmpty)
+        report.noteServer(probe.description, before.2, await probe.usage())
+        report.conclude(
+            publishers.map { publisher in
+                let values = publisher.meter.current
+                return (values, values.live.map { Double($0.nanoseconds(since: publisher.asked)) / 1e6 })
+            }, from: before.0, film.made, from: before.1)
+        for publisher in publishers { publisher.connection.tell(.end) }
+        await wait(Self.farewell, evenInterrupted: true) { publishers.allSatisfy { $0.meter.current.isOver } }
+        return report
+    }
+
+    private func begin(_ stream: String) async throws -> Publisher {
+        let destination: RTMPDestination
+        if let template = options.target.rtmp {
+            destination = try RTMPDestination(
+                parsing: template.replacingOccurrences(of: "{stream}", with: stream))
+        } else {
+            let token = try await tokens.token(for: "bench-host-\(stream)", .host, stream, client)
+            destination = try await RTMPDestination.asked(
+                of: options.server, for: stream, token: token, client)
+        }
+        let meter = RTMPMeter()
+        return Publisher(
+            stream: stream, asked: MonotonicClock.now(), meter: meter,
+            connection: try RTMPConversation.begin(to: destination, meter))
+    }
+
+    private func sums(_ publishers: [Publisher]) -> RTMPReport.Sums {
+        publishers.reduce(into: RTMPReport.Sums()) { sums, publisher in
+            let values = publisher.meter.current
+            sums.bytes += values.bytes
+            sums.dropped += values.dropped
+        }
+    }
+
+    private func wait(_ limit: Double, evenInterrupted: Bool = false, until condition: () -> Bool) async {
+        let end = MonotonicClock.now().advanced(byNanoseconds: Int64(limit * 1e9))
+        while !condition(), MonotonicClock.now() < end, evenInterrupted || !isInterrupted {
+            try? await Task.sleep(for: Self.tick)
+        }
+    }
+}

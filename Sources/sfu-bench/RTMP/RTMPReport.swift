@@ -1,0 +1,133 @@
+import Foundation
+
+/// All that a run of `sfu-bench publish --protocol rtmp` found out, which `--json` writes.
+struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
+    /// Of all publishers, since they began.
+    struct Sums: Equatable, Sendable {
+        var bytes: UInt64 = 0
+        var dropped: UInt64 = 0
+    }
+
+    var tool = "sfu-bench"
+    var version = 1
+    var command = "publish"
+    var streamProtocol = "rtmp"
+    var server: String
+    var publishers: Int
+    /// That the server took.
+    var live = 0
+    /// That were over before the end of the run.
+    var lost = 0
+    var seconds = 0.0
+    /// From connecting until the server takes the stream, in milliseconds.
+    var connect: Quantiles?
+    /// Pictures made, for all publishers together.
+    var frames = 0
+    var keyFrames = 0
+    /// Pictures that were left out because the server took too little, of all publishers.
+    var dropped = 0
+    var megabitsPerSecond = 0.0
+    /// How late pictures and sounds were made, in milliseconds.
+    var lateness: Quantiles?
+    var serverUse: Report.ServerUse?
+    var generator: Report.GeneratorUse?
+    var verdict = Report.Verdict()
+
+    private enum CodingKeys: String, CodingKey {
+        case tool, version, command, server, publishers, live, lost, seconds, connect, frames, keyFrames
+        case dropped, megabitsPerSecond, lateness, serverUse, generator, verdict
+        case streamProtocol = "protocol"
+    }
+
+    init(_ options: Options, publishers: Int) {
+        server = options.server.url.absoluteString
+        self.publishers = publishers
+    }
+
+    // MARK: Filling
+
+    mutating func noteServer(_ source: String, _ before: ProcessFiles.Usage?, _ after: ProcessFiles.Usage?) {
+        guard let before, let after, seconds > 0 else { return }
+        let used = after.processorSeconds - before.processorSeconds
+        serverUse = Report.ServerUse(
+            source: source, cpuSeconds: used, cores: used / seconds, residentBytes: after.residentBytes)
+    }
+
+    /// Takes in what became of the publishers, and judges.
+    /// - Parameter ends: of each, and how long it took until it was live, in milliseconds.
+    mutating func conclude(
+        _ ends: [(values: RTMPMeter.Values, joined: Double?)], from sums: Sums, _ made: FilmThread.Made,
+        from earlier: FilmThread.Made
+    ) {
+        live = ends.filter { $0.values.live != nil }.count
+        lost = ends.filter { $0.values.live != nil && $0.values.isOver }.count
+        connect = Quantiles(ends.compactMap(\.joined))
+        frames = made.frames - earlier.frames
+        keyFrames = made.keyFrames - earlier.keyFrames
+        lateness = Quantiles(milliseconds: made.lateness.since(earlier.lateness))
+        let all = ends.reduce(into: Sums()) { all, end in
+            all.bytes += end.values.bytes
+            all.dropped += end.values.dropped
+        }
+        dropped = Int(clamping: all.dropped - min(sums.dropped, all.dropped))
+        if seconds > 0 {
+            megabitsPerSecond = Double(all.bytes - min(sums.bytes, all.bytes)) * 8 / 1e6 / seconds
+        }
+        judge(ends.lazy.compactMap(\.values.failure).first ?? made.failure)
+    }
+
+    private mutating func judge(_ reason: String?) {
+        let words = reason.map { ": \($0)" } ?? ""
+        if live < publishers {
+            verdict.failures.append("\(publishers - live) of \(publishers) are not live\(words)")
+        }
+        if lost > 0 { verdict.failures.append("\(lost) were lost\(words)") }
+        if frames == 0 { verdict.failures.append("no picture was made\(words)") }
+        guard let generator else { return }
+        verdict.reasons = VoidRule.reasons(generator)
+        verdict.isVoid = !verdict.reasons.isEmpty
+        verdict.notes += VoidRule.notes(generator)
+    }
+
+    // MARK: Writing
+
+    func write(_ options: ReportOptions) throws {
+        try ReportWriter.write(text, self, options)
+    }
+
+    /// A table for the terminal.
+    var text: String {
+        var lines = ["sfu-bench publish --protocol rtmp \(server)"]
+        lines.append(row("live, lost", "\(live) of \(publishers), \(lost)"))
+        if let connect {
+            lines.append(
+                row(
+                    "connect until live, in ms (p50, p95)",
+                    "\(Format.short(connect.p50))  \(Format.short(connect.p95))"))
+        }
+        lines.append(
+            row("pictures, of them key frames", "\(frames), \(keyFrames) in \(Format.short(seconds)) s"))
+        lines.append(row("left out", "\(dropped)"))
+        lines.append(row("bandwidth", "\(Format.short(megabitsPerSecond)) Mbit/s"))
+        if let lateness {
+            lines.append(
+                row(
+                    "made late by, in ms (p50, p99)",
+                    "\(Format.short(lateness.p50))  \(Format.short(lateness.p99))"))
+        }
+        if let serverUse {
+            lines.append(
+                row(
+                    "server",
+                    "\(Format.short(serverUse.cores)) cores, \(Format.bytes(serverUse.residentBytes))"))
+        }
+        for failure in verdict.failures { lines.append("FAILED: " + failure) }
+        for reason in verdict.reasons { lines.append("VOID: " + reason) }
+        for note in verdict.notes { lines.append("Note: " + note) }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func row(_ label: String, _ value: String) -> String {
+        "  " + label.padded(to: 40) + value
+    }
+}
