@@ -17,7 +17,7 @@ from drivers import Browser, wait_until
 from drivers.patience import patient
 from feed import open_feed, wait_for_story
 from other_server import OtherServer
-from server import Server, binary
+from server import Server, binary, free_port
 
 #: Measured; or void, which a busy machine may cause and which says nothing against the tool.
 MEASURED, VOID = 0, 3
@@ -299,6 +299,42 @@ def test_recordings(server: Server, stream: str, film: dict[str, Path], kind: st
     check_frames(report, 20, least=0.75, most=1.3)
 
 
+def test_a_film_by_rtmp_is_watched_by_hls(logs: Path, stream: str) -> None:
+    server = Server(
+        logs / f"server-film-{stream}.log", "--rtmp", f"127.0.0.1:{free_port()}", "--max-hls", "1")
+    publisher = subprocess.Popen(
+        [str(binary().with_name("sfu-bench")), "publish", server.origin, "--protocol", "rtmp", "--stream", stream,
+         "--duration", "10m", "--warm-up", "0", "--json", "-"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        stdin=subprocess.DEVNULL)
+    try:
+        assert publisher.stderr is not None
+        assert "1 publishing to" in publisher.stderr.readline()
+        # Where the machine stood still while it was measured, once more.
+        for _ in range(5):
+            result = run(
+                "play", server.origin, "--protocol", "hls", "--stream", stream, *SHORT, "--viewers", "5",
+                "--connect-timeout", "30s", "--json", "-", seconds=60)
+            report = json.loads(result.stdout[result.stdout.index("{"):])
+            if report.get("latency") and not report["verdict"]["failures"]:
+                break
+        assert report["verdict"]["failures"] == [] and result.returncode in (MEASURED, VOID), report
+        assert report["started"] == report["viewers"] == 5 and report["start"]["count"] == 5
+        # No player can show what it does not have, and this one stays 1.5 s behind the end.
+        assert 500 < report["latency"]["p50"] <= report["latency"]["p95"] <= report["latency"]["maximum"]
+        assert 0 < report["arrival"]["p50"] < report["latency"]["maximum"]
+        assert report["pictures"]["marked"] > report["pictures"]["foreign"] == 0
+        requests = report["requests"]
+        assert requests["media"] > 0 and requests["playlists"] > 0 and 0 < requests["perSecondAndViewer"] < 50
+        assert report["megabitsPerSecond"] > 0 and report["stalls"]["seconds"] >= 0
+    finally:
+        publisher.send_signal(2)
+        output, _ = publisher.communicate(timeout=patient(15))
+        assert server.stop() == 0
+    published = json.loads(output[output.index("{"):])
+    assert published["live"] == published["publishers"] == 1 and published["lost"] == 0
+    assert published["frames"] > published["keyFrames"] > 0 and published["megabitsPerSecond"] > 0
+
+
 @pytest.fixture
 def other() -> Iterator[OtherServer]:
     server = OtherServer(token="secret")
@@ -323,6 +359,9 @@ def test_another_server(other: OtherServer, film: dict[str, Path]) -> None:
     (["load", "{origin}", "--token", "nonsense"], 1, "HTTP 401"),
     (["play", "{origin}", "--whep", "/nothing/{{stream}}"], 1, "HTTP 404"),
     (["play", "{origin}", "--stream", "nobody"], 1, "HTTP 409"),
+    (["play", "{origin}", "--protocol", "hls", "--stream", "nobody", "--connect-timeout", "1s"], 1, "HTTP 404"),
+    (["publish", "{origin}", "--protocol", "rtmp"], 1, "takes nobody by RTMP"),
+    (["play", "--protocol", "rtmp"], 2, "whep or hls"),
     (["load", "{origin}", "--file", __file__], 2, "neither an IVF nor a WebM file"),
     (["load", "http://192.0.2.1:8080"], 2, "--i-own-this-server"),
     (["interact", "--viewers", "3", "--comments", "9"], 2, "one a second at most"),
