@@ -67,6 +67,11 @@ struct PackagedVideo {
             decode(at: now, because: .segment)
             return nil
         }
+        // What a publisher says of its clock need not be true.
+        guard first <= now + Self.beginningPatience else {
+            decode(at: now)
+            return nil
+        }
         guard milliseconds < 1_000 || bytes * 8 / milliseconds <= PassedTimeline.bitrateLimit / 1_000 else {
             decode(at: now, because: .bitrate)
             return nil

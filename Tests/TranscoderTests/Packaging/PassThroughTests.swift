@@ -13,6 +13,8 @@ private final class PassRig {
 
     let packager: Packager
     private(set) var reports: [PackagingReport] = []
+    /// By so many milliseconds the publisher's clock is ahead.
+    var ahead: Int64 = 0
     /// Times at which a key frame was asked for, in milliseconds.
     private(set) var wishes: [Int] = []
     private var sequence: Int64 = 0
@@ -62,7 +64,7 @@ private final class PassRig {
         _ frame: [UInt8], _ index: Int, orientation: UInt8? = nil, codec: VideoCodec = .h264,
         epoch: UInt32 = 0
     ) throws {
-        let captured = Self.start + .milliseconds(Int64(index) * 1_000 / 30)
+        let captured = Self.start + .milliseconds(Int64(index) * 1_000 / 30 + ahead)
         let units = codec == .h264 ? Self.units(frame) : [frame]
         for (place, unit) in units.enumerated() {
             let marker = place == units.count - 1
@@ -253,6 +255,14 @@ extension [UInt8] {
         try rig.play(try Self.frames(120).map { $0 + filler })
         #expect(rig.beginnings.last?.framesPerSecond == 30)
         #expect(rig.parts.count { $0.bytes.count > 200_000 } <= 4)
+    }
+
+    @Test func `is not passed on by a clock that is far ahead`() throws {
+        let rig = PassRig()
+        rig.ahead = 60_000
+        try rig.play(try Self.frames(90))
+        #expect(rig.beginnings.map(\.framesPerSecond) == [30])
+        #expect(rig.parts.reduce(0) { $0 + Int($1.milliseconds) } >= 1_000)
     }
 
     @Test func `goes on after its packager was held up`() throws {
