@@ -76,12 +76,11 @@ struct PackagedVideo {
             decode(at: now, because: .bitrate)
             return nil
         }
-        let frames = Array(beginning)
         _ = passed?.takeFrames()
         self.frames = nil
         isPassing = true
         attempts.begin(at: now)
-        return frames
+        return beginning
     }
 
     /// What goes on with a time line of passed pictures; nil where that is over.

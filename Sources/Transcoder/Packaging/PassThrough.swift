@@ -5,6 +5,15 @@ import Wire
 /// A publisher's H.264 on its way to viewers without being decoded: packets in as they come, whole frames with their
 /// times out, and all since the last key frame for whoever has to decode after all.
 struct PassThrough {
+    /// A frame that nobody has taken.
+    private struct Waiting {
+        let bytes: [UInt8]
+        let video: Muxer.Video?
+        let timestamp: Int64
+        /// Once its clock is another one's.
+        var settled: MonotonicTime?
+    }
+
     /// Packets since the last key frame.
     private static let groupLimit = 4_096
     /// Frames that wait to be taken.
@@ -17,7 +26,7 @@ struct PassThrough {
     private var lastTimestamp: Int64?
     /// As the latest entry point says it.
     private var resolution: VideoResolution?
-    private var frames: [PassedFrame] = []
+    private var frames: [Waiting] = []
     private var lastWish: MonotonicTime?
     /// Whether what comes without a key frame is of no use.
     private var awaitsKeyFrame = false
@@ -57,13 +66,14 @@ struct PassThrough {
     private mutating func take(_ assembled: [AssembledFrame]) {
         for frame in assembled {
             if frame.epoch != epoch {
+                for index in frames.indices { frames[index].settled = time(of: frames[index]) }
                 epoch = frame.epoch
                 clock = MediaClock(rate: 90_000)
                 lastTimestamp = nil
             }
             let timestamp = clock.extend(frame.timestamp)
             clock.note(timestamp, captured: frame.captured, arrival: frame.arrival)
-            guard let time = clock.time(of: timestamp), timestamp > lastTimestamp ?? .min,
+            guard timestamp > lastTimestamp ?? .min,
                 Picture.Turn(orientation: frame.orientation ?? 0) == .none
             else {
                 isUnfit = true
@@ -77,7 +87,7 @@ struct PassThrough {
                 return
             }
             if frames.count >= Self.frameLimit { frames.removeAll() }
-            frames.append(PassedFrame(bytes: frame.bytes, video: video, time: time))
+            frames.append(Waiting(bytes: frame.bytes, video: video, timestamp: timestamp))
         }
     }
 
@@ -90,7 +100,17 @@ struct PassThrough {
     /// Frames by the time of their capture, in order.
     mutating func takeFrames() -> [PassedFrame] {
         defer { frames = [] }
-        return frames
+        return frames.map(passed)
+    }
+
+    private func passed(_ frame: Waiting) -> PassedFrame {
+        PassedFrame(bytes: frame.bytes, video: frame.video, time: time(of: frame))
+    }
+
+    /// As far as the clock is known by now: what comes out of a cache comes all at once, and tells nothing of its time
+    /// but by what is behind it.
+    private func time(of frame: Waiting) -> MonotonicTime {
+        frame.settled ?? clock.time(of: frame.timestamp) ?? .zero
     }
 
     /// What comes next is to begin with a key frame.
@@ -100,9 +120,11 @@ struct PassThrough {
     }
 
     /// What would begin now: the frames since the last key frame, once another follows it.
-    var beginning: ArraySlice<PassedFrame>? {
-        guard let start = frames.lastIndex(where: \.isKeyFrame), start + 1 < frames.count else { return nil }
-        return frames[start...]
+    var beginning: [PassedFrame]? {
+        guard let start = frames.lastIndex(where: { $0.video != nil }), start + 1 < frames.count else {
+            return nil
+        }
+        return frames[start...].map(passed)
     }
 
     /// Whether a publisher should be asked for a key frame now, because nothing can be passed on without one.

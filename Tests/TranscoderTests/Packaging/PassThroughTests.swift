@@ -62,7 +62,7 @@ private final class PassRig {
     /// - Parameter index: counts pictures of 30 a second.
     func send(
         _ frame: [UInt8], _ index: Int, orientation: UInt8? = nil, codec: VideoCodec = .h264,
-        epoch: UInt32 = 0
+        epoch: UInt32 = 0, isCached: Bool = false
     ) throws {
         let captured = Self.start + .milliseconds(Int64(index) * 1_000 / 30 + ahead)
         let units = codec == .h264 ? Self.units(frame) : [frame]
@@ -74,7 +74,7 @@ private final class PassRig {
                 InputPacket(
                     sequenceNumber: sequence, timestamp: UInt32(index) * 3_000, marker: marker,
                     codec: InputCodec(codec), isEntryPoint: info.startsKeyFrame, epoch: epoch, arrival: now,
-                    captured: captured, orientation: orientation, payload: unit),
+                    captured: isCached ? nil : captured, orientation: orientation, payload: unit),
                 of: Self.input, at: now)
             sequence += 1
         }
@@ -144,14 +144,14 @@ extension [UInt8] {
 
     @Test func `begins in the middle of a group that was kept for whoever comes`() throws {
         let rig = PassRig()
-        let frames = try Self.frames(90)
-        rig.run(until: 1_000)
-        // A second of it comes at once.
-        for index in 0..<30 { try rig.send(frames[index], index) }
-        try rig.play(Array(frames[30...]), from: 30)
+        let frames = try Self.frames(180, group: 60)
+        rig.run(until: 1_400)
+        // What a cache has comes at once, and tells nothing of when it was captured.
+        for index in 0..<42 { try rig.send(frames[index], index, isCached: true) }
+        try rig.play(Array(frames[42...]), from: 42)
         #expect(rig.beginnings.map(\.framesPerSecond) == [nil])
-        // What was before is there at once, so that players have something to begin with.
-        #expect(rig.segments.first == 1_500)
+        // It has its own length, so that the next key frame is in time to end its segment.
+        #expect(rig.segments.first.map { (1_960...2_000).contains($0) } == true)
     }
 
     @Test func `may stand still for a moment, in which parts have sound alone`() throws {
