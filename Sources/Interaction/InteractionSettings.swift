@@ -2,7 +2,7 @@ import Base
 
 /// What the audience of a stream may do, as its host decides; everything is on unless the host says otherwise.
 package struct InteractionSettings: Equatable, Sendable, Codable {
-    /// Whether the audience may write; hosts always may.
+    /// Whether anybody may write, hosts too.
     package var takesComments = true
     /// By name, in the order in which pages show them; none where it is empty.
     package var reactions = ["heart"]
