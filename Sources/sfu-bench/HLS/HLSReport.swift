@@ -128,10 +128,7 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
             verdict.notes.append(
                 "marks in the pictures are of a clock that does not agree with this machine's")
         }
-        guard let generator else { return }
-        verdict.reasons = VoidRule.reasons(generator)
-        verdict.isVoid = !verdict.reasons.isEmpty
-        verdict.notes += VoidRule.notes(generator)
+        if let generator { verdict.judge(by: generator) }
     }
 
     // MARK: Writing
@@ -179,9 +176,7 @@ struct HLSReport: Codable, Equatable, Sendable, WritableReport {
             let use = "busy \(Format.short(thread.busy * 100)) %, waiting for a CPU "
             lines.append(row("this tool's " + thread.name, use + "\(Format.short(thread.waiting * 100)) %"))
         }
-        for failure in verdict.failures { lines.append("FAILED: " + failure) }
-        for reason in verdict.reasons { lines.append("VOID: " + reason) }
-        for note in verdict.notes { lines.append("Note: " + note) }
+        lines += verdict.lines
         return lines.joined(separator: "\n") + "\n"
     }
 

@@ -210,9 +210,7 @@ struct InteractReport: Codable, Equatable, Sendable, WritableReport {
             let use = "busy \(Format.short(thread.busy * 100)) %, waiting for a CPU "
             add(thread.name, use + "\(Format.short(thread.waiting * 100)) %")
         }
-        for failure in verdict.failures { lines.append("FAILED: " + failure) }
-        for reason in verdict.reasons { lines.append("VOID: " + reason) }
-        for note in verdict.notes { lines.append("NOTE: " + note) }
+        lines += verdict.lines
         return lines.joined(separator: "\n") + "\n"
     }
 }

@@ -83,10 +83,7 @@ struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
         }
         if lost > 0 { verdict.failures.append("\(lost) were lost\(words)") }
         if frames == 0 { verdict.failures.append("no picture was made\(words)") }
-        guard let generator else { return }
-        verdict.reasons = VoidRule.reasons(generator)
-        verdict.isVoid = !verdict.reasons.isEmpty
-        verdict.notes += VoidRule.notes(generator)
+        if let generator { verdict.judge(by: generator) }
     }
 
     // MARK: Writing
@@ -121,9 +118,7 @@ struct RTMPReport: Codable, Equatable, Sendable, WritableReport {
                     "server",
                     "\(Format.short(serverUse.cores)) cores, \(Format.bytes(serverUse.residentBytes))"))
         }
-        for failure in verdict.failures { lines.append("FAILED: " + failure) }
-        for reason in verdict.reasons { lines.append("VOID: " + reason) }
-        for note in verdict.notes { lines.append("Note: " + note) }
+        lines += verdict.lines
         return lines.joined(separator: "\n") + "\n"
     }
 

@@ -58,6 +58,18 @@ struct Report: Codable, Equatable, Sendable {
         var failures: [String] = []
         /// Worth knowing, but no reason for doubt.
         var notes: [String] = []
+
+        /// Whether the tool was the bottleneck, and what else is to be known of it.
+        mutating func judge(by use: GeneratorUse) {
+            reasons = VoidRule.reasons(use)
+            isVoid = !reasons.isEmpty
+            notes += VoidRule.notes(use)
+        }
+
+        /// As a terminal shows it, below the numbers.
+        var lines: [String] {
+            failures.map { "FAILED: " + $0 } + reasons.map { "VOID: " + $0 } + notes.map { "Note: " + $0 }
+        }
     }
 
     struct Clients: Codable, Equatable, Sendable {

@@ -30,9 +30,7 @@ extension Bench {
 
     private func verdict(_ report: Report, _ use: Report.GeneratorUse) -> Report.Verdict {
         var verdict = Report.Verdict()
-        verdict.reasons = VoidRule.reasons(use)
-        verdict.isVoid = !verdict.reasons.isEmpty
-        verdict.notes = VoidRule.notes(use)
+        verdict.judge(by: use)
         if report.clients.failed > 0 {
             verdict.failures.append(
                 "\(report.clients.failed) of \(report.clients.publishers + report.clients.viewers) clients failed; "
