@@ -174,6 +174,15 @@ def test_a_host_who_hears_late_that_it_was_over_goes_live_again(chromium: Browse
         check_no_complaints(host)
 
 
+def test_a_host_who_goes_live_before_anything_is_heard_asks_for_nothing(
+    chromium: Browser, server: Server, stream: str
+) -> None:
+    """A stream that nobody has made cannot be asked for: the answer would be a fault to the browser."""
+    with chromium.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15", before_load=LATE_NEWS) as host:
+        press_go_live(host)
+        check_no_complaints(host)
+
+
 def test_a_phone_held_sideways_has_its_buttons(browser: Browser, server: Server, stream: str) -> None:
     with browser.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15", SIDEWAYS) as host:
         wait_for_state(host, "ready")

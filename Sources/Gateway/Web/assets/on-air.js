@@ -137,15 +137,16 @@ export class OnAir extends EventTarget {
   }
 
   /**
-   * Whether we come to a stage that is somebody else's. As long as the socket has not told who we are the stream itself
-   * is asked: whoever publishes with a host's token and has not joined takes its place.
+   * Whether we come to a stage that is somebody else's. Whoever publishes with a host's token and has not joined takes
+   * the host's place, so where the socket does not tell who that is the stream itself is asked.
    * @param {AbortSignal} signal
    */
   async #isGuest(signal) {
     const { room } = this;
+    await room.sync.firstNews(signal);
     if (room.you) return room.isOpen && !room.isHost;
-    const stream = await withToken(room.stream, room.tokenRole, (token) => askForStream(room.stream, { token, signal }))
-      .catch(() => room.info);
+    const ask = (/** @type {string | null} */ token) => askForStream(room.stream, { token, signal });
+    const stream = room.info ?? await withToken(room.stream, room.tokenRole, ask).catch(() => null);
     if (stream?.state !== "live" && stream?.state !== "backstage") return false;
     return !room.isHost || Boolean(stream.host) && stream.host !== room.ownClaims?.sub;
   }

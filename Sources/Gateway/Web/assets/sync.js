@@ -16,6 +16,8 @@ const REASONS = { banned: "banned", "link-revoked": "revoked" };
 const CLOSED_EXPIRED = 4401;
 /** Longest time the server may take to answer a request, in milliseconds. */
 const ANSWER_MS = 10_000;
+/** How long a socket's first news are worth waiting for, in milliseconds; some proxies hold sockets up for ever. */
+const FIRST_NEWS_MS = 3000;
 
 /**
  * @typedef {object} StreamInfo
@@ -199,6 +201,17 @@ export class StreamSync extends EventTarget {
 
   close() {
     this.#socket.stop();
+  }
+
+  /** Waits until something is known, or the socket is lost, or silent for long. @param {AbortSignal} signal */
+  async firstNews(signal) {
+    if (this.known || this.interruptions > 0 || signal.aborted) return;
+    const end = AbortSignal.any([signal, AbortSignal.timeout(FIRST_NEWS_MS)]);
+    await new Promise((resolve) => {
+      this.addEventListener("change", resolve, { once: true, signal: end });
+      this.#socket.addEventListener("lost", resolve, { once: true, signal: end });
+      end.addEventListener("abort", resolve);
+    });
   }
 
   /**
