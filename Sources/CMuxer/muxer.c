@@ -158,6 +158,7 @@ int cmuxer_begin(cmuxer *muxer, int is_segmented) {
         is_segmented ? "frag_custom+empty_moov+default_base_moof+frag_discont"
                      : "frag_custom+empty_moov+default_base_moof",
         0);
+    if (is_segmented) muxer->context->avoid_negative_ts = AVFMT_AVOID_NEG_TS_DISABLED;
     av_dict_set(&options, "cluster_time_limit", "900", 0);
     int result = avformat_write_header(muxer->context, &options);
     av_dict_free(&options);

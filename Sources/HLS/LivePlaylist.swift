@@ -42,6 +42,19 @@ package struct LivePlaylist: Sendable {
         }
     }
 
+    /// In bits a second.
+    package struct Bitrates: Equatable, Sendable {
+        /// Of the richest segment.
+        package var peak: Int
+        /// Nil where whoever encodes it means none, and what comes is what there is.
+        package var average: Int?
+
+        package init(peak: Int, average: Int?) {
+            self.peak = peak
+            self.average = average
+        }
+    }
+
     private struct Initialization {
         let number: Int
         let bytes: [UInt8]
@@ -57,6 +70,7 @@ package struct LivePlaylist: Sendable {
         var isComplete = false
 
         var milliseconds: Int { parts.reduce(0) { $0 + $1.milliseconds } }
+        var byteCount: Int { parts.reduce(0) { $0 + $1.bytes.count } }
     }
 
     /// Complete segments that are kept: what players may lag behind, and 20 s of memory.
@@ -81,6 +95,8 @@ package struct LivePlaylist: Sendable {
     package private(set) var resolution = (width: 0, height: 0)
     /// Nil where pictures come as they like.
     package private(set) var framesPerSecond: Int?
+    /// As who encodes it means them.
+    private var meant = Bitrates(peak: 0, average: nil)
     /// Of the richest segment so far, in bits a second.
     private var peakBitrate = 0
     package private(set) var hasEnded = false
@@ -94,9 +110,13 @@ package struct LivePlaylist: Sendable {
     // MARK: What is made
 
     /// What follows belongs to this initialization segment; where something was there before, it is discontinuous.
-    /// - Parameter framesPerSecond: nil where pictures come as they like.
+    /// - Parameters:
+    ///   - width: in pixels, as the height; 0 for sound alone.
+    ///   - framesPerSecond: nil where pictures come as they like.
+    ///   - meant: its bitrates, as who encodes it means them; they may turn out to be others.
     package mutating func begin(
-        initialization: [UInt8], codecs: String, width: Int, height: Int, framesPerSecond: Int?
+        initialization: [UInt8], codecs: String, width: Int, height: Int, framesPerSecond: Int?,
+        meant: Bitrates
     ) {
         completeSegment()
         let number = (initializations.last?.number ?? -1) + 1
@@ -104,6 +124,7 @@ package struct LivePlaylist: Sendable {
         self.codecs = codecs
         resolution = (width, height)
         self.framesPerSecond = framesPerSecond
+        self.meant = meant
         trim()
     }
 
@@ -139,14 +160,13 @@ package struct LivePlaylist: Sendable {
         guard let last = segments.last, !last.isComplete else { return }
         segments[segments.count - 1].isComplete = true
         guard last.milliseconds >= timing.part else { return }
-        let bytes = last.parts.reduce(0) { $0 + $1.bytes.count }
-        peakBitrate = max(peakBitrate, bytes * 8_000 / last.milliseconds)
+        peakBitrate = max(peakBitrate, last.byteCount * 8_000 / last.milliseconds)
     }
 
     private mutating func trim() {
         while segments.count > 1, segments.count > Self.segmentLimit + 1 || byteCount > Self.byteLimit {
             let removed = segments.removeFirst()
-            byteCount -= removed.parts.reduce(0) { $0 + $1.bytes.count }
+            byteCount -= removed.byteCount
             if removed.isDiscontinuous { discontinuitySequence += 1 }
         }
         let needed = segments.first?.initialization ?? initializations.last?.number ?? 0
@@ -190,6 +210,9 @@ package struct LivePlaylist: Sendable {
 
     // MARK: Files
 
+    /// Whether a name is one of those that this playlist gives.
+    package func names(_ file: String) -> Bool { MediaFileName(file, tag: tag) != nil }
+
     /// A part, segment or initialization segment.
     /// - Returns: its bytes, where it is there.
     package func file(named name: String) -> (standing: Standing, bytes: [UInt8]) {
@@ -228,9 +251,27 @@ package struct LivePlaylist: Sendable {
 
     // MARK: Text
 
+    /// How far a playlist is, as those of the stream's other renditions tell it.
+    /// - Source: RFC 8216bis §4.4.5.4.
+    package struct Report: Equatable, Sendable {
+        /// Of the media playlist, relative to whose it is in.
+        package var uri: String
+        fileprivate var sequenceNumber: Int
+        fileprivate var part: Int
+    }
+
+    /// Nil before there is a part.
+    /// - Parameter uri: of the media playlist.
+    package func report(uri: String) -> Report? {
+        guard !hasEnded, let last = segments.last else { return nil }
+        return Report(uri: uri, sequenceNumber: last.sequenceNumber, part: last.parts.count - 1)
+    }
+
     /// The media playlist.
-    /// - Parameter skips: whether whoever asks knows the older segments.
-    package func text(skips: Bool = false) -> String {
+    /// - Parameters:
+    ///   - skips: whether whoever asks knows the older segments.
+    ///   - reports: of the other renditions that are under way.
+    package func text(skips: Bool = false, reports: [Report] = []) -> String {
         var lines = header
         let complete = segments.filter(\.isComplete)
         let skipped = skips ? skippable(complete) : 0
@@ -254,6 +295,11 @@ package struct LivePlaylist: Sendable {
             lines.append("#EXT-X-ENDLIST")
         } else if let hinted, initializations.last?.number == initialization {
             lines.append("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"\(hinted.text(tag))\"")
+        }
+        if !hasEnded {
+            lines += reports.map {
+                "#EXT-X-RENDITION-REPORT:URI=\"\($0.uri)\",LAST-MSN=\($0.sequenceNumber),LAST-PART=\($0.part)"
+            }
         }
         return lines.joined(separator: "\n") + "\n"
     }
@@ -296,22 +342,24 @@ package struct LivePlaylist: Sendable {
         return "\(milliseconds / 1_000).\(rest)"
     }
 
-    /// The playlist that names this one; nil before anything began.
+    /// As the playlist that names it does; nil before anything began.
     /// - Parameter uri: of the media playlist.
-    package func multivariantText(uri: String) -> String? {
+    package func variant(uri: String) -> MultivariantPlaylist.Variant? {
         guard let codecs else { return nil }
-        // Sound included, with room for key frames; more where a publisher sends more.
-        let expected = max(resolution.width * resolution.height * 9 / 4, 400_000) * 3 / 2 + 150_000
-        let bandwidth = max(expected, peakBitrate)
-        let rate = framesPerSecond.map { ",FRAME-RATE=\($0).000" } ?? ""
-        return """
-            #EXTM3U
-            #EXT-X-VERSION:9
-            #EXT-X-INDEPENDENT-SEGMENTS
-            #EXT-X-STREAM-INF:BANDWIDTH=\(bandwidth),CODECS="\(codecs)",\
-            RESOLUTION=\(resolution.width)x\(resolution.height)\(rate)
-            \(uri)
+        let hasPictures = resolution.width > 0
+        return MultivariantPlaylist.Variant(
+            uri: uri, bandwidth: max(meant.peak, peakBitrate),
+            averageBandwidth: meant.average ?? averageBitrate, codecs: codecs,
+            resolution: hasPictures
+                ? MultivariantPlaylist.Resolution(width: resolution.width, height: resolution.height) : nil,
+            framesPerSecond: framesPerSecond)
+    }
 
-            """
+    /// In bits a second; nil before a segment is complete.
+    private var averageBitrate: Int? {
+        let complete = segments.filter(\.isComplete)
+        let milliseconds = complete.reduce(0) { $0 + $1.milliseconds }
+        guard milliseconds >= timing.part else { return nil }
+        return complete.reduce(0) { $0 + $1.byteCount } * 8_000 / milliseconds
     }
 }

@@ -13,21 +13,35 @@ package struct PlaylistQuery: Equatable, Sendable {
         }
     }
 
+    /// Whose media playlist it is, by the name that requests give it.
+    package enum Rendition: String, Sendable {
+        case source, low, sound
+    }
+
     /// What makes no sense.
     package enum Failure: Error, Equatable, Sendable {
         /// A number that is none, or too large.
         case malformed
         /// `_HLS_part` without `_HLS_msn`.
         case partAlone
+        case unknownRendition
     }
+
+    package var rendition = Rendition.source
 
     /// What has to be there before there is an answer; nil for the playlist as it is.
     package var position: Position?
     /// Whether older segments are to be skipped.
     package var skips: Bool
 
-    /// - Parameters: the values of `_HLS_msn`, `_HLS_part` and `_HLS_skip`, where the request has them.
-    package init(sequenceNumber: String?, part: String?, skip: String?) throws(Failure) {
+    /// - Parameters: the values of `_HLS_msn`, `_HLS_part`, `_HLS_skip` and `rendition`, where the request has them.
+    package init(
+        sequenceNumber: String?, part: String?, skip: String?, rendition: String? = nil
+    ) throws(Failure) {
+        if let rendition {
+            guard let known = Rendition(rawValue: rendition) else { throw .unknownRendition }
+            self.rendition = known
+        }
         // Date ranges are skipped by `v2` too: there are none.
         skips = skip == "YES" || skip == "v2"
         guard let sequenceNumber else {

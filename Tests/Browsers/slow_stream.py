@@ -1,4 +1,4 @@
-"""A client's way to the server by TCP, as through a firewall, that takes no more than so much a second."""
+"""A client's way to the server by TCP, as through a firewall, that takes no more than so much a second: of media, or of pages."""
 
 from __future__ import annotations
 
@@ -25,14 +25,19 @@ HELD = 8 << 10
 class SlowStream:
     """Passes the bytes of connections on; those to the client no faster than `capacity`."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, port: int | None = None) -> None:
+        """`port` is the server's for media, unless another one is given."""
         #: Bits a second towards all clients together; None for all that comes. May change at any time.
         self.capacity: float | None = None
-        self._target = ("127.0.0.1", server.udp_port)
+        #: When the link is free again.
+        self._free = time.monotonic()
+        self._turn = threading.Lock()
+        self._target = ("127.0.0.1", port or server.udp_port)
         self._ends: list[socket.socket] = []
         self._front = socket.create_server(("0.0.0.0", 0))
         self._ends.append(self._front)
-        self.rewrite = REWRITE.replace("PORT", str(self._front.getsockname()[1]))
+        self.port = self._front.getsockname()[1]
+        self.rewrite = REWRITE.replace("PORT", str(self.port))
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
         self._threads[0].start()
 
@@ -63,15 +68,16 @@ class SlowStream:
                     thread.start()
 
     def _pump(self, source: socket.socket, sink: socket.socket, is_down: bool) -> None:
-        free = time.monotonic()
         with suppress(OSError):
             while chunk := source.recv(2 << 10):
                 sink.sendall(chunk)
                 capacity = self.capacity if is_down else None
                 if capacity is None:
                     continue
-                # What was not used is lost, but for the moment that a thread may be late.
-                free = max(free, time.monotonic() - 0.02) + len(chunk) * 8 / capacity
+                with self._turn:
+                    # What was not used is lost, but for the moment that a thread may be late.
+                    self._free = max(self._free, time.monotonic() - 0.02) + len(chunk) * 8 / capacity
+                    free = self._free
                 time.sleep(max(free - time.monotonic(), 0))
         for end in (source, sink):
             with suppress(OSError):

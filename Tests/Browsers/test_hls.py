@@ -6,10 +6,12 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
 from pathlib import Path
 from threading import Timer
 
@@ -154,6 +156,57 @@ def test_a_browsers_stream_plays_in_ffmpeg_and_in_a_media_source(
         again = wait_until(
             lambda: (text := fetch(maker, base + "media.m3u8")) and "#EXT-X-ENDLIST" not in text and text, 15, "it is back")
         assert hinted(again)[0].split("-")[0] not in ended
+
+
+def attributes(line: str) -> dict[str, str]:
+    return {name: value.strip('"') for name, value in re.findall(r'([A-Z-]+)=("[^"]*"|[^,]*)', line)}
+
+
+def moment_of_zero(server: Server, base: str, uri: str) -> float:
+    """When the time 0 of a rendition's media was captured, in seconds of the clock of days."""
+    text = fetch(server, base + uri)
+    date = re.search(r"#EXT-X-PROGRAM-DATE-TIME:(\S+)", text)
+    names = re.search(r'#EXT-X-MAP:URI="([^"]*)"[\s\S]*?\n(\S+\.m4s)\n', text)
+    assert date and names, text
+    (_, initialization), (_, segment) = awaited(server, base + names[1]), awaited(server, base + names[2])
+    # The first track's, as version 0 of one box and version 1 of the other say it.
+    header, time = initialization.index(b"mdhd"), segment.index(b"tfdt")
+    (scale,) = struct.unpack_from(">I", initialization, header + 16)
+    (ticks,) = struct.unpack_from(">Q", segment, time + 8)
+    return datetime.fromisoformat(date[1]).timestamp() - ticks / scale
+
+
+def test_those_whose_link_carries_less_have_other_renditions(chromium: Browser, maker: Server, stream: str) -> None:
+    base = f"/hls/{stream}/"
+    with go_live(chromium, maker, stream, source="test", quality=720):
+        master = fetch(maker, base + "index.m3u8").splitlines()
+        source, low, sound = (attributes(line) for line in master if line.startswith("#EXT-X-STREAM-INF"))
+        assert [line for line in master if not line.startswith("#")] == [
+            "media.m3u8", "media.m3u8?rendition=low", "media.m3u8?rendition=sound"]
+        assert metric(maker, "rostrum_encodes_reduced") == 0, "nobody has asked for them"
+        (source_width, source_height), (width, height) = ([int(side) for side in each["RESOLUTION"].split("x")] for each in (source, low))
+        assert (width, height) == (640, 360) and source_width * height == width * source_height, (source, low)
+        # What was said of them before they were made is true.
+        zeros = [moment_of_zero(maker, base, uri) for uri in ("media.m3u8", "media.m3u8?rendition=low", "media.m3u8?rendition=sound")]
+        assert fetch(maker, base + "index.m3u8").count(f'CODECS="{low["CODECS"]}"') >= 1
+        made = [attributes(line) for line in fetch(maker, base + "index.m3u8").splitlines() if line.startswith("#EXT-X-STREAM-INF")]
+        assert [each["CODECS"] for each in made[1:]] == [low["CODECS"], sound["CODECS"]]
+        assert [each["RESOLUTION"] for each in made[1:2]] == ["640x360"] and "RESOLUTION" not in made[2]
+        assert all(int(each["AVERAGE-BANDWIDTH"]) <= int(told["BANDWIDTH"]) for each, told in zip(made[1:], (low, sound)))
+        # They have one clock, up to what a decoder holds back: players go from one to the other.
+        assert max(zeros) - min(zeros) < 0.5, zeros
+        assert metric(maker, "rostrum_encodes_reduced") == 2
+        assert metric(maker, "rostrum_hls_streams") == 1
+        report = r'#EXT-X-RENDITION-REPORT:URI="media\.m3u8\?rendition=(low|sound)",LAST-MSN=\d+,LAST-PART=\d+\n'
+        assert re.findall(report, fetch(maker, base + "media.m3u8")) == ["low", "sound"]
+        for rendition, has_pictures in (("low", True), ("sound", False)):
+            done = subprocess.run(
+                ["ffmpeg", "-v", "info", "-i", f"{maker.origin}{base}media.m3u8?rendition={rendition}", "-t", "3",
+                 "-af", "volumedetect", "-f", "null", "-"], capture_output=True, text=True, timeout=patient(30), check=True)
+            assert (int(re.findall(r"frame=\s*(\d+)", done.stderr)[-1]) >= 60) if has_pictures else "Video:" not in done.stderr, done.stderr
+            loudness = re.search(r"mean_volume: (-?[\d.]+) dB", done.stderr)
+            assert loudness and float(loudness[1]) > -60, done.stderr
+        assert maker.request("GET", base + "media.m3u8?rendition=best")[0] == 400
 
 
 def test_h264_goes_to_viewers_as_it_came(

@@ -70,7 +70,13 @@ def test_a_playlist_says_what_there_is(page: Page) -> None:
     assert (read["hint"], read["end"]) == ("a-p9-1.m4s", {"number": 9, "part": 1})
     assert parse(page, PLAYLIST + "#EXT-X-ENDLIST\n")["hasEnded"] is True
     variants = "async text => (await import('/assets/hls/playlist.js')).parseVariants(text)"
-    assert page.evaluate(variants, MASTER) == [{"uri": "media.m3u8", "codecs": "avc1.42C01F,mp4a.40.2"}]
+    assert page.evaluate(variants, MASTER) == [
+        {"uri": "media.m3u8", "codecs": "avc1.42C01F,mp4a.40.2", "bitrate": 1_000_000, "height": 360}]
+    several = MASTER + (
+        '#EXT-X-STREAM-INF:BANDWIDTH=86000,CODECS="mp4a.40.2"\nmedia.m3u8?rendition=sound\n'
+        '#EXT-X-STREAM-INF:BANDWIDTH=9000000,AVERAGE-BANDWIDTH=400000,CODECS="avc1.42C01F",RESOLUTION=320x180\nlow.m3u8\n')
+    assert [(v["uri"], v["bitrate"], v["height"]) for v in page.evaluate(variants, several)] == [
+        ("media.m3u8", 1_000_000, 360), ("low.m3u8", 400_000, 180), ("media.m3u8?rendition=sound", 86_000, None)]
 
 
 def test_who_begins_does_so_at_a_key_frame_near_the_end(page: Page) -> None:
@@ -95,6 +101,102 @@ def test_who_plays_goes_on_where_they_are_or_jumps(page: Page) -> None:
     assert [c["isDiscontinuous"] for c in chunks] == [False, True, False, False]
 
 
+#: 2026-01-01 in milliseconds, when the first segment was captured.
+BEGINNING_OF_2026 = 1_767_225_600_000
+DATED = PLAYLIST.replace(
+    "#EXT-X-DISCONTINUITY\n", "#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:02.000Z\n").replace(
+    '#EXT-X-PART:DURATION=0.500,URI="a-p9-0', '#EXT-X-PROGRAM-DATE-TIME:2026-01-01T00:00:03.000Z\n#EXT-X-PART:DURATION=0.500,URI="a-p9-0')
+
+
+def test_another_rendition_goes_on_where_the_first_was_left(page: Page) -> None:
+    def at(seconds: float, text: str = DATED) -> list[list[Any]] | None:
+        return page.evaluate(
+            """async (text, moment) => {
+                const {parsePlaylist, chunksAt} = await import('/assets/hls/playlist.js');
+                return chunksAt(parsePlaylist(text), moment)?.map(({uri, date}) => [uri, date]) ?? null;
+            }""", text, BEGINNING_OF_2026 + seconds * 1000)
+    # With a key frame, not later.
+    last = ["a-p9-0.m4s", BEGINNING_OF_2026 + 3000]
+    assert at(3) == at(9) == [last]
+    assert at(2.9) == [["a-p8-0.m4s", BEGINNING_OF_2026 + 2000], ["a-p8-1.m4s", BEGINNING_OF_2026 + 2500], last]
+    assert at(-1) is None, "it is not there any more"
+    assert at(1, DATED.replace("INF:2.000", "INF:20.000")) is None, "it is far behind"
+    assert at(9, "\n".join(line for line in DATED.splitlines() if "DATE" not in line)) is None, "nothing tells when it was"
+    assert page.evaluate(
+        "async text => (await import('/assets/hls/playlist.js')).parsePlaylist(text).segments[1].date",
+        DATED.replace("T00:00:02.000Z", "T25:61")) is None
+
+
+#: Takes steps of a rule, each a time in seconds and what happens then; tells the index after each of them.
+RENDITIONS = """async steps => {
+    const {RenditionRule} = await import('/assets/hls/renditions.js');
+    const rule = new RenditionRule();
+    const variants = [[2e6, 720], [400e3, 360], [80e3, null]].map(([bitrate, height]) => ({bitrate, height}));
+    let index = 0;
+    return steps.map(([now, {rate, bitrate, stood, choice = 'auto', count = 3}]) => {
+        // Half a second of what is taken, at what the link carries.
+        const bytes = Math.round((bitrate ?? variants[index].bitrate) * 0.5 / 8);
+        if (rate) rule.note(bytes, bytes * 8 / rate, 0.5, now);
+        if (stood) rule.stood();
+        return index = rule.choose(variants.slice(0, count), choice, now);
+    });
+}"""
+
+
+def test_a_player_takes_what_its_link_carries(page: Page) -> None:
+    take = lambda *steps: page.evaluate(RENDITIONS, steps)  # noqa: E731
+    assert take((0, {}), (1, {"rate": 5e6}), (2, {"rate": 5e6})) == [0, 0, 0]
+    # Down at once, as far as it takes.
+    assert take((0, {}), (1, {"rate": 1e6}), (2, {})) == [0, 1, 1]
+    assert take((0, {}), (1, {"rate": 300e3})) == [0, 2]
+    assert take((0, {}), (1, {"rate": 300e3, "count": 1})) == [0, 0], "there is nothing else"
+    # One poor transfer among good ones says little; what stands still says enough.
+    good = tuple((at, {"rate": 20e6}) for at in range(8))
+    assert take(*good, (8, {"rate": 1.5e6})) == [0] * 9
+    assert take(*((at, {"rate": 4e6}) for at in range(8)), (8, {"stood": True})) == [0] * 8 + [1]
+    assert take(*good, (8, {"stood": True})) == [0] * 9, "it was not the link"
+    # What was said of it may be more than it is.
+    assert take(*((at, {"rate": 1e6, "bitrate": 500e3}) for at in range(4))) == [0] * 4
+    # Up after a while, where there is room.
+    middle = ((0, {"rate": 1e6}),)
+    assert take(*middle, *((at / 2, {"rate": 9e6}) for at in range(1, 21)))[-3:] == [1, 1, 0]
+    full = tuple((at / 2, {"rate": 2.5e6}) for at in range(1, 120))
+    assert take(*middle, *full)[-1] == 1, "there is no room"
+
+
+def test_a_rendition_that_did_not_last_is_tried_again_later_each_time(page: Page) -> None:
+    """What sound alone takes tells nothing of the link: whether it carries more is tried."""
+    steps = [(0, {"rate": 300e3})]
+    steps += [(at, {}) for at in range(1, 12)]
+    assert page.evaluate(RENDITIONS, steps)[-2:] == [2, 1], "nothing is known any more after ten seconds"
+    tried = []
+    steps, now = [(0, {"rate": 300e3})], 0
+    for rest in (11, 20, 40, 80, 160, 160):
+        steps += [(now + rest - 1, {}), (now + rest, {}), (now + rest + 1, {"stood": True})]
+        tried.append(len(steps) - 2)
+        now += rest + 1
+    found = page.evaluate(RENDITIONS, steps)
+    assert [found[at - 1:at + 2] for at in tried] == [[2, 1, 2]] * 6, found
+
+
+def test_what_a_viewer_chooses_is_what_is_taken(page: Page) -> None:
+    steps = [(at, {"choice": choice, "rate": 100e3}) for at, choice in enumerate(("high", "low", "sound", "high"))]
+    assert page.evaluate(RENDITIONS, steps) == [0, 1, 2, 0]
+    # A stream has no smaller picture than it sends.
+    assert page.evaluate(RENDITIONS, [(0, {"choice": "low", "count": 1}), (1, {"choice": "sound", "count": 1})]) == [0, 0]
+
+
+def test_what_comes_too_slowly_is_given_up(page: Page) -> None:
+    hopeless = """async (...given) => {
+        const {RenditionRule} = await import('/assets/hls/renditions.js');
+        return new RenditionRule().isHopeless(...given);
+    }"""
+    assert page.evaluate(hopeless, 20_000, 100_000, 1.0, 1.5) is True
+    assert page.evaluate(hopeless, 20_000, 100_000, 0.9, 0.0) is False, "nothing is known so early"
+    assert page.evaluate(hopeless, 80_000, 100_000, 1.0, 1.5) is False, "it comes in time"
+    assert page.evaluate(hopeless, 20_000, 0, 2.0, 0.0) is False, "nobody said how much it is"
+
+
 def test_what_is_no_playlist_is_refused(page: Page) -> None:
     for wrong in (
         "", "<html>", PLAYLIST[1:], PLAYLIST.replace("#EXT-X-TARGETDURATION:2\n", ""), PLAYLIST.replace("INF:2.000", "INF:-2"),
@@ -113,9 +215,12 @@ def test_what_is_no_playlist_is_refused(page: Page) -> None:
     # Nothing else is thrown, whatever comes.
     assert page.evaluate(
         """async texts => {
-            const {parsePlaylist, parseVariants, chunksFrom, PlaylistError} = await import('/assets/hls/playlist.js');
+            const {parsePlaylist, parseVariants, chunksAt, chunksFrom, PlaylistError} = await import('/assets/hls/playlist.js');
             for (const text of texts) {
-                for (const read of [text => chunksFrom(parsePlaylist(text), {number: 8, part: 1}), parseVariants]) {
+                const readers = [
+                    text => chunksFrom(parsePlaylist(text), {number: 8, part: 1}), text => chunksAt(parsePlaylist(text), 1e12),
+                    parseVariants];
+                for (const read of readers) {
                     try { read(text); } catch (error) { if (!(error instanceof PlaylistError)) return text; }
                 }
             }

@@ -9,14 +9,21 @@ private struct Making {
         tag: "abc", timing: LivePlaylist.Timing(part: 500, segment: 2_000, partsPerSegment: 4))
     private var count = 0
 
-    init() {
+    private let size: (width: Int, height: Int)
+
+    /// - Parameters: in pixels; 0 for sound alone.
+    init(width: Int = 1_280, height: Int = 720) {
+        size = (width, height)
         begin()
     }
 
     mutating func begin() {
+        let hasPictures = size.width > 0
         playlist.begin(
-            initialization: [9], codecs: "avc1.64001F,mp4a.40.2", width: 1_280, height: 720,
-            framesPerSecond: 30)
+            initialization: [9], codecs: hasPictures ? "avc1.64001F,mp4a.40.2" : "mp4a.40.2",
+            width: size.width, height: size.height, framesPerSecond: hasPictures ? 30 : nil,
+            meant: LivePlaylist.Bitrates(
+                peak: hasPictures ? 3_260_400 : 86_000, average: hasPictures ? 2_213_600 : nil))
         count = 0
     }
 
@@ -68,21 +75,45 @@ private struct Making {
                 """)
     }
 
-    @Test mutating func `names itself with codecs and size`() {
+    @Test func `names itself with codecs and size`() throws {
         #expect(
             LivePlaylist(tag: "a", timing: .init(part: 1, segment: 1, partsPerSegment: 1))
-                .multivariantText(uri: "x") == nil)
-        let text = making.playlist.multivariantText(uri: "media.m3u8")
-        #expect(text?.contains("CODECS=\"avc1.64001F,mp4a.40.2\",RESOLUTION=1280x720") == true)
+                .variant(uri: "x") == nil)
+        let source = try #require(making.playlist.variant(uri: "media.m3u8"))
+        var sound = Making(width: 0, height: 0)
+        sound.parts(4)
+        let variants = [source, try #require(sound.playlist.variant(uri: "media.m3u8?rendition=sound"))]
         #expect(
-            text?.contains("BANDWIDTH=3260400,") == true && text?.contains(",FRAME-RATE=30.000\n") == true)
-        #expect(text?.hasSuffix("\nmedia.m3u8\n") == true)
+            MultivariantPlaylist(variants).text == """
+                #EXTM3U
+                #EXT-X-VERSION:9
+                #EXT-X-INDEPENDENT-SEGMENTS
+                #EXT-X-STREAM-INF:BANDWIDTH=3260400,AVERAGE-BANDWIDTH=2213600,CODECS="avc1.64001F,mp4a.40.2",\
+                RESOLUTION=1280x720,FRAME-RATE=30.000
+                media.m3u8
+                #EXT-X-STREAM-INF:BANDWIDTH=86000,AVERAGE-BANDWIDTH=16,CODECS="mp4a.40.2"
+                media.m3u8?rendition=sound
+
+                """)
+    }
+
+    @Test mutating func `tells how far the stream's other renditions are`() {
+        making.parts(6)
+        let other = making.playlist.report(uri: "media.m3u8?rendition=low")
+        let text = making.playlist.text(reports: [other].compactMap(\.self))
+        #expect(
+            text.hasSuffix(
+                "#EXT-X-RENDITION-REPORT:URI=\"media.m3u8?rendition=low\",LAST-MSN=1,LAST-PART=1\n"))
+        making.playlist.end()
+        #expect(making.playlist.report(uri: "x") == nil)
+        #expect(!making.playlist.text(reports: [other].compactMap(\.self)).contains("REPORT"))
     }
 
     @Test func `names what a publisher sends whose pictures are passed on`() {
         var playlist = LivePlaylist(tag: "a", timing: .init(part: 500, segment: 2_000, partsPerSegment: 4))
         playlist.begin(
-            initialization: [9], codecs: "avc1.42E01F", width: 640, height: 360, framesPerSecond: nil)
+            initialization: [9], codecs: "avc1.42E01F", width: 640, height: 360, framesPerSecond: nil,
+            meant: LivePlaylist.Bitrates(peak: 900_000, average: nil))
         let bytes = [UInt8](repeating: 0, count: 500_000)
         for (place, length) in [500, 400].enumerated() {
             playlist.append(
@@ -90,9 +121,9 @@ private struct Making {
                     bytes: bytes, milliseconds: length, startsSegment: place == 0, endsSegment: place == 1,
                     date: WallTime(milliseconds: 0)))
         }
-        let text = playlist.multivariantText(uri: "media.m3u8")
-        #expect(text?.contains("BANDWIDTH=8888888,") == true)
-        #expect(text?.contains("FRAME-RATE") == false)
+        let text = MultivariantPlaylist([playlist.variant(uri: "media.m3u8")].compactMap(\.self)).text
+        #expect(text.contains("BANDWIDTH=8888888,AVERAGE-BANDWIDTH=8888888,"))
+        #expect(!text.contains("FRAME-RATE"))
         #expect(playlist.text().contains("#EXTINF:0.900,"))
     }
 
@@ -243,6 +274,14 @@ private struct Making {
         #expect(query.position == PlaylistQuery.Position(sequenceNumber: 12, part: 3))
         #expect(query.skips)
         #expect(try PlaylistQuery(sequenceNumber: nil, part: nil, skip: "no").position == nil)
+        #expect(query.rendition == .source)
+        let low = try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil, rendition: "low")
+        #expect(low.rendition == .low)
+        for bad in ["", "Low", "media"] {
+            #expect(throws: PlaylistQuery.Failure.unknownRendition) {
+                try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil, rendition: bad)
+            }
+        }
         for bad in ["", "-1", "+1", "1.0", "x", "1234567890123"] {
             #expect(throws: PlaylistQuery.Failure.malformed) {
                 try PlaylistQuery(sequenceNumber: bad, part: nil, skip: nil)

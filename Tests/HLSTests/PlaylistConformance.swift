@@ -38,8 +38,13 @@ struct PlaylistConformance {
         var hasHint = false
         for line in lines.dropFirst() {
             let (tag, value) = split(line)
-            if hasHint { faults.append("\(line) comes after the hint") }
+            if hasHint, tag != "#EXT-X-RENDITION-REPORT" { faults.append("\(line) comes after the hint") }
             switch tag {
+            case "#EXT-X-RENDITION-REPORT":
+                let numbers = ["LAST-MSN", "LAST-PART"].map { Int(attribute($0, value)) ?? -1 }
+                if attribute("URI", value).isEmpty || numbers.contains(where: { $0 < 0 }) {
+                    faults.append("a report says nothing: \(line)")
+                }
             case "#EXT-X-VERSION":
                 if value != "9" { faults.append("skipping takes version 9") }
             case "#EXT-X-TARGETDURATION": reading.target = (Int(value) ?? 0) * 1_000

@@ -1,5 +1,6 @@
 import Base
 import Forwarding
+import HLS
 import Recordings
 import Stage
 import TestSupport
@@ -20,12 +21,14 @@ private struct NoTaps: ProgrammeTaps {
 
 @Suite(.timeLimit(.minutes(10))) struct `A desk of packagings` {
     private let show: StreamID
+    private let source: Packaging.Key
     private let clock = Watched(MonotonicTime.zero + .seconds(1_000))
     private let transcoder: TranscoderSupervisor
     private let desk: PackagingDesk
 
     init() throws {
         show = try #require(StreamID("show"))
+        source = Packaging.Key(stream: show, rendition: .source)
         var settings = TranscoderSettings()
         settings.executable = "/nonexistent"
         transcoder = TranscoderSupervisor(settings, log: .silent)
@@ -57,7 +60,7 @@ private struct NoTaps: ProgrammeTaps {
     }
 
     @Test func `make no more HLS of a stream once its settings say so, but go on for targets`() async throws {
-        try await desk.begin(show, nil)
+        try await desk.begin(source, nil)
         await desk.listen(to: show, nil, as: 1) { _ in }
         let answer = try await ask()
         await advance(isOff: false)
@@ -68,7 +71,7 @@ private struct NoTaps: ProgrammeTaps {
         #expect(await desk.counters.active == 1)
         await #expect(throws: HLSRefusal.unknownFile) { try await desk.file(named: "a-s1.m4s", of: show) }
         // It may be on again.
-        try await desk.begin(show, nil)
+        try await desk.begin(source, nil)
         #expect(await desk.counters.watched == 1)
         await advance(isOff: true)
         await desk.endListening(1, to: show)
@@ -78,8 +81,67 @@ private struct NoTaps: ProgrammeTaps {
         transcoder.stop()
     }
 
+    @Test func `make what carries less beside it, which is no other stream`() async throws {
+        let low = Packaging.Key(stream: show, rendition: .low)
+        try await desk.begin(source, nil)
+        try await desk.begin(low, nil)
+        var counters = await desk.counters
+        #expect((counters.watched, counters.active, counters.reduced) == (1, 2, 1))
+        let other = try #require(StreamID("other"))
+        await #expect(throws: HLSRefusal.full) {
+            try await desk.begin(Packaging.Key(stream: other, rendition: .low), nil)
+        }
+        // Nobody asks for one of them any more.
+        clock.change { $0 = $0 + .seconds(20) }
+        let query = try PlaylistQuery(sequenceNumber: nil, part: nil, skip: nil)
+        let answer = Task { [desk] in try? await desk.mediaPlaylist(of: low, uri: "media.m3u8", query) }
+        while await desk.counters.waiting == 0 {
+            try Task.checkCancellation()
+            await Task.yield()
+        }
+        clock.change { $0 = $0 + .seconds(20) }
+        await advance(isOff: false)
+        #expect(await answer.value == nil)
+        counters = await desk.counters
+        #expect((counters.watched, counters.active, counters.reduced) == (1, 1, 1))
+        await advance(isOff: true)
+        #expect(await desk.counters.active == 0)
+        await desk.stop()
+        transcoder.stop()
+    }
+
+    @Test func `name nothing that would spare nobody anything`() {
+        func variants(
+            _ width: Int, _ height: Int, _ bandwidth: Int, average: Int? = nil
+        ) -> [MultivariantPlaylist.Variant?] {
+            let source = MultivariantPlaylist.Variant(
+                uri: "media.m3u8", bandwidth: bandwidth, averageBandwidth: average, codecs: "avc1.64001F",
+                resolution: MultivariantPlaylist.Resolution(width: width, height: height), framesPerSecond: 30
+            )
+            return [PackagedRendition.low, .sound].map { rendition in
+                rendition.expectedVariant(besides: source, uri: rendition.uri(besides: source.uri))
+            }
+        }
+        let large = variants(1_280, 720, 3_260_400)
+        #expect(large.map { $0?.uri } == ["media.m3u8?rendition=low", "media.m3u8?rendition=sound"])
+        #expect(large.first??.resolution == MultivariantPlaylist.Resolution(width: 640, height: 360))
+        #expect(large.last??.resolution == nil)
+        // Upright, and one that is small, but rich.
+        #expect(
+            variants(1_080, 1_920, 6_000_000).first??.resolution
+                == MultivariantPlaylist.Resolution(width: 360, height: 640))
+        #expect(
+            variants(320, 240, 1_500_000).first??.resolution
+                == MultivariantPlaylist.Resolution(width: 320, height: 240))
+        // What comes counts more than what may come.
+        #expect(
+            variants(1_280, 720, 3_260_400, average: 500_000).map { $0?.uri }
+                == [nil, "media.m3u8?rendition=sound"])
+        #expect(variants(640, 360, 800_000).map { $0?.uri } == [nil, "media.m3u8?rendition=sound"])
+    }
+
     @Test func `end HLS that nobody asks for, and let no one wait for ever`() async throws {
-        try await desk.begin(show, nil)
+        try await desk.begin(source, nil)
         let answer = try await ask()
         clock.change { $0 = $0 + .seconds(20) }
         await advance(isOff: false)

@@ -20,7 +20,8 @@ extension GatewayHandler {
         return Self.playlist(text, for: audience, lifetime: 1)
     }
 
-    /// `GET /hls/{stream}/media.m3u8`, which blocks until what the query wants is in it.
+    /// `GET /hls/{stream}/media.m3u8`, which blocks until what the query wants is in it; of the source, or of another
+    /// rendition with `?rendition=`.
     func showHLSMedia(_ call: Call) async throws -> HTTPResponse {
         let (stream, audience) = try await hlsStream(call)
         let request = call.request
@@ -28,14 +29,17 @@ extension GatewayHandler {
         do throws(PlaylistQuery.Failure) {
             query = try PlaylistQuery(
                 sequenceNumber: request.query("_HLS_msn"), part: request.query("_HLS_part"),
-                skip: request.query("_HLS_skip"))
+                skip: request.query("_HLS_skip"), rendition: request.query("rendition"))
         } catch {
-            throw Problem(
-                400, "malformed-query",
-                error == .partAlone
-                    ? "_HLS_part needs _HLS_msn." : "_HLS_msn and _HLS_part are numbers of up to 12 digits.")
+            let words =
+                switch error {
+                case .partAlone: "_HLS_part needs _HLS_msn."
+                case .malformed: "_HLS_msn and _HLS_part are numbers of up to 12 digits."
+                case .unknownRendition: "rendition is source, low or sound."
+                }
+            throw Problem(400, "malformed-query", words)
         }
-        let text = try await service.hlsMediaPlaylist(of: stream, query)
+        let text = try await service.hlsMediaPlaylist(of: stream, uri: Self.mediaPlaylist, query)
         // What was waited for stays right for as long as anybody may ask for it.
         return Self.playlist(text, for: audience, lifetime: query.position == nil ? 1 : 6)
     }

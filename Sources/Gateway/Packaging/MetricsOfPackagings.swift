@@ -11,8 +11,12 @@ extension Node {
                     Double(counters.watched)),
                 Metric(
                     "rostrum_encodes", .gauge,
-                    "Streams whose programme is made for HLS, for targets, or for both.",
+                    "Renditions of streams' programmes that are made for HLS, for targets, or for both.",
                     Double(counters.active)),
+                Metric(
+                    "rostrum_encodes_reduced", .gauge,
+                    "Of them, those for links that carry little: smaller pictures, or sound alone.",
+                    Double(counters.reduced)),
                 Metric(
                     "rostrum_encodes_passed", .gauge,
                     "Of them, those whose pictures are passed on as their publisher encoded them.",
@@ -24,7 +28,7 @@ extension Node {
                     "rostrum_hls_segment_bytes", .gauge, "Memory that segments take.",
                     Double(counters.bytes)),
                 Metric(
-                    "rostrum_hls_started_total", .counter, "Streams of which HLS was begun.",
+                    "rostrum_hls_started_total", .counter, "Renditions of streams whose HLS was begun.",
                     Double(counters.started)),
                 Metric(
                     "rostrum_hls_refused_total", .counter,

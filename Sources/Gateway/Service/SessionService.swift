@@ -150,10 +150,12 @@ package protocol SessionService: Sendable {
     func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal)
     /// Where a recording's bytes are.
     func readingPath(of recording: RecordingEntry) -> String?
-    /// The HLS playlist that names the media playlist, which is at `uri`.
+    /// The HLS playlist that names the media playlists, of which the source's is at `uri`.
     func hlsMultivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String
-    /// The HLS playlist of segments and parts, once what the query wants is in it.
-    func hlsMediaPlaylist(of stream: StreamID, _ query: PlaylistQuery) async throws(HLSRefusal) -> String
+    /// The HLS playlist of a rendition's segments and parts, once what the query wants is in it.
+    func hlsMediaPlaylist(
+        of stream: StreamID, uri: String, _ query: PlaylistQuery
+    ) async throws(HLSRefusal) -> String
     /// A file that an HLS playlist names, once it is there.
     func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8]
     /// Has a stream's programme sent to a target, too.

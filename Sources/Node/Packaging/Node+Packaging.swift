@@ -1,22 +1,26 @@
 import Base
 import HLS
 import Stage
+import Transcoder
 
 /// HLS of streams' programmes, for those who cannot watch by WebRTC.
 extension Node {
     /// The playlist that names the others; the first request begins it.
-    /// - Parameter uri: of the media playlist.
+    /// - Parameter uri: of the source's media playlist; the other renditions' have a query.
     package func hlsMultivariantPlaylist(
         of stream: StreamID, uri: String
     ) async throws(HLSRefusal) -> String {
-        try await packaged(stream).multivariantPlaylist(of: stream, uri: uri)
+        try await packaged(Packaging.Key(stream: stream, rendition: .source))
+            .multivariantPlaylist(of: stream, uri: uri)
     }
 
-    /// The playlist of segments and parts; the first request begins it.
+    /// The playlist of a rendition's segments and parts; the first request begins it.
+    /// - Parameter uri: as for the playlist that names the others.
     package func hlsMediaPlaylist(
-        of stream: StreamID, _ query: PlaylistQuery
+        of stream: StreamID, uri: String, _ query: PlaylistQuery
     ) async throws(HLSRefusal) -> String {
-        try await packaged(stream).mediaPlaylist(of: stream, query)
+        let key = Packaging.Key(stream: stream, rendition: PackagedRendition(query.rendition))
+        return try await packaged(key).mediaPlaylist(of: key, uri: uri, query)
     }
 
     /// A part, segment or initialization segment; one that comes next is waited for.
@@ -28,17 +32,18 @@ extension Node {
         return try await packagings.file(named: name, of: stream)
     }
 
-    /// The desk, with the stream under way.
-    private func packaged(_ stream: StreamID) async throws(HLSRefusal) -> PackagingDesk {
+    /// The desk, with the rendition under way.
+    private func packaged(_ key: Packaging.Key) async throws(HLSRefusal) -> PackagingDesk {
+        let stream = key.stream
         guard let packagings, packagings.makesHLS, !isStopping else { throw .unavailable }
         guard directory[stream]?.details.hls != .off else { throw .off }
-        if await packagings.isActive(stream) { return packagings }
+        if await packagings.isActive(key) { return packagings }
         guard await streamSnapshot(stream)?.state == .live else {
-            guard await packagings.isKept(stream) else { throw .notLive }
+            guard await packagings.isKept(key) else { throw .notLive }
             return packagings
         }
         // A live stream whose host is about to come, or to come back, has none: whoever asks waits for it.
-        try await packagings.begin(stream, live.recordedProgramme(of: stream))
+        try await packagings.begin(key, live.recordedProgramme(of: stream))
         // Whatever else was said of it meanwhile, the latest is what counts.
         programmeChanged(in: stream)
         return packagings

@@ -1,10 +1,17 @@
 import Base
 import HLS
 import Recordings
+import Stage
 import Transcoder
 
-/// The encode of one stream, while somebody watches it by HLS, or something else takes it.
+/// The encode of one rendition of a stream, while somebody watches it by HLS, or something else takes it.
 struct Packaging {
+    /// What it is of.
+    struct Key: Hashable {
+        var stream: StreamID
+        var rendition: PackagedRendition
+    }
+
     /// A request that waits for something to be made.
     struct Waiter {
         let wish: Wish

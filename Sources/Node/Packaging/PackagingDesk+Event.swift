@@ -6,10 +6,10 @@ extension PackagingDesk {
     /// What is told of jobs that the desk began, by the desk's own numbers, and of taps that it opened.
     enum Event: InboxElement {
         /// As often as the transcoder's limits allow; each counts.
-        case report(StreamID, UInt64, PackagingReport)
-        case over(StreamID, UInt64)
-        case tapEnded(StreamID, TapID)
-        case keyFrameWanted(StreamID, InputID)
+        case report(Packaging.Key, UInt64, PackagingReport)
+        case over(Packaging.Key, UInt64)
+        case tapEnded(Packaging.Key, TapID)
+        case keyFrameWanted(Packaging.Key, InputID)
 
         enum Topic: Hashable, Sendable {
             case end(UInt64)

@@ -7,18 +7,20 @@ import Wire
 
 /// Has streams encoded while somebody takes it, and makes HLS of it, of which it holds the last segments in memory.
 ///
-/// There is one encode of a stream, whoever takes it. The first request for a playlist begins it, or the first listener
-/// to its samples; it ends when nobody has asked for half a minute and nobody listens. Requests for what is about to
-/// come wait here, bounded in number and time; nothing waits for the transcoder but them.
+/// There is one encode of a stream's rendition, whoever takes it. The first request for its playlist begins it, or the
+/// first listener to the source's samples; it ends when nobody has asked for half a minute and nobody listens. Requests
+/// for what is about to come wait here, bounded in number and time; nothing waits for the transcoder but them.
 package actor PackagingDesk {
     /// What is counted.
     package struct Counters: Equatable, Sendable {
-        /// Under way now.
+        /// Renditions under way now.
         package var active = 0
-        /// Of them, those that are watched by HLS.
-        package var watched = 0
-        /// Of all, those whose pictures are passed on as their publisher encoded them.
+        /// Of them, those whose pictures are passed on as their publisher encoded them.
         package var passed = 0
+        /// Of them, those that are made smaller or without pictures, for links that carry no more.
+        package var reduced = 0
+        /// Streams that are watched by HLS.
+        package var watched = 0
         /// Requests that wait now.
         package var waiting = 0
         /// Bytes of segments in memory.
@@ -43,6 +45,8 @@ package actor PackagingDesk {
     /// And for all.
     private static let totalWaiterLimit = 16_000
     private static let pause = Duration.seconds(1)
+    /// What a time line begins with may have been captured so long before the packaging began.
+    private static let past = Duration.seconds(10)
 
     private let limit: Int
     private let timing: PackagingTiming
@@ -50,8 +54,10 @@ package actor PackagingDesk {
     private let taps: any ProgrammeTaps
     private let now: @Sendable () -> Moment
     private let log: Log
-    private var active: [StreamID: Packaging] = [:]
+    private var active: [Packaging.Key: Packaging] = [:]
     private var programmes: [StreamID: RecordingDesk.Programme] = [:]
+    /// What is 0 in the media times of a stream's renditions.
+    private var origins: [StreamID: MonotonicTime] = [:]
     private var counted = Counters()
     private var isStopped = false
     private var lastNumber: UInt64 = 0
@@ -84,7 +90,7 @@ package actor PackagingDesk {
     /// Ends all, and lets nobody wait any longer.
     func stop() {
         isStopped = true
-        for stream in active.keys { end(stream) }
+        for key in active.keys { end(key) }
         listener?.cancel()
         inbox.close()
     }
@@ -96,7 +102,8 @@ package actor PackagingDesk {
     package var counters: Counters {
         var result = counted
         result.active = active.count
-        result.watched = watched
+        result.watched = watched.count
+        result.reduced = active.keys.count { $0.rendition != .source }
         result.passed = active.values.count(where: \.isPassed)
         result.waiting = totalWaiters
         result.bytes = active.values.reduce(0) { $0 + $1.playlist.byteCount }
@@ -108,39 +115,41 @@ package actor PackagingDesk {
     /// Whether HLS is made at all.
     package nonisolated var makesHLS: Bool { limit > 0 }
 
-    /// Whether HLS is made of a stream.
-    func isActive(_ stream: StreamID) -> Bool {
-        isKept(stream) && active[stream]?.playlist.hasEnded == false
+    /// Whether HLS is made of a stream's rendition.
+    func isActive(_ key: Packaging.Key) -> Bool {
+        isKept(key) && active[key]?.playlist.hasEnded == false
     }
 
-    /// Whether HLS is made of a stream, or was and is still there.
-    func isKept(_ stream: StreamID) -> Bool { active[stream]?.lastRequest != nil }
+    /// Whether HLS is made of a stream's rendition, or was and is still there.
+    func isKept(_ key: Packaging.Key) -> Bool { active[key]?.lastRequest != nil }
 
     private var totalWaiters: Int { active.values.reduce(0) { $0 + $1.waiters.count } }
-    private var watched: Int { active.values.count { $0.lastRequest != nil } }
+    private var watched: Set<StreamID> { Set(active.keys.filter(isKept).map(\.stream)) }
 
-    /// Begins to make HLS of a stream, where that is not under way.
-    func begin(_ stream: StreamID, _ programme: RecordingDesk.Programme?) throws(HLSRefusal) {
-        guard !isActive(stream) else { return }
+    /// Begins to make HLS of a stream's rendition, where that is not under way.
+    func begin(_ key: Packaging.Key, _ programme: RecordingDesk.Programme?) throws(HLSRefusal) {
+        guard !isActive(key) else { return }
         // It has ended, and is live again.
-        if active[stream]?.playlist.hasEnded == true { end(stream) }
+        if active[key]?.playlist.hasEnded == true { end(key) }
         guard !isStopped else { throw .unavailable }
-        guard watched < limit else {
+        let watched = watched
+        guard watched.contains(key.stream) || watched.count < limit else {
             counted.refused &+= 1
             throw .full
         }
-        if active[stream] == nil { encode(stream, programme) }
-        active[stream]?.lastRequest = now().elapsed
+        if active[key] == nil { encode(key, programme) }
+        active[key]?.lastRequest = now().elapsed
         counted.started &+= 1
-        log.info("hls.started", ["stream": stream])
+        log.info("hls.started", ["stream": key.stream, "rendition": key.rendition.rawValue])
     }
 
-    private func encode(_ stream: StreamID, _ programme: RecordingDesk.Programme?) {
-        programmes[stream] = programme
-        active[stream] = Packaging(
+    private func encode(_ key: Packaging.Key, _ programme: RecordingDesk.Programme?) {
+        programmes[key.stream] = programme
+        if origins[key.stream] == nil { origins[key.stream] = now().elapsed - Self.past }
+        active[key] = Packaging(
             playlist: LivePlaylist(tag: Self.makeTag(), timing: playlistTiming),
             inputs: ProgrammeInputs(taps, transcoder, origin: SourceOrigin.packaging))
-        launch(stream)
+        launch(key)
     }
 
     // MARK: Samples
@@ -152,54 +161,77 @@ package actor PackagingDesk {
         _ listener: @escaping Listener
     ) {
         guard !isStopped else { return }
+        let key = Packaging.Key(stream: stream, rendition: .source)
         // What is still there of a stream that ended is not this one, which began anew under its name.
-        if active[stream]?.playlist.hasEnded == true { end(stream) }
-        if active[stream] == nil { encode(stream, programme) }
-        let isFirst = active[stream]?.listeners.isEmpty ?? false
-        active[stream]?.listeners[name] = listener
-        if let format = active[stream]?.format { listener(.format(format)) }
-        if isFirst { commandSamples(of: stream) }
+        if active[key]?.playlist.hasEnded == true { end(key) }
+        if active[key] == nil { encode(key, programme) }
+        let isFirst = active[key]?.listeners.isEmpty ?? false
+        active[key]?.listeners[name] = listener
+        if let format = active[key]?.format { listener(.format(format)) }
+        if isFirst { commandSamples(of: key) }
     }
 
     /// Tells a listener nothing more; the encode ends soon where nobody takes it any longer.
     func endListening(_ name: UInt64, to stream: StreamID) {
-        guard active[stream]?.listeners.removeValue(forKey: name) != nil else { return }
-        if active[stream]?.listeners.isEmpty == true { commandSamples(of: stream) }
+        let key = Packaging.Key(stream: stream, rendition: .source)
+        guard active[key]?.listeners.removeValue(forKey: name) != nil else { return }
+        if active[key]?.listeners.isEmpty == true { commandSamples(of: key) }
     }
 
-    private func commandSamples(of stream: StreamID) {
-        guard let packaging = active[stream], let job = packaging.job else { return }
+    private func commandSamples(of key: Packaging.Key) {
+        guard let packaging = active[key], let job = packaging.job else { return }
         transcoder.command(job, PackagingCommand.reportSamples(!packaging.listeners.isEmpty).bytes)
     }
 
     // MARK: Playlists
 
     /// The playlist that names the others.
-    /// - Parameter uri: of the media playlist.
+    /// - Parameter uri: of the source's media playlist.
     func multivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String {
-        let playlist = try await playlist(of: stream, when: .beginning)
-        guard let text = playlist.multivariantText(uri: uri) else { throw .late }
-        return text
+        let key = Packaging.Key(stream: stream, rendition: .source)
+        let playlist = try await playlist(key, when: .beginning)
+        guard let source = playlist.variant(uri: uri) else { throw .late }
+        let reduced = [PackagedRendition.low, .sound].compactMap { rendition in
+            let uri = rendition.uri(besides: uri)
+            return active[Packaging.Key(stream: stream, rendition: rendition)]?.playlist.variant(uri: uri)
+                ?? rendition.expectedVariant(besides: source, uri: uri)
+        }
+        return MultivariantPlaylist([source] + reduced).text
     }
 
     /// The playlist of segments and parts.
-    func mediaPlaylist(of stream: StreamID, _ query: PlaylistQuery) async throws(HLSRefusal) -> String {
+    /// - Parameter uri: of the source's media playlist.
+    func mediaPlaylist(
+        of key: Packaging.Key, uri: String, _ query: PlaylistQuery
+    ) async throws(HLSRefusal) -> String {
         guard let position = query.position else {
-            let playlist = try await playlist(of: stream, when: .segment)
+            let playlist = try await playlist(key, when: .segment)
             guard playlist.hasCompleteSegment else { throw .late }
-            return playlist.text(skips: query.skips)
+            return playlist.text(skips: query.skips, reports: reports(beside: key, uri))
         }
-        let playlist = try await playlist(of: stream, when: .position(position))
+        let playlist = try await playlist(key, when: .position(position))
         switch playlist.standing(of: position) {
-        case .there: return playlist.text(skips: query.skips)
+        case .there: return playlist.text(skips: query.skips, reports: reports(beside: key, uri))
         case .tooFar, .nowhere: throw .tooFarAhead
         case .awaited: throw .late
         }
     }
 
+    private func reports(beside key: Packaging.Key, _ uri: String) -> [LivePlaylist.Report] {
+        PackagedRendition.allCases.filter { $0 != key.rendition }.compactMap { rendition in
+            let other = Packaging.Key(stream: key.stream, rendition: rendition)
+            guard isKept(other) else { return nil }
+            return active[other]?.playlist.report(uri: rendition.uri(besides: uri))
+        }
+    }
+
     /// A part, segment or initialization segment; one that comes next is waited for.
     func file(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8] {
-        let playlist = try await playlist(of: stream, when: .file(name))
+        let keys = PackagedRendition.allCases.map { Packaging.Key(stream: stream, rendition: $0) }
+        guard let key = keys.first(where: { active[$0]?.playlist.names(name) == true }) else {
+            throw .unknownFile
+        }
+        let playlist = try await playlist(key, when: .file(name))
         let (standing, bytes) = playlist.file(named: name)
         switch standing {
         case .there: return bytes
@@ -211,22 +243,22 @@ package actor PackagingDesk {
 
     /// The playlist once a wish is fulfilled, or was waited for long enough.
     private func playlist(
-        of stream: StreamID, when wish: Packaging.Wish
+        _ key: Packaging.Key, when wish: Packaging.Wish
     ) async throws(HLSRefusal) -> LivePlaylist {
-        guard isKept(stream) else { throw .unknownFile }
+        guard isKept(key) else { throw .unknownFile }
         let time = now().elapsed
-        active[stream]?.lastRequest = time
-        if let playlist = active[stream]?.playlist(when: wish) { return playlist }
+        active[key]?.lastRequest = time
+        if let playlist = active[key]?.playlist(when: wish) { return playlist }
         // Whoever waits must hold no copy of what there is: it would have the list of all who waited before.
-        let waiting = active[stream]?.waiters.count ?? 0
+        let waiting = active[key]?.waiters.count ?? 0
         guard waiting < Self.waiterLimit, totalWaiters < Self.totalWaiterLimit else { throw .overloaded }
         let refusal: HLSRefusal? = await withCheckedContinuation { continuation in
-            active[stream]?.waiters.append(
+            active[key]?.waiters.append(
                 Packaging.Waiter(
                     wish: wish, deadline: time + Self.waitingTime, continuation: continuation))
         }
         if let refusal { throw refusal }
-        guard let playlist = active[stream]?.playlist else { throw .unknownFile }
+        guard let playlist = active[key]?.playlist else { throw .unknownFile }
         return playlist
     }
 
@@ -234,9 +266,11 @@ package actor PackagingDesk {
 
     /// Takes in what viewers get of a stream now; nil for nothing.
     func update(_ stream: StreamID, to programme: RecordingDesk.Programme?) {
-        guard active[stream] != nil, programmes[stream] != programme else { return }
+        guard origins[stream] != nil, programmes[stream] != programme else { return }
         programmes[stream] = programme
-        connect(stream)
+        for rendition in PackagedRendition.allCases {
+            connect(Packaging.Key(stream: stream, rendition: rendition))
+        }
     }
 
     /// Does what is due; called every second.
@@ -245,111 +279,122 @@ package actor PackagingDesk {
     ///   - off: whether a stream's settings allow no HLS.
     func advance(ended: @Sendable (StreamID) -> Bool, off: @Sendable (StreamID) -> Bool) {
         let time = now().elapsed
-        for (stream, packaging) in active {
+        for (key, packaging) in active {
+            let stream = key.stream
             if let last = packaging.lastRequest {
                 if off(stream) {
-                    endHLS(of: stream, because: "off", refusing: .off)
+                    endHLS(of: key, because: "off", refusing: .off)
                 } else if time >= last + Self.idleTime, packaging.waiters.isEmpty {
-                    endHLS(of: stream, because: "nobody asks", refusing: .unknownFile)
+                    endHLS(of: key, because: "nobody asks", refusing: .unknownFile)
                 }
             }
-            if active[stream]?.lastRequest == nil, packaging.listeners.isEmpty {
-                end(stream)
+            if active[key]?.lastRequest == nil, packaging.listeners.isEmpty {
+                end(key)
                 continue
             }
             if ended(stream), !packaging.playlist.hasEnded {
-                active[stream]?.playlist.end()
-                release(stream)
+                active[key]?.playlist.end()
+                release(key)
             } else if let retryAt = packaging.retryAt, time >= retryAt {
-                launch(stream)
+                launch(key)
             } else {
-                connect(stream)
+                connect(key)
             }
-            resume(stream)
+            resume(key)
         }
     }
 
     /// Lets nobody watch by HLS any longer; whatever else takes the encode goes on.
-    private func endHLS(of stream: StreamID, because reason: String, refusing refusal: HLSRefusal) {
-        active[stream]?.lastRequest = nil
-        let waiters = active[stream]?.waiters ?? []
-        active[stream]?.waiters = []
+    private func endHLS(of key: Packaging.Key, because reason: String, refusing refusal: HLSRefusal) {
+        active[key]?.lastRequest = nil
+        let waiters = active[key]?.waiters ?? []
+        active[key]?.waiters = []
         for waiter in waiters { waiter.continuation.resume(returning: refusal) }
-        log.info("hls.ended", ["stream": stream, "reason": reason])
+        log.info(
+            "hls.ended", ["stream": key.stream, "rendition": key.rendition.rawValue, "reason": reason])
     }
 
-    private func launch(_ stream: StreamID) {
-        guard var packaging = active[stream], packaging.job == nil, !packaging.playlist.hasEnded else {
+    private func launch(_ key: Packaging.Key) {
+        guard var packaging = active[key], packaging.job == nil, !packaging.playlist.hasEnded else {
             return
         }
         lastNumber += 1
         let name = lastNumber
         packaging.number = name
-        let job = transcoder.begin(.packaging, timing.bytes) { [inbox] event in
+        let request = PackagingRequest(
+            rendition: key.rendition, timing: timing, origin: origins[key.stream])
+        let job = transcoder.begin(.packaging, request.bytes) { [inbox] event in
             switch event {
             case .report(let bytes):
                 guard let report = try? PackagingReport(bytes) else { return }
-                inbox.put(.report(stream, name, report))
-            case .keyFrameWanted(let input): inbox.put(.keyFrameWanted(stream, input))
-            case .ended, .lost: inbox.put(.over(stream, name))
+                inbox.put(.report(key, name, report))
+            case .keyFrameWanted(let input): inbox.put(.keyFrameWanted(key, input))
+            case .ended, .lost: inbox.put(.over(key, name))
             case .packet: break
             }
         }
         packaging.job = job
         packaging.retryAt = job == nil ? now().elapsed + Self.pause : nil
-        active[stream] = packaging
-        if !packaging.listeners.isEmpty { commandSamples(of: stream) }
-        connect(stream)
+        active[key] = packaging
+        if !packaging.listeners.isEmpty { commandSamples(of: key) }
+        connect(key)
     }
 
     /// Sees to it that what viewers get now is what is packaged.
-    private func connect(_ stream: StreamID) {
-        guard let job = active[stream]?.job else { return }
-        active[stream]?.inputs.connect(to: programmes[stream], of: stream, for: job) { [inbox] tap in
-            inbox.put(.tapEnded(stream, tap))
+    private func connect(_ key: Packaging.Key) {
+        guard let job = active[key]?.job else { return }
+        var programme = programmes[key.stream]
+        if key.rendition == .sound { programme?.video = nil }
+        active[key]?.inputs.connect(to: programme, of: key.stream, for: job) { [inbox] tap in
+            inbox.put(.tapEnded(key, tap))
         }
     }
 
     private func take(_ event: Event) {
         switch event {
-        case .report(let stream, let job, let report): take(report, of: job, in: stream)
-        case .over(let stream, let job): lose(job, of: stream)
-        case .tapEnded(let stream, let tap): active[stream]?.inputs.tapEnded(tap)
-        case .keyFrameWanted(let stream, let input): active[stream]?.inputs.keyFrameWanted(for: input)
+        case .report(let key, let job, let report): take(report, of: job, in: key)
+        case .over(let key, let job): lose(job, of: key)
+        case .tapEnded(let key, let tap): active[key]?.inputs.tapEnded(tap)
+        case .keyFrameWanted(let key, let input): active[key]?.inputs.keyFrameWanted(for: input)
         }
     }
 
-    private func take(_ report: PackagingReport, of number: UInt64, in stream: StreamID) {
-        guard active[stream]?.number == number else { return }
+    private func take(_ report: PackagingReport, of number: UInt64, in key: Packaging.Key) {
+        guard active[key]?.number == number else { return }
         switch report {
-        case .began(let beginning):
-            active[stream]?.isPassed = beginning.framesPerSecond == nil
-            active[stream]?.playlist.begin(
-                initialization: beginning.initialization, codecs: beginning.codecs,
-                width: beginning.resolution.width, height: beginning.resolution.height,
-                framesPerSecond: beginning.framesPerSecond)
-            log.info(
-                "hls.pictures",
-                [
-                    "stream": stream, "passed": beginning.framesPerSecond == nil, "codecs": beginning.codecs,
-                    "width": beginning.resolution.width, "height": beginning.resolution.height,
-                ])
+        case .began(let beginning): begin(beginning, in: key)
         case .part(let part):
             counted.parts &+= 1
-            active[stream]?.playlist.append(
+            active[key]?.playlist.append(
                 LivePlaylist.Part(
                     bytes: part.bytes, milliseconds: Int(part.milliseconds),
                     startsSegment: part.startsSegment,
                     endsSegment: part.endsSegment, date: date(of: part.captured)))
         case .format(let format):
-            active[stream]?.format = format
-            for listener in active[stream]?.listeners.values.map(\.self) ?? [] { listener(report) }
+            active[key]?.format = format
+            for listener in active[key]?.listeners.values.map(\.self) ?? [] { listener(report) }
             return
         case .sample:
-            for listener in active[stream]?.listeners.values.map(\.self) ?? [] { listener(report) }
+            for listener in active[key]?.listeners.values.map(\.self) ?? [] { listener(report) }
             return
         }
-        resume(stream)
+        resume(key)
+    }
+
+    private func begin(_ beginning: PackagingReport.Beginning, in key: Packaging.Key) {
+        let size = beginning.resolution
+        let isPassed = key.rendition == .source && beginning.framesPerSecond == nil
+        active[key]?.isPassed = isPassed
+        active[key]?.playlist.begin(
+            initialization: beginning.initialization, codecs: beginning.codecs, width: size.width,
+            height: size.height, framesPerSecond: beginning.framesPerSecond,
+            meant: key.rendition.bitrates(of: size, arePassed: isPassed))
+        log.info(
+            "hls.pictures",
+            [
+                "stream": key.stream, "rendition": key.rendition.rawValue, "passed": isPassed,
+                "codecs": beginning.codecs, "width": size.width, "height": size.height,
+            ])
     }
 
     /// A moment of the past on the clock of days.
@@ -360,31 +405,34 @@ package actor PackagingDesk {
     }
 
     /// The job is over: the transcoder died, or could not go on.
-    private func lose(_ number: UInt64, of stream: StreamID) {
-        guard active[stream]?.number == number, active[stream]?.job != nil else { return }
+    private func lose(_ number: UInt64, of key: Packaging.Key) {
+        guard active[key]?.number == number, active[key]?.job != nil else { return }
         counted.lost &+= 1
-        log.warning("hls.lost", ["stream": stream])
-        release(stream)
-        active[stream]?.retryAt = now().elapsed + Self.pause
+        log.warning("hls.lost", ["stream": key.stream, "rendition": key.rendition.rawValue])
+        release(key)
+        active[key]?.retryAt = now().elapsed + Self.pause
     }
 
-    private func release(_ stream: StreamID) {
-        active[stream]?.inputs.disconnect()
-        if let job = active[stream]?.job { transcoder.end(job) }
-        active[stream]?.job = nil
+    private func release(_ key: Packaging.Key) {
+        active[key]?.inputs.disconnect()
+        if let job = active[key]?.job { transcoder.end(job) }
+        active[key]?.job = nil
     }
 
-    private func end(_ stream: StreamID) {
-        release(stream)
-        programmes[stream] = nil
-        let waiters = active.removeValue(forKey: stream)?.waiters ?? []
+    private func end(_ key: Packaging.Key) {
+        release(key)
+        let waiters = active.removeValue(forKey: key)?.waiters ?? []
+        if !active.keys.contains(where: { $0.stream == key.stream }) {
+            programmes[key.stream] = nil
+            origins[key.stream] = nil
+        }
         for waiter in waiters { waiter.continuation.resume(returning: nil) }
     }
 
     /// Lets those go on whose wish is fulfilled, or who waited long enough.
-    private func resume(_ stream: StreamID) {
+    private func resume(_ key: Packaging.Key) {
         let time = now().elapsed
-        for waiter in active[stream]?.takeWaiters(at: time) ?? [] {
+        for waiter in active[key]?.takeWaiters(at: time) ?? [] {
             waiter.continuation.resume(returning: nil)
         }
     }

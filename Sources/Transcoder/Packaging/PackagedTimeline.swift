@@ -19,18 +19,17 @@ final class PackagedTimeline {
     private var isFirstSegment = true
 
     /// - Parameter zero: what is 0 on the time line.
-    init(_ picture: Picture, from zero: MonotonicTime, _ timing: PackagingTiming = .usual) throws {
-        self.timing = timing
+    init(_ picture: Picture, from zero: MonotonicTime, _ request: PackagingRequest) throws {
+        timing = request.timing
         partCaptured = zero
         let (width, height) = (max(picture.width & ~1, 16), max(picture.height & ~1, 16))
-        // Two megabits a second at 1280x720, and less for less.
+        let resolution = VideoResolution(width: width, height: height)
         encoder = try H264Encoder(
             width: width, height: height, framesPerSecond: PackagingTiming.framesPerSecond,
-            bitrate: max(width * height * 9 / 4, 400_000))
-        let resolution = VideoResolution(width: width, height: height)
+            bitrate: request.rendition.pictureBitrate(of: resolution))
         writer = try SegmentWriter(
             Muxer.Video(codec: .h264, resolution: resolution, header: encoder.header),
-            framesPerSecond: PackagingTiming.framesPerSecond, from: zero)
+            framesPerSecond: PackagingTiming.framesPerSecond, from: zero, request)
     }
 
     func takeReports() -> [PackagingReport] { writer.takeReports() }

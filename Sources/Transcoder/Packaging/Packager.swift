@@ -21,8 +21,6 @@ final class Packager {
         var canvas: VideoResolution
     }
 
-    /// Of what is made, in pixels; a smaller picture stays as it is.
-    static let (longSide, shortSide) = (1_280, 720)
     /// The beginning waits so long for a picture.
     static let pictureWait = Duration.milliseconds(1_500)
     /// Who falls behind by more begins anew.
@@ -36,15 +34,16 @@ final class Packager {
     private enum Timeline {
         case encoded(PackagedTimeline)
         case passed(PassedTimeline)
+        case sound(SoundTimeline)
     }
 
     private let codecs: Codecs
-    private let timing: PackagingTiming
+    private let request: PackagingRequest
     /// Since when a picture is waited for.
     private var waitingSince: MonotonicTime
     private let clip: Clip?
     /// Of a clip, in pixels.
-    private let canvas: (width: Int, height: Int)?
+    private let canvas: VideoResolution?
     private var inputs: Set<InputID> = []
     private var video: PackagedVideo?
     private var audio: (input: InputID, sound: AudioInput)?
@@ -62,22 +61,16 @@ final class Packager {
     private var samples: UInt64 = 0
 
     /// - Parameter clip: nil for what goes on as it comes.
-    init(at now: MonotonicTime, codecs: Codecs, clip: Clip? = nil, timing: PackagingTiming = .usual) {
+    init(
+        at now: MonotonicTime, codecs: Codecs, clip: Clip? = nil,
+        request: PackagingRequest = PackagingRequest()
+    ) {
         self.codecs = codecs
-        self.timing = timing
+        self.request = request
         self.clip = clip
-        canvas = clip.map { Self.size(within: $0.canvas) }
+        canvas = clip.map { request.rendition.size(of: $0.canvas) }
         waitingSince = now
         (videoClock, audioClock) = Self.clocks(from: now)
-    }
-
-    /// The size in which a picture of this one is shown whole, in even numbers.
-    private static func size(within resolution: VideoResolution) -> (width: Int, height: Int) {
-        let (width, height) = (max(resolution.width, 16), max(resolution.height, 16))
-        let scale = min(
-            1, Double(longSide) / Double(max(width, height)), Double(shortSide) / Double(min(width, height)))
-        let sides = [width, height].map { max(Int((Double($0) * scale).rounded()) & ~1, 16) }
-        return (sides[0], sides[1])
     }
 
     private static func clocks(from now: MonotonicTime) -> (video: FrameClock, audio: FrameClock) {
@@ -115,7 +108,7 @@ final class Packager {
             endPassing(at: now)
             let codecs = codecs
             // All pictures of a clip are shown in one.
-            video = PackagedVideo(input, mayPass: clip == nil) {
+            video = PackagedVideo(input, mayPass: clip == nil && request.rendition == .source) {
                 VideoInput { codecs.makePictureDecoder($0, input) }
             }
         }
@@ -173,8 +166,12 @@ final class Packager {
         let block =
             audio?.sound.block(capturedAt: tick - lag)
             ?? [Float](repeating: 0, count: AudioInput.blockFrames * OpusDecoder.channels)
+        if request.rendition == .sound, timeline == nil {
+            perform { timeline = .sound(try SoundTimeline(from: tick, request)) }
+        }
         switch timeline {
         case .encoded(let timeline): perform { try timeline.append(block, at: tick) }
+        case .sound(let timeline): perform { try timeline.append(block, at: tick, captured: tick - lag) }
         case .passed(let timeline): tryPassing(at: now) { try timeline.append(block, at: tick) }
         case nil: break
         }
@@ -213,7 +210,7 @@ final class Packager {
         guard let frame, let header = frame.video else { return nil }
         let begun = try PassedTimeline(
             frame.shown(after: Self.passedDelay), header, soundFrom: audioClock.next, delay: Self.passedDelay,
-            timing)
+            request)
         timeline = .passed(begun)
         return begun
     }
@@ -246,6 +243,7 @@ final class Packager {
 
     private func show(at tick: MonotonicTime) {
         if case .passed = timeline { return }
+        guard request.rendition != .sound else { return }
         video?.frames?.allow(Self.decodedFrames)
         if let taken = video?.frames?.takePicture(capturedBy: tick - delay.current),
             let new = try? fitted(taken.picture)
@@ -256,7 +254,7 @@ final class Packager {
         perform {
             var current: PackagedTimeline?
             if case .encoded(let timeline) = timeline, timeline.takes(picture) { current = timeline }
-            let encoded = try current ?? PackagedTimeline(picture, from: tick, timing)
+            let encoded = try current ?? PackagedTimeline(picture, from: tick, request)
             timeline = .encoded(encoded)
             try encoded.append(picture, captured: tick - delay.current)
         }
@@ -265,9 +263,9 @@ final class Packager {
     /// As it is shown.
     private func fitted(_ picture: Picture) throws(CodecError) -> Picture {
         guard let canvas else {
-            return try picture.scaled(longSide: Self.longSide, shortSide: Self.shortSide)
+            return try request.rendition.scaled(picture)
         }
-        guard (picture.width, picture.height) != canvas else { return picture }
+        guard (picture.width, picture.height) != (canvas.width, canvas.height) else { return picture }
         var sheet = try Picture(width: canvas.width, height: canvas.height)
         try sheet.fit(x: 0, y: 0, width: canvas.width, height: canvas.height, with: picture)
         return sheet
@@ -285,7 +283,11 @@ final class Packager {
         } catch {
             hasFailed = true
         }
-        if case .encoded(let timeline) = timeline { keep(timeline.takeReports()) }
+        switch timeline {
+        case .encoded(let timeline): keep(timeline.takeReports())
+        case .sound(let timeline): keep(timeline.takeReports())
+        case .passed, nil: break
+        }
     }
 
     private func keep(_ made: [PackagingReport]) {

@@ -8,9 +8,9 @@ import Wire
 final class PackagingJob: TranscoderJob {
     private let inbox = JobInbox<PackagingCommand>()
 
-    init(_ timing: PackagingTiming, _ environment: JobEnvironment) {
+    init(_ request: PackagingRequest, _ environment: JobEnvironment) {
         let thread = Thread { [inbox] in
-            PackagingRunner(timing, inbox: inbox, environment: environment).run()
+            PackagingRunner(request, inbox: inbox, environment: environment).run()
         }
         thread.name = "packaging"
         thread.start()
@@ -38,12 +38,12 @@ private final class PackagingRunner {
     private let environment: JobEnvironment
     private let sources = PackagingSources()
 
-    init(_ timing: PackagingTiming, inbox: JobInbox<PackagingCommand>, environment: JobEnvironment) {
+    init(_ request: PackagingRequest, inbox: JobInbox<PackagingCommand>, environment: JobEnvironment) {
         self.inbox = inbox
         self.environment = environment
         packager = Packager(
             at: Self.now, codecs: .registered(in: environment.register) { [sources] in sources[$0] },
-            timing: timing)
+            request: request)
     }
 
     private static var now: MonotonicTime { MonotonicTime(nanoseconds: clinux_monotonic_nanoseconds()) }

@@ -24,13 +24,4 @@ package struct PackagingTiming: Equatable, Sendable {
     package var partsPerSegment: Int { Self.segmentMilliseconds / partMilliseconds }
     /// The first one of a time line is a second long, or little more, because players that know no parts wait for it.
     package var partsOfFirstSegment: Int { (1_000 + partMilliseconds - 1) / partMilliseconds }
-
-    /// A job's request.
-    package var bytes: [UInt8] { [UInt8(clamping: partMilliseconds / 100)] }
-
-    /// Nil for what `bytes` does not make.
-    package init?(_ bytes: [UInt8]) {
-        guard bytes.count == 1, let first = bytes.first else { return nil }
-        self.init(partMilliseconds: Int(first) * 100)
-    }
 }

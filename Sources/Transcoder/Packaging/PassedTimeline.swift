@@ -26,7 +26,7 @@ final class PassedTimeline {
         case segment
         /// No picture came for too long, or too many came at once.
         case pause
-        /// The publisher sends more than viewers of one rendition should have to take.
+        /// The publisher sends more than viewers by HLS should have to take.
         case bitrate
     }
 
@@ -36,7 +36,7 @@ final class PassedTimeline {
     /// Pictures may come so much later than the sound of their time; in microseconds.
     private static let patience: Int64 = 1_200_000
     /// In bits a second, over a segment.
-    static let bitrateLimit = 4_000_000
+    static let bitrateLimit = 8_000_000
     /// A picture stands no longer, in microseconds: who encodes shows it again and again.
     private static let longestPicture: Int64 = 1_500_000
     /// Of what waits for its sound.
@@ -73,12 +73,12 @@ final class PassedTimeline {
     ///   - delay: how long after its capture something is shown.
     init(
         _ first: PassedFrame, _ header: Muxer.Video, soundFrom sound: MonotonicTime, delay: Duration,
-        _ timing: PackagingTiming
+        _ request: PackagingRequest
     ) throws {
         self.header = header
-        self.timing = timing
+        timing = request.timing
         self.delay = delay
-        writer = try SegmentWriter(header, framesPerSecond: nil, from: first.time)
+        writer = try SegmentWriter(header, framesPerSecond: nil, from: first.time, request)
         waiting = [(first, 0)]
         let samples = min(max(sound.nanoseconds(since: first.time), 0), 10_000_000_000) * 48 / 1_000_000
         if samples > 0 {

@@ -1,15 +1,18 @@
 import Base
 import Codecs
+import Wire
 
-/// Writes one initialization segment and the parts that belong to it: pictures come as H.264, sound is encoded here.
+/// Writes one initialization segment and the parts that belong to it: pictures come as H.264, where there are any, and
+/// sound is encoded here.
 ///
 /// Times are microseconds since the beginning of the time line.
 final class SegmentWriter {
-    private static let soundBitrate = 128_000
     private static let samplesPerSecond: Int64 = 48_000
 
     /// What is 0 on the time line.
     let zero: MonotonicTime
+    /// From what is 0 in media times to that, in microseconds.
+    private let offset: Int64
     private let soundEncoder: AACEncoder
     private let muxer: Muxer
     private var reports: [PackagingReport] = []
@@ -20,17 +23,24 @@ final class SegmentWriter {
     /// Encoded, of parts that have not ended.
     private var soundFrames: [(bytes: [UInt8], time: Int64, end: Int64)] = []
 
-    /// - Parameter framesPerSecond: nil where pictures come as they like.
-    init(_ video: Muxer.Video, framesPerSecond: Int?, from zero: MonotonicTime) throws {
+    /// - Parameters:
+    ///   - video: nil for sound alone.
+    ///   - framesPerSecond: nil where pictures come as they like.
+    init(
+        _ video: Muxer.Video?, framesPerSecond: Int?, from zero: MonotonicTime, _ request: PackagingRequest
+    ) throws {
         self.zero = zero
-        soundEncoder = try AACEncoder(bitrate: Self.soundBitrate)
+        offset = max(zero.nanoseconds(since: request.origin ?? zero) / 1_000, 0)
+        soundEncoder = try AACEncoder(bitrate: request.rendition.soundBitrate)
         muxer = try Muxer(segmentsOf: video, audio: soundEncoder.configuration)
         reports.append(
             .began(
                 PackagingReport.Beginning(
                     initialization: Self.join(muxer.takePieces()),
-                    codecs: Self.name(of: video.header) + ",mp4a.40.2", resolution: video.resolution,
+                    codecs: (video.map { Self.name(of: $0.header) + "," } ?? "") + "mp4a.40.2",
+                    resolution: video?.resolution ?? VideoResolution(width: 0, height: 0),
                     framesPerSecond: framesPerSecond)))
+        guard let video else { return }
         reports.append(
             .format(
                 PackagingReport.Format(
@@ -74,7 +84,7 @@ final class SegmentWriter {
     /// - Parameter picture: with start codes.
     func write(_ picture: [UInt8], at time: Int64, duration: Int64, isKeyFrame: Bool) throws {
         guard let track = muxer.videoTrack else { throw CodecError.failed }
-        try muxer.write(picture, track: track, at: time, duration: duration, isKeyFrame: isKeyFrame)
+        try muxer.write(picture, track: track, at: time + offset, duration: duration, isKeyFrame: isKeyFrame)
         report(isKeyFrame ? .keyFrame : .picture, at: time, picture)
     }
 
@@ -96,7 +106,8 @@ final class SegmentWriter {
         let count = soundFrames.firstIndex { $0.time >= end } ?? soundFrames.count
         if let track = muxer.audioTrack {
             for (bytes, time, end) in soundFrames.prefix(count) {
-                try muxer.write(bytes, track: track, at: time, duration: end - time, isKeyFrame: true)
+                try muxer.write(
+                    bytes, track: track, at: time + offset, duration: end - time, isKeyFrame: true)
             }
         }
         soundFrames.removeFirst(count)

@@ -53,7 +53,7 @@ enum JobFactory {
         case .rendition: RenditionJob(body, environment)
         case .sound: SoundJob(body, environment)
         case .conversion: ConversionJob(environment)
-        case .packaging: PackagingTiming(body).map { PackagingJob($0, environment) }
+        case .packaging: PackagingRequest(body).map { PackagingJob($0, environment) }
         case .clips: ClipJob(environment)
         }
     }

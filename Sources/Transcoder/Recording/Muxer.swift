@@ -51,27 +51,28 @@ package enum RecordingContainer: UInt8, Sendable {
     init(_ container: RecordingContainer, video: Video?, hasAudio: Bool) throws(Failure) {
         guard let handle = unsafe cmuxer_open(container == .mp4 ? 1 : 0) else { throw Failure(code: -12) }
         unsafe self.handle = unsafe handle
-        if let video {
-            videoTrack = unsafe try Self.check(
-                cmuxer_add_video(
-                    handle, Self.name(of: video.codec), Int32(clamping: video.resolution.width),
-                    Int32(clamping: video.resolution.height), video.header, video.header.count))
-        }
+        if let video { videoTrack = unsafe try Self.addVideo(video, to: handle) }
         if hasAudio { audioTrack = unsafe try Self.check(cmuxer_add_audio(handle)) }
         try unsafe check(cmuxer_begin(handle, 0))
     }
 
     /// Begins fragments of MP4 that can be played one by one: what is flushed together tells its time.
-    /// - Parameter audio: an AudioSpecificConfig of AAC.
-    init(segmentsOf video: Video, audio: [UInt8]) throws(Failure) {
+    /// - Parameters:
+    ///   - video: nil for sound alone.
+    ///   - audio: an AudioSpecificConfig of AAC.
+    init(segmentsOf video: Video?, audio: [UInt8]) throws(Failure) {
         guard let handle = unsafe cmuxer_open(1) else { throw Failure(code: -12) }
         unsafe self.handle = unsafe handle
-        videoTrack = unsafe try Self.check(
-            cmuxer_add_video(
-                handle, Self.name(of: video.codec), Int32(clamping: video.resolution.width),
-                Int32(clamping: video.resolution.height), video.header, video.header.count))
+        if let video { videoTrack = unsafe try Self.addVideo(video, to: handle) }
         audioTrack = unsafe try Self.check(cmuxer_add_aac(handle, audio, audio.count))
         try unsafe check(cmuxer_begin(handle, 1))
+    }
+
+    private static func addVideo(_ video: Video, to handle: OpaquePointer) throws(Failure) -> Int32 {
+        unsafe try check(
+            cmuxer_add_video(
+                handle, name(of: video.codec), Int32(clamping: video.resolution.width),
+                Int32(clamping: video.resolution.height), video.header, video.header.count))
     }
 
     deinit {

@@ -235,9 +235,11 @@ final class FakeService: SessionService {
         return "#EXTM3U\n\(uri)\n"
     }
 
-    func hlsMediaPlaylist(of stream: StreamID, _ query: PlaylistQuery) async throws(HLSRefusal) -> String {
+    func hlsMediaPlaylist(
+        of stream: StreamID, uri: String, _ query: PlaylistQuery
+    ) async throws(HLSRefusal) -> String {
         if let position = query.position, position.sequenceNumber > 99 { throw .tooFarAhead }
-        return "#EXTM3U\n"
+        return "#EXTM3U\n#\(query.rendition) \(uri)\n"
     }
 
     func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8] {

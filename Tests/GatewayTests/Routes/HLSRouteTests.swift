@@ -25,6 +25,10 @@ import Testing
         #expect(master.headers["cache-control"] == "public, max-age=1")
         #expect(master.headers["access-control-allow-origin"] == "*")
         #expect(await get(bench, "/hls/s1/media.m3u8").headers["cache-control"] == "public, max-age=1")
+        for rendition in ["source", "low", "sound"] {
+            let playlist = await get(bench, "/hls/s1/media.m3u8", ["rendition": rendition])
+            #expect(playlist.text == "#EXTM3U\n#\(rendition) media.m3u8\n")
+        }
         let blocking = await get(bench, "/hls/s1/media.m3u8", ["_HLS_msn": "7", "_HLS_part": "1"])
         #expect(blocking.headers["cache-control"] == "public, max-age=6")
         let segment = await get(bench, "/hls/s1/a-s1.m4s")
@@ -39,6 +43,7 @@ import Testing
 
     @Test func `refuses what makes no sense, at once`() async throws {
         let bench = try Bench { $0.viewers = .everyone }
+        #expect(await get(bench, "/hls/s1/media.m3u8", ["rendition": "best"]).status == 400)
         for query in [["_HLS_msn": "x"], ["_HLS_part": "1"], ["_HLS_msn": "1", "_HLS_part": "-1"]] {
             #expect(await get(bench, "/hls/s1/media.m3u8", query).status == 400, "\(query)")
         }

@@ -57,11 +57,10 @@ import Wire
     @Test(arguments: PackagingTiming.partLengths)
     func `makes parts as long as they are wanted`(length: Int) throws {
         let timing = try #require(PackagingTiming(partMilliseconds: length))
-        #expect(PackagingTiming(timing.bytes) == timing)
         let packager = Packager(
             at: Self.start,
             codecs: Packager.Codecs(makePictureDecoder: { _, _ in nil }, makeSoundDecoder: { _ in nil }),
-            timing: timing)
+            request: PackagingRequest(timing: timing))
         let reports = (0...375).flatMap { packager.advance(to: Self.start + .milliseconds(20 * Int64($0))) }
         let parts = Self.parts(reports)
         #expect(parts.count == 6_000 / length)
@@ -71,10 +70,58 @@ import Wire
         #expect(zip(starts.dropFirst(), starts.dropFirst(2)).allSatisfy { ($1 - $0) * length == 2_000 })
     }
 
-    @Test func `is asked for in a length that playlists can have`() {
-        for bytes: [UInt8] in [[], [0], [3], [5, 5], [255]] { #expect(PackagingTiming(bytes) == nil) }
+    @Test func `is asked for in a length that playlists can have`() throws {
+        for rendition in PackagedRendition.allCases {
+            for origin in [nil, Self.start] {
+                let timing = try #require(PackagingTiming(partMilliseconds: 400))
+                let request = PackagingRequest(rendition: rendition, timing: timing, origin: origin)
+                let bytes = request.bytes
+                #expect(PackagingRequest(bytes) == request)
+                for count in bytes.indices { #expect(PackagingRequest(Array(bytes[..<count])) == nil) }
+            }
+        }
+        #expect(PackagingRequest([0, 0, 0, 3] + Array("big".utf8) + [5]) == nil)
         #expect(PackagingTiming(partMilliseconds: 300) == nil)
         #expect(PackagingTiming.usual.partMilliseconds == 500)
+    }
+
+    /// Those of a stream have one clock, so that players can go from one to the other.
+    @Test func `makes smaller pictures, or sound alone, by the times of the whole stream`() throws {
+        for rendition in [PackagedRendition.low, .sound] {
+            let packager = Packager(
+                at: Self.start,
+                codecs: Packager.Codecs(makePictureDecoder: { _, _ in nil }, makeSoundDecoder: { _ in nil }),
+                request: PackagingRequest(rendition: rendition, origin: Self.start - .seconds(10)))
+            let reports = (0...400).flatMap {
+                packager.advance(to: Self.start + .milliseconds(20 * Int64($0)))
+            }
+            guard case .began(let beginning) = try #require(reports.first) else {
+                Issue.record("it begins with \(reports)")
+                return
+            }
+            #expect(beginning.codecs == (rendition == .low ? "avc1.64001E,mp4a.40.2" : "mp4a.40.2"))
+            #expect(beginning.resolution.width == (rendition == .low ? 640 : 0))
+            let parts = Self.parts(reports)
+            #expect(parts.count >= (rendition == .low ? 12 : 15))
+            #expect(parts.allSatisfy { $0.milliseconds == 500 })
+            #expect(parts.indices.filter { parts[$0].startsSegment }.prefix(3) == [0, 2, 6])
+            // Ten seconds, and what was waited for a picture; in 1/48000 s where there is sound alone.
+            let times = Self.decodeTimes(of: try #require(parts.first))
+            #expect(times.count == (rendition == .low ? 2 : 1))
+            if rendition == .sound { #expect((480_000...483_000).contains(times.first ?? 0)) }
+            let bytes = parts.reduce(0) { $0 + $1.bytes.count }
+            #expect(bytes * 16 / parts.count < (rendition == .low ? 590_000 : 86_000))
+            #expect(!packager.hasFailed)
+        }
+    }
+
+    /// Of each track, in its own units (ISO/IEC 14496-12 §8.8.12, version 1).
+    private static func decodeTimes(of part: PackagingReport.Part) -> [UInt64] {
+        let bytes = part.bytes
+        return bytes.indices.dropLast(16).filter { bytes[$0..<($0 + 4)].elementsEqual("tfdt".utf8) }.map {
+            at in
+            bytes[(at + 8)..<(at + 16)].reduce(0) { $0 << 8 | UInt64($1) }
+        }
     }
 
     @Test func `begins anew after it was held up for long`() {
@@ -94,7 +141,8 @@ import Wire
     }
 
     @Test func `takes pictures of its proportions, larger ones where a segment ends`() throws {
-        let timeline = try PackagedTimeline(try Self.picture(320, 180), from: Self.start)
+        let timeline = try PackagedTimeline(
+            try Self.picture(320, 180), from: Self.start, PackagingRequest())
         for index in 0..<30 {
             if index % 15 != 0 { #expect(timeline.takes(try Self.picture(640, 360))) }
             #expect(timeline.takes(try Self.picture(160, 90)))

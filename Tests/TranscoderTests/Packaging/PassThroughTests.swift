@@ -28,7 +28,7 @@ private final class PassRig {
             at: Self.start,
             codecs: Packager.Codecs(
                 makePictureDecoder: { codec, _ in makePictureDecoder(codec) }, makeSoundDecoder: { _ in nil }),
-            timing: timing)
+            request: PackagingRequest(timing: timing))
         packager.open(Self.input)
     }
 
@@ -251,7 +251,7 @@ extension [UInt8] {
     @Test func `is encoded anew where it takes more than viewers have`() throws {
         let rig = PassRig()
         // Bytes behind the picture, which decoders leave alone.
-        let filler = [0, 0, 0, 1, 0x0C] + [UInt8](repeating: 0xFF, count: 30_000) + [0x80]
+        let filler = [0, 0, 0, 1, 0x0C] + [UInt8](repeating: 0xFF, count: 60_000) + [0x80]
         try rig.play(try Self.frames(120).map { $0 + filler })
         #expect(rig.beginnings.last?.framesPerSecond == 30)
         #expect(rig.parts.count { $0.bytes.count > 200_000 } <= 4)

@@ -20,7 +20,6 @@ const ASK_AGAIN_MS = 5000;
 /** What is said of it, and why something that takes WebRTC is not there. */
 export const DELAYED_HINT = "Your network lets no live video through, so it comes another way, a little later. "
   + "It is tried again by itself.";
-export const DELAYED_PICTURE = "While the stream comes delayed there is one picture of it, and nothing to choose.";
 export const DELAYED_HAND = "To go on stage takes a direct connection, which your network does not let through.";
 
 /** What HLS of this server is made of. */
@@ -113,10 +112,15 @@ export class Fallback extends EventTarget {
   /** Whether the stream's settings let it come this way. */
   isAllowed = true;
 
-  /** @param {import("./hls-player.js").HLSOptions["withToken"]} withToken */
-  constructor(withToken) {
+  /**
+   * @param {import("./hls-player.js").HLSOptions["withToken"]} withToken
+   * @param {import("./picture-choice.js").PictureChoice} choice what the viewer wants of the pictures
+   */
+  constructor(withToken, choice) {
     super();
     this.withToken = withToken;
+    this.choice = choice;
+    choice.addEventListener("change", () => this.#player?.prefer(choice.name));
   }
 
   /** The video is ours. */
@@ -141,6 +145,11 @@ export class Fallback extends EventTarget {
 
   get isPlaying() {
     return this.#player?.state === "playing";
+  }
+
+  /** What a weak link costs; null for nothing. @returns {import("./picture-choice.js").Weakness | null} */
+  get weakness() {
+    return this.#player?.weakness ?? null;
   }
 
   /** How late pictures are seen, in seconds; null where nobody knows, or nothing plays. */
@@ -217,7 +226,7 @@ export class Fallback extends EventTarget {
       if (!hls) return void (this.#askedAt = now);
       const { HLSPlayer } = await import("./hls-player.js");
       if (turn !== this.#turn) return;
-      const player = this.#player = new HLSPlayer({ base, withToken: this.withToken });
+      const player = this.#player = new HLSPlayer({ base, withToken: this.withToken, choice: this.choice.name });
       player.addEventListener("change", () => this.#changed());
       player.addEventListener("ready", () => this.dispatchEvent(new Event("ready")));
       player.attach(video);

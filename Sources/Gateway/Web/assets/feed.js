@@ -3,7 +3,7 @@
 /** The feed's page: puts the stories, the cube and the viewer's fingers together. */
 
 import { $, follow, h, isolate, setText } from "./dom.js";
-import { DELAYED_HAND, DELAYED_PICTURE } from "./fallback.js";
+import { DELAYED_HAND } from "./fallback.js";
 import { Cube } from "./feed/cube.js";
 import { DelayedStory } from "./feed/delayed.js";
 import { Gestures } from "./feed/gestures.js";
@@ -16,7 +16,7 @@ import { fillEnd, makeStatus } from "./feed/status.js";
 import { signOf } from "./feed/swipe.js";
 import { StoryTalk } from "./feed/talk.js";
 import { Watching } from "./feed/watching.js";
-import { pictureRadios, weakLinkSign } from "./picture-choice.js";
+import { PictureChoice, pictureRadios, weakLinkSign, wordsForWeakness } from "./picture-choice.js";
 import { StoryFeed, Swipe } from "./story-feed.js";
 
 /** Whether the viewer wants sound is remembered under this name. */
@@ -34,17 +34,14 @@ const feed = new StoryFeed({
 });
 const stage = $("stage");
 const cube = new Cube(stage);
-const delayed = new DelayedStory(feed, cube);
+const choice = new PictureChoice();
+const delayed = new DelayedStory(feed, cube, choice);
 const menu = makeMenu(feed);
 const weakLink = weakLinkSign();
 $("menu-button").before(weakLink);
-const radios = pictureRadios(followPicture(feed, cube, weakLink));
-const onePicture = h("p.muted", { hidden: true }, DELAYED_PICTURE);
-$("picture").append(radios, onePicture);
-delayed.addEventListener("change", () => {
-  radios.hidden = delayed.isPlaying;
-  onePicture.hidden = !delayed.isPlaying;
-});
+followPicture(feed, cube, weakLink, choice);
+$("picture").append(pictureRadios(choice));
+delayed.addEventListener("change", () => weakLink.say(wordsForWeakness(delayed.weakness)));
 const updateEnds = cube.sides.map((side) => fillEnd(feed, side.end));
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 

@@ -8,11 +8,11 @@
  */
 
 import { LiveBuffer, Source } from "./hls/buffer.js";
-import { chunksFrom, endOf, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
+import { ask, read, rest, seconds } from "./hls/fetching.js";
+import { chunksAt, chunksFrom, endOf, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
+import { RenditionRule } from "./hls/renditions.js";
 import { SignallingError } from "./session.js";
 
-/** Longest time an answer may take, in milliseconds: the server lets wait up to six seconds. */
-const ANSWER_MS = 12_000;
 /** First and longest pause after something went wrong, in milliseconds. */
 const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8000;
@@ -31,11 +31,17 @@ const EMPTY_S = 0.1;
 /** Nothing is loaded while a video that does not play has so much, in seconds. */
 const ENOUGH_S = 10;
 
+/** What was being loaded would come too late, and a poorer rendition may not. */
+class TooSlow extends Error {
+  name = "TooSlow";
+}
+
 /**
  * @typedef {object} HLSOptions
  * @property {string} base where the stream's HLS is, with a slash at its end
  * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken does something with a viewer's
  *   token, and once more with another one where the server refuses it
+ * @property {import("./picture-choice.js").ChoiceName} [choice] what the viewer wants of the pictures
  *
  * @typedef {"starting" | "playing" | "failed"} HLSState `failed`: this browser plays none of it, or the server said no
  *   for good; `error` tells why
@@ -61,8 +67,20 @@ export class HLSPlayer extends EventTarget {
   #position = null;
   /** The initialization segment that was appended last. @type {string | null} */
   #map = null;
-  /** The part that comes next is asked for before it is there. @type {{ uri: string, bytes: Promise<ArrayBuffer> } | null} */
+  /**
+   * The part that comes next is asked for before it is there.
+   * @type {{ uri: string, bytes: Promise<ArrayBuffer>, end: AbortController } | null}
+   */
   #hinted = null;
+  /** The richest first. @type {import("./hls/playlist.js").Variant[]} */
+  #variants = [];
+  #rule = new RenditionRule();
+  /** Of what is loaded now. */
+  #variantURI = "";
+  /** When what is at the end of the buffer was captured, by the clock of days; null where that is not told. @type {number | null} */
+  #endDate = null;
+  /** What comes next is of another rendition. */
+  #isChanging = false;
   #holdBack = 0;
   /** How much further behind than the server says, because of what stood still. */
   #steppedBack = 0;
@@ -71,8 +89,9 @@ export class HLSPlayer extends EventTarget {
   #isHeld = true;
 
   /** @param {HLSOptions} options */
-  constructor({ base, withToken }) {
+  constructor({ base, withToken, choice = "auto" }) {
     super();
+    this.choice = choice;
     this.base = new URL(base, location.href).href;
     this.withToken = withToken;
   }
@@ -82,6 +101,22 @@ export class HLSPlayer extends EventTarget {
     const { state } = this;
     // What is at the end was captured half a part and an encoder's time ago.
     return state === "playing" && this.#buffer && this.#video ? this.#buffer.ahead + 0.5 : null;
+  }
+
+  /** What a weak link costs: the pictures, or their size; null for nothing. @returns {"picture" | "size" | null} */
+  get weakness() {
+    const [richest] = this.#variants;
+    if (this.choice !== "auto" || this.#variantURI === (richest?.uri ?? "")) return null;
+    return this.#variant?.height === null ? "picture" : "size";
+  }
+
+  /** Another choice counts from what is loaded next. @param {import("./picture-choice.js").ChoiceName} choice */
+  prefer(choice) {
+    if (choice === this.choice) return;
+    this.choice = choice;
+    if (!Source) return void (this.#video && this.#playNatively(this.#video));
+    this.#choose();
+    this.dispatchEvent(new Event("change"));
   }
 
   /** Begins to load. @param {HTMLVideoElement} video */
@@ -98,6 +133,7 @@ export class HLSPlayer extends EventTarget {
   /** Loads no more; the video is another's. */
   detach() {
     this.#end.abort();
+    this.#forgetHint();
     for (const buffer of [this.#buffer, this.#spent]) buffer?.close();
     if (!Source) this.#emptyNative();
     this.#buffer = this.#spent = this.#video = null;
@@ -115,6 +151,7 @@ export class HLSPlayer extends EventTarget {
         pause = FIRST_PAUSE_MS;
       } catch (error) {
         if (signal.aborted) return;
+        if (this.#isLeft(/** @type {Error} */ (error))) continue;
         this.#failed(/** @type {Error} */ (error));
         if (this.state === "failed") return;
         const asked = error instanceof SignallingError ? error.retryAfter : null;
@@ -132,17 +169,21 @@ export class HLSPlayer extends EventTarget {
    */
   async #step(signal) {
     await this.#whileEnough(signal);
-    const address = await this.#ask("media.m3u8", this.#position && {
+    if (!this.#variants.length) this.#variants = await this.#askForVariants(signal);
+    this.#choose();
+    const address = await this.#ask(this.#variantURI, this.#position && {
       _HLS_msn: String(this.#position.number), _HLS_part: String(this.#position.part),
     }, signal);
     const playlist = parsePlaylist(address.text);
     // What is over, and was never seen, is not begun any more.
     if (playlist.hasEnded && !this.#hasBegun) return false;
     this.#holdBack = playlist.holdBack;
-    const { chunks, isJump } = chunksFrom(playlist, this.#position);
-    if (isJump) this.#buffer?.join();
+    const chunks = this.#next(playlist);
+    const uri = this.#variantURI;
     for (const chunk of chunks) {
       await this.#take(chunk, address.url, signal);
+      this.#choose();
+      if (uri !== this.#variantURI) return true;
       this.#position = chunk.next;
     }
     if (playlist.hasEnded) {
@@ -152,8 +193,57 @@ export class HLSPlayer extends EventTarget {
     if (!chunks.length && !playlist.canBlock) await rest(FIRST_PAUSE_MS, signal);
     const end = endOf(playlist);
     const isNext = end.number === this.#position?.number && end.part === this.#position.part;
-    if (playlist.hint && isNext) this.#expect(new URL(playlist.hint, address.url).href, signal);
+    if (playlist.hint && isNext) this.#expect(new URL(playlist.hint, address.url).href, playlist.holdBack / 3, signal);
     return true;
+  }
+
+  /** What is to be loaded now. @param {import("./hls/playlist.js").Playlist} playlist */
+  #next(playlist) {
+    const [buffer, endDate] = [this.#buffer, this.#endDate];
+    const joining = this.#isChanging && buffer && endDate !== null ? chunksAt(playlist, endDate) : null;
+    this.#isChanging = false;
+    if (joining && endDate !== null) {
+      buffer?.join((endDate - (joining[0].date ?? endDate)) / 1000);
+      return joining;
+    }
+    const { chunks, isJump } = chunksFrom(playlist, this.#position);
+    if (isJump) buffer?.join();
+    return chunks;
+  }
+
+  // The rendition.
+
+  get #variant() {
+    return this.#variants.find(({ uri }) => uri === this.#variantURI);
+  }
+
+  /** Sees to it that what the link takes, or the viewer chose, is what is loaded next. */
+  #choose() {
+    if (!this.#variants.length) return;
+    const { uri } = this.#variants[this.#rule.choose(this.#variants, this.choice, seconds())];
+    if (uri === this.#variantURI) return;
+    this.#isChanging = this.#variantURI !== "";
+    this.#variantURI = uri;
+    this.#position = this.#map = null;
+    this.#forgetHint();
+    this.dispatchEvent(new Event("change"));
+  }
+
+  /** Whether something was not loaded because another rendition is wanted. @param {Error} error */
+  #isLeft(error) {
+    if (!(error instanceof TooSlow) && error.name !== "AbortError") return false;
+    if (error instanceof TooSlow) this.#rule.stood();
+    this.#forgetHint();
+    return true;
+  }
+
+  get #mayGoDown() {
+    return this.choice === "auto" && this.#variantURI !== this.#variants.at(-1)?.uri;
+  }
+
+  #forgetHint() {
+    this.#hinted?.end.abort();
+    this.#hinted = null;
   }
 
   /**
@@ -161,23 +251,47 @@ export class HLSPlayer extends EventTarget {
    * @param {string} playlist its address
    * @param {AbortSignal} signal
    */
-  async #take({ uri, map, isDiscontinuous }, playlist, signal) {
+  async #take({ uri, map, isDiscontinuous, date, duration }, playlist, signal) {
     if (map !== null && map !== this.#map) {
-      const [bytes, codecs] = await Promise.all([
-        load(new URL(map, playlist).href, signal), this.#askForCodecs(signal),
+      const [answer, codecs] = await Promise.all([
+        ask(new URL(map, playlist).href, signal), this.#askForCodecs(signal),
       ]);
+      const bytes = await answer.arrayBuffer();
+      if (this.#buffer && !this.#buffer.takes(codecs)) this.#startAnew();
       const buffer = this.#buffer ?? await this.#open(signal);
       await buffer.begin(bytes, codecs);
       this.#map = map;
     }
     const address = new URL(uri, playlist).href;
-    const bytes = await (this.#hinted?.uri === address ? this.#hinted.bytes : load(address, signal));
+    const hinted = this.#hinted?.uri === address ? this.#hinted.bytes : null;
+    const bytes = await (hinted ?? this.#load(address, duration, signal));
     signal.throwIfAborted();
     if (isDiscontinuous) this.#buffer?.join();
     await this.#buffer?.append(bytes);
     signal.throwIfAborted();
     this.bytes += bytes.byteLength;
+    this.#endDate = date === null ? null : date + duration * 1000;
     this.#came();
+  }
+
+  /**
+   * @param {string} address
+   * @param {number} duration that it is played, in seconds
+   * @param {AbortSignal} signal
+   * @throws {TooSlow} when it would come too late
+   */
+  async #load(address, duration, signal) {
+    const answer = await ask(address, signal);
+    const total = Number(answer.headers.get("Content-Length"));
+    const begun = seconds();
+    const bytes = await read(answer, (count) => {
+      const taken = seconds() - begun;
+      if (!this.#mayGoDown || !this.#rule.isHopeless(count, total, taken, this.#buffer?.ahead ?? 0)) return;
+      this.#rule.note(count, taken, duration, seconds());
+      throw new TooSlow();
+    });
+    this.#rule.note(bytes.byteLength, seconds() - begun, duration, seconds());
+    return bytes;
   }
 
   /** @param {AbortSignal} signal */
@@ -192,21 +306,28 @@ export class HLSPlayer extends EventTarget {
   }
 
   /** @param {AbortSignal} signal */
-  async #askForCodecs(signal) {
+  async #askForVariants(signal) {
     const { text } = await this.#ask("index.m3u8", null, signal);
-    const [{ codecs }] = parseVariants(text);
+    return parseVariants(text);
+  }
+
+  /** Of the rendition that is loaded, which may have changed with what is loaded. @param {AbortSignal} signal */
+  async #askForCodecs(signal) {
+    this.#variants = await this.#askForVariants(signal);
+    const { codecs } = this.#variant ?? this.#variants[0];
     if (!Source?.isTypeSupported(`video/mp4; codecs="${codecs}"`)) {
       throw new DOMException(`This browser does not play ${codecs}.`, "NotSupportedError");
     }
     return codecs;
   }
 
-  /** @param {string} address @param {AbortSignal} signal */
-  #expect(address, signal) {
-    const bytes = load(address, signal);
+  /** @param {string} address @param {number} duration in seconds @param {AbortSignal} signal */
+  #expect(address, duration, signal) {
+    const end = new AbortController();
+    const bytes = this.#load(address, duration, AbortSignal.any([signal, end.signal]));
     // Whoever waits for it hears of it.
     bytes.catch(() => {});
-    this.#hinted = { uri: address, bytes };
+    this.#hinted = { uri: address, bytes, end };
   }
 
   /**
@@ -218,7 +339,7 @@ export class HLSPlayer extends EventTarget {
   #ask(name, query, signal) {
     return this.withToken(async (token) => {
       const url = this.#addressOf(name, token);
-      if (query) url.search = new URLSearchParams(query).toString();
+      for (const [name, value] of Object.entries(query ?? {})) url.searchParams.set(name, value);
       const response = await ask(url.href, signal);
       return { text: await response.text(), url: response.url || url.href };
     });
@@ -250,6 +371,7 @@ export class HLSPlayer extends EventTarget {
   /** What came was played: the next time there is to be more before that. */
   #stood() {
     if (this.#isHeld || !this.#buffer || this.#buffer.ahead > EMPTY_S) return;
+    this.#rule.stood();
     this.#steppedBack = Math.min(this.#steppedBack + STEP_BACK_S, FURTHEST_BACK_S);
     this.#isHeld = true;
   }
@@ -264,7 +386,8 @@ export class HLSPlayer extends EventTarget {
     });
     signal.throwIfAborted();
     // What it has is old by now.
-    this.#position = this.#hinted = null;
+    this.#position = null;
+    this.#forgetHint();
     this.dispatchEvent(new Event("change"));
   }
 
@@ -280,7 +403,8 @@ export class HLSPlayer extends EventTarget {
       this.#spent?.close();
       this.#spent = this.#buffer;
     }
-    this.#buffer = this.#position = this.#map = this.#hinted = null;
+    this.#buffer = this.#position = this.#map = this.#endDate = null;
+    this.#forgetHint();
     this.#hasBegun = false;
     this.#isHeld = true;
   }
@@ -288,7 +412,7 @@ export class HLSPlayer extends EventTarget {
   /** @param {Error} error */
   #failed(error) {
     this.error = error;
-    this.#hinted = null;
+    this.#forgetHint();
     if (error instanceof SignallingError) {
       // It is not there any more: what is there now comes next.
       if (error.status === 400 || error.status === 404) this.#position = null;
@@ -318,7 +442,8 @@ export class HLSPlayer extends EventTarget {
     const { signal } = this.#end;
     try {
       // Whether there is any is asked here: the browser does not say why it does not play.
-      const { url } = await this.#ask("index.m3u8", null, signal);
+      const isReduced = this.choice === "low" || this.choice === "sound";
+      const { url } = await this.#ask(isReduced ? `media.m3u8?rendition=${this.choice}` : "index.m3u8", null, signal);
       if (signal.aborted) return;
       video.srcObject = null;
       video.src = url;
@@ -345,33 +470,4 @@ export class HLSPlayer extends EventTarget {
     video.removeAttribute("src");
     if (!video.srcObject) video.load();
   }
-}
-
-/**
- * @param {string} address
- * @param {AbortSignal} signal
- * @throws {SignallingError} when there is no such thing
- */
-async function ask(address, signal) {
-  const response = await fetch(address, { signal: AbortSignal.any([AbortSignal.timeout(ANSWER_MS), signal]) });
-  if (!response.ok) throw await SignallingError.from(response);
-  return response;
-}
-
-/** @param {string} address @param {AbortSignal} signal */
-async function load(address, signal) {
-  return (await ask(address, signal)).arrayBuffer();
-}
-
-/** @param {number} milliseconds @param {AbortSignal} signal @returns {Promise<void>} */
-function rest(milliseconds, signal) {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener("abort", done);
-      resolve();
-    };
-    const timer = setTimeout(done, milliseconds);
-    signal.addEventListener("abort", done);
-  });
 }

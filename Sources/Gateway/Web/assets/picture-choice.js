@@ -115,9 +115,8 @@ export function weaknessOf(quality) {
   return isSmaller ? "size" : null;
 }
 
-/** @param {Quality | null} quality */
-export function wordsForWeakLink(quality) {
-  const weakness = weaknessOf(quality);
+/** @param {Weakness | null} weakness */
+export function wordsForWeakness(weakness) {
   return weakness && WORDS[weakness];
 }
 

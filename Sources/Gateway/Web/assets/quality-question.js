@@ -2,7 +2,7 @@
 
 /** When a page asks the server what it sends, and why not more. */
 
-import { wordsForWeakLink } from "./picture-choice.js";
+import { weaknessOf } from "./picture-choice.js";
 
 /** @typedef {import("./picture-choice.js").Quality} Quality */
 
@@ -43,7 +43,7 @@ export class QualityQuestion {
 
   /** @param {Quality | null} quality null where no answer came @param {number} now */
   answered(quality, now) {
-    if (wordsForWeakLink(quality)) {
+    if (weaknessOf(quality)) {
       this.#askAt = now + WEAK_MS;
       this.#repeats = 0;
     } else if ((!quality || this.#height < this.#tallest) && this.#repeats < MOST_REPEATS) {

@@ -88,7 +88,6 @@ export interface Strings {
   qualityLowHint: string;
   qualitySound: string;
   qualitySoundHint: string;
-  qualityDelayed: string;
   pictureInPicture: string;
   fullScreen: string;
   leaveFullScreen: string;

@@ -7,7 +7,7 @@
 
 import { Fallback } from "./fallback.js";
 import { readGate } from "./gate.js";
-import { PictureChoice } from "./picture-choice.js";
+import { PictureChoice, weaknessOf } from "./picture-choice.js";
 import { Persistent } from "./persistent.js";
 import { QualityQuestion } from "./quality-question.js";
 import { SignallingError } from "./session.js";
@@ -117,7 +117,7 @@ export class Viewing extends EventTarget {
     this.watched = watched;
     this.sync = sync;
     this.choice = choice;
-    this.fallback = new Fallback((action) => watched.withToken(action));
+    this.fallback = new Fallback((action) => watched.withToken(action), choice);
     this.fallback.addEventListener("change", () => this.#changed());
     this.fallback.addEventListener("ready", () => this.play());
     this.fallback.addEventListener("leave", () => {
@@ -185,7 +185,7 @@ export class Viewing extends EventTarget {
     return isLate ? "waiting" : "connecting";
   }
 
-  /** It plays by HLS: a little late, in the one picture that there is of it. */
+  /** It plays by HLS: a little late. */
   get isDelayed() {
     return this.fallback.isPlaying;
   }
@@ -193,6 +193,11 @@ export class Viewing extends EventTarget {
   /** How late it is seen, in seconds; null where that is next to nothing, or only the browser knows. */
   get delay() {
     return this.fallback.delay;
+  }
+
+  /** What a weak connection costs; null while all is well. */
+  get weakness() {
+    return this.isDelayed ? this.fallback.weakness : weaknessOf(this.quality);
   }
 
   /** @returns {Trouble | null} */

@@ -9,18 +9,24 @@ import { DELAYED_HINT, Fallback, wordsForDelay } from "../fallback.js";
 import { SignallingError } from "../session.js";
 import { withToken } from "../tokens.js";
 
-/** Fires `change` when it begins to play, or no longer does. */
+/** Fires `change` when it begins to play, or no longer does, and when its link turns out to be weak, or no longer is. */
 export class DelayedStory extends EventTarget {
-  #fallback = new Fallback((action) => withToken("*", "viewer", action));
+  #fallback;
   /** What shows it. @type {import("./side.js").Side | null} */
   #side = null;
   #wasPlaying = false;
+  #oldWeakness = /** @type {import("../picture-choice.js").Weakness | null} */ (null);
   /** Pictures that came over the connection, of which story. */
   #arrived = { id: "", frames: 0 };
 
-  /** @param {import("../story-feed.js").StoryFeed} feed @param {import("./cube.js").Cube} cube */
-  constructor(feed, cube) {
+  /**
+   * @param {import("../story-feed.js").StoryFeed} feed
+   * @param {import("./cube.js").Cube} cube
+   * @param {import("../picture-choice.js").PictureChoice} choice
+   */
+  constructor(feed, cube, choice) {
     super();
+    this.#fallback = new Fallback((action) => withToken("*", "viewer", action), choice);
     this.feed = feed;
     this.cube = cube;
     this.#fallback.addEventListener("change", () => this.#tell());
@@ -40,6 +46,11 @@ export class DelayedStory extends EventTarget {
 
   get isPlaying() {
     return this.#fallback.isPlaying;
+  }
+
+  /** What a weak link costs; null for nothing. */
+  get weakness() {
+    return this.isPlaying ? this.#fallback.weakness : null;
   }
 
   /** Once a second. */
@@ -92,13 +103,14 @@ export class DelayedStory extends EventTarget {
   }
 
   #tell() {
-    const { cube, feed, isPlaying } = this;
+    const { cube, feed, isPlaying, weakness } = this;
     feed.isDelayed = this.#fallback.isOnlyWay || this.isOn && (isPlaying || this.#fallback.isStarting);
     for (const side of cube.sides) {
       side.words.showDelay(isPlaying && side === this.#side ? wordsForDelay(this.#fallback.delay) : "", DELAYED_HINT);
     }
-    if (isPlaying === this.#wasPlaying) return;
+    if (isPlaying === this.#wasPlaying && weakness === this.#oldWeakness) return;
     this.#wasPlaying = isPlaying;
+    this.#oldWeakness = weakness;
     this.dispatchEvent(new Event("change"));
   }
 }

@@ -2,16 +2,15 @@
 
 /** What the viewer wants of the pictures, told to each connection, and a sign while it does not take that. */
 
-import { PictureChoice, wordsForWeakLink } from "../picture-choice.js";
+import { weaknessOf, wordsForWeakness } from "../picture-choice.js";
 
 /**
  * @param {import("../story-feed.js").StoryFeed} feed
  * @param {import("./cube.js").Cube} cube
  * @param {{ say: (text: string | null) => void }} sign
- * @returns {PictureChoice}
+ * @param {import("../picture-choice.js").PictureChoice} choice
  */
-export function followPicture(feed, cube, sign) {
-  const choice = new PictureChoice();
+export function followPicture(feed, cube, sign, choice) {
   /** @type {import("./session.js").FeedSession | null} */
   let session = null;
   const tell = () => session?.prefer(choice.preferences).catch(() => {});
@@ -19,7 +18,7 @@ export function followPicture(feed, cube, sign) {
   /** @param {Event} event */
   const noticed = (event) => {
     const { detail } = /** @type {CustomEvent} */ (event);
-    if (detail.type === "quality") sign.say(wordsForWeakLink(detail));
+    if (detail.type === "quality") sign.say(wordsForWeakness(weaknessOf(detail)));
   };
   const look = () => {
     const current = /** @type {import("./session.js").FeedSession | null} */ (feed.connection.session);
@@ -36,5 +35,4 @@ export function followPicture(feed, cube, sign) {
   // Browsers play no sound of a track whose first picture has not come: those who want sound alone get that one.
   cube.addEventListener("frame", () => choice.name === "sound" && tell());
   choice.addEventListener("change", tell);
-  return choice;
 }

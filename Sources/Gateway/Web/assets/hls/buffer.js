@@ -25,8 +25,8 @@ export class LiveBuffer {
   #codecs = "";
   /** Of the tracks of what was begun last. @type {Map<number, number>} */
   #scales = new Map();
-  /** The next piece continues where the last one ends, whatever its times say. */
-  #isToJoin = true;
+  /** The next piece begins there, in seconds, whatever its times say; null where it goes on by its times. @type {number | null} */
+  #joint = 0;
 
   /** @param {HTMLVideoElement} video */
   constructor(video) {
@@ -67,9 +67,17 @@ export class LiveBuffer {
     return Math.max(0, this.end - this.video.currentTime);
   }
 
-  /** What comes next has other times than what was before. */
-  join() {
-    this.#isToJoin = true;
+  /**
+   * What comes next has other times than what was before.
+   * @param {number} [overlap] seconds of what was before that it replaces
+   */
+  join(overlap = 0) {
+    this.#joint = Math.max(0, this.end - overlap);
+  }
+
+  /** Whether what follows may be of these codecs: tracks cannot come or go. @param {string} codecs */
+  takes(codecs) {
+    return this.#codecs === "" || this.#codecs.split(",").length === codecs.split(",").length;
   }
 
   /**
@@ -83,7 +91,7 @@ export class LiveBuffer {
     else if (codecs !== this.#codecs) this.#buffer.changeType(type);
     this.#codecs = codecs;
     this.#scales = timescalesOf(bytes);
-    this.#isToJoin = true;
+    this.#joint ??= this.end;
     await this.#append(bytes);
   }
 
@@ -92,8 +100,8 @@ export class LiveBuffer {
     const buffer = this.#buffer;
     if (!buffer) return;
     await this.#trim();
-    if (this.#isToJoin) buffer.timestampOffset = this.end - beginningOf(bytes, this.#scales);
-    this.#isToJoin = false;
+    if (this.#joint !== null) buffer.timestampOffset = this.#joint - beginningOf(bytes, this.#scales);
+    this.#joint = null;
     await this.#append(bytes);
   }
 

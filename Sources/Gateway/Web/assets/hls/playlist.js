@@ -22,6 +22,8 @@ export class PlaylistError extends Error {
  * @typedef {object} Variant one rendition of a stream
  * @property {string} uri
  * @property {string} codecs as a media type names them
+ * @property {number} bitrate of all of it on average, or else of its richest segment, in bit/s
+ * @property {number | null} height of its pictures, in pixels; null where it has none, or does not say
  *
  * @typedef {object} Part
  * @property {string} uri
@@ -35,6 +37,7 @@ export class PlaylistError extends Error {
  * @property {Part[]} parts of the latest segments alone
  * @property {string | null} uri null while it is not whole
  * @property {number} duration in seconds, of what there is
+ * @property {number | null} date when its first picture was captured, in milliseconds of the clock of days
  *
  * @typedef {object} Playlist
  * @property {Segment[]} segments the oldest first
@@ -51,11 +54,12 @@ export class PlaylistError extends Error {
  * @property {string | null} map
  * @property {number} duration in seconds
  * @property {boolean} isDiscontinuous
+ * @property {number | null} date when it was captured, in milliseconds of the clock of days
  * @property {Position} next what follows it
  */
 
 /**
- * The renditions that a multivariant playlist names.
+ * The renditions that a multivariant playlist names, the richest first.
  * @param {string} text
  * @returns {Variant[]} one at least
  * @throws {PlaylistError}
@@ -63,16 +67,21 @@ export class PlaylistError extends Error {
 export function parseVariants(text) {
   /** @type {Variant[]} */
   const variants = [];
-  let codecs = "";
+  /** @type {Omit<Variant, "uri"> | null} */
+  let next = null;
   for (const line of linesOf(text)) {
-    if (line.startsWith("#EXT-X-STREAM-INF:")) codecs = attributesOf(line).CODECS ?? "";
-    else if (!line.startsWith("#") && codecs) {
-      variants.push({ uri: line, codecs });
-      codecs = "";
+    if (line.startsWith("#EXT-X-STREAM-INF:")) {
+      const { CODECS: codecs, RESOLUTION, BANDWIDTH, "AVERAGE-BANDWIDTH": average } = attributesOf(line);
+      const [, height] = RESOLUTION?.match(/^\d{1,5}x(\d{1,5})$/) ?? [];
+      const bitrate = numberOf(average ?? BANDWIDTH ?? "");
+      next = codecs ? { codecs, bitrate, height: height ? Number(height) : null } : null;
+    } else if (!line.startsWith("#") && next) {
+      variants.push({ uri: line, ...next });
+      next = null;
     }
   }
   if (!variants.length) throw new PlaylistError("there is no rendition");
-  return variants;
+  return variants.sort((one, other) => other.bitrate - one.bitrate);
 }
 
 /**
@@ -88,6 +97,7 @@ export function parsePlaylist(text) {
   let map = /** @type {string | null} */ (null);
   let duration = /** @type {number | null} */ (null);
   let isDiscontinuous = false;
+  let date = /** @type {number | null} */ (null);
   /** @type {Part[]} */
   let parts = [];
 
@@ -95,8 +105,9 @@ export function parsePlaylist(text) {
   const endSegment = (uri) => {
     const whole = duration ?? parts.reduce((sum, part) => sum + part.duration, 0);
     playlist.segments.push({
-      number: playlist.first + playlist.segments.length, map, isDiscontinuous, parts, uri, duration: whole,
+      number: playlist.first + playlist.segments.length, map, isDiscontinuous, parts, uri, duration: whole, date,
     });
+    date = null;
     parts = [];
     duration = null;
     isDiscontinuous = false;
@@ -120,6 +131,7 @@ export function parsePlaylist(text) {
         break;
       }
       case "#EXT-X-MAP": map = uriOf(line); break;
+      case "#EXT-X-PROGRAM-DATE-TIME": date = dateOf(value); break;
       case "#EXT-X-DISCONTINUITY": isDiscontinuous = true; break;
       case "#EXTINF": duration = durationOf(value); break;
       case "#EXT-X-PART": {
@@ -178,18 +190,40 @@ export function chunksFrom(playlist, position) {
 }
 
 /**
+ * What goes on in a rendition where another one was left: from the last key frame that is not after a moment, where that
+ * is still near the end.
+ * @param {Playlist} playlist
+ * @param {number} moment in milliseconds of the clock of days
+ * @returns {Chunk[] | null} null where nothing does
+ */
+export function chunksAt(playlist, moment) {
+  const all = playlist.segments.flatMap((segment) => chunksOf(segment));
+  const at = all.findLastIndex(({ isIndependent, date }) => isIndependent && date !== null && date <= moment);
+  if (at < 0) return null;
+  const chunks = all.slice(at);
+  const left = chunks.reduce((sum, { duration }) => sum + duration, 0);
+  return left <= playlist.holdBack + FAR_BEHIND ? chunks : null;
+}
+
+/**
  * A segment by its parts, or whole where those are not named any more.
  * @param {Segment} segment
  * @returns {(Chunk & { place: Position, isIndependent: boolean })[]}
  */
-function chunksOf({ number, map, isDiscontinuous, parts, uri, duration }) {
+function chunksOf({ number, map, isDiscontinuous, parts, uri, duration, date }) {
   const behind = { number: number + 1, part: 0 };
   if (!parts.length) {
     const place = { number, part: 0 };
-    return uri === null ? [] : [{ uri, map, duration, isDiscontinuous, isIndependent: true, place, next: behind }];
+    return uri === null ? [] : [{ uri, map, duration, isDiscontinuous, isIndependent: true, date, place, next: behind }];
   }
+  let before = 0;
+  const dates = parts.map((part) => {
+    const start = date === null ? null : date + before * 1000;
+    before += part.duration;
+    return start;
+  });
   return parts.map((part, index) => ({
-    uri: part.uri, map, duration: part.duration, isDiscontinuous: isDiscontinuous && index === 0,
+    date: dates[index], uri: part.uri, map, duration: part.duration, isDiscontinuous: isDiscontinuous && index === 0,
     isIndependent: part.isIndependent, place: { number, part: index },
     next: uri !== null && index === parts.length - 1 ? behind : { number, part: index + 1 },
   }));
@@ -232,6 +266,12 @@ function durationOf(text) {
   const duration = Number(seconds);
   if (!(duration > 0 && duration <= LONGEST_DURATION)) throw new PlaylistError(`${text} is no duration`);
   return duration;
+}
+
+/** @param {string} text ISO 8601 */
+function dateOf(text) {
+  const date = text.length <= 40 ? Date.parse(text) : NaN;
+  return Number.isNaN(date) ? null : date;
 }
 
 /** @param {string} text */

@@ -3,7 +3,6 @@
 /** The row of controls below the picture, and the line of time above it while a recording plays. */
 
 import { formatDuration, h, setText } from "../dom.js";
-import { weaknessOf } from "../picture-choice.js";
 import { draw, icon } from "./icons.js";
 import { QualityMenu } from "./menu.js";
 import { fill } from "./strings.js";
@@ -82,13 +81,13 @@ export class Bar {
     setText(this.#viewerCount, String(count));
     this.#viewers.title = count === 1 ? strings.oneViewer : fill(strings.viewers, { count });
     this.#updateTime(playback, strings);
-    const weakness = state === "live" && !reception.isDelayed ? weaknessOf(reception.quality) : null;
+    const weakness = state === "live" ? reception.weakness : null;
     this.#weak.hidden = weakness === null;
     this.#weak.title = weakness ? strings[WEAK[weakness]] : "";
     setText(this.#weak.lastElementChild, this.#weak.title);
     this.menu.button.hidden = recording !== null || !["live", "away", "reconnecting", "connecting"].includes(state);
     if (this.menu.button.hidden) this.menu.close(false);
-    this.menu.update(reception.choice.name, strings, reception.choice.name === "sound" ? 0 : video.videoHeight, reception.isDelayed);
+    this.menu.update(reception.choice.name, strings, reception.choice.name === "sound" ? 0 : video.videoHeight);
     name(this.#pip, strings.pictureInPicture, "pip");
     this.#pip.hidden = !mayPip;
     this.#pip.setAttribute("aria-pressed", String(isPip));

@@ -30,9 +30,8 @@ export class QualityMenu {
     return { ...item, element, label, hint, labelKey: item.label, hintKey: item.hint };
   });
   #title = h("p.menu-title", { "aria-hidden": "true" });
-  #why = h("p.why", { hidden: true });
   panel = h("div.menu", { role: "menu", hidden: true, part: "menu" },
-    this.#title, this.#why, ...this.#items.map(({ element }) => element));
+    this.#title, ...this.#items.map(({ element }) => element));
   button = h("button.button", {
     type: "button", part: "button quality-button", "aria-haspopup": "menu", "aria-expanded": "false",
     onclick: () => this.isOpen ? this.close(true) : this.#open(),
@@ -55,21 +54,17 @@ export class QualityMenu {
    * @param {Quality} chosen
    * @param {import("./strings.js").Strings} strings
    * @param {number} height of the picture, 0 for none
-   * @param {boolean} isDelayed it comes in one quality alone
    */
-  update(chosen, strings, height, isDelayed) {
+  update(chosen, strings, height) {
     this.button.setAttribute("aria-label", strings.quality);
     this.button.title = strings.quality;
     this.panel.setAttribute("aria-label", strings.quality);
     setText(this.#title, strings.quality);
-    setText(this.#why, strings.qualityDelayed);
-    this.#why.hidden = !isDelayed;
     for (const { name, element, label, hint, labelKey, hintKey } of this.#items) {
       const isChosen = name === chosen;
       setText(label, isChosen && name === "auto" && height ? `${strings[labelKey]} · ${height}p` : strings[labelKey]);
-      setText(hint, isDelayed ? "" : strings[hintKey]);
+      setText(hint, strings[hintKey]);
       element.setAttribute("aria-checked", String(isChosen));
-      element.hidden = isDelayed && !isChosen;
     }
   }
 

@@ -25,7 +25,6 @@ export const STRINGS = {
   qualityLowHint: "A small picture, to save data",
   qualitySound: "Sound only",
   qualitySoundHint: "No picture",
-  qualityDelayed: "While the stream comes delayed there is one picture of it, and nothing to choose.",
   pictureInPicture: "Picture in picture",
   fullScreen: "Full screen",
   leaveFullScreen: "Leave full screen",

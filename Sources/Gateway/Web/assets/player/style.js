@@ -157,7 +157,6 @@ input[type="range"]::-moz-range-thumb { width: 14px; height: 14px; border: 0; bo
   border-radius: 14px; background: var(--surface); color: light-dark(#171923, #f3f3f8); box-shadow: 0 8px 34px rgb(0 0 0 / 0.4); user-select: none;
 }
 .menu-title { padding: 6px 12px 4px; font-size: 0.8rem; font-weight: 650; opacity: 0.72; }
-.why { padding: 2px 12px 8px; max-width: 18em; font-size: 0.9rem; }
 .item { display: flex; align-items: center; gap: 10px; width: 100%; min-height: 44px; padding: 4px 12px; border-radius: 9px; text-align: start; }
 .item:focus-visible { outline-offset: -3px; }
 .item svg { width: 20px; height: 20px; color: var(--accent); visibility: hidden; }

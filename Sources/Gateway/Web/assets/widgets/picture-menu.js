@@ -1,8 +1,7 @@
 // @ts-check
 
 import { follow, h, icon } from "../dom.js";
-import { DELAYED_PICTURE } from "../fallback.js";
-import { pictureRadios, weakLinkSign, wordsForWeakLink } from "../picture-choice.js";
+import { pictureRadios, weakLinkSign, wordsForWeakness } from "../picture-choice.js";
 import { makeClipper } from "./clipper.js";
 
 /** Lets a viewer choose how good the picture is to be, shows when the connection does not take it, and keeps clips of it. */
@@ -20,9 +19,8 @@ export const pictureMenu = {
       },
     }, "Hide all but the picture");
     const radios = pictureRadios(viewing.choice);
-    const why = h("p.small.muted#one-picture", { hidden: true }, DELAYED_PICTURE);
     const clips = makeClipper(room);
-    const panel = h("div.picture-panel#picture-panel", { hidden: true }, radios, why, clips.root, alone);
+    const panel = h("div.picture-panel#picture-panel", { hidden: true }, radios, clips.root, alone);
     const button = h("button.button.round#picture", {
       type: "button", "aria-expanded": "false", "aria-controls": "picture-panel", "aria-label": "Picture quality",
       title: "Picture quality", onclick: () => show(panel.hidden),
@@ -34,7 +32,7 @@ export const pictureMenu = {
     const show = (isShown) => {
       panel.hidden = !isShown;
       button.setAttribute("aria-expanded", String(isShown));
-      if (isShown) panel.querySelector("fieldset:not([hidden]) input:checked, button")?.focus();
+      if (isShown) panel.querySelector("input:checked")?.focus();
     };
     /** @param {Event} event */
     const leave = (event) => {
@@ -50,12 +48,10 @@ export const pictureMenu = {
     addEventListener("pointerdown", leave);
     addEventListener("keydown", key);
     const unfollow = follow(viewing, () => {
-      const { isDelayed, state } = viewing;
-      radios.hidden = isDelayed;
-      why.hidden = !isDelayed;
+      const { state } = viewing;
       button.hidden = !["live", "paused", "reconnecting"].includes(state);
       if (button.hidden) show(false);
-      sign.say(state === "live" && !isDelayed ? wordsForWeakLink(viewing.quality) : null);
+      sign.say(state === "live" ? wordsForWeakness(viewing.weakness) : null);
     });
     return () => {
       unfollow();
