@@ -280,6 +280,10 @@ def test_a_viewer_by_hls_chooses_their_picture(browser: Browser, encoded: Server
     wait_for_rendition(page, 480, None)
     page.click("#picture")
     page.screenshot(logs / f"fallback-choice-{browser.name}.png")
+    assert page.evaluate("""() => {
+        const {right, top, height} = document.getElementById('picture-only').getBoundingClientRect();
+        return document.elementFromPoint(right - 16, top + height / 2).closest('#picture-panel') !== null;
+    }"""), "nothing lies above the panel"
     for name, height in (("low", 360), ("sound", 0), ("high", 480)):
         page.evaluate("name => document.querySelector(`#picture-panel [value=${name}]`).click()", name)
         wait_for_rendition(page, height, None)
