@@ -56,11 +56,15 @@ package struct LivePlaylist: Sendable {
     }
 
     private struct Initialization {
+        /// Its name begins with.
+        let tag: String
         let number: Int
         let bytes: [UInt8]
     }
 
     private struct Segment {
+        /// Its name, and those of its parts, begin with.
+        let tag: String
         let sequenceNumber: Int
         /// The number of its initialization segment.
         let initialization: Int
@@ -107,6 +111,20 @@ package struct LivePlaylist: Sendable {
         self.timing = timing
     }
 
+    /// Goes on where another rendition's playlist is: players that change to one that has just begun find what they
+    /// have.
+    /// - Parameters:
+    ///   - tag: as for one that begins with nothing.
+    ///   - other: with the same tracks.
+    package init(tag: String, continuing other: LivePlaylist) {
+        self.init(tag: tag, timing: other.timing)
+        segments = other.segments.filter(\.isComplete)
+        initializations = other.initializations
+        discontinuitySequence = other.discontinuitySequence
+        nextSequenceNumber = segments.last.map { $0.sequenceNumber + 1 } ?? other.nextSequenceNumber
+        byteCount = segments.reduce(0) { $0 + $1.byteCount }
+    }
+
     // MARK: What is made
 
     /// What follows belongs to this initialization segment; where something was there before, it is discontinuous.
@@ -120,7 +138,7 @@ package struct LivePlaylist: Sendable {
     ) {
         completeSegment()
         let number = (initializations.last?.number ?? -1) + 1
-        initializations.append(Initialization(number: number, bytes: initialization))
+        initializations.append(Initialization(tag: tag, number: number, bytes: initialization))
         self.codecs = codecs
         resolution = (width, height)
         self.framesPerSecond = framesPerSecond
@@ -139,7 +157,7 @@ package struct LivePlaylist: Sendable {
             let isDiscontinuous = segments.last.map { $0.initialization != initialization } ?? false
             segments.append(
                 Segment(
-                    sequenceNumber: nextSequenceNumber, initialization: initialization,
+                    tag: tag, sequenceNumber: nextSequenceNumber, initialization: initialization,
                     isDiscontinuous: isDiscontinuous, date: part.date))
             nextSequenceNumber += 1
         }
@@ -211,28 +229,36 @@ package struct LivePlaylist: Sendable {
     // MARK: Files
 
     /// Whether a name is one of those that this playlist gives.
-    package func names(_ file: String) -> Bool { MediaFileName(file, tag: tag) != nil }
+    package func names(_ file: String) -> Bool { tagged(file) != nil }
+
+    /// A name that it gives, or has taken over, and what that begins with.
+    private func tagged(_ name: String) -> (tag: String, file: MediaFileName)? {
+        let tags = [tag] + segments.map(\.tag) + initializations.map(\.tag)
+        guard let tag = tags.first(where: { name.hasPrefix($0) }), let file = MediaFileName(name, tag: tag)
+        else { return nil }
+        return (tag, file)
+    }
 
     /// A part, segment or initialization segment.
     /// - Returns: its bytes, where it is there.
     package func file(named name: String) -> (standing: Standing, bytes: [UInt8]) {
-        guard let file = MediaFileName(name, tag: tag) else { return (.nowhere, []) }
+        guard let (tag, file) = tagged(name) else { return (.nowhere, []) }
+        let segment = { [segments] (number: Int) in
+            segments.first { $0.sequenceNumber == number && $0.tag == tag }
+        }
         switch file {
         case .initialization(let number):
-            guard let found = initializations.first(where: { $0.number == number }) else {
-                return (.nowhere, [])
-            }
-            return (.there, found.bytes)
+            let found = initializations.first { $0.number == number && $0.tag == tag }
+            return found.map { (.there, $0.bytes) } ?? (.nowhere, [])
         case .segment(let number):
-            guard let segment = segments.first(where: { $0.sequenceNumber == number }), segment.isComplete
-            else { return (.nowhere, []) }
+            guard let segment = segment(number), segment.isComplete else { return (.nowhere, []) }
             return (.there, segment.parts.flatMap(\.bytes))
         case .part(let number, let index):
-            if let segment = segments.first(where: { $0.sequenceNumber == number }),
-                segment.parts.indices.contains(index)
-            {
+            if let segment = segment(number), segment.parts.indices.contains(index) {
                 return (.there, segment.parts[index].bytes)
             }
+            // What was taken over is complete.
+            guard tag == self.tag else { return (.nowhere, []) }
             return (file == hinted ? .awaited : isLater(number, index) ? .tooFar : .nowhere, [])
         }
     }
@@ -282,18 +308,19 @@ package struct LivePlaylist: Sendable {
             if segment.isDiscontinuous { lines.append("#EXT-X-DISCONTINUITY") }
             if initialization != segment.initialization {
                 initialization = segment.initialization
-                lines.append(
-                    "#EXT-X-MAP:URI=\"\(MediaFileName.initialization(segment.initialization).text(tag))\"")
+                let name = MediaFileName.initialization(segment.initialization).text(segment.tag)
+                lines.append("#EXT-X-MAP:URI=\"\(name)\"")
             }
             lines.append("#EXT-X-PROGRAM-DATE-TIME:\(segment.date.text)")
             if index >= firstWithParts || !segment.isComplete { lines += parts(of: segment) }
             guard segment.isComplete else { continue }
             lines.append("#EXTINF:\(Self.seconds(segment.milliseconds)),")
-            lines.append(MediaFileName.segment(segment.sequenceNumber).text(tag))
+            lines.append(MediaFileName.segment(segment.sequenceNumber).text(segment.tag))
         }
         if hasEnded {
             lines.append("#EXT-X-ENDLIST")
-        } else if let hinted, initializations.last?.number == initialization {
+        } else if let hinted, let last = initializations.last, last.number == initialization, last.tag == tag
+        {
             lines.append("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"\(hinted.text(tag))\"")
         }
         if !hasEnded {
@@ -318,7 +345,7 @@ package struct LivePlaylist: Sendable {
 
     private func parts(of segment: Segment) -> [String] {
         segment.parts.enumerated().map { index, part in
-            let name = MediaFileName.part(segment.sequenceNumber, index).text(tag)
+            let name = MediaFileName.part(segment.sequenceNumber, index).text(segment.tag)
             let mark = part.startsSegment ? ",INDEPENDENT=YES" : ""
             return "#EXT-X-PART:DURATION=\(Self.seconds(part.milliseconds)),URI=\"\(name)\"\(mark)"
         }

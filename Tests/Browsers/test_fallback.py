@@ -13,9 +13,9 @@ from drivers import DESKTOP, PHONE, Browser, Page, wait_until
 from feed import STORIES, Story, Studio, colour_shown, is_like, open_feed, wait_for_story
 from lossy import LossyPath
 from media import check_no_complaints, go_live, wait_for_frames, wait_for_state
-from rtmp import Encoder
-from server import Server, free_port
+from server import Server
 from slow_stream import SlowStream
+from test_hls import encoded  # noqa: F401
 from test_player import App, app, inside, wait_for, wait_for_pictures  # noqa: F401
 from test_previews import transcoder
 
@@ -234,23 +234,9 @@ def wait_for_rendition(page: Page, height: int, weakness: str | None) -> None:
         what=f"{height} lines are seen, {weakness or 'the link is good'}", about=RENDITION)
 
 
-@pytest.fixture
-def encoded(logs: Path, stream: str) -> Iterator[Server]:
-    """A server with a stream that an encoder publishes, as rich in quiet moments as in others."""
-    port = free_port()
-    maker = Server(logs / f"server-renditions-{stream}.log", "--max-hls", "1", "--rtmp", f"127.0.0.1:{port}")
-    video = ("-c:v", "libx264", "-preset", "veryfast", "-bf", "0", "-g", "60", "-b:v", "1500k", "-maxrate", "1500k",
-             "-bufsize", "750k", "-nal-hrd", "cbr")
-    address = f"rtmp://127.0.0.1:{port}/live/{stream}?token={maker.token(stream)}"
-    with Encoder(address, logs / f"encoder-{stream}.log", video, size="854x480"):
-        wait_until(lambda: maker.request("GET", f"/hls/{stream}/index.m3u8")[0] == 200, 30, "it can be watched")
-        yield maker
-    assert maker.stop() == 0
-
-
 @pytest.mark.alone
 def test_a_link_that_carries_less_gets_less_and_more_when_it_does(
-    chromium: Browser, encoded: Server, logs: Path, stream: str
+    chromium: Browser, encoded: Server, logs: Path, stream: str  # noqa: F811
 ) -> None:
     """The publisher's own pictures, then smaller ones, then sound, each as it is needed, and back."""
     link = SlowStream(encoded, encoded.http_port)
@@ -275,7 +261,9 @@ def test_a_link_that_carries_less_gets_less_and_more_when_it_does(
 
 
 @pytest.mark.alone
-def test_a_viewer_by_hls_chooses_their_picture(browser: Browser, encoded: Server, logs: Path, stream: str) -> None:
+def test_a_viewer_by_hls_chooses_their_picture(
+    browser: Browser, encoded: Server, logs: Path, stream: str  # noqa: F811
+) -> None:
     page = browser.open(f"{encoded.origin}/watch/{stream}", PHONE, before_load=NO_WEBRTC)
     wait_for_rendition(page, 480, None)
     page.click("#picture")

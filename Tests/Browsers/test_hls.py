@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
-from threading import Timer
+from threading import Thread
 
 import pytest
 
@@ -22,6 +22,7 @@ from drivers.patience import patient
 from media import end_stream, go_live, press_go_live
 from rtmp import Encoder
 from server import Server, free_port
+from slow_stream import SlowStream
 from test_previews import transcoder
 
 #: Appends what the media playlist names, part by part, as low-latency players do; true once it plays.
@@ -84,6 +85,55 @@ def maker(logs: Path, stream: str) -> Iterator[Server]:
     yield server
     assert server.is_running
     assert server.stop() == 0
+
+
+@pytest.fixture
+def encoded(logs: Path, stream: str) -> Iterator[Server]:
+    """A server with a stream that an encoder publishes, as rich in quiet moments as in others."""
+    port = free_port()
+    maker = Server(logs / f"server-renditions-{stream}.log", "--max-hls", "1", "--rtmp", f"127.0.0.1:{port}")
+    video = ("-c:v", "libx264", "-preset", "veryfast", "-bf", "0", "-g", "60", "-b:v", "1500k", "-maxrate", "1500k",
+             "-bufsize", "750k", "-nal-hrd", "cbr")
+    address = f"rtmp://127.0.0.1:{port}/live/{stream}?token={maker.token(stream)}"
+    with Encoder(address, logs / f"encoder-{stream}.log", video, size="854x480"):
+        wait_until(lambda: maker.request("GET", f"/hls/{stream}/index.m3u8")[0] == 200, 30, "it can be watched")
+        yield maker
+    assert maker.stop() == 0
+
+
+class GStreamerPlayer:
+    """Plays an address, and counts the buffers that it would show."""
+
+    def __init__(self, address: str) -> None:
+        sinks = [f"{kind}-sink=fakesink name={kind} silent=false sync=true" for kind in ("video", "audio")]
+        self._process = subprocess.Popen(
+            ["gst-launch-1.0", "-v", "playbin3", f"uri={address}", *sinks], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            text=True)
+        #: Of the picture, in lines.
+        self.height = 0
+        self.errors: list[str] = []
+        self._shown = {"video": 0, "audio": 0}
+        self._reader = Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    @property
+    def shown(self) -> dict[str, int]:
+        return dict(self._shown)
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.wait()
+        self._reader.join(5)
+
+    def _read(self) -> None:
+        assert self._process.stdout
+        for line in self._process.stdout:
+            for kind in self._shown:
+                self._shown[kind] += f"chain   ******* ({kind}:sink)" in line
+            if caps := re.search(r"GstFakeSink:video.*caps = video/x-raw.*height=\(int\)(\d+)", line):
+                self.height = int(caps[1])
+            if "ERROR" in line:
+                self.errors.append(line)
 
 
 def awaited(server: Server, path: str) -> tuple[int, bytes]:
@@ -162,18 +212,25 @@ def attributes(line: str) -> dict[str, str]:
     return {name: value.strip('"') for name, value in re.findall(r'([A-Z-]+)=("[^"]*"|[^,]*)', line)}
 
 
+def own_segments(server: Server, base: str, uri: str, least: int) -> str:
+    """The end of a playlist that has so many segments of its own: before them comes what it took over from another one."""
+    def end() -> str | None:
+        last = fetch(server, base + uri).rpartition("#EXT-X-MAP:")[2]
+        return last if last.count("#EXTINF") >= least else None
+    return wait_until(end, 60, f"{least} segments of {uri}")
+
+
 def moment_of_zero(server: Server, base: str, uri: str) -> float:
     """When the time 0 of a rendition's media was captured, in seconds of the clock of days."""
-    text = fetch(server, base + uri)
-    date = re.search(r"#EXT-X-PROGRAM-DATE-TIME:(\S+)", text)
-    names = re.search(r'#EXT-X-MAP:URI="([^"]*)"[\s\S]*?\n(\S+\.m4s)\n', text)
-    assert date and names, text
-    (_, initialization), (_, segment) = awaited(server, base + names[1]), awaited(server, base + names[2])
+    found = re.search(
+        r'^URI="([^"]*)"\n#EXT-X-PROGRAM-DATE-TIME:(\S+)\n[\s\S]*?\n(\w\S+\.m4s)\n', own_segments(server, base, uri, 1))
+    assert found
+    (_, initialization), (_, segment) = awaited(server, base + found[1]), awaited(server, base + found[3])
     # The first track's, as version 0 of one box and version 1 of the other say it.
     header, time = initialization.index(b"mdhd"), segment.index(b"tfdt")
     (scale,) = struct.unpack_from(">I", initialization, header + 16)
     (ticks,) = struct.unpack_from(">Q", segment, time + 8)
-    return datetime.fromisoformat(date[1]).timestamp() - ticks / scale
+    return datetime.fromisoformat(found[2]).timestamp() - ticks / scale
 
 
 def test_those_whose_link_carries_less_have_other_renditions(chromium: Browser, maker: Server, stream: str) -> None:
@@ -199,11 +256,13 @@ def test_those_whose_link_carries_less_have_other_renditions(chromium: Browser, 
         assert metric(maker, "rostrum_hls_streams") == 1
         report = r'#EXT-X-RENDITION-REPORT:URI="media\.m3u8\?rendition=(low|sound)",LAST-MSN=\d+,LAST-PART=\d+\n'
         assert re.findall(report, fetch(maker, base + "media.m3u8")) == ["low", "sound"]
-        for rendition, has_pictures in (("low", True), ("sound", False)):
+        # ffmpeg begins three segments before the end.
+        own_segments(maker, base, "media.m3u8?rendition=low", 3)
+        for rendition, length in (("low", ("-frames:v", "90")), ("sound", ("-t", "3"))):
             done = subprocess.run(
-                ["ffmpeg", "-v", "info", "-i", f"{maker.origin}{base}media.m3u8?rendition={rendition}", "-t", "3",
-                 "-af", "volumedetect", "-f", "null", "-"], capture_output=True, text=True, timeout=patient(30), check=True)
-            assert (int(re.findall(r"frame=\s*(\d+)", done.stderr)[-1]) >= 60) if has_pictures else "Video:" not in done.stderr, done.stderr
+                ["ffmpeg", "-v", "info", "-i", f"{maker.origin}{base}media.m3u8?rendition={rendition}", *length,
+                 "-af", "volumedetect", "-f", "null", "-"], capture_output=True, text=True, timeout=patient(60), check=True)
+            assert (" 640x360" in done.stderr) == (rendition == "low") == ("Video:" in done.stderr), done.stderr
             loudness = re.search(r"mean_volume: (-?[\d.]+) dB", done.stderr)
             assert loudness and float(loudness[1]) > -60, done.stderr
         assert maker.request("GET", base + "media.m3u8?rendition=best")[0] == 400
@@ -249,29 +308,40 @@ def test_a_browsers_h264_has_a_key_frame_for_each_segment(chromium: Browser, mak
         assert metric(maker, "rostrum_encodes_passed") == 1 or "passed=false" in maker.log.read_text()
 
 
+def wait_for_segments(server: Server, stream: str) -> None:
+    """GStreamer stands still where it finds fewer than it wants to stay behind."""
+    wait_until(lambda: fetch(server, f"/hls/{stream}/media.m3u8").count("#EXTINF") >= 4, 30, "there are segments")
+
+
 def test_gstreamer_plays_it(chromium: Browser, maker: Server, stream: str) -> None:
     with go_live(chromium, maker, stream):
-        # It stands still where it finds fewer segments than it wants to stay behind.
-        wait_until(
-            lambda: fetch(maker, f"/hls/{stream}/media.m3u8").count("#EXTINF") >= 4, 30, "there are segments")
-        sinks = [f"{kind}-sink=fakesink name={kind} silent=false" for kind in ("video", "audio")]
-        player = subprocess.Popen(
-            ["gst-launch-1.0", "-v", "playbin3", f"uri={maker.origin}/hls/{stream}/index.m3u8", *sinks],
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        limit = Timer(patient(60), player.kill)
-        limit.start()
-        shown = {"video": 0, "audio": 0}
-        assert player.stdout
-        for line in player.stdout:
-            assert "ERROR" not in line, line
-            for kind in shown:
-                shown[kind] += f"chain   ******* ({kind}:sink)" in line
-            if min(shown.values()) >= 60:
-                break
-        limit.cancel()
-        player.kill()
-        player.wait()
-        assert min(shown.values()) >= 60, shown
+        wait_for_segments(maker, stream)
+        player = GStreamerPlayer(f"{maker.origin}/hls/{stream}/index.m3u8")
+        try:
+            wait_until(lambda: min(player.shown.values()) >= 60, 60, lambda: f"picture and sound are played: {player.shown}")
+        finally:
+            player.stop()
+        assert player.errors == []
+
+
+@pytest.mark.alone
+def test_gstreamer_goes_to_the_smaller_picture_and_back(encoded: Server, stream: str) -> None:
+    """It goes on only where the playlist that it changes to names something of what it has."""
+    wait_for_segments(encoded, stream)
+    link = SlowStream(encoded, encoded.http_port)
+    player = GStreamerPlayer(f"http://127.0.0.1:{link.port}/hls/{stream}/index.m3u8")
+    try:
+        for capacity, height in ((None, 480), (900e3, 360), (None, 480)):
+            link.capacity = capacity
+            wait_until(lambda: player.height == height, 60, f"{height} lines are played")  # noqa: B023
+            goals = {kind: count + 40 for kind, count in player.shown.items()}
+            wait_until(
+                lambda: all(player.shown[kind] >= goal for kind, goal in goals.items()), 30,  # noqa: B023
+                lambda: f"picture and sound go on: {player.shown}")
+    finally:
+        player.stop()
+        link.close()
+    assert player.errors == []
 
 
 def test_who_asks_while_the_host_is_away_waits_for_them(

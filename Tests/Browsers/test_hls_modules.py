@@ -109,22 +109,38 @@ DATED = PLAYLIST.replace(
 
 
 def test_another_rendition_goes_on_where_the_first_was_left(page: Page) -> None:
-    def at(seconds: float, text: str = DATED) -> list[list[Any]] | None:
+    def after(seconds: float | None, text: str = DATED, map: str = "b-i0.mp4") -> list[str]:
         return page.evaluate(
-            """async (text, moment) => {
-                const {parsePlaylist, chunksAt} = await import('/assets/hls/playlist.js');
-                return chunksAt(parsePlaylist(text), moment)?.map(({uri, date}) => [uri, date]) ?? null;
-            }""", text, BEGINNING_OF_2026 + seconds * 1000)
-    # With a key frame, not later.
-    last = ["a-p9-0.m4s", BEGINNING_OF_2026 + 3000]
-    assert at(3) == at(9) == [last]
-    assert at(2.9) == [["a-p8-0.m4s", BEGINNING_OF_2026 + 2000], ["a-p8-1.m4s", BEGINNING_OF_2026 + 2500], last]
-    assert at(-1) is None, "it is not there any more"
-    assert at(1, DATED.replace("INF:2.000", "INF:20.000")) is None, "it is far behind"
-    assert at(9, "\n".join(line for line in DATED.splitlines() if "DATE" not in line)) is None, "nothing tells when it was"
-    assert page.evaluate(
-        "async text => (await import('/assets/hls/playlist.js')).parsePlaylist(text).segments[1].date",
-        DATED.replace("T00:00:02.000Z", "T25:61")) is None
+            """async (text, map, date) => {
+                const {parsePlaylist, chunksAfter} = await import('/assets/hls/playlist.js');
+                return chunksAfter(parsePlaylist(text), {map, date}).map(({uri}) => uri);
+            }""", text, map, None if seconds is None else BEGINNING_OF_2026 + seconds * 1000)
+    # With a key frame, not later than what was loaded.
+    assert after(3) == after(9) == ["a-p9-0.m4s"]
+    assert after(2.9) == ["a-p8-0.m4s", "a-p8-1.m4s", "a-p9-0.m4s"]
+    # Or with its first one, where all of it is later, or nothing tells when it was.
+    everything = ["a-s7.m4s", "a-p8-0.m4s", "a-p8-1.m4s", "a-p9-0.m4s"]
+    assert after(-1) == after(None) == after(1) == everything
+    # Not with what it took over from the rendition that was left.
+    assert after(1, map="a-i0.mp4") == everything[1:]
+    assert after(1, "".join(DATED.partition("#EXT-X-DISCONTINUITY")[:1]), map="a-i0.mp4") == [], "it has nothing of its own yet"
+    # What is far behind is left out.
+    assert after(1, DATED.replace("INF:2.000", "INF:20.000")) == everything[1:]
+    dates = """async text => {
+        const {parsePlaylist, chunksAfter} = await import('/assets/hls/playlist.js');
+        return chunksAfter(parsePlaylist(text), {map: null, date: null}).map(({date}) => date);
+    }"""
+    assert page.evaluate(dates, DATED) == [BEGINNING_OF_2026 + more for more in (0, 2000, 2500, 3000)]
+    assert page.evaluate(dates, DATED.replace("T00:00:02.000Z", "T25:61"))[1:] == [None, None, BEGINNING_OF_2026 + 3000]
+
+
+def test_who_begins_takes_nothing_that_a_rendition_took_over(page: Page) -> None:
+    first = """async text => {
+        const {parsePlaylist, firstChunks} = await import('/assets/hls/playlist.js');
+        return firstChunks(parsePlaylist(text)).map(({uri}) => uri);
+    }"""
+    assert page.evaluate(first, PLAYLIST.replace("BACK=1.500", "BACK=9.000")) == ["a-p8-0.m4s", "a-p8-1.m4s", "a-p9-0.m4s"]
+    assert page.evaluate(first, PLAYLIST.replace("BACK=1.500", "BACK=0.500")) == ["a-p9-0.m4s"]
 
 
 #: Takes steps of a rule, each a time in seconds and what happens then; tells the index after each of them.
@@ -215,11 +231,11 @@ def test_what_is_no_playlist_is_refused(page: Page) -> None:
     # Nothing else is thrown, whatever comes.
     assert page.evaluate(
         """async texts => {
-            const {parsePlaylist, parseVariants, chunksAt, chunksFrom, PlaylistError} = await import('/assets/hls/playlist.js');
+            const {parsePlaylist, parseVariants, chunksAfter, chunksFrom, PlaylistError} = await import('/assets/hls/playlist.js');
             for (const text of texts) {
                 const readers = [
-                    text => chunksFrom(parsePlaylist(text), {number: 8, part: 1}), text => chunksAt(parsePlaylist(text), 1e12),
-                    parseVariants];
+                    text => chunksFrom(parsePlaylist(text), {number: 8, part: 1}), parseVariants,
+                    text => chunksAfter(parsePlaylist(text), {map: null, date: 1.77e12})];
                 for (const read of readers) {
                     try { read(text); } catch (error) { if (!(error instanceof PlaylistError)) return text; }
                 }

@@ -153,6 +153,40 @@ private struct Making {
         }
     }
 
+    /// Players that change to it look for what they have.
+    @Test mutating func `goes on where another rendition is`() {
+        making.parts(10)
+        var other = LivePlaylist(tag: "xyz", continuing: making.playlist)
+        // The segment under way is the other's alone.
+        #expect(other.text().contains("#EXTINF:2.000,\nabc-s1.m4s\n"))
+        #expect(!other.text().contains("abc-p2-0"))
+        #expect(!other.text().contains("HINT"))
+        #expect(other.variant(uri: "x") == nil)
+        #expect(other.standing(of: PlaylistQuery.Position(sequenceNumber: 2, part: 0)) == .awaited)
+        other.begin(
+            initialization: [8], codecs: "avc1.64001E", width: 640, height: 360, framesPerSecond: 30,
+            meant: LivePlaylist.Bitrates(peak: 1, average: nil))
+        other.append(
+            LivePlaylist.Part(
+                bytes: [77], milliseconds: 500, startsSegment: true, endsSegment: false,
+                date: WallTime(milliseconds: 0)))
+        let text = other.text()
+        #expect(text.contains("abc-s1.m4s\n#EXT-X-DISCONTINUITY\n#EXT-X-MAP:URI=\"xyz-i1.mp4\"\n"))
+        #expect(text.contains("URI=\"xyz-p2-0.m4s\",INDEPENDENT=YES\n"))
+        #expect(text.hasSuffix("#EXT-X-PRELOAD-HINT:TYPE=PART,URI=\"xyz-p2-1.m4s\"\n"))
+        var conformance = PlaylistConformance()
+        #expect(conformance.check(text) == [])
+        // What it took over is there for as long as it is named.
+        #expect(other.file(named: "abc-s1.m4s").bytes == [4, 5, 6, 7])
+        #expect(other.file(named: "abc-i0.mp4").bytes == [9])
+        #expect(other.file(named: "xyz-i1.mp4").bytes == [8])
+        #expect(other.file(named: "xyz-p2-0.m4s").bytes == [77])
+        #expect(other.file(named: "xyz-p2-1.m4s").standing == .awaited)
+        for name in ["abc-p2-0.m4s", "abc-p2-2.m4s", "xyz-s1.m4s", "abc-i1.mp4", "xy-s1.m4s"] {
+            #expect(other.file(named: name).standing == .nowhere, "\(name)")
+        }
+    }
+
     @Test mutating func `skips what lies behind six target durations`() {
         making.parts(40)
         let text = making.playlist.text(skips: true)

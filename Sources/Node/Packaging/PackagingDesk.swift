@@ -147,9 +147,27 @@ package actor PackagingDesk {
         programmes[key.stream] = programme
         if origins[key.stream] == nil { origins[key.stream] = now().elapsed - Self.past }
         active[key] = Packaging(
-            playlist: LivePlaylist(tag: Self.makeTag(), timing: playlistTiming),
+            playlist: makePlaylist(for: key),
             inputs: ProgrammeInputs(taps, transcoder, origin: SourceOrigin.packaging))
         launch(key)
+    }
+
+    /// One that goes on where another rendition with pictures is, if there is any.
+    private func makePlaylist(for key: Packaging.Key) -> LivePlaylist {
+        let tag = Self.makeTag()
+        let others: [PackagedRendition] =
+            switch key.rendition {
+            case .source: [.low]
+            case .low: [.source]
+            case .sound: []
+            }
+        let playlists = others.compactMap {
+            active[Packaging.Key(stream: key.stream, rendition: $0)]?.playlist
+        }
+        guard let other = playlists.first(where: { !$0.hasEnded && $0.hasCompleteSegment }) else {
+            return LivePlaylist(tag: tag, timing: playlistTiming)
+        }
+        return LivePlaylist(tag: tag, continuing: other)
     }
 
     // MARK: Samples

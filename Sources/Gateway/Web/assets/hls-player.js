@@ -9,7 +9,7 @@
 
 import { LiveBuffer, Source } from "./hls/buffer.js";
 import { ask, read, rest, seconds } from "./hls/fetching.js";
-import { chunksAt, chunksFrom, endOf, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
+import { chunksAfter, chunksFrom, endOf, firstChunks, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
 import { RenditionRule } from "./hls/renditions.js";
 import { SignallingError } from "./session.js";
 
@@ -79,8 +79,11 @@ export class HLSPlayer extends EventTarget {
   #variantURI = "";
   /** When what is at the end of the buffer was captured, by the clock of days; null where that is not told. @type {number | null} */
   #endDate = null;
-  /** What comes next is of another rendition. */
-  #isChanging = false;
+  /**
+   * Where another rendition was left, until something of this one is there.
+   * @type {{ uri: string, map: string | null, position: import("./hls/playlist.js").Position | null } | null}
+   */
+  #left = null;
   #holdBack = 0;
   /** How much further behind than the server says, because of what stood still. */
   #steppedBack = 0;
@@ -171,20 +174,22 @@ export class HLSPlayer extends EventTarget {
     await this.#whileEnough(signal);
     if (!this.#variants.length) this.#variants = await this.#askForVariants(signal);
     this.#choose();
-    const address = await this.#ask(this.#variantURI, this.#position && {
+    const uri = this.#variantURI;
+    const address = await this.#ask(uri, this.#position && {
       _HLS_msn: String(this.#position.number), _HLS_part: String(this.#position.part),
     }, signal);
+    if (uri !== this.#variantURI) return true;
     const playlist = parsePlaylist(address.text);
     // What is over, and was never seen, is not begun any more.
     if (playlist.hasEnded && !this.#hasBegun) return false;
     this.#holdBack = playlist.holdBack;
     const chunks = this.#next(playlist);
-    const uri = this.#variantURI;
     for (const chunk of chunks) {
       await this.#take(chunk, address.url, signal);
-      this.#choose();
       if (uri !== this.#variantURI) return true;
       this.#position = chunk.next;
+      this.#choose();
+      if (uri !== this.#variantURI) return true;
     }
     if (playlist.hasEnded) {
       this.#finish();
@@ -199,13 +204,22 @@ export class HLSPlayer extends EventTarget {
 
   /** What is to be loaded now. @param {import("./hls/playlist.js").Playlist} playlist */
   #next(playlist) {
-    const [buffer, endDate] = [this.#buffer, this.#endDate];
-    const joining = this.#isChanging && buffer && endDate !== null ? chunksAt(playlist, endDate) : null;
-    this.#isChanging = false;
-    if (joining && endDate !== null) {
-      buffer?.join((endDate - (joining[0].date ?? endDate)) / 1000);
-      return joining;
+    const [buffer, left, endDate] = [this.#buffer, this.#left, this.#endDate];
+    if (left && buffer) {
+      const chunks = chunksAfter(playlist, { map: left.map, date: endDate });
+      const [first] = chunks;
+      if (first) {
+        this.#left = null;
+        const overlap = endDate !== null && first.date !== null ? (endDate - first.date) / 1000 : 0;
+        buffer.join(overlap < buffer.ahead + FAR_S ? Math.max(0, overlap) : 0);
+      } else {
+        // Nothing of it has been made yet: the first part is waited for.
+        this.#position = endOf(playlist);
+      }
+      return chunks;
     }
+    this.#left = null;
+    if (!buffer && !this.#position) return firstChunks(playlist);
     const { chunks, isJump } = chunksFrom(playlist, this.#position);
     if (isJump) buffer?.join();
     return chunks;
@@ -222,10 +236,15 @@ export class HLSPlayer extends EventTarget {
     if (!this.#variants.length) return;
     const { uri } = this.#variants[this.#rule.choose(this.#variants, this.choice, seconds())];
     if (uri === this.#variantURI) return;
-    this.#isChanging = this.#variantURI !== "";
-    this.#variantURI = uri;
-    this.#position = this.#map = null;
     this.#forgetHint();
+    if (this.#left?.uri === uri) {
+      // Back before anything else was loaded.
+      [this.#position, this.#map, this.#left] = [this.#left.position, this.#left.map, null];
+    } else {
+      if (this.#variantURI) this.#left ??= { uri: this.#variantURI, map: this.#map, position: this.#position };
+      this.#position = this.#map = null;
+    }
+    this.#variantURI = uri;
     this.dispatchEvent(new Event("change"));
   }
 

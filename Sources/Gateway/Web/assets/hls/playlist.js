@@ -190,19 +190,29 @@ export function chunksFrom(playlist, position) {
 }
 
 /**
- * What goes on in a rendition where another one was left: from the last key frame that is not after a moment, where that
- * is still near the end.
+ * What a rendition goes on with where another one was left: from the last key frame of its own that is not after what was
+ * loaded, or from its first one.
  * @param {Playlist} playlist
- * @param {number} moment in milliseconds of the clock of days
- * @returns {Chunk[] | null} null where nothing does
+ * @param {{ map: string | null, date: number | null }} left what was appended last, and when the end of it was captured
+ * @returns {Chunk[]} empty where there is nothing of its own yet; before that comes what it took over from others
  */
-export function chunksAt(playlist, moment) {
-  const all = playlist.segments.flatMap((segment) => chunksOf(segment));
-  const at = all.findLastIndex(({ isIndependent, date }) => isIndependent && date !== null && date <= moment);
-  if (at < 0) return null;
-  const chunks = all.slice(at);
+export function chunksAfter(playlist, { map, date: moment }) {
+  const own = playlist.segments.filter((segment) => segment.map !== map).flatMap((segment) => chunksOf(segment));
+  const isBefore = (/** @type {number | null} */ date) => moment !== null && date !== null && date <= moment;
+  const at = own.findLastIndex(({ isIndependent, date }) => isIndependent && isBefore(date));
+  const chunks = own.slice(at >= 0 ? at : Math.max(own.findIndex(({ isIndependent }) => isIndependent), 0));
   const left = chunks.reduce((sum, { duration }) => sum + duration, 0);
-  return left <= playlist.holdBack + FAR_BEHIND ? chunks : null;
+  return left <= playlist.holdBack + FAR_BEHIND ? chunks : chunksFrom(playlist, null).chunks;
+}
+
+/**
+ * What a rendition begins with near its end, of its own.
+ * @param {Playlist} playlist
+ * @returns {Chunk[]}
+ */
+export function firstChunks(playlist) {
+  const { map } = playlist.segments.at(-1) ?? { map: null };
+  return chunksFrom({ ...playlist, segments: playlist.segments.filter((segment) => segment.map === map) }, null).chunks;
 }
 
 /**
