@@ -207,16 +207,17 @@ export class HLSPlayer extends EventTarget {
     const [buffer, left, endDate] = [this.#buffer, this.#left, this.#endDate];
     if (left && buffer) {
       const chunks = chunksAfter(playlist, { map: left.map, date: endDate });
-      const [first] = chunks;
-      if (first) {
-        this.#left = null;
-        const overlap = endDate !== null && first.date !== null ? (endDate - first.date) / 1000 : 0;
-        buffer.join(overlap < buffer.ahead + FAR_S ? Math.max(0, overlap) : 0);
-      } else {
+      const [first, ...others] = chunks;
+      if (!first) {
         // Nothing of it has been made yet: the first part is waited for.
         this.#position = endOf(playlist);
+        return [];
       }
-      return chunks;
+      this.#left = null;
+      const overlap = endDate !== null && first.date !== null ? (endDate - first.date) / 1000 : 0;
+      buffer.join(overlap < buffer.ahead + FAR_S ? Math.max(0, overlap) : 0);
+      // What it is not continuous with was not loaded.
+      return [{ ...first, isDiscontinuous: false }, ...others];
     }
     this.#left = null;
     if (!buffer && !this.#position) return firstChunks(playlist);
@@ -390,7 +391,8 @@ export class HLSPlayer extends EventTarget {
   /** What came was played: the next time there is to be more before that. */
   #stood() {
     if (this.#isHeld || !this.#buffer || this.#buffer.ahead > EMPTY_S) return;
-    this.#rule.stood();
+    // What a rendition takes to begin says nothing of the link.
+    if (!this.#left) this.#rule.stood();
     this.#steppedBack = Math.min(this.#steppedBack + STEP_BACK_S, FURTHEST_BACK_S);
     this.#isHeld = true;
   }
