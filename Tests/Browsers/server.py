@@ -78,15 +78,17 @@ class Server:
     #: Of this run, for what a failed test tells.
     all: list[Server] = []
 
-    def __init__(self, log: Path, *arguments: str, media_ports: int = 1) -> None:
+    def __init__(self, log: Path, *arguments: str, media_ports: int = 1, has_ipv6: bool = False) -> None:
+        """With `has_ipv6` pages come from ::1, and media by IPv6 as by IPv4."""
         self.log = log
         Server.all.append(self)
         self._arguments = arguments
         # One for HTTP, and one for each worker by UDP; ICE over TCP takes the first worker's number.
         self.http_port = free_port(width=1 + max(4, os.cpu_count() or 1))
         self.udp_port = self.http_port + 1
-        self._media = f"0.0.0.0:{self.udp_port}" + (f"-{self.udp_port + media_ports - 1}" if media_ports > 1 else "")
-        self.origin = f"http://127.0.0.1:{self.http_port}"
+        self._host = "[::1]" if has_ipv6 else "127.0.0.1"
+        self._media = f"{'[::]' if has_ipv6 else '0.0.0.0'}:{self.udp_port}" + (f"-{self.udp_port + media_ports - 1}" if media_ports > 1 else "")
+        self.origin = f"http://{self._host}:{self.http_port}"
         self._process: Process | None = None
         self.start()
 
@@ -94,7 +96,7 @@ class Server:
         self._process = Process(
             [
                 str(binary()), "serve", "--dev",
-                "--http", f"127.0.0.1:{self.http_port}", "--udp", self._media,
+                "--http", f"{self._host}:{self.http_port}", "--udp", self._media,
                 # Behind two browsers it would get no time at all.
                 "--transcoder-nice", "0",
                 *self._arguments,
