@@ -32,6 +32,20 @@ nonisolated func finish(_ bench: some ReportingRun, _ options: Options) async th
     return report.verdict.exitCode
 }
 
+/// Carries a run with clients out, and writes what it found.
+nonisolated func finish(_ bench: Bench, _ options: Options) async throws -> ExitCode {
+    let signals = interrupting(bench)
+    defer { for source in signals { source.cancel() } }
+    let report: Report
+    do {
+        // Also of a run that fails the threads are waited for: the end of the process takes OpenSSL from under them.
+        defer { bench.stop() }
+        report = try await bench.run()
+    }
+    try ReportWriter.write(report, options.report)
+    return report.verdict.exitCode
+}
+
 do {
     let arguments = Array(CommandLine.arguments.dropFirst())
     let outcome = try CommandLineParser.parse(arguments, environment: ProcessInfo.processInfo.environment)
@@ -52,14 +66,7 @@ do {
         let signals = interrupting(demo)
         try await demo.run()
         for source in signals { source.cancel() }
-    case .run(let options):
-        let bench = try await Bench(options)
-        let signals = interrupting(bench)
-        let report = try await bench.run()
-        bench.stop()
-        for source in signals { source.cancel() }
-        try ReportWriter.write(report, options.report)
-        exit(report.verdict.exitCode.rawValue)
+    case .run(let options): exit(try await finish(Bench(options), options).rawValue)
     }
 } catch let error as UsageError {
     fail(error.description, .usage)
