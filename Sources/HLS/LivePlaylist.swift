@@ -73,6 +73,7 @@ package struct LivePlaylist: Sendable {
         var parts: [Part] = []
         var isComplete = false
 
+        var name: String { MediaFileName.segment(sequenceNumber).text(tag) }
         var milliseconds: Int { parts.reduce(0) { $0 + $1.milliseconds } }
         var byteCount: Int { parts.reduce(0) { $0 + $1.bytes.count } }
     }
@@ -89,6 +90,12 @@ package struct LivePlaylist: Sendable {
     /// The oldest first; the last one may be under way.
     private var segments: [Segment] = []
     private var initializations: [Initialization] = []
+    /// Older ones.
+    private var archive = SegmentArchive()
+    /// Of segments in memory that are on the disk, too.
+    private var stored: Set<Int> = []
+    /// The first segment that nobody was asked to write yet.
+    private var nextToStore = 0
     private var discontinuitySequence = 0
     private var nextSequenceNumber = 0
     /// Of what is kept.
@@ -183,13 +190,84 @@ package struct LivePlaylist: Sendable {
 
     private mutating func trim() {
         while segments.count > 1, segments.count > Self.segmentLimit + 1 || byteCount > Self.byteLimit {
-            let removed = segments.removeFirst()
-            byteCount -= removed.byteCount
-            if removed.isDiscontinuous { discontinuitySequence += 1 }
+            removeFirst()
         }
-        let needed = segments.first?.initialization ?? initializations.last?.number ?? 0
+        archive.trim(besides: segments.reduce(0) { $0 + $1.milliseconds })
+        let needed =
+            archive.entries.first?.initialization ?? segments.first?.initialization
+            ?? initializations.last?.number ?? 0
         initializations.removeAll { $0.number < needed }
     }
+
+    private mutating func removeFirst() {
+        let removed = segments.removeFirst()
+        byteCount -= removed.byteCount
+        if removed.isDiscontinuous { discontinuitySequence += 1 }
+        guard stored.remove(removed.sequenceNumber) != nil else { return archive.clear() }
+        archive.append(
+            SegmentArchive.Entry(
+                sequenceNumber: removed.sequenceNumber, initialization: removed.initialization,
+                isDiscontinuous: removed.isDiscontinuous, milliseconds: removed.milliseconds,
+                name: removed.name, lines: lines(of: removed)))
+    }
+
+    // MARK: What is on the disk
+
+    /// A complete segment, to be written.
+    package struct Finished: Equatable, Sendable {
+        package let name: String
+        package let bytes: [UInt8]
+    }
+
+    /// How far back `text(reachesBack:)` goes at most, in milliseconds; 0 for no further than memory.
+    package var window: Int {
+        get { archive.window }
+        set {
+            archive.window = newValue
+            trim()
+        }
+    }
+
+    /// Segments that were completed since this was asked last; empty where nobody can go back.
+    package mutating func takeFinished() -> [Finished] {
+        guard window > 0 else { return [] }
+        let finished = segments.filter { $0.isComplete && $0.tag == tag && $0.sequenceNumber >= nextToStore }
+        nextToStore = finished.last.map { $0.sequenceNumber + 1 } ?? nextToStore
+        return finished.map {
+            Finished(name: $0.name, bytes: $0.parts.flatMap(\.bytes))
+        }
+    }
+
+    /// A segment is on the disk.
+    ///
+    /// One that is not when memory lets go of it costs all that lies before it.
+    /// - Returns: false where that comes too late, and its file is of no use.
+    package mutating func noteStored(_ name: String) -> Bool {
+        guard let segment = segments.first(where: { $0.name == name }) else { return false }
+        stored.insert(segment.sequenceNumber)
+        return true
+    }
+
+    /// Files that no playlist names any more.
+    package mutating func takeForgotten() -> [String] { archive.takeForgotten() }
+
+    /// All files that there are of it, which nobody asks for any more.
+    package mutating func forgetAll() -> [String] {
+        archive.clear()
+        let held = segments.filter { stored.contains($0.sequenceNumber) }.map(\.name)
+        stored = []
+        return archive.takeForgotten() + held
+    }
+
+    /// Lets go of what the disk has, too, once nothing more comes.
+    package mutating func releaseStored() {
+        guard hasEnded, window > 0 else { return }
+        while let first = segments.first, stored.contains(first.sequenceNumber) { removeFirst() }
+        trim()
+    }
+
+    /// How long what viewers can go back to is, in milliseconds.
+    package var reach: Int { archive.milliseconds + segments.reduce(0) { $0 + $1.milliseconds } }
 
     // MARK: Where it stands
 
@@ -218,6 +296,8 @@ package struct LivePlaylist: Sendable {
     /// Whether something can be had.
     package enum Standing: Equatable, Sendable {
         case there
+        /// It is there, by its name, where whoever was asked to write it put it.
+        case onDisk
         /// It comes soon.
         case awaited
         /// It would have to be waited for too long.
@@ -251,8 +331,10 @@ package struct LivePlaylist: Sendable {
             let found = initializations.first { $0.number == number && $0.tag == tag }
             return found.map { (.there, $0.bytes) } ?? (.nowhere, [])
         case .segment(let number):
-            guard let segment = segment(number), segment.isComplete else { return (.nowhere, []) }
-            return (.there, segment.parts.flatMap(\.bytes))
+            if let segment = segment(number), segment.isComplete {
+                return (.there, segment.parts.flatMap(\.bytes))
+            }
+            return (tag == self.tag && archive.contains(number) ? .onDisk : .nowhere, [])
         case .part(let number, let index):
             if let segment = segment(number), segment.parts.indices.contains(index) {
                 return (.there, segment.parts[index].bytes)
@@ -296,26 +378,29 @@ package struct LivePlaylist: Sendable {
     /// The media playlist.
     /// - Parameters:
     ///   - skips: whether whoever asks knows the older segments.
+    ///   - reachesBack: whether it begins with what is on the disk.
     ///   - reports: of the other renditions that are under way.
-    package func text(skips: Bool = false, reports: [Report] = []) -> String {
-        var lines = header
-        let complete = segments.filter(\.isComplete)
-        let skipped = skips ? skippable(complete) : 0
+    package func text(skips: Bool = false, reachesBack: Bool = false, reports: [Report] = []) -> String {
+        let older = reachesBack ? archive.entries : []
+        var lines = header(with: older)
+        let skipped = skips ? skippable(with: older) : 0
         if skipped > 0 { lines.append("#EXT-X-SKIP:SKIPPED-SEGMENTS=\(skipped)") }
         var initialization: Int?
+        func enter(_ number: Int, isDiscontinuous: Bool) {
+            if isDiscontinuous { lines.append("#EXT-X-DISCONTINUITY") }
+            guard initialization != number else { return }
+            initialization = number
+            let tag = initializations.first { $0.number == number }?.tag ?? tag
+            lines.append("#EXT-X-MAP:URI=\"\(MediaFileName.initialization(number).text(tag))\"")
+        }
+        for entry in older.dropFirst(skipped) {
+            enter(entry.initialization, isDiscontinuous: entry.isDiscontinuous)
+            lines += entry.lines
+        }
         let firstWithParts = segments.count - Self.segmentsWithParts
-        for (index, segment) in segments.enumerated() where index >= skipped {
-            if segment.isDiscontinuous { lines.append("#EXT-X-DISCONTINUITY") }
-            if initialization != segment.initialization {
-                initialization = segment.initialization
-                let name = MediaFileName.initialization(segment.initialization).text(segment.tag)
-                lines.append("#EXT-X-MAP:URI=\"\(name)\"")
-            }
-            lines.append("#EXT-X-PROGRAM-DATE-TIME:\(segment.date.text)")
-            if index >= firstWithParts || !segment.isComplete { lines += parts(of: segment) }
-            guard segment.isComplete else { continue }
-            lines.append("#EXTINF:\(Self.seconds(segment.milliseconds)),")
-            lines.append(MediaFileName.segment(segment.sequenceNumber).text(segment.tag))
+        for (index, segment) in segments.enumerated() where index + older.count >= skipped {
+            enter(segment.initialization, isDiscontinuous: segment.isDiscontinuous)
+            lines += self.lines(of: segment, withParts: index >= firstWithParts || !segment.isComplete)
         }
         if hasEnded {
             lines.append("#EXT-X-ENDLIST")
@@ -331,16 +416,25 @@ package struct LivePlaylist: Sendable {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    private var header: [String] {
+    private func header(with older: [SegmentArchive.Entry]) -> [String] {
         let target = (timing.segment + 999) / 1_000
+        let first =
+            older.first?.sequenceNumber ?? segments.first?.sequenceNumber ?? nextSequenceNumber
         return [
             "#EXTM3U", "#EXT-X-VERSION:9", "#EXT-X-TARGETDURATION:\(target)",
             "#EXT-X-SERVER-CONTROL:CAN-BLOCK-RELOAD=YES,CAN-SKIP-UNTIL=\(6 * target).0,"
                 + "PART-HOLD-BACK=\(Self.seconds(3 * timing.part))",
             "#EXT-X-PART-INF:PART-TARGET=\(Self.seconds(timing.part))",
-            "#EXT-X-MEDIA-SEQUENCE:\(segments.first?.sequenceNumber ?? nextSequenceNumber)",
-            "#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuitySequence)",
+            "#EXT-X-MEDIA-SEQUENCE:\(first)",
+            "#EXT-X-DISCONTINUITY-SEQUENCE:\(discontinuitySequence - older.count(where: \.isDiscontinuous))",
         ]
+    }
+
+    private func lines(of segment: Segment, withParts: Bool = false) -> [String] {
+        var lines = ["#EXT-X-PROGRAM-DATE-TIME:\(segment.date.text)"]
+        if withParts { lines += parts(of: segment) }
+        guard segment.isComplete else { return lines }
+        return lines + ["#EXTINF:\(Self.seconds(segment.milliseconds)),", segment.name]
     }
 
     private func parts(of segment: Segment) -> [String] {
@@ -352,12 +446,14 @@ package struct LivePlaylist: Sendable {
     }
 
     /// Segments that lie further from the end than six target durations (§6.2.5.1).
-    private func skippable(_ complete: [Segment]) -> Int {
+    private func skippable(with older: [SegmentArchive.Entry]) -> Int {
         let boundary = 6 * ((timing.segment + 999) / 1_000) * 1_000
-        var behind = segments.reduce(0) { $0 + $1.milliseconds }
+        let complete = older.map(\.milliseconds) + segments.filter(\.isComplete).map(\.milliseconds)
+        let current = segments.last.map { $0.isComplete ? 0 : $0.milliseconds } ?? 0
+        var behind = complete.reduce(current, +)
         var count = 0
-        for segment in complete {
-            behind -= segment.milliseconds
+        for milliseconds in complete {
+            behind -= milliseconds
             guard behind >= boundary else { break }
             count += 1
         }

@@ -86,7 +86,9 @@ extension Node {
         await recordings?.advance { [directory] in directory[$0]?.state == .ended }
         await packagings?.advance(
             ended: { [directory] in directory[$0]?.state == .ended },
-            off: { [directory] in directory[$0]?.details.hls == .off })
+            off: { [directory] in directory[$0]?.details.hls == .off },
+            window: { [self] in dvrWindow(of: $0) })
+        await keepWindows()
         await restreams?.advance { [directory] in directory[$0]?.state == .ended }
     }
 

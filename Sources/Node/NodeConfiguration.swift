@@ -62,6 +62,8 @@ package struct NodeConfiguration: Sendable {
     package var packagingLimit = 0
     /// How long parts of HLS segments are.
     package var packagingTiming = PackagingTiming.usual
+    /// Where segments are kept that viewers can go back to; nil for nowhere.
+    package var dvr: DVRSettings?
     /// The last minutes are not kept, for clips, of more streams at once.
     package var clipLimit = 0
     /// Where programmes may be sent on to.

@@ -52,8 +52,8 @@ struct NodeDesks: Sendable {
         packagings =
             limit > 0 || targets.limit > 0
             ? PackagingDesk(
-                limit: limit, timing: configuration.packagingTiming, transcoder: transcoder,
-                taps: workerTaps, log: log, now: now)
+                limit: limit, timing: configuration.packagingTiming, dvr: configuration.dvr,
+                transcoder: transcoder, taps: workerTaps, log: log, now: now)
             : nil
         restreams = packagings.flatMap { packagings in
             targets.limit > 0

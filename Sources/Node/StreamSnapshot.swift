@@ -142,6 +142,7 @@ package struct StreamSnapshot: Equatable, Sendable {
             "recording": .string((details.recording ?? .manual).rawValue),
             "clips": .string((details.clips ?? .moderators).rawValue),
             "hls": .string((details.hls ?? .on).rawValue),
+            "dvrSeconds": .integer(details.dvrSeconds),
             "isRecording": .bool(isRecording),
             "tracks": .array(tracks.map { .object(["kind": .string($0)]) }),
         ])

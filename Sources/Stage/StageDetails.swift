@@ -151,6 +151,13 @@ package struct StageDetails: Equatable, Sendable, Codable {
     package var clips: Clips?
     /// Nil, as for streams made before there was a choice, for `on`.
     package var hls: HLS?
+    /// Nil, as for streams made before viewers could go back, for none.
+    private var window: Int?
+    /// So far viewers by HLS can go back, within `dvrRange`, where the server keeps that.
+    package var dvrSeconds: Int {
+        get { window ?? 0 }
+        set { window = newValue }
+    }
     /// Nil where the programme is for everybody who is let in.
     package var gate: Gate?
     /// Nil, as for streams made before there was a choice, for `nothing`.
@@ -166,6 +173,8 @@ package struct StageDetails: Equatable, Sendable, Codable {
     package static let joinAheadRange = 0...86_400
     /// None for a host who stays alone, and all for whom a stage has room.
     package static let maxSpeakersRange = 0...Stage.stageLimit - 1
+    /// In seconds: at most two hours.
+    package static let dvrRange = 0...7_200
     /// In seconds: at most an hour.
     package static let hostGraceRange = 0...3_600
 
@@ -186,6 +195,7 @@ package struct StageDetails: Equatable, Sendable, Codable {
         if let title, !Self.isTitle(title) { throw .invalid("title") }
         guard Self.joinAheadRange.contains(joinAheadSeconds) else { throw .invalid("joinAheadSeconds") }
         guard Self.hostGraceRange.contains(hostGraceSeconds) else { throw .invalid("hostGraceSeconds") }
+        guard Self.dvrRange.contains(dvrSeconds) else { throw .invalid("dvrSeconds") }
         guard Self.maxSpeakersRange.contains(maxSpeakers) else { throw .invalid("maxSpeakers") }
         guard composition?.isValid ?? true else { throw .invalid("composition") }
         guard gate?.isValid ?? true else { throw .invalid("gate") }
@@ -220,6 +230,8 @@ package struct StageEdit: Equatable, Sendable {
     package var recording: StageDetails.Recording?
     package var clips: StageDetails.Clips?
     package var hls: StageDetails.HLS?
+    /// Within `StageDetails.dvrRange`.
+    package var dvrSeconds: Int?
     /// Replaced as a whole; cleared, everybody who is let in sees the programme.
     package var gate = PatchedField<StageDetails.Gate>.keep
     package var audienceData: StageDetails.AudienceData?
@@ -240,6 +252,7 @@ package struct StageEdit: Equatable, Sendable {
         if let recording { details.recording = recording }
         if let clips { details.clips = clips }
         if let hls { details.hls = hls }
+        if let dvrSeconds { details.dvrSeconds = dvrSeconds }
         gate.apply(to: &details.gate)
         if let audienceData { details.audienceData = audienceData }
         if let layers { details.layers = layers }

@@ -45,6 +45,7 @@ extension Configuration {
         case "max-conversions": return .integer(maximumConversions)
         case "max-hls": return .integer(maximumPackagings)
         case "hls-part": return .integer(packagingTiming.partMilliseconds)
+        case "max-dvr": return .integer(maximumDVRSeconds)
         case "max-clips": return .integer(maximumClips)
         case "max-restreams": return .integer(maximumRestreams)
         case "feed-viewers-weight": return .integer(feedWeights.perDoublingOfViewers)

@@ -61,6 +61,8 @@ struct Configuration: Sendable {
     /// Streams of which HLS is made at once.
     var maximumPackagings: Int
     var packagingTiming = PackagingTiming.usual
+    /// No stream keeps more for viewers who go back.
+    var maximumDVRSeconds: Int
     /// Live streams of which the last minutes are kept at once.
     var maximumClips: Int
     /// Targets to which programmes are sent on at once.
@@ -140,6 +142,8 @@ struct Configuration: Sendable {
         maximumConversions = try values.number("max-conversions", 0...10_000) ?? max(processors / 2, 1)
         maximumPackagings = try values.number("max-hls", 0...10_000) ?? 0
         packagingTiming = try values.packagingTiming("hls-part") ?? .usual
+        maximumDVRSeconds =
+            try values.number("max-dvr", DVRSettings.secondsRange) ?? DVRSettings.secondsRange.upperBound
         maximumRestreams = try values.number("max-restreams", 0...1_000) ?? 0
         maximumClips = try values.number("max-clips", 0...50) ?? 4
         dataDirectory = values["data"]?.texts.first ?? (isDevelopment ? nil : "data")

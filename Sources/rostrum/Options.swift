@@ -115,6 +115,11 @@ struct Option: Sendable {
             "Parts of its segments are so long: 200, 400, 500 or 1000 milliseconds. Who watches is three",
             "parts behind and little more, and asks as often as there are parts. Default: 500."),
         Option(
+            "max-dvr", .text, "SECONDS",
+            "Let hosts have so much of their streams kept on the disk for viewers by HLS who go back, with",
+            "--max-hls and --data; such a stream is packaged for as long as it is live. An hour of",
+            "2.5 Mbit/s takes 1.2 GB. 0 for nothing. Default: 7200, which is what a host may want at most."),
+        Option(
             "max-restreams", .text, "N",
             "Send live streams' programmes on, by RTMP and RTMPS, to so many targets at once that",
             "their hosts name; others wait. A stream that is sent on takes a quarter of a processor or less,",

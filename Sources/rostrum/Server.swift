@@ -174,6 +174,10 @@ struct Server: Sendable {
         result.conversionLimit = configuration.maximumConversions
         result.packagingLimit = configuration.maximumPackagings
         result.packagingTiming = configuration.packagingTiming
+        if let directory = configuration.dataDirectory, configuration.maximumDVRSeconds > 0 {
+            result.dvr = DVRSettings(
+                directory: "\(directory)/dvr", secondsLimit: configuration.maximumDVRSeconds)
+        }
         result.clipLimit = configuration.maximumClips
         result.restreams = RestreamSettings(
             limit: configuration.maximumRestreams, toPrivateNetworks: configuration.restreamNetworks == .all)
@@ -250,6 +254,7 @@ struct Server: Sendable {
         settings.transcodes = configuration.transcoding == .on
         settings.records = configuration.dataDirectory != nil
         settings.makesHLS = node.packagings?.makesHLS ?? false
+        settings.longestDVR = settings.makesHLS ? node.packagings?.longestWindow ?? 0 : 0
         settings.makesClips = node.clips != nil
         settings.restreams = configuration.maximumRestreams > 0
         settings.rtmpPort = node.rtmpAddress?.port

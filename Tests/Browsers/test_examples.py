@@ -261,7 +261,7 @@ BEGINNING = [
     Step("showStatistics"), Step("makeToken", 201), Step("createStream", 201), Step("showStream"), Step("listStreams"),
     Step("editStream"),
     # Nobody sends until the encoder does, which a busy machine starts late.
-    Step("editStream", body=b'{"hostGraceSeconds":3600}', content_type="application/json"),
+    Step("editStream", body=b'{"hostGraceSeconds":3600,"dvrSeconds":600}', content_type="application/json"),
     Step("makeLink", 201), Step("drawQRCode"), Step("showIngest"), Step("replaceIngestKey", 201), Step("showPlacement"),
     # Before it is live, so that nothing is sent anywhere.
     Step("addRestream", 201), Step("listRestreams"), Step("showRestream"), Step("removeRestream", 204),
@@ -286,6 +286,10 @@ WATCHING = [
         Step(
             f"showHLSMedia{end}", given={"token": lambda story: story.tokens["viewer"]}, keep=keep_hls_file,
             until=is_playlist)
+        for end in ("", "ByToken")
+    ),
+    *(
+        Step(f"showHLSWindow{end}", given={"token": lambda story: story.tokens["viewer"]}, until=is_playlist)
         for end in ("", "ByToken")
     ),
     *(

@@ -101,6 +101,22 @@ def test_who_plays_goes_on_where_they_are_or_jumps(page: Page) -> None:
     assert [c["isDiscontinuous"] for c in chunks] == [False, True, False, False]
 
 
+def test_who_goes_back_begins_in_the_segment_of_that_time(page: Page) -> None:
+    def behind(seconds: float, position: dict[str, int] | None = None) -> tuple[list[str], float]:
+        read = page.evaluate(
+            """async (text, seconds, position) => {
+                const {parsePlaylist, chunksFromBehind} = await import('/assets/hls/playlist.js');
+                return chunksFromBehind(parsePlaylist(text), seconds, position);
+            }""", PLAYLIST, seconds, position)
+        return [chunk["uri"] for chunk in read["chunks"]], round(read["offset"], 3)
+    assert behind(2) == (["a-s7.m4s", "a-p8-0.m4s", "a-p8-1.m4s", "a-p9-0.m4s"], 1.5)
+    assert behind(1.2) == (["a-p8-0.m4s", "a-p8-1.m4s", "a-p9-0.m4s"], 0.3)
+    assert behind(99) == (["a-s7.m4s", "a-p8-0.m4s", "a-p8-1.m4s", "a-p9-0.m4s"], 0)
+    # Who plays goes on, however far behind.
+    assert behind(2, {"number": 8, "part": 1}) == (["a-p8-1.m4s", "a-p9-0.m4s"], 0)
+    assert behind(2, {"number": 9, "part": 0}) == (["a-p9-0.m4s"], 0)
+
+
 #: 2026-01-01 in milliseconds, when the first segment was captured.
 BEGINNING_OF_2026 = 1_767_225_600_000
 DATED = PLAYLIST.replace(
@@ -231,9 +247,11 @@ def test_what_is_no_playlist_is_refused(page: Page) -> None:
     # Nothing else is thrown, whatever comes.
     assert page.evaluate(
         """async texts => {
-            const {parsePlaylist, parseVariants, chunksAfter, chunksFrom, PlaylistError} = await import('/assets/hls/playlist.js');
+            const {parsePlaylist, parseVariants, chunksAfter, chunksFrom, chunksFromBehind, PlaylistError} = await import('/assets/hls/playlist.js');
             for (const text of texts) {
                 const readers = [
+                    text => chunksFromBehind(parsePlaylist(text), 3, {number: 8, part: 1}),
+                    text => chunksFromBehind(parsePlaylist(text), 3, null),
                     text => chunksFrom(parsePlaylist(text), {number: 8, part: 1}), parseVariants,
                     text => chunksAfter(parsePlaylist(text), {map: null, date: 1.77e12})];
                 for (const read of readers) {

@@ -1,4 +1,5 @@
 import Base
+import Foundation
 import Forwarding
 import HLS
 import Recordings
@@ -42,7 +43,8 @@ private struct NoTaps: ProgrammeTaps {
         let (desk, show) = (desk, show)
         let answer = Task { () -> HLSRefusal? in
             do throws(HLSRefusal) {
-                _ = try await desk.multivariantPlaylist(of: show, uri: "media.m3u8")
+                _ = try await desk.multivariantPlaylist(
+                    of: show, HLSNames(media: "media.m3u8", window: "dvr.m3u8"))
                 return nil
             } catch {
                 return error
@@ -105,6 +107,40 @@ private struct NoTaps: ProgrammeTaps {
         counters = await desk.counters
         #expect((counters.watched, counters.active, counters.reduced) == (1, 1, 1))
         await advance(isOff: true)
+        #expect(await desk.counters.active == 0)
+        await desk.stop()
+        transcoder.stop()
+    }
+
+    /// What carries less goes when nobody asks, though the source is kept for those who go back.
+    @Test func `keep a stream that viewers can go back in, and nothing beside it`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appending(path: "dvr-\(UUID().uuidString)").path
+        defer { try? FileManager.default.removeItem(atPath: folder) }
+        let desk = PackagingDesk(
+            limit: 1, timing: .usual, dvr: DVRSettings(directory: folder, secondsLimit: 600),
+            transcoder: transcoder, taps: NoTaps(), log: .silent
+        ) { [clock] in Moment(elapsed: clock.value, wall: WallTime(milliseconds: 1_000_000)) }
+        func advance(by seconds: Int, ended: Bool = false, window: Int = 7_200) async {
+            clock.change { $0 = $0 + .seconds(Int64(seconds)) }
+            await desk.advance(ended: { _ in ended }, off: { _ in false }, window: { _ in window })
+        }
+        try await desk.begin(source, nil)
+        await advance(by: 1)
+        try await desk.begin(Packaging.Key(stream: show, rendition: .low), nil)
+        await advance(by: 60)
+        #expect(await desk.counters.active == 1)
+        #expect(await desk.counters.kept == 1)
+        // It is there for as long again as it could be gone back in, which the server limits.
+        await advance(by: 1, ended: true)
+        await advance(by: 590, ended: true)
+        #expect(await desk.isKept(source))
+        await advance(by: 20, ended: true)
+        #expect(await desk.counters.active == 0)
+        // Once nobody can go back, it is as any other.
+        try await desk.begin(source, nil)
+        await advance(by: 60)
+        #expect(await desk.counters.active == 1)
+        await advance(by: 1, window: 0)
         #expect(await desk.counters.active == 0)
         await desk.stop()
         transcoder.stop()

@@ -163,7 +163,7 @@ import Transcoder
             "--public-address", "203.0.113.8", "--workers", "2", "--max-sessions", "7",
             "--max-sessions-per-address", "3",
             "--max-compositions", "0", "--max-renditions", "3", "--max-conversions", "4", "--max-hls", "5",
-            "--hls-part", "200",
+            "--hls-part", "200", "--max-dvr", "600",
             "--max-restreams", "6", "--restream-networks", "all", "--max-clips", "7",
             "--data",
             "/var/lib/rostrum",
@@ -184,6 +184,7 @@ import Transcoder
         #expect(configuration.maximumConversions == 4)
         #expect(configuration.maximumPackagings == 5)
         #expect(configuration.packagingTiming.partMilliseconds == 200)
+        #expect(configuration.maximumDVRSeconds == 600)
         #expect(configuration.maximumClips == 7)
         #expect(configuration.maximumRestreams == 6 && configuration.restreamNetworks == .all)
         #expect(configuration.dataDirectory == "/var/lib/rostrum")

@@ -11,25 +11,34 @@ import Stage
 /// - Source: RFC 8216bis §6.2.5 (what blocks), §B.1 (caches).
 extension GatewayHandler {
     private static let playlistType = "application/vnd.apple.mpegurl"
-    private static let mediaPlaylist = "media.m3u8"
+    private static let names = HLSNames(media: "media.m3u8", window: "dvr.m3u8")
 
     /// `GET /hls/{stream}/index.m3u8`.
     func showHLS(_ call: Call) async throws -> HTTPResponse {
         let (stream, audience) = try await hlsStream(call)
-        let text = try await service.hlsMultivariantPlaylist(of: stream, uri: Self.mediaPlaylist)
+        let text = try await service.hlsMultivariantPlaylist(of: stream, Self.names)
         return Self.playlist(text, for: audience, lifetime: 1)
     }
 
     /// `GET /hls/{stream}/media.m3u8`, which blocks until what the query wants is in it; of the source, or of another
     /// rendition with `?rendition=`.
     func showHLSMedia(_ call: Call) async throws -> HTTPResponse {
+        try await showMedia(call, reachesBack: false)
+    }
+
+    /// `GET /hls/{stream}/dvr.m3u8`: the source's, from as far back as the stream's `dvrSeconds` say.
+    func showHLSWindow(_ call: Call) async throws -> HTTPResponse {
+        try await showMedia(call, reachesBack: true)
+    }
+
+    private func showMedia(_ call: Call, reachesBack: Bool) async throws -> HTTPResponse {
         let (stream, audience) = try await hlsStream(call)
         let request = call.request
         let query: PlaylistQuery
         do throws(PlaylistQuery.Failure) {
             query = try PlaylistQuery(
                 sequenceNumber: request.query("_HLS_msn"), part: request.query("_HLS_part"),
-                skip: request.query("_HLS_skip"), rendition: request.query("rendition"))
+                skip: request.query("_HLS_skip"), rendition: reachesBack ? nil : request.query("rendition"))
         } catch {
             let words =
                 switch error {
@@ -39,7 +48,8 @@ extension GatewayHandler {
                 }
             throw Problem(400, "malformed-query", words)
         }
-        let text = try await service.hlsMediaPlaylist(of: stream, uri: Self.mediaPlaylist, query)
+        let text = try await service.hlsMediaPlaylist(
+            of: stream, uri: Self.names.media, query, reachesBack: reachesBack)
         // What was waited for stays right for as long as anybody may ask for it.
         return Self.playlist(text, for: audience, lifetime: query.position == nil ? 1 : 6)
     }
@@ -50,14 +60,23 @@ extension GatewayHandler {
         let token = try hlsAccess(call).requireViewer(of: stream)
         let audience = try await audience(of: stream, call, token?.sender(in: stream))
         let name = call.parameters["file"] ?? ""
-        let bytes = try await service.hlsFile(named: name, of: stream)
+        let found = try await service.hlsFile(named: name, of: stream)
         let type = name.hasSuffix(".mp4") ? "video/mp4" : "video/iso.segment"
-        return HTTPResponse(
+        var response = HTTPResponse(
             status: 200,
             headers: [
                 "Content-Type": type, "Cache-Control": "\(audience.rawValue), max-age=60, immutable",
                 "X-Content-Type-Options": "nosniff", "Cross-Origin-Resource-Policy": "cross-origin",
-            ], body: bytes)
+            ])
+        switch found {
+        case .bytes(let bytes): response.body = bytes
+        case .stored(let path):
+            guard let file = HTTPFile(path: path, choose: { 0..<$0.bytes }) else {
+                throw HLSRefusal.unknownFile
+            }
+            response.file = file
+        }
+        return response
     }
 
     // MARK: Who and what

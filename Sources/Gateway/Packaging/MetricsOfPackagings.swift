@@ -36,6 +36,16 @@ extension Node {
                 Metric(
                     "rostrum_hls_lost_total", .counter, "Times that HLS went on after its process had died.",
                     Double(counters.lost)),
+                Metric(
+                    "rostrum_hls_kept_streams", .gauge, "Streams that viewers by HLS can go back in.",
+                    Double(counters.kept)),
+                Metric(
+                    "rostrum_hls_kept_bytes", .gauge, "Segments on the disk, for viewers who go back.",
+                    Double(counters.storedBytes)),
+                Metric(
+                    "rostrum_hls_not_kept_total", .counter,
+                    "Segments that the disk did not take: nobody can go back beyond them.",
+                    Double(counters.notStored)),
                 Metric("rostrum_hls_parts_total", .counter, "Parts that were made.", Double(counters.parts)),
             ]
         }

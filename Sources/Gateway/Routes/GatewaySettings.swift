@@ -78,6 +78,8 @@ package struct GatewaySettings: Sendable {
     package var records = true
     /// Whether streams can be watched by HLS.
     package var makesHLS = false
+    /// So far, in seconds, hosts may let viewers by HLS go back; 0 for not at all.
+    package var longestDVR = 0
     /// Whether clips are made.
     package var makesClips = false
     /// Whether programmes are sent on.
@@ -125,7 +127,7 @@ package struct GatewaySettings: Sendable {
             .object([
                 "viewers": .string(viewers.rawValue), "transcoder": .bool(transcodes),
                 "recordings": .bool(transcodes && records), "clips": .bool(makesClips),
-                "hls": .bool(makesHLS),
+                "hls": .bool(makesHLS), "dvrSeconds": .integer(longestDVR),
                 "restreams": .bool(transcodes && restreams), "rtmp": .bool(takesRTMP), "srt": .bool(takesSRT),
                 "development": .bool(isDevelopment),
                 "version": .string(version),

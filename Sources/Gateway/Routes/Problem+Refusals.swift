@@ -206,6 +206,11 @@ extension HLSRefusal: ProblemConvertible {
             Problem(404, "no-hls", "This server makes no HLS: it was started without --max-hls.")
         case .off: Problem(404, "hls-off", "The stream's settings allow no HLS.", headers: Self.short)
         case .notLive: Problem(404, "not-live", "No such stream is live.", headers: Self.short)
+        case .noWindow:
+            Problem(
+                404, "no-dvr",
+                "Nobody can go back in this stream: its dvrSeconds are 0, or the server keeps nothing (--max-dvr).",
+                headers: Self.short)
         case .full:
             Problem(
                 503, "hls-full", "HLS is made of as many streams as this server may (--max-hls).",

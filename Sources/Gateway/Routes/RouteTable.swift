@@ -27,10 +27,14 @@ extension Router {
         Route(.delete, "/whep/{stream}/{session}", "playEnd") { try await $0.endSession($1, .play) },
         Route(.get, "/hls/{stream}/index.m3u8", "showHLS") { try await $0.showHLS($1) },
         Route(.get, "/hls/{stream}/media.m3u8", "showHLSMedia") { try await $0.showHLSMedia($1) },
+        Route(.get, "/hls/{stream}/dvr.m3u8", "showHLSWindow") { try await $0.showHLSWindow($1) },
         Route(.get, "/hls/{stream}/{file}", "showHLSFile") { try await $0.showHLSFile($1) },
         Route(.get, "/hls/{stream}/t/{token}/index.m3u8", "showHLSByToken") { try await $0.showHLS($1) },
         Route(.get, "/hls/{stream}/t/{token}/media.m3u8", "showHLSMediaByToken") {
             try await $0.showHLSMedia($1)
+        },
+        Route(.get, "/hls/{stream}/t/{token}/dvr.m3u8", "showHLSWindowByToken") {
+            try await $0.showHLSWindow($1)
         },
         Route(.get, "/hls/{stream}/t/{token}/{file}", "showHLSFileByToken") {
             try await $0.showHLSFile($1)

@@ -150,14 +150,15 @@ package protocol SessionService: Sendable {
     func removeRecording(_ id: String, of stream: StreamID) async throws(RecordingRefusal)
     /// Where a recording's bytes are.
     func readingPath(of recording: RecordingEntry) -> String?
-    /// The HLS playlist that names the media playlists, of which the source's is at `uri`.
-    func hlsMultivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String
-    /// The HLS playlist of a rendition's segments and parts, once what the query wants is in it.
+    /// The HLS playlist that names the media playlists.
+    func hlsMultivariantPlaylist(of stream: StreamID, _ names: HLSNames) async throws(HLSRefusal) -> String
+    /// The HLS playlist of a rendition's segments and parts, once what the query wants is in it; the source's may reach
+    /// back to what is on the disk.
     func hlsMediaPlaylist(
-        of stream: StreamID, uri: String, _ query: PlaylistQuery
+        of stream: StreamID, uri: String, _ query: PlaylistQuery, reachesBack: Bool
     ) async throws(HLSRefusal) -> String
     /// A file that an HLS playlist names, once it is there.
-    func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8]
+    func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> HLSFile
     /// Has a stream's programme sent to a target, too.
     /// - Returns: it, once it is durable.
     func addRestream(

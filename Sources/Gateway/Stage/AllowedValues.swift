@@ -10,6 +10,7 @@ enum AllowedValues {
         "startsAt": "a time with its zone that is not past, such as 2030-01-01T20:00:00Z, or null",
         "joinAheadSeconds": range(StageDetails.joinAheadRange),
         "hostGraceSeconds": range(StageDetails.hostGraceRange),
+        "dvrSeconds": range(StageDetails.dvrRange),
         "maxSpeakers": range(StageDetails.maxSpeakersRange),
         "place": "a whole number from 1 to \(Stage.handLimit); give it, or held",
         "held": "true or false", "programme": choice(StageDetails.Programme.self),

@@ -174,6 +174,7 @@ struct JSONBody {
         edit.recording = try value("recording")
         edit.clips = try value("clips")
         edit.hls = try value("hls")
+        edit.dvrSeconds = try integer("dvrSeconds")
         edit.audienceData = try value("audienceData")
         if cleared.contains("composition") {
             edit.composition = .clear

@@ -5,6 +5,8 @@ package enum HLSRefusal: Error, Equatable, Sendable {
     /// The stream's settings allow none.
     case off
     case notLive
+    /// Nobody can go back in it: its settings, or the server's, keep nothing for that.
+    case noWindow
     /// It is made of as many streams as the server may.
     case full
     /// So many requests wait already.

@@ -6,30 +6,49 @@ import Transcoder
 /// HLS of streams' programmes, for those who cannot watch by WebRTC.
 extension Node {
     /// The playlist that names the others; the first request begins it.
-    /// - Parameter uri: of the source's media playlist; the other renditions' have a query.
     package func hlsMultivariantPlaylist(
-        of stream: StreamID, uri: String
+        of stream: StreamID, _ names: HLSNames
     ) async throws(HLSRefusal) -> String {
         try await packaged(Packaging.Key(stream: stream, rendition: .source))
-            .multivariantPlaylist(of: stream, uri: uri)
+            .multivariantPlaylist(of: stream, names)
     }
 
     /// The playlist of a rendition's segments and parts; the first request begins it.
-    /// - Parameter uri: as for the playlist that names the others.
+    /// - Parameters:
+    ///   - uri: of the source's media playlist; the other renditions' have a query.
+    ///   - reachesBack: whether it begins with what is on the disk.
     package func hlsMediaPlaylist(
-        of stream: StreamID, uri: String, _ query: PlaylistQuery
+        of stream: StreamID, uri: String, _ query: PlaylistQuery, reachesBack: Bool
     ) async throws(HLSRefusal) -> String {
         let key = Packaging.Key(stream: stream, rendition: PackagedRendition(query.rendition))
-        return try await packaged(key).mediaPlaylist(of: key, uri: uri, query)
+        return try await packaged(key).mediaPlaylist(of: key, uri: uri, query, reachesBack: reachesBack)
     }
 
     /// A part, segment or initialization segment; one that comes next is waited for.
     package nonisolated func hlsFile(
         named name: String, of stream: StreamID
-    ) async throws(HLSRefusal) -> [UInt8] {
+    ) async throws(HLSRefusal) -> HLSFile {
         guard let packagings, packagings.makesHLS else { throw .unavailable }
         guard directory[stream]?.details.hls != .off else { throw .off }
         return try await packagings.file(named: name, of: stream)
+    }
+
+    /// Begins to package live streams that viewers can go back in, whether anybody asks or not; once a second.
+    func keepWindows() async {
+        guard let packagings, packagings.longestWindow > 0, !isStopping else { return }
+        for stream in registry.all.map(\.id) where dvrWindow(of: stream) > 0 {
+            let key = Packaging.Key(stream: stream, rendition: .source)
+            guard directory[stream]?.state == .live, await !packagings.isActive(key), await packagings.hasRoom
+            else { continue }
+            try? await packagings.begin(key, live.recordedProgramme(of: stream))
+            programmeChanged(in: stream)
+        }
+    }
+
+    /// How many seconds viewers of a stream can go back, as its host wants it.
+    nonisolated func dvrWindow(of stream: StreamID) -> Int {
+        guard let details = directory[stream]?.details, details.hls != .off else { return 0 }
+        return details.dvrSeconds
     }
 
     /// The desk, with the rendition under way.

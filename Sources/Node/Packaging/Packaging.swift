@@ -39,6 +39,8 @@ struct Packaging {
     var retryAt: MonotonicTime?
     /// By HLS; nil where nobody watches by it.
     var lastRequest: MonotonicTime?
+    /// When the stream ended; nil before.
+    var endedAt: MonotonicTime?
     /// Whether pictures are passed on as their publisher encoded them.
     var isPassed = false
     /// How what is encoded now is encoded; nil before the first picture.
@@ -46,6 +48,31 @@ struct Packaging {
     /// Who takes samples, by names of their own.
     var listeners: [UInt64: PackagingDesk.Listener] = [:]
     var waiters: [Waiter] = []
+
+    /// 40 random bits: the names of one packaging are never another's.
+    static func makeTag() -> String {
+        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
+        return String((0..<8).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
+    }
+
+    /// Has what is complete written, and what nobody can go back to any more removed.
+    /// - Parameter stored: hears of each that is on the disk, by its name.
+    mutating func shelve(
+        on shelf: SegmentShelf, _ stream: StreamID, at now: MonotonicTime,
+        _ stored: @escaping @Sendable (String) -> Void
+    ) {
+        for segment in playlist.takeFinished() {
+            let name = segment.name
+            shelf.write(name, segment.bytes, of: stream) { stored(name) }
+        }
+        shelf.remove(playlist.takeForgotten(), of: stream, at: now)
+    }
+
+    /// Whether viewers can go back in it, also where nobody does.
+    func isKept(at now: MonotonicTime) -> Bool {
+        guard playlist.window > 0 else { return false }
+        return endedAt.map { now < $0 + .milliseconds(playlist.window) } ?? true
+    }
 
     /// Whether there is an answer, be it that there will be none.
     func satisfies(_ wish: Wish) -> Bool {
@@ -73,5 +100,21 @@ struct Packaging {
         }
         waiters = left
         return done
+    }
+}
+
+extension PackagingTiming {
+    /// As playlists announce it.
+    var ofPlaylists: LivePlaylist.Timing {
+        LivePlaylist.Timing(
+            part: partMilliseconds, segment: Self.segmentMilliseconds, partsPerSegment: partsPerSegment)
+    }
+}
+
+extension Moment {
+    /// A moment of the last minute on the clock of days.
+    func date(of time: MonotonicTime) -> WallTime {
+        let age = min(max(elapsed.nanoseconds(since: time) / 1_000_000, 0), 60_000)
+        return WallTime(milliseconds: wall.milliseconds - age)
     }
 }

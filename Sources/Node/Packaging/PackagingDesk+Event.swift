@@ -10,6 +10,8 @@ extension PackagingDesk {
         case over(Packaging.Key, UInt64)
         case tapEnded(Packaging.Key, TapID)
         case keyFrameWanted(Packaging.Key, InputID)
+        /// A segment is on the disk, by its name.
+        case stored(Packaging.Key, String)
 
         enum Topic: Hashable, Sendable {
             case end(UInt64)
@@ -19,7 +21,7 @@ extension PackagingDesk {
 
         var topic: Topic? {
             switch self {
-            case .report: nil
+            case .report, .stored: nil
             case .over(_, let job): .end(job)
             case .tapEnded(_, let tap): .tap(tap)
             case .keyFrameWanted(_, let input): .keyFrame(input)
@@ -27,9 +29,11 @@ extension PackagingDesk {
         }
 
         /// A part that is dropped is a gap, which the next time line makes good.
+        ///
+        /// What is written is bounded by what may wait for that.
         var isNeeded: Bool {
             switch self {
-            case .over, .tapEnded: true
+            case .over, .tapEnded, .stored: true
             case .report, .keyFrameWanted: false
             }
         }

@@ -11,28 +11,6 @@ import Wire
 /// first listener to the source's samples; it ends when nobody has asked for half a minute and nobody listens. Requests
 /// for what is about to come wait here, bounded in number and time; nothing waits for the transcoder but them.
 package actor PackagingDesk {
-    /// What is counted.
-    package struct Counters: Equatable, Sendable {
-        /// Renditions under way now.
-        package var active = 0
-        /// Of them, those whose pictures are passed on as their publisher encoded them.
-        package var passed = 0
-        /// Of them, those that are made smaller or without pictures, for links that carry no more.
-        package var reduced = 0
-        /// Streams that are watched by HLS.
-        package var watched = 0
-        /// Requests that wait now.
-        package var waiting = 0
-        /// Bytes of segments in memory.
-        package var bytes = 0
-        package var started: UInt64 = 0
-        /// Those that could not begin, because there were as many as may be.
-        package var refused: UInt64 = 0
-        /// Times that one went on in another job: its transcoder died.
-        package var lost: UInt64 = 0
-        package var parts: UInt64 = 0
-    }
-
     /// Told of `format` and `sample`, in order; must not block.
     typealias Listener = @Sendable (PackagingReport) -> Void
 
@@ -54,6 +32,8 @@ package actor PackagingDesk {
     private let taps: any ProgrammeTaps
     private let now: @Sendable () -> Moment
     private let log: Log
+    /// Nil where viewers cannot go back.
+    private let shelf: SegmentShelf?
     private var active: [Packaging.Key: Packaging] = [:]
     private var programmes: [StreamID: RecordingDesk.Programme] = [:]
     /// What is 0 in the media times of a stream's renditions.
@@ -65,8 +45,8 @@ package actor PackagingDesk {
     private var listener: Task<Void, Never>?
 
     init(
-        limit: Int, timing: PackagingTiming, transcoder: TranscoderSupervisor, taps: any ProgrammeTaps,
-        log: Log,
+        limit: Int, timing: PackagingTiming, dvr: DVRSettings? = nil, transcoder: TranscoderSupervisor,
+        taps: any ProgrammeTaps, log: Log,
         now: @escaping @Sendable () -> Moment
     ) {
         self.limit = limit
@@ -74,6 +54,7 @@ package actor PackagingDesk {
         self.transcoder = transcoder
         self.taps = taps
         self.log = log.subsystem("hls")
+        shelf = dvr.map { SegmentShelf($0, log: log.subsystem("hls")) }
         self.now = now
     }
 
@@ -107,6 +88,9 @@ package actor PackagingDesk {
         result.passed = active.values.count(where: \.isPassed)
         result.waiting = totalWaiters
         result.bytes = active.values.reduce(0) { $0 + $1.playlist.byteCount }
+        result.kept = active.values.count { $0.playlist.window > 0 }
+        (result.storedBytes, result.notStored) =
+            shelf.map { ($0.counters.bytes, $0.counters.failed) } ?? (0, 0)
         return result
     }
 
@@ -124,7 +108,12 @@ package actor PackagingDesk {
     func isKept(_ key: Packaging.Key) -> Bool { active[key]?.lastRequest != nil }
 
     private var totalWaiters: Int { active.values.reduce(0) { $0 + $1.waiters.count } }
-    private var watched: Set<StreamID> { Set(active.keys.filter(isKept).map(\.stream)) }
+    private var watched: Set<StreamID> { Set(active.keys.filter(isActive).map(\.stream)) }
+
+    /// Whether one more stream may be watched.
+    var hasRoom: Bool { watched.count < limit }
+    /// Of streams that viewers can go back in, in seconds; 0 where they cannot.
+    package nonisolated var longestWindow: Int { shelf?.settings.secondsLimit ?? 0 }
 
     /// Begins to make HLS of a stream's rendition, where that is not under way.
     func begin(_ key: Packaging.Key, _ programme: RecordingDesk.Programme?) throws(HLSRefusal) {
@@ -154,7 +143,7 @@ package actor PackagingDesk {
 
     /// One that goes on where another rendition with pictures is, if there is any.
     private func makePlaylist(for key: Packaging.Key) -> LivePlaylist {
-        let tag = Self.makeTag()
+        let tag = Packaging.makeTag()
         let others: [PackagedRendition] =
             switch key.rendition {
             case .source: [.low]
@@ -165,9 +154,22 @@ package actor PackagingDesk {
             active[Packaging.Key(stream: key.stream, rendition: $0)]?.playlist
         }
         guard let other = playlists.first(where: { !$0.hasEnded && $0.hasCompleteSegment }) else {
-            return LivePlaylist(tag: tag, timing: playlistTiming)
+            return LivePlaylist(tag: tag, timing: timing.ofPlaylists)
         }
         return LivePlaylist(tag: tag, continuing: other)
+    }
+
+    /// Sees to it that what is complete comes to the disk, and goes when nobody can go back to it.
+    private func shelve(_ key: Packaging.Key) {
+        guard let shelf, key.rendition == .source else { return }
+        active[key]?.shelve(on: shelf, key.stream, at: now().elapsed) { [inbox] name in
+            inbox.put(.stored(key, name))
+        }
+    }
+
+    private func noteStored(_ name: String, of key: Packaging.Key) {
+        guard active[key]?.playlist.noteStored(name) != true else { return }
+        shelf?.remove([name], of: key.stream, at: now().elapsed)
     }
 
     // MARK: Samples
@@ -204,10 +206,18 @@ package actor PackagingDesk {
     // MARK: Playlists
 
     /// The playlist that names the others.
-    /// - Parameter uri: of the source's media playlist.
-    func multivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String {
+    ///
+    /// Of a stream that has ended it names what viewers can go back to, if they can.
+    func multivariantPlaylist(
+        of stream: StreamID, _ names: HLSNames
+    ) async throws(HLSRefusal) -> String {
         let key = Packaging.Key(stream: stream, rendition: .source)
         let playlist = try await playlist(key, when: .beginning)
+        if playlist.hasEnded, playlist.window > 0 {
+            guard let recorded = playlist.variant(uri: names.window) else { throw .late }
+            return MultivariantPlaylist([recorded]).text
+        }
+        let uri = names.media
         guard let source = playlist.variant(uri: uri) else { throw .late }
         let reduced = [PackagedRendition.low, .sound].compactMap { rendition in
             let uri = rendition.uri(besides: uri)
@@ -218,18 +228,24 @@ package actor PackagingDesk {
     }
 
     /// The playlist of segments and parts.
-    /// - Parameter uri: of the source's media playlist.
+    /// - Parameters:
+    ///   - uri: of the source's media playlist.
+    ///   - reachesBack: whether it begins with what is on the disk.
     func mediaPlaylist(
-        of key: Packaging.Key, uri: String, _ query: PlaylistQuery
+        of key: Packaging.Key, uri: String, _ query: PlaylistQuery, reachesBack: Bool = false
     ) async throws(HLSRefusal) -> String {
+        let text = { [self] (playlist: LivePlaylist) in
+            playlist.text(skips: query.skips, reachesBack: reachesBack, reports: reports(beside: key, uri))
+        }
+        guard !reachesBack || (active[key]?.playlist.window ?? 0) > 0 else { throw .noWindow }
         guard let position = query.position else {
             let playlist = try await playlist(key, when: .segment)
             guard playlist.hasCompleteSegment else { throw .late }
-            return playlist.text(skips: query.skips, reports: reports(beside: key, uri))
+            return text(playlist)
         }
         let playlist = try await playlist(key, when: .position(position))
         switch playlist.standing(of: position) {
-        case .there: return playlist.text(skips: query.skips, reports: reports(beside: key, uri))
+        case .there, .onDisk: return text(playlist)
         case .tooFar, .nowhere: throw .tooFarAhead
         case .awaited: throw .late
         }
@@ -244,7 +260,7 @@ package actor PackagingDesk {
     }
 
     /// A part, segment or initialization segment; one that comes next is waited for.
-    func file(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8] {
+    func file(named name: String, of stream: StreamID) async throws(HLSRefusal) -> HLSFile {
         let keys = PackagedRendition.allCases.map { Packaging.Key(stream: stream, rendition: $0) }
         guard let key = keys.first(where: { active[$0]?.playlist.names(name) == true }) else {
             throw .unknownFile
@@ -252,7 +268,10 @@ package actor PackagingDesk {
         let playlist = try await playlist(key, when: .file(name))
         let (standing, bytes) = playlist.file(named: name)
         switch standing {
-        case .there: return bytes
+        case .there: return .bytes(bytes)
+        case .onDisk:
+            guard let shelf else { throw .unknownFile }
+            return .stored(path: shelf.path(of: name, in: stream))
         case .tooFar: throw .tooFarAhead
         case .awaited: throw .late
         case .nowhere: throw .unknownFile
@@ -295,14 +314,25 @@ package actor PackagingDesk {
     /// - Parameters:
     ///   - ended: whether a stream has ended.
     ///   - off: whether a stream's settings allow no HLS.
-    func advance(ended: @Sendable (StreamID) -> Bool, off: @Sendable (StreamID) -> Bool) {
+    ///   - window: how many seconds viewers of a stream can go back.
+    func advance(
+        ended: @Sendable (StreamID) -> Bool, off: @Sendable (StreamID) -> Bool,
+        window: @Sendable (StreamID) -> Int = { _ in 0 }
+    ) {
         let time = now().elapsed
+        shelf?.advance(at: time)
+        forgetOldest()
         for (key, packaging) in active {
             let stream = key.stream
+            if key.rendition == .source {
+                active[key]?.playlist.window = 1_000 * min(window(stream), longestWindow)
+            }
             if let last = packaging.lastRequest {
                 if off(stream) {
                     endHLS(of: key, because: "off", refusing: .off)
-                } else if time >= last + Self.idleTime, packaging.waiters.isEmpty {
+                } else if time >= last + Self.idleTime, packaging.waiters.isEmpty,
+                    active[key]?.isKept(at: time) != true
+                {
                     endHLS(of: key, because: "nobody asks", refusing: .unknownFile)
                 }
             }
@@ -310,15 +340,30 @@ package actor PackagingDesk {
                 end(key)
                 continue
             }
+            shelve(key)
             if ended(stream), !packaging.playlist.hasEnded {
                 active[key]?.playlist.end()
+                active[key]?.endedAt = time
+                shelve(key)
                 release(key)
+            } else if let endedAt = packaging.endedAt {
+                if time >= endedAt + Self.idleTime { active[key]?.playlist.releaseStored() }
             } else if let retryAt = packaging.retryAt, time >= retryAt {
                 launch(key)
             } else {
                 connect(key)
             }
             resume(key)
+        }
+    }
+
+    /// Of streams that have ended, as many are kept as may be live.
+    private func forgetOldest() {
+        let ended = active.filter { $0.value.endedAt != nil && $0.key.rendition == .source }
+        guard ended.count > limit else { return }
+        let oldest = ended.sorted { ($0.value.endedAt ?? .zero) < ($1.value.endedAt ?? .zero) }
+        for key in oldest.prefix(ended.count - limit).map(\.key) {
+            endHLS(of: key, because: "others ended since", refusing: .unknownFile)
         }
     }
 
@@ -374,6 +419,7 @@ package actor PackagingDesk {
         case .over(let key, let job): lose(job, of: key)
         case .tapEnded(let key, let tap): active[key]?.inputs.tapEnded(tap)
         case .keyFrameWanted(let key, let input): active[key]?.inputs.keyFrameWanted(for: input)
+        case .stored(let key, let name): noteStored(name, of: key)
         }
     }
 
@@ -387,7 +433,8 @@ package actor PackagingDesk {
                 LivePlaylist.Part(
                     bytes: part.bytes, milliseconds: Int(part.milliseconds),
                     startsSegment: part.startsSegment,
-                    endsSegment: part.endsSegment, date: date(of: part.captured)))
+                    endsSegment: part.endsSegment, date: now().date(of: part.captured)))
+            if part.endsSegment || part.startsSegment { shelve(key) }
         case .format(let format):
             active[key]?.format = format
             for listener in active[key]?.listeners.values.map(\.self) ?? [] { listener(report) }
@@ -415,13 +462,6 @@ package actor PackagingDesk {
             ])
     }
 
-    /// A moment of the past on the clock of days.
-    private func date(of time: MonotonicTime) -> WallTime {
-        let moment = now()
-        let age = min(max(moment.elapsed.nanoseconds(since: time) / 1_000_000, 0), 60_000)
-        return WallTime(milliseconds: moment.wall.milliseconds - age)
-    }
-
     /// The job is over: the transcoder died, or could not go on.
     private func lose(_ number: UInt64, of key: Packaging.Key) {
         guard active[key]?.number == number, active[key]?.job != nil else { return }
@@ -439,6 +479,7 @@ package actor PackagingDesk {
 
     private func end(_ key: Packaging.Key) {
         release(key)
+        shelf?.remove(active[key]?.playlist.forgetAll() ?? [], of: key.stream, at: now().elapsed)
         let waiters = active.removeValue(forKey: key)?.waiters ?? []
         if !active.keys.contains(where: { $0.stream == key.stream }) {
             programmes[key.stream] = nil
@@ -453,17 +494,5 @@ package actor PackagingDesk {
         for waiter in active[key]?.takeWaiters(at: time) ?? [] {
             waiter.continuation.resume(returning: nil)
         }
-    }
-
-    private var playlistTiming: LivePlaylist.Timing {
-        LivePlaylist.Timing(
-            part: timing.partMilliseconds, segment: PackagingTiming.segmentMilliseconds,
-            partsPerSegment: timing.partsPerSegment)
-    }
-
-    /// 40 random bits: the names of one packaging are never another's.
-    private static func makeTag() -> String {
-        let alphabet = Array("abcdefghijkmnpqrstuvwxyz23456789")
-        return String((0..<8).map { _ in alphabet[Int.random(in: 0..<alphabet.count)] })
     }
 }

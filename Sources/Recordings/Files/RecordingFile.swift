@@ -100,7 +100,7 @@ final class RecordingFile: Sendable {
                 return state.path
             }
             // Not only when the transcoder says that it is a good moment.
-            if let path, let room = RecordingShelf.room(at: path), room < reserve { failed(ENOSPC) }
+            if let path, let room = DiskSpace.room(at: path), room < reserve { failed(ENOSPC) }
         }
     }
 
@@ -124,7 +124,7 @@ final class RecordingFile: Sendable {
                 state.status.size = state.status.written
                 state.status.isComplete = isEnd
             }
-            if !isEnd, let room = RecordingShelf.room(at: path), room < reserve { failed(ENOSPC) }
+            if !isEnd, let room = DiskSpace.room(at: path), room < reserve { failed(ENOSPC) }
         }
     }
 

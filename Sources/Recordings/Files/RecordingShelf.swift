@@ -31,14 +31,7 @@ final class RecordingShelf: Sendable {
     /// Bytes that may be written yet, also before there is a recording; nil where that is not known.
     var room: Int64? {
         let above = settings.directory.lastIndex(of: "/").map { String(settings.directory[..<$0]) } ?? "."
-        return Self.room(at: settings.directory) ?? Self.room(at: above)
-    }
-
-    /// Bytes that may be written yet; nil where that is not known.
-    static func room(at path: String) -> Int64? {
-        var status = statvfs()
-        guard statvfs(path, &status) == 0 else { return nil }
-        return Int64(clamping: UInt64(status.f_bavail) &* UInt64(status.f_frsize))
+        return DiskSpace.room(at: settings.directory) ?? DiskSpace.room(at: above)
     }
 
     // MARK: Reading

@@ -229,22 +229,26 @@ final class FakeService: SessionService {
     func readingPath(of recording: RecordingEntry) -> String? { state.withLock { $0.recordingPath } }
 
     /// Of every stream but one that is called `off`, and one that is called `forbidden`.
-    func hlsMultivariantPlaylist(of stream: StreamID, uri: String) async throws(HLSRefusal) -> String {
+    func hlsMultivariantPlaylist(
+        of stream: StreamID, _ names: HLSNames
+    ) async throws(HLSRefusal) -> String {
         guard stream.description != "off" else { throw .notLive }
         guard stream.description != "forbidden" else { throw .off }
-        return "#EXTM3U\n\(uri)\n"
+        return "#EXTM3U\n\(names.media)\n"
     }
 
     func hlsMediaPlaylist(
-        of stream: StreamID, uri: String, _ query: PlaylistQuery
+        of stream: StreamID, uri: String, _ query: PlaylistQuery, reachesBack: Bool
     ) async throws(HLSRefusal) -> String {
+        guard !reachesBack || stream.description != "short" else { throw .noWindow }
         if let position = query.position, position.sequenceNumber > 99 { throw .tooFarAhead }
-        return "#EXTM3U\n#\(query.rendition) \(uri)\n"
+        return "#EXTM3U\n#\(query.rendition) \(uri)\(reachesBack ? " and before" : "")\n"
     }
 
-    func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> [UInt8] {
+    func hlsFile(named name: String, of stream: StreamID) async throws(HLSRefusal) -> HLSFile {
+        if name == "a-s0.m4s", let path = state.withLock({ $0.recordingPath }) { return .stored(path: path) }
         guard name == "a-s1.m4s" || name == "a-i0.mp4" else { throw .unknownFile }
-        return [1, 2, 3]
+        return .bytes([1, 2, 3])
     }
 
     func addRestream(

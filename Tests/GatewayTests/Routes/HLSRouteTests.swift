@@ -1,6 +1,8 @@
 import Base
+import Foundation
 import HTTP
 import Stage
+import Synchronization
 import Testing
 
 @testable import Gateway
@@ -36,6 +38,15 @@ import Testing
         #expect(segment.headers["content-type"] == "video/iso.segment")
         #expect(segment.headers["cache-control"] == "public, max-age=60, immutable")
         #expect(await get(bench, "/hls/s1/a-i0.mp4").headers["content-type"] == "video/mp4")
+        let file = FileManager.default.temporaryDirectory.appending(path: "segment-\(UUID().uuidString).m4s")
+        try Data([4, 5]).write(to: file)
+        bench.service.state.withLock { $0.recordingPath = file.path }
+        let stored = await get(bench, "/hls/s1/a-s0.m4s")
+        #expect(stored.status == 200 && stored.file != nil)
+        #expect(stored.headers["cache-control"] == "public, max-age=60, immutable")
+        // It may go at any time.
+        try FileManager.default.removeItem(at: file)
+        #expect(await get(bench, "/hls/s1/a-s0.m4s").status == 404)
         let missing = await get(bench, "/hls/s1/a-s2.m4s")
         #expect(missing.status == 404)
         #expect(missing.headers["cache-control"] == "max-age=1")
@@ -59,13 +70,25 @@ import Testing
         #expect(forbidden.headers["cache-control"] == "max-age=1")
     }
 
+    @Test func `goes back where there is something to go back to`() async throws {
+        let bench = try Bench { $0.viewers = .everyone }
+        // It is the source's alone.
+        let playlist = await get(bench, "/hls/s1/dvr.m3u8", ["rendition": "low"])
+        #expect(playlist.text == "#EXTM3U\n#source media.m3u8 and before\n")
+        #expect(playlist.headers["cache-control"] == "public, max-age=1")
+        #expect(await get(bench, "/hls/s1/dvr.m3u8", ["_HLS_msn": "x"]).status == 400)
+        let short = await get(bench, "/hls/short/dvr.m3u8")
+        #expect(short.status == 404)
+        #expect(short.text.contains("no-dvr"))
+    }
+
     @Test func `takes a viewer's token in the path`() async throws {
         let bench = try Bench { $0.viewers = .token }
         #expect(await get(bench, "/hls/s1/index.m3u8").status == 401)
         #expect(await get(bench, "/hls/s1/a-s1.m4s").status == 401)
         #expect(await get(bench, "/hls/s1/t/x.y.z/index.m3u8").status == 401)
         let token = try bench.token(.viewer)
-        for name in ["index.m3u8", "media.m3u8", "a-s1.m4s"] {
+        for name in ["index.m3u8", "media.m3u8", "dvr.m3u8", "a-s1.m4s"] {
             #expect(await get(bench, "/hls/s1/t/\(token)/\(name)").status == 200, "\(name)")
             #expect(await get(bench, "/hls/s2/t/\(token)/\(name)").status == 403, "\(name)")
         }
@@ -75,7 +98,7 @@ import Testing
     @Test func `leaves nothing in shared caches that a token in the header opened`() async throws {
         let bench = try Bench { $0.viewers = .token }
         let token = try bench.token(.viewer)
-        for name in ["index.m3u8", "media.m3u8", "a-s1.m4s", "a-i0.mp4"] {
+        for name in ["index.m3u8", "media.m3u8", "dvr.m3u8", "a-s1.m4s", "a-i0.mp4"] {
             let byHeader = await bench.ask(.get, "/hls/s1/\(name)", token: token)
             #expect(byHeader.headers["cache-control"]?.hasPrefix("private") == true, "\(name)")
             let byPath = await bench.ask(.get, "/hls/s1/t/\(token)/\(name)")

@@ -294,6 +294,7 @@ import Testing
             settings.isDevelopment = false
             settings.records = false
             settings.makesHLS = true
+            settings.longestDVR = 600
             settings.restreams = true
         }
         let response = await bench.ask(.get, "/v1/server")
@@ -306,6 +307,7 @@ import Testing
                     "clips": .bool(false),
                     "restreams": .bool(true),
                     "rtmp": .bool(false), "srt": .bool(false), "hls": .bool(true),
+                    "dvrSeconds": .integer(600),
                     "development": .bool(false),
                     "version": .string("1.2.3"),
                 ]))

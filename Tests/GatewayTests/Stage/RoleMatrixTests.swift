@@ -197,6 +197,7 @@ import Testing
         Row(.get, "/v1/streams/S/preview.jpg", "401 403 403 404 404 404 404 404"),
         Row(.get, "/hls/S/index.m3u8", "401 403 403 404 404 404 404 404"),
         Row(.get, "/hls/S/media.m3u8", "401 403 403 404 404 404 404 404"),
+        Row(.get, "/hls/S/dvr.m3u8", "401 403 403 404 404 404 404 404"),
         // Nobody finds its name any more.
         Row(.get, "/hls/S/a-s1.m4s", "401 403 404 404 404 404 404 404"),
         Row(
@@ -340,7 +341,7 @@ import Testing
             "joinSession", "joinTrickle", "joinEnd", "feedSession", "feedTrickle", "feedEnd", "peek", "focus",
             "release", "followFeed",
             // With the token in the path, as without one there.
-            "showHLSByToken", "showHLSMediaByToken", "showHLSFileByToken",
+            "showHLSByToken", "showHLSMediaByToken", "showHLSWindowByToken", "showHLSFileByToken",
         ]
         #expect(apart.isSubset(of: Router.routes.map(\.operationID)))
         for route in Router.routes where !route.isOfWebClient && !apart.contains(route.operationID) {

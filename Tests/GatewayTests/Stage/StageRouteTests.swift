@@ -66,6 +66,7 @@ import Testing
         (#"{"joinAheadSeconds":-1}"#, "joinAheadSeconds"), (#"{"joinAheadSeconds":1.5}"#, "joinAheadSeconds"),
         (#"{"joinAheadSeconds":1e300}"#, "joinAheadSeconds"),
         (#"{"joinAheadSeconds":true}"#, "joinAheadSeconds"),
+        (#"{"dvrSeconds":7201}"#, "dvrSeconds"),
         (#"{"hostGraceSeconds":3601}"#, "hostGraceSeconds"), (#"{"programme":"x"}"#, "programme"),
         (#"{"layers":["x"]}"#, "layers"), (#"{"layers":{}}"#, "layers"),
         (#"{"layers":["lite","lite"]}"#, "layers"),

@@ -9,7 +9,8 @@
 
 import { LiveBuffer, Source } from "./hls/buffer.js";
 import { ask, read, rest, seconds } from "./hls/fetching.js";
-import { chunksAfter, chunksFrom, endOf, firstChunks, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
+import { EMPTY_S, FAR_S, LivePace, PastPace } from "./hls/pace.js";
+import { chunksAfter, endOf, parsePlaylist, parseVariants, PlaylistError } from "./hls/playlist.js";
 import { RenditionRule } from "./hls/renditions.js";
 import { SignallingError } from "./session.js";
 
@@ -18,19 +19,6 @@ const FIRST_PAUSE_MS = 500;
 const LONGEST_PAUSE_MS = 8000;
 /** A stream that has ended, as its playlist says, is asked for anew after this time, in milliseconds. */
 const AFTER_END_MS = 3000;
-/** Further behind than it is to be it plays faster; much further, it jumps. In seconds. */
-const LATE_S = 0.5;
-const FAR_S = 4;
-/** Nobody hears that it plays so much faster. */
-const CATCH_UP_RATE = 1.06;
-/** Each time that it stands still it stays so much further behind, up to a limit, in seconds. */
-const STEP_BACK_S = 0.5;
-const FURTHEST_BACK_S = 3;
-/** Less than this is nothing to play, in seconds. */
-const EMPTY_S = 0.1;
-/** Nothing is loaded while a video that does not play has so much, in seconds. */
-const ENOUGH_S = 10;
-
 /** What was being loaded would come too late, and a poorer rendition may not. */
 class TooSlow extends Error {
   name = "TooSlow";
@@ -42,6 +30,7 @@ class TooSlow extends Error {
  * @property {<T>(action: (token: string | null) => Promise<T>) => Promise<T>} withToken does something with a viewer's
  *   token, and once more with another one where the server refuses it
  * @property {import("./picture-choice.js").ChoiceName} [choice] what the viewer wants of the pictures
+ * @property {number} [behind] so many seconds behind what is live it begins, and stays, where the stream keeps that
  *
  * @typedef {"starting" | "playing" | "failed"} HLSState `failed`: this browser plays none of it, or the server said no
  *   for good; `error` tells why
@@ -84,16 +73,10 @@ export class HLSPlayer extends EventTarget {
    * @type {{ uri: string, map: string | null, position: import("./hls/playlist.js").Position | null } | null}
    */
   #left = null;
-  #holdBack = 0;
-  /** How much further behind than the server says, because of what stood still. */
-  #steppedBack = 0;
-  #hasBegun = false;
-  /** It waits until there is enough to go on with. */
-  #isHeld = true;
-
   /** @param {HLSOptions} options */
-  constructor({ base, withToken, choice = "auto" }) {
+  constructor({ base, withToken, choice = "auto", behind }) {
     super();
+    this.pace = behind === undefined ? new LivePace() : new PastPace(behind);
     this.choice = choice;
     this.base = new URL(base, location.href).href;
     this.withToken = withToken;
@@ -104,6 +87,13 @@ export class HLSPlayer extends EventTarget {
     const { state } = this;
     // What is at the end was captured half a part and an encoder's time ago.
     return state === "playing" && this.#buffer && this.#video ? this.#buffer.ahead + 0.5 : null;
+  }
+
+  /** How far behind what is live is seen, and how far back can be gone, in seconds; null where it was not gone back. */
+  get past() {
+    const { pace } = this;
+    if (pace.isLive || pace.reach === null) return null;
+    return { behind: pace.behindNow(this.#endDate, this.#buffer?.ahead ?? 0) ?? pace.behind, reach: pace.reach };
   }
 
   /** What a weak link costs: the pictures, or their size; null for nothing. @returns {"picture" | "size" | null} */
@@ -151,6 +141,8 @@ export class HLSPlayer extends EventTarget {
       let wait = 0;
       try {
         wait = await this.#step(signal) ? 0 : AFTER_END_MS;
+        // Who went back plays to its end, and to nothing else.
+        if (wait > 0 && !this.pace.isLive) return;
         pause = FIRST_PAUSE_MS;
       } catch (error) {
         if (signal.aborted) return;
@@ -181,10 +173,10 @@ export class HLSPlayer extends EventTarget {
     if (uri !== this.#variantURI) return true;
     const playlist = parsePlaylist(address.text);
     // What is over, and was never seen, is not begun any more.
-    if (playlist.hasEnded && !this.#hasBegun) return false;
-    this.#holdBack = playlist.holdBack;
+    if (playlist.hasEnded && !this.pace.hasBegun && this.pace.isLive) return false;
     const chunks = this.#next(playlist);
     for (const chunk of chunks) {
+      if (!this.pace.isLive) await this.#whileEnough(signal);
       await this.#take(chunk, address.url, signal);
       if (uri !== this.#variantURI) return true;
       this.#position = chunk.next;
@@ -220,8 +212,7 @@ export class HLSPlayer extends EventTarget {
       return [{ ...first, isDiscontinuous: false }, ...others];
     }
     this.#left = null;
-    if (!buffer && !this.#position) return firstChunks(playlist);
-    const { chunks, isJump } = chunksFrom(playlist, this.#position);
+    const { chunks, isJump } = this.pace.next(playlist, this.#position, !buffer);
     if (isJump) buffer?.join();
     return chunks;
   }
@@ -328,7 +319,7 @@ export class HLSPlayer extends EventTarget {
   /** @param {AbortSignal} signal */
   async #askForVariants(signal) {
     const { text } = await this.#ask("index.m3u8", null, signal);
-    return parseVariants(text);
+    return this.pace.variants(parseVariants(text));
   }
 
   /** Of the rendition that is loaded, which may have changed with what is loaded. @param {AbortSignal} signal */
@@ -376,37 +367,23 @@ export class HLSPlayer extends EventTarget {
   #came() {
     const [buffer, video] = [this.#buffer, this.#video];
     if (!buffer || !video) return;
-    const wanted = this.#holdBack + this.#steppedBack;
-    const isFar = buffer.ahead > wanted + FAR_S && !video.paused;
-    if (this.#isHeld && buffer.ahead < wanted) return void (video.playbackRate = 0);
-    if (!this.#hasBegun || isFar) video.currentTime = buffer.end - wanted;
-    if (this.#isHeld || buffer.ahead <= wanted) video.playbackRate = 1;
-    else if (buffer.ahead > wanted + LATE_S) video.playbackRate = CATCH_UP_RATE;
-    this.#hasBegun = true;
-    this.#isHeld = false;
+    if (!this.pace.came(buffer, video)) return;
     this.error = null;
     this.#become("playing");
   }
 
   /** What came was played: the next time there is to be more before that. */
   #stood() {
-    if (this.#isHeld || !this.#buffer || this.#buffer.ahead > EMPTY_S) return;
+    if (this.pace.isHeld || !this.#buffer || this.#buffer.ahead > EMPTY_S) return;
     // What a rendition takes to begin says nothing of the link.
     if (!this.#left) this.#rule.stood();
-    this.#steppedBack = Math.min(this.#steppedBack + STEP_BACK_S, FURTHEST_BACK_S);
-    this.#isHeld = true;
+    this.pace.stood();
   }
 
-  /** What does not play loads no more than it may need. @param {AbortSignal} signal */
+  /** Until something is to be loaded. @param {AbortSignal} signal */
   async #whileEnough(signal) {
     const [buffer, video] = [this.#buffer, this.#video];
-    if (!buffer || !video || !this.#hasBegun || !video.paused || buffer.ahead < ENOUGH_S) return;
-    await new Promise((done) => {
-      video.addEventListener("play", done, { once: true, signal });
-      signal.addEventListener("abort", done, { once: true });
-    });
-    signal.throwIfAborted();
-    // What it has is old by now.
+    if (!buffer || !video || !(await this.pace.whileEnough(buffer, video, signal))) return;
     this.#position = null;
     this.#forgetHint();
     this.dispatchEvent(new Event("change"));
@@ -415,7 +392,7 @@ export class HLSPlayer extends EventTarget {
   #finish() {
     this.#buffer?.finish();
     if (this.#video) this.#video.playbackRate = 1;
-    this.#startAnew();
+    if (this.pace.isLive) this.#startAnew();
   }
 
   /** What is in the video stays to be seen; the next thing that comes has a source of its own. */
@@ -426,8 +403,7 @@ export class HLSPlayer extends EventTarget {
     }
     this.#buffer = this.#position = this.#map = this.#endDate = null;
     this.#forgetHint();
-    this.#hasBegun = false;
-    this.#isHeld = true;
+    this.pace.startAnew();
   }
 
   /** @param {Error} error */
@@ -436,7 +412,7 @@ export class HLSPlayer extends EventTarget {
     this.#forgetHint();
     if (error instanceof SignallingError) {
       // It is not there any more: what is there now comes next.
-      if (error.status === 400 || error.status === 404) this.#position = null;
+      if (error.status === 400 || error.status === 404) this.#position = this.pace.afterLoss(this.#position);
       if (!error.isTemporary && error.status !== 400) return this.#become("failed");
     } else if (error.name === "NotSupportedError") {
       return this.#become("failed");
@@ -464,14 +440,24 @@ export class HLSPlayer extends EventTarget {
     try {
       // Whether there is any is asked here: the browser does not say why it does not play.
       const isReduced = this.choice === "low" || this.choice === "sound";
-      const { url } = await this.#ask(isReduced ? `media.m3u8?rendition=${this.choice}` : "index.m3u8", null, signal);
+      const live = isReduced ? `media.m3u8?rendition=${this.choice}` : "index.m3u8";
+      const { url } = await this.#ask(this.pace.isLive ? live : "dvr.m3u8", null, signal);
       if (signal.aborted) return;
       video.srcObject = null;
       video.src = url;
+      if (!this.pace.isLive) this.#goBackNatively(video, this.pace.behind);
       this.dispatchEvent(new Event("ready"));
     } catch (error) {
       this.#failedNatively(/** @type {Error} */ (error));
     }
+  }
+
+  /** @param {HTMLVideoElement} video @param {number} behind in seconds */
+  #goBackNatively(video, behind) {
+    video.addEventListener("loadedmetadata", () => {
+      const { seekable } = video;
+      if (seekable.length) video.currentTime = Math.max(seekable.start(0), seekable.end(seekable.length - 1) - behind);
+    }, { once: true, signal: this.#end.signal });
   }
 
   /** @param {Error | null} error */

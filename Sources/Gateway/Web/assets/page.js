@@ -30,6 +30,7 @@ import { kept, playback } from "./widgets/playback.js";
 import { pictureOnly } from "./widgets/picture-only.js";
 import { problem } from "./widgets/problem.js";
 import { programme } from "./widgets/programme.js";
+import { rewind } from "./widgets/rewind.js";
 import { recorder, recordingNews } from "./widgets/recorder.js";
 import { restream } from "./widgets/restream.js";
 import { schedule } from "./widgets/schedule.js";
@@ -46,7 +47,7 @@ import { warning } from "./widgets/warning.js";
 /** In the order in which they lie in their layers; a new widget has to be named here, and nowhere else. */
 const WIDGETS = {
   audience: [
-    title, lastPicture, programme, playback, status, gate, warning, numbers, talk, audienceControls, pictureMenu, pictureOnly, hand,
+    title, lastPicture, programme, playback, status, gate, warning, numbers, talk, rewind, audienceControls, pictureMenu, pictureOnly, hand,
     invitation, messages,
   ],
   studio: [
@@ -91,7 +92,7 @@ export async function openPage(intent) {
     room.sync.reconnect();
     room.viewing.showToken();
   });
-  addEventListener("pageshow", (event) => event.persisted && room.viewing.video && room.viewing.connection.start());
+  addEventListener("pageshow", (event) => event.persisted && room.viewing.video && !room.viewing.rewind.isOn && room.viewing.connection.start());
   update();
   // For the console, and for tests that look at the peer connection itself.
   Object.assign(globalThis, {

@@ -73,6 +73,8 @@ export interface Strings {
   volume: string;
   volumeValue: string;
   live: string;
+  goLive: string;
+  behind: string;
   delayed: string;
   delayedBy: string;
   delayedShort: string;
@@ -185,6 +187,10 @@ export declare class RostrumPlayer extends HTMLElement {
   get problem(): Problem | null;
   /** How late it plays, in seconds, where it comes by HLS; null while it comes by WebRTC, or nobody knows. */
   get delay(): number | null;
+  /** How far behind what is live is shown because somebody went back, in seconds; null while that is what is shown. */
+  get behind(): number | null;
+  /** How far back `goBack` can go, in seconds; 0 for not at all. */
+  get reach(): number;
   /** What stands between the viewer and the stream, and what opens it; null where nothing does. */
   get gate(): Gate | null;
   /** Null until the server has told. */
@@ -196,6 +202,10 @@ export declare class RostrumPlayer extends HTMLElement {
   play(): void;
   /** Ends the session until somebody plays again, where the stream is then. */
   pause(): void;
+  /** Plays what was live so long ago, in seconds, as far as the stream's host lets the server keep that. */
+  goBack(seconds: number): void;
+  /** Back to what is live. */
+  goLive(): void;
   /** Plays one of `recordings`. */
   playRecording(id: string): void;
 

@@ -16,7 +16,7 @@
  * | `poster` | a picture to begin with, in place of the stream's preview |
  *
  * Each is a property too. `volume`, `quality` and `strings` are properties alone; `state`, `paused`, `stream`,
- * `delay`, `problem`, `gate` and `recordings` can be read. It fires `statechange`, `error` and `volumechange`.
+ * `delay`, `behind`, `reach`, `problem`, `gate` and `recordings` can be read. It fires `statechange`, `error` and `volumechange`.
  */
 
 import { secondsLeft } from "./gate.js";
@@ -145,6 +145,12 @@ export class RostrumPlayer extends HTMLElement {
   /** How late it plays, in seconds, where it comes by HLS; null while it comes by WebRTC, or nobody knows. */
   get delay() { return this.#playback?.reception.delay ?? null; }
 
+  /** How far behind what is live is shown because somebody went back, in seconds; null while that is what is shown. */
+  get behind() { return this.#playback?.reception.rewind.behind ?? null; }
+
+  /** How far back `goBack` can go, in seconds; 0 for not at all. */
+  get reach() { return this.#playback?.reception.rewind.reach ?? 0; }
+
   /** What stands between the viewer and the stream, and what opens it; null where nothing does. */
   get gate() {
     const gate = this.#playback?.gate;
@@ -177,6 +183,16 @@ export class RostrumPlayer extends HTMLElement {
   pause() {
     this.#isAsked = false;
     this.#playback?.pause();
+  }
+
+  /** Plays what was live so long ago, as far as the stream's host lets the server keep that. @param {number} seconds */
+  goBack(seconds) {
+    this.#playback?.reception.rewind.go(seconds);
+  }
+
+  /** Back to what is live. */
+  goLive() {
+    this.#playback?.reception.rewind.leave();
   }
 
   /** Plays one of `recordings`. @param {string} id */

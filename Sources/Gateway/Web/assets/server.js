@@ -12,12 +12,13 @@
  * @property {boolean} rtmp whether it takes encoders by RTMP
  * @property {boolean} srt whether it takes encoders by SRT
  * @property {boolean} hls whether it can be watched by HLS
+ * @property {number} dvrSeconds how far hosts may let viewers by HLS go back
  * @property {boolean} development whether it makes tokens for whoever asks on its own machine
  */
 
 /** Of a server that does not say. @type {About} */
 const USUAL = {
-  transcoder: true, viewers: "public", recordings: true, clips: false, restreams: false, rtmp: false, srt: false, hls: false,
+  transcoder: true, viewers: "public", recordings: true, clips: false, restreams: false, rtmp: false, srt: false, hls: false, dvrSeconds: 0,
   development: true,
 };
 

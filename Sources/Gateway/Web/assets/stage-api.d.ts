@@ -17,6 +17,8 @@ export interface Details {
   clips?: "off" | "moderators" | "everybody" | (string & {});
   /** Whether it may be watched by HLS, where the server makes it. */
   hls?: "on" | "off" | (string & {});
+  /** How far viewers by HLS can go back, in seconds. */
+  dvrSeconds?: number;
   layers?: string[];
   /** What watching takes beside being let in. */
   gate?: { tier: string; freeSeconds?: number; unlock?: string | null } | null;

@@ -19,6 +19,7 @@ const ANSWER_MS = 10_000;
  * @property {string} [recording] `manual` or `automatic`
  * @property {string} [clips] who may make them: `off`, `moderators` or `everybody`
  * @property {string} [hls] `on` or `off`
+ * @property {number} [dvrSeconds] how far viewers by HLS can go back
  * @property {string[]} [layers]
  * @property {{ tier: string, freeSeconds?: number, unlock?: string | null } | null} [gate] what watching takes
  */

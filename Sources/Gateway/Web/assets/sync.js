@@ -45,6 +45,7 @@ const FIRST_NEWS_MS = 3000;
  * @property {"manual" | "automatic"} [recording]
  * @property {"off" | "moderators" | "everybody"} [clips] who may make them
  * @property {"on" | "off"} [hls] whether it may be watched by HLS
+ * @property {number} [dvrSeconds] how far viewers by HLS can go back
  *
  * @typedef {object} Member somebody on stage
  * @property {string | null} name

@@ -10,6 +10,7 @@ import { readGate } from "./gate.js";
 import { PictureChoice, weaknessOf } from "./picture-choice.js";
 import { Persistent } from "./persistent.js";
 import { QualityQuestion } from "./quality-question.js";
+import { Rewind } from "./rewind.js";
 import { SignallingError } from "./session.js";
 import { DelayedReader, StatsReader } from "./stats.js";
 import { play } from "./whep.js";
@@ -124,15 +125,18 @@ export class Viewing extends EventTarget {
       // At once, so that nothing is black between one picture and the next.
       if (this.connection.state === "connected" && this.#media) this.#show(this.#media);
     });
+    this.rewind = new Rewind(this);
+    this.rewind.addEventListener("change", () => this.#changed());
+    this.rewind.addEventListener("ready", () => this.play());
     this.connection = new Persistent((signal) => this.#open(signal));
     this.connection.addEventListener("statechange", () => this.#stateChanged());
     this.choice.addEventListener("change", () => this.#tellChoice());
     sync.addEventListener("change", () => this.#streamChanged());
-    sync.addEventListener("refused", () => this.connection.close());
+    sync.addEventListener("refused", () => (this.rewind.close(), this.connection.close()));
     // The server was away: if it was started again it has forgotten our session, long before ICE finds out.
     sync.addEventListener("resume", async () => {
       const { session } = this.connection;
-      if (!session) return this.connection.retryNow();
+      if (!session) return void (this.rewind.isOn || this.connection.retryNow());
       if (!(await session.exists()) && session === this.connection.session) this.connection.renew();
     });
   }
@@ -151,10 +155,22 @@ export class Viewing extends EventTarget {
     clearTimeout(this.#gateTimer);
     this.gate = null;
     this.video = null;
+    this.rewind.close();
+    this.leave();
+    this.numbers = null;
+    this.#mediaAt = 0;
+  }
+
+  /** Ends what is live: the viewer goes back, or away. */
+  leave() {
     this.connection.close();
     this.fallback.rest();
-    this.stats = this.numbers = null;
-    this.#mediaAt = 0;
+    this.stats = null;
+  }
+
+  /** Begins what is live again. */
+  goLive() {
+    if (this.video && this.#told !== "ended" && !this.sync.isShut && !this.sync.refusal) this.connection.start();
   }
 
   /** @returns {ViewingState} */
@@ -162,6 +178,7 @@ export class Viewing extends EventTarget {
     const { connection, sync } = this;
     if (sync.refusal) return sync.isKeptOut ? "removed" : "expired";
     if (this.watched.isLinkDead) return "expired";
+    if (this.rewind.isOn) return "live";
     if (this.isDelayed) return this.#told === "live" && (sync.isProgrammeSilent || sync.isHostAway) ? "paused" : "live";
     const isGated = this.gate?.state === "shut" && this.#told !== "ended";
     if (connection.state === "failed" && (isGated || !this.fallback.isOnlyWay)) {
@@ -280,7 +297,7 @@ export class Viewing extends EventTarget {
     const { video } = this;
     if (!video) return;
     video.muted = !video.muted;
-    if (video.paused && (video.srcObject || this.fallback.isOn)) this.play();
+    if (video.paused && (video.srcObject || this.fallback.isOn || this.rewind.isOn)) this.play();
     this.#changed();
   }
 
@@ -334,9 +351,10 @@ export class Viewing extends EventTarget {
 
   /** Once a second: does media flow, and how well? */
   async #examine() {
+    if (this.rewind.isOn) return this.#examineFile(this.rewind);
     if (!this.stats || this.connection.state !== "connected") {
       this.#lookForAnotherWay(false);
-      return this.#examineDelayed();
+      return this.#examineFile(this.fallback);
     }
     const numbers = await this.stats.read();
     const now = performance.now();
@@ -354,7 +372,7 @@ export class Viewing extends EventTarget {
     // With a track without pictures browsers wait for the first one, and play no sound until then.
     const isSoundAlone = this.choice.name === "sound" ? isArriving && !isSeen : isHeard && !numbers.frames;
     this.#lookForAnotherWay(isSeen || isSoundAlone);
-    if (this.fallback.isOn) this.#examineDelayed();
+    if (this.fallback.isOn) this.#examineFile(this.fallback);
     else if (isSoundAlone && this.video?.srcObject === this.#media) this.#show(new MediaStream(this.#media?.getAudioTracks()));
     else if (isSeen && this.#media && this.video?.srcObject !== this.#media) this.#show(this.#media);
     if (isSeen || isSoundAlone) {
@@ -387,11 +405,11 @@ export class Viewing extends EventTarget {
     connection.isCalm = this.isDelayed;
   }
 
-  /** What comes by HLS meanwhile. */
-  #examineDelayed() {
-    if (!this.video || !this.isDelayed) return;
+  /** What comes by HLS. @param {Fallback | Rewind} way */
+  #examineFile({ isPlaying, bytes }) {
+    if (!this.video || !isPlaying) return;
     const before = this.#delayed.frames;
-    this.numbers = this.#delayed.read(this.video, this.fallback.bytes);
+    this.numbers = this.#delayed.read(this.video, bytes);
     if (this.#delayed.frames !== before) this.dispatchEvent(new Event("picture"));
     this.#changed();
   }
@@ -457,7 +475,7 @@ export class Viewing extends EventTarget {
       }
     } else if (this.sync.isShut) {
       this.connection.close();
-    } else if (this.connection.state === "closed" && !this.sync.refusal) {
+    } else if (this.connection.state === "closed" && !this.sync.refusal && !this.rewind.isOn) {
       this.connection.start();
     } else if (state !== this.#told) {
       if (state === "live" && this.#told !== "live") this.#quietSince = performance.now();

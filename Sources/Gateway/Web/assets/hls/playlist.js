@@ -190,6 +190,26 @@ export function chunksFrom(playlist, position) {
 }
 
 /**
+ * What is to be loaded by who went back: from where the player is, or from the segment that holds what was so long ago.
+ * @param {Playlist} playlist
+ * @param {number} behind seconds before its end; further than it goes is its beginning
+ * @param {Position | null} position null for a player that begins
+ * @returns {{ chunks: Chunk[], offset: number }} the offset, in seconds, is where in the first of them that is
+ */
+export function chunksFromBehind({ segments }, behind, position) {
+  const all = segments.flatMap((segment) => chunksOf(segment));
+  let at = position ? all.findIndex(({ place }) => place.number === position.number && place.part >= position.part) : -1;
+  if (at >= 0) return { chunks: all.slice(at), offset: 0 };
+  let left = 0;
+  for (at = all.length - 1; at > 0; at -= 1) {
+    left += all[at].duration;
+    if (all[at].isIndependent && left >= behind) break;
+  }
+  if (at === 0 && all.length) left += all[0].duration;
+  return { chunks: all.slice(Math.max(at, 0)), offset: Math.max(0, left - behind) };
+}
+
+/**
  * What a rendition goes on with where another one was left: from the last key frame of its own that is not after what was
  * loaded, or from its first one.
  * @param {Playlist} playlist

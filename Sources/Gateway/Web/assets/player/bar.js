@@ -1,12 +1,14 @@
 // @ts-check
 
-/** The row of controls below the picture, and the line of time above it while a recording plays. */
+/** The row of controls below the picture, and the line of time above it where there is more than what is live. */
 
 import { formatDuration, h, setText } from "../dom.js";
 import { draw, icon } from "./icons.js";
 import { QualityMenu } from "./menu.js";
 import { fill } from "./strings.js";
 
+/** To less than this nobody goes back, in seconds. */
+const LEAST_REACH_S = 10;
 /** Below this a speaker is drawn with one wave. */
 const QUIET = 0.5;
 /** @type {Record<import("../picture-choice.js").Weakness, keyof import("./strings.js").Strings>} */
@@ -20,6 +22,8 @@ const WEAK = { high: "weakHigh", picture: "weakPicture", size: "weakSize" };
  * @property {() => void} toggleFull
  * @property {() => void} togglePip
  * @property {(name: import("./menu.js").Quality) => void} choose
+ * @property {(seconds: number) => void} seek goes there, as the line of time counts
+ * @property {() => void} goLive
  */
 
 export class Bar {
@@ -27,6 +31,7 @@ export class Bar {
   #sound = button("sound", "mute-button");
   #volume = h("input.volume", { type: "range", min: 0, max: 1, step: 0.05, part: "volume" });
   #live = h("span.live", { part: "live" });
+  #toLive = h("button.to-live", { type: "button", part: "to-live-button" });
   #delayWords = h("span.long");
   #delayShort = h("span.short", { "aria-hidden": "true" });
   #delay = h("span.delay", { part: "delay" }, this.#delayWords, this.#delayShort);
@@ -44,7 +49,7 @@ export class Bar {
   constructor(actions) {
     this.menu = new QualityMenu(actions.choose);
     this.#row = h("div.row", {},
-      this.#play, h("span.sound", {}, this.#sound, this.#volume), this.#live, this.#delay, this.#viewers, this.#time, h("span.space"),
+      this.#play, h("span.sound", {}, this.#sound, this.#volume), this.#live, this.#toLive, this.#delay, this.#viewers, this.#time, h("span.space"),
       this.#weak, this.menu.button, this.#pip, this.#full);
     this.element = h("div.bar", { part: "bar" }, this.#position, this.#row);
     this.#play.addEventListener("click", actions.toggle);
@@ -52,14 +57,11 @@ export class Bar {
     this.#volume.addEventListener("input", () => actions.setVolume(Number(this.#volume.value)));
     this.#pip.addEventListener("click", actions.togglePip);
     this.#full.addEventListener("click", actions.toggleFull);
+    this.#toLive.addEventListener("click", actions.goLive);
     this.#position.addEventListener("input", () => (this.#isDragged = true));
-  }
-
-  /** @param {(seconds: number) => void} seek */
-  onSeek(seek) {
     this.#position.addEventListener("change", () => {
       this.#isDragged = false;
-      seek(Number(this.#position.value));
+      actions.seek(Number(this.#position.value));
     });
   }
 
@@ -73,8 +75,11 @@ export class Bar {
     name(this.#play, playback.isPaused ? strings.play : strings.pause, playback.isPaused ? "play" : "pause", "k");
     this.#updateSound(video, strings);
     const isLive = !recording && (state === "live" || state === "away" || stream.info?.state === "live");
-    this.#live.hidden = !isLive;
+    const isBack = isLive && reception.rewind.behind !== null;
+    this.#live.hidden = !isLive || isBack;
     setText(this.#live, strings.live);
+    this.#toLive.hidden = !isBack;
+    setText(this.#toLive, strings.goLive);
     this.#updateDelay(isLive && reception.isDelayed, reception.delay, strings);
     const count = stream.sync.known?.counts.viewers ?? 0;
     this.#viewers.hidden = !isLive || count === 0;
@@ -85,7 +90,7 @@ export class Bar {
     this.#weak.hidden = weakness === null;
     this.#weak.title = weakness ? strings[WEAK[weakness]] : "";
     setText(this.#weak.lastElementChild, this.#weak.title);
-    this.menu.button.hidden = recording !== null || !["live", "away", "reconnecting", "connecting"].includes(state);
+    this.menu.button.hidden = recording !== null || isBack || !["live", "away", "reconnecting", "connecting"].includes(state);
     if (this.menu.button.hidden) this.menu.close(false);
     this.menu.update(reception.choice.name, strings, reception.choice.name === "sound" ? 0 : video.videoHeight);
     name(this.#pip, strings.pictureInPicture, "pip");
@@ -113,9 +118,12 @@ export class Bar {
   }
 
   /** @param {import("./playback.js").Playback} playback @param {import("./strings.js").Strings} strings */
-  #updateTime({ recording, video }, strings) {
-    this.#position.hidden = this.#time.hidden = recording === null;
-    if (!recording) return;
+  #updateTime({ recording, reception: { rewind }, state, video }, strings) {
+    const isBack = recording === null && rewind.behind !== null;
+    const mayGoBack = recording === null && state === "live" && rewind.reach >= LEAST_REACH_S;
+    this.#time.hidden = recording === null && !isBack;
+    this.#position.hidden = recording === null && !mayGoBack;
+    if (!recording) return this.#updatePast(rewind, strings);
     const duration = Number.isFinite(video.duration) ? video.duration : recording.duration;
     if (Number(this.#position.max) !== duration) this.#position.max = duration;
     if (!this.#isDragged) this.#position.value = video.currentTime;
@@ -124,6 +132,18 @@ export class Bar {
     };
     setText(this.#time, `${words.position} / ${words.duration}`);
     slide(this.#position, strings.position, Number(this.#position.value) / (duration || 1), fill(strings.positionValue, words));
+  }
+
+  /** The line of time of what is live ends with that. @param {import("../rewind.js").Rewind} rewind @param {import("./strings.js").Strings} strings */
+  #updatePast({ behind, reach }, strings) {
+    const length = Math.max(1, Math.ceil(reach));
+    this.#position.max = length;
+    if (!this.#isDragged) this.#position.value = length - Math.min(behind ?? 0, length);
+    const place = Number(this.#position.value);
+    const time = `−${formatDuration((length - place) * 1000)}`;
+    setText(this.#time, time);
+    const isLive = this.#isDragged ? place >= length - 1 : behind === null;
+    slide(this.#position, strings.position, place / length, isLive ? strings.live : fill(strings.behind, { time }));
   }
 }
 

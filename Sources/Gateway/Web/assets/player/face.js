@@ -61,8 +61,9 @@ export class Face {
       toggleFull: () => this.#toggleFull(),
       togglePip: () => this.#togglePip(),
       choose: (name) => (player.quality = name),
+      seek: (seconds) => this.#playback?.seek(seconds),
+      goLive: () => this.#playback?.reception.rewind.leave(),
     });
-    this.#bar.onSeek((seconds) => (this.video.currentTime = seconds));
     this.#root = h("div.player", { part: "player", role: "region" },
       this.#backdrop.ambient, this.video, this.#backdrop.element, this.#shade, this.#head, this.#free, this.#middle.element,
       this.#bar.element, this.#bar.menu.panel);
@@ -86,9 +87,10 @@ export class Face {
 
   connected() {
     clearInterval(this.#clock);
-    // For the countdown; what else changes is told.
+    // For the countdown, and how far back it goes; what else changes is told.
     this.#clock = setInterval(() => {
-      if (this.#playback?.state === "backstage" || this.#playback?.gate) this.#show();
+      const playback = this.#playback;
+      if (playback?.state === "backstage" || playback?.gate || playback?.reception.rewind.reach) this.#show();
     }, 1000);
   }
 

@@ -107,7 +107,7 @@ export class Playback extends EventTarget {
 
   /** Nothing is played, nor will be by itself. */
   get isPaused() {
-    if (this.recording) return this.video.paused;
+    if (this.recording || this.reception.rewind.isOn) return this.video.paused;
     return !this.#isWanted || this.reception.isBlocked;
   }
 
@@ -132,7 +132,7 @@ export class Playback extends EventTarget {
 
   /** @param {boolean} [isAsked] whether somebody asks for it now */
   play(isAsked = true) {
-    if (this.recording) return void this.video.play().catch(() => {});
+    if (this.recording || this.reception.rewind.isOn) return void this.video.play().catch(() => {});
     if (isAsked && this.#isWanted && this.problem) return this.reception.retry();
     this.#isWanted = true;
     this.stream.follow();
@@ -143,7 +143,7 @@ export class Playback extends EventTarget {
 
   /** Nothing comes meanwhile that nobody looks at: the session ends, and the next one begins where the stream is then. */
   pause() {
-    if (this.recording) return this.video.pause();
+    if (this.recording || this.reception.rewind.isOn) return this.video.pause();
     this.#isWanted = false;
     this.#leave();
     this.stream.rest();
@@ -168,11 +168,19 @@ export class Playback extends EventTarget {
     this.#changed();
   }
 
-  /** In a recording. @param {number} seconds from where it is */
+  /** In a recording, or in what is live and was. @param {number} seconds from where it is */
   skip(seconds) {
-    const { video } = this;
-    if (!this.recording || !Number.isFinite(video.duration)) return;
+    const { reception: { rewind }, video } = this;
+    if (!this.recording) return void (this.#isWanted && rewind.reach > 0 && rewind.go((rewind.behind ?? 0) - seconds));
+    if (!Number.isFinite(video.duration)) return;
     video.currentTime = Math.min(Math.max(0, video.currentTime + seconds), video.duration);
+  }
+
+  /** @param {number} seconds of a recording, or from the first moment on that can be gone back to */
+  seek(seconds) {
+    const { reception: { rewind }, video } = this;
+    if (this.recording) video.currentTime = seconds;
+    else rewind.go(Math.ceil(rewind.reach) - seconds);
   }
 
   // What happens.

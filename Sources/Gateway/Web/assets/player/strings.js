@@ -10,6 +10,8 @@ export const STRINGS = {
   volume: "Volume",
   volumeValue: "{percent} %",
   live: "Live",
+  goLive: "Go live",
+  behind: "{time} from live",
   delayed: "Delayed",
   delayedBy: "Delayed by about {seconds} s",
   delayedShort: "{seconds} s late",

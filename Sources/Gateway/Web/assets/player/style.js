@@ -133,6 +133,10 @@ video, .ambient, .still, .preview { position: absolute; inset: 0; width: 100%; h
   background: var(--accent); color: var(--on-accent); font-size: 0.78rem; font-weight: 750; letter-spacing: 0.05em; text-transform: uppercase;
 }
 .live::before { content: ""; width: 7px; height: 7px; border-radius: 50%; background: currentColor; }
+.to-live {
+  min-height: 32px; margin-inline: 8px 4px; padding: 2px 10px; border-radius: 6px; border: 1px solid currentColor; font-size: 0.78rem;
+  font-weight: 750; white-space: nowrap;
+}
 .delay { margin-inline-start: 6px; padding: 1px 8px; border-radius: 6px; background: color-mix(in srgb, currentColor 18%, transparent); font-size: 0.8rem; font-weight: 600; white-space: nowrap; }
 .delay .short { display: none; }
 .viewers { display: inline-flex; align-items: center; gap: 5px; margin-inline-start: 6px; font-size: 0.9rem; font-weight: 600; font-variant-numeric: tabular-nums; }

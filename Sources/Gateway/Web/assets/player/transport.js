@@ -18,7 +18,8 @@ import { Viewing } from "../viewing.js";
  * What a transport makes of one stream: it plays into a `<video>` from `attach` to `detach`, mends what breaks, and
  * fires `change`, and `picture` when a new one was seen.
  * @typedef {Pick<Viewing, "attach" | "detach" | "play" | "retry" | "state" | "trouble" | "video" | "isBlocked"
- *   | "isDelayed" | "delay" | "weakness" | "choice" | "quality" | "numbers" | "addEventListener"> & { connection: { error: Error | null } }} Reception
+ *   | "isDelayed" | "delay" | "weakness" | "choice" | "quality" | "numbers" | "rewind"
+ *   | "addEventListener"> & { connection: { error: Error | null } }} Reception
  */
 
 /** By WHEP, with next to no delay, and by HLS where that does not connect. @type {Transport} */

@@ -11,6 +11,9 @@ import { toldByServer } from "../server.js";
 /** As many as a stage takes beside its host. */
 const MOST_GUESTS = 49;
 
+/** How far viewers can go back, in seconds. @type {[number, string][]} */
+const WINDOWS = [[0, "Not at all"], [600, "10 minutes"], [1800, "Half an hour"], [3600, "An hour"], [7200, "Two hours"]];
+
 const LAYER_NAMES = {
   background: "Last picture behind", player: "Programme", movable: "Comments, reactions, numbers", lite: "Title and state",
   float: "Controls, hands, messages",
@@ -77,7 +80,16 @@ function makeForm(room) {
   const hls = h("input", { type: "checkbox", name: "hls", checked: info?.hls !== "off" });
   const delayed = h("label.check", { hidden: true }, hls,
     h("span", {}, "Viewers whose network blocks live video get it delayed, by HLS"));
-  toldByServer().then((about) => { delayed.hidden = !about.hls; });
+  const dvr = h("select", { name: "dvr" }, ...WINDOWS.map(([seconds, words]) => new Option(words, String(seconds))));
+  const kept = info?.dvrSeconds ?? 0;
+  if (!WINDOWS.some(([seconds]) => seconds === kept)) dvr.append(new Option(`${Math.round(kept / 60)} minutes`, String(kept)));
+  dvr.value = String(kept);
+  const window = h("label", { hidden: true }, "Viewers by HLS can go back", dvr);
+  toldByServer().then((about) => {
+    delayed.hidden = !about.hls;
+    window.hidden = !about.dvrSeconds;
+    for (const option of dvr.options) option.hidden = Number(option.value) > (about.dvrSeconds ?? 0);
+  });
   const boxes = LAYERS.map((layer) => h("input", {
     type: "checkbox", value: layer, checked: info?.layers?.includes(layer) ?? true,
   }));
@@ -103,7 +115,7 @@ function makeForm(room) {
     h("label", {}, "Guests on stage at once, at most", guests),
     h("label.check", {}, recording, h("span", {}, "Record it from the start")),
     h("label", {}, "Who may make clips of the last minutes", clips),
-    delayed,
+    delayed, window,
     h("label.check", {}, duels, h("span", {}, "Other hosts may invite me to duels")),
     h("details", {}, h("summary", {}, "Comments and reactions"), talk.element),
     h("details", {}, h("summary", {}, "Who may watch"),
@@ -135,6 +147,7 @@ function makeForm(room) {
       if (clips.value !== (info?.clips ?? "moderators")) details.clips = clips.value;
       const delay = hls.checked ? "on" : "off";
       if (delay !== (info?.hls ?? "on")) details.hls = delay;
+      if (Number(dvr.value) !== kept) details.dvrSeconds = Number(dvr.value);
       const gate = tier.value.trim() === "" ? null
         : { tier: tier.value.trim(), freeSeconds: Number(free.value), unlock: unlock.value.trim() || null };
       const earlier = info?.gate ? { tier: info.gate.tier, freeSeconds: info.gate.freeSeconds, unlock: info.gate.unlock ?? null } : null;

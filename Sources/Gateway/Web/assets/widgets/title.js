@@ -48,7 +48,8 @@ export const title = {
       setText(by, info?.hostName ?? "");
       const shown = room.view === "studio" && room.isOffAir && !room.isOut ? "off air" : state;
       badge.hidden = !(shown in BADGES) || room.view === "audience" && state === "reconnecting";
-      badge.classList.toggle("quiet", shown !== "live");
+      const isBack = room.view === "audience" && room.viewing.rewind.behind !== null;
+      badge.classList.toggle("quiet", shown !== "live" || isBack);
       setText(badge, BADGES[shown] ?? "");
       delayed.hidden = room.view === "studio" || !room.viewing.isDelayed;
       setText(delayed, wordsForDelay(room.viewing.delay));

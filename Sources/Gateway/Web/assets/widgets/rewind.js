@@ -1,0 +1,53 @@
+// @ts-check
+
+import { follow, formatDuration, h, setText } from "../dom.js";
+
+/** To less than this nobody goes back, in seconds. */
+const LEAST_REACH_S = 10;
+
+/** The line of time of a stream that viewers can go back in, which ends with what is live. */
+export const rewind = {
+  name: "rewind",
+  layer: /** @type {const} */ ("float"),
+  /** @param {import("../room.js").Room} room @param {HTMLElement} layer */
+  mount(room, layer) {
+    const { viewing } = room;
+    const position = h("input#position", { type: "range", min: 0, max: 1, step: 0.1, "aria-label": "Position" });
+    const behind = h("span.behind");
+    const live = h("button.button#to-live", { type: "button", onclick: () => viewing.rewind.leave() }, "Go live");
+    const root = h("div.rewind", { hidden: true }, position, behind, live);
+    layer.append(root);
+    let isDragged = false;
+    position.addEventListener("input", () => {
+      isDragged = true;
+      show();
+    });
+    position.addEventListener("change", () => {
+      isDragged = false;
+      viewing.rewind.go(Number(position.max) - Number(position.value));
+    });
+    const show = () => {
+      const { behind: away, reach } = viewing.rewind;
+      root.hidden = viewing.state !== "live" || reach < LEAST_REACH_S;
+      if (root.hidden) return;
+      live.hidden = away === null;
+      if (!isDragged) {
+        position.max = String(Math.ceil(reach));
+        position.value = String(Math.ceil(reach) - Math.min(away ?? 0, reach));
+      }
+      const length = Number(position.max);
+      const left = length - Number(position.value);
+      const isLive = isDragged ? left < 1 : away === null;
+      setText(behind, isLive ? "" : `−${formatDuration(left * 1000)}`);
+      position.setAttribute("aria-valuetext", isLive ? "Live" : `${behind.textContent} from live`);
+      position.style.setProperty("--share", `${(100 * Number(position.value) / length).toFixed(2)}%`);
+    };
+    const unfollow = follow(room, show);
+    room.addEventListener("second", show);
+    return () => {
+      room.removeEventListener("second", show);
+      unfollow();
+      root.remove();
+    };
+  },
+};
