@@ -392,6 +392,17 @@ package final class PeerConnection {
         return length
     }
 
+    /// Decrypts in place a packet from an address that is not known to be this session's.
+    /// - Returns: its length without what SRTP added; nil for somebody else's, which is left as it came.
+    package func unprotectStray(_ packet: inout MutableSpan<UInt8>, _ kind: DatagramKind) -> Int? {
+        guard kind == .rtp else { return inbound?.unprotectStray(&packet, headerLength: nil) }
+        guard let length = try? RTPHeader.length(of: packet.span) else { return nil }
+        return inbound?.unprotectStray(&packet, headerLength: length)
+    }
+
+    /// When the client last proved to be there.
+    package var lastHeard: MonotonicTime { ice.lastConsent }
+
     /// An authentic packet shows that the client is there, and on which of its networks.
     private func follow(_ source: TransportAddress, at now: MonotonicTime) {
         guard case .nominate(let address)? = ice.noteTraffic(from: source, at: now) else { return }

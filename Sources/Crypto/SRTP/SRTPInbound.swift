@@ -73,6 +73,23 @@ import Wire
         }
     }
 
+    /// Checks and decrypts in place a packet that may be somebody else's: that one is left as it came, and not counted.
+    ///
+    /// - Parameter headerLength: of an RTP packet, `RTPHeader.length(of:)`; nil for an RTCP compound.
+    /// - Returns: the length without tag and index; nil for somebody else's.
+    package mutating func unprotectStray(_ packet: inout MutableSpan<UInt8>, headerLength: Int?) -> Int? {
+        guard packet.count <= SRTPOutbound.maximumLength else { return nil }
+        let before = packet.span.indices.map { packet[$0] }
+        let length = packet.count
+        do {
+            guard let headerLength else { return try openControl(&packet, length: length) }
+            return try open(&packet, length: length, headerLength: headerLength)
+        } catch {
+            for (index, byte) in before.enumerated() { packet[index] = byte }
+            return nil
+        }
+    }
+
     private mutating func open(
         _ packet: inout MutableSpan<UInt8>, length: Int, headerLength: Int
     ) throws(SRTPError) -> Int {

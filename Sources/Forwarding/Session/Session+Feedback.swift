@@ -22,6 +22,22 @@ extension Session {
         }
     }
 
+    /// Takes in a packet from an address that is not known to be this session's.
+    ///
+    /// A report is acted on. Of media one packet is lost: those behind it come from an address that is known.
+    /// - Returns: false for somebody else's, which is left as it came.
+    func receiveMoved(
+        _ datagram: inout MutableSpan<UInt8>, _ kind: DatagramKind, clock: WallClock, at now: MonotonicTime,
+        into sink: inout some DatagramSink & ~Copyable
+    ) -> Bool {
+        guard let length = connection.unprotectStray(&datagram, kind) else { return false }
+        guard kind == .rtcp,
+            let packets = try? RTCPPacket.parseCompound(datagram.span.extracting(0..<length))
+        else { return true }
+        for packet in packets { take(packet, clock: clock, at: now, into: &sink) }
+        return true
+    }
+
     private func take(
         _ packet: RTCPPacket, clock: WallClock, at now: MonotonicTime,
         into sink: inout some DatagramSink & ~Copyable

@@ -171,28 +171,32 @@ package final class Worker {
         _ datagram: inout MutableSpan<UInt8>, _ kind: DatagramKind, from source: TransportAddress,
         isHandedOver: Bool, at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) {
-        if kind == .rtcp {
-            if receiveStrayReport(&datagram, from: source, at: now, into: &sink) { return }
-            if !isHandedOver, neighbours?.offer(datagram.span, from: source) == true { return }
+        if kind == .rtcp || kind == .rtp, source.transport == .udp {
+            if receiveMoved(&datagram, kind, from: source, at: now, into: &sink) { return }
+            if kind == .rtcp, !isHandedOver, neighbours?.offer(datagram.span, from: source) == true { return }
         }
         countHomeless(from: source, at: now)
     }
 
-    /// Takes in what may be the report of a client that a NAT gave another address, and that does not check it.
+    /// Takes in what may be a report or media of a client that a NAT gave another address, and that has not checked it.
     /// - Returns: whether it was; its address is asked for a proof then.
-    private func receiveStrayReport(
-        _ datagram: inout MutableSpan<UInt8>, from source: TransportAddress, at now: MonotonicTime,
-        into sink: inout some DatagramSink & ~Copyable
+    private func receiveMoved(
+        _ datagram: inout MutableSpan<UInt8>, _ kind: DatagramKind, from source: TransportAddress,
+        at now: MonotonicTime, into sink: inout some DatagramSink & ~Copyable
     ) -> Bool {
-        guard source.transport == .udp,
-            let session = reportSenders.find(datagram.span, at: now).flatMap({ sessions[$0] }),
-            session.receiveControl(
-                &datagram, from: source, clock: environment.clock, at: now, into: &sink)
-        else { return false }
-        counters.controlDatagrams &+= 1
-        session.connection.noteStray(from: source, at: now, using: &environment.random, into: &sink)
-        settle(session, at: now, into: &sink)
-        return true
+        let named = reportSenders.find(datagram.span, kind, at: now).compactMap { sessions[$0] }
+        let tried =
+            named.count < 2
+            ? named
+            : ReportSenders.likeliest(named.map { ($0, now - $0.connection.lastHeard) })
+        for session in tried
+        where session.receiveMoved(&datagram, kind, clock: environment.clock, at: now, into: &sink) {
+            if kind == .rtcp { counters.controlDatagrams &+= 1 } else { counters.mediaDatagrams &+= 1 }
+            session.connection.noteStray(from: source, at: now, using: &environment.random, into: &sink)
+            settle(session, at: now, into: &sink)
+            return true
+        }
+        return false
     }
 
     /// Draws the consequences of what a session sent.
