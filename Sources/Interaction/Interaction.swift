@@ -155,7 +155,11 @@ package struct Interaction: Sendable {
             // The same answer once more is no mistake.
             guard !poll.isOpen || poll.vote(of: person.id) != chosen else { return outcome }
             if let refusal = poll.refusal(of: chosen, by: person.id, at: now.wall) { throw refusal }
+            guard poll.quiz == nil || !person.isModerator else { throw .knowsAnswer }
             outcome.changes = [.voted(person.id, chosen)]
+            if let winner = poll.quiz?.winner(choosing: chosen, person, at: now.wall) {
+                outcome.changes.append(.won(winner))
+            }
         case .give: throw .notShop
         default: outcome.changes = try decideModeration(command, person, now)
         }

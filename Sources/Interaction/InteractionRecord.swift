@@ -19,6 +19,8 @@ package enum InteractionChange: Equatable, Sendable, Codable {
     /// In place of the one before.
     case pollOpened(Poll)
     case voted(ParticipantID, [Int])
+    /// After the vote with which somebody was among the first who were right in a quiz.
+    case won(Quiz.Winner)
     case pollClosed(WallTime)
     case gave(Gift)
     /// A minute of those who took part is over.
@@ -110,6 +112,7 @@ package struct InteractionRecord: Equatable, Sendable, Codable {
         case .counted(let totals): self.totals = totals
         case .pollOpened(let new): poll = new
         case .voted(let id, let chosen): poll?.count(chosen, of: id)
+        case .won(let winner): poll?.quiz?.append(winner)
         case .pollClosed(let time): poll?.close(at: time)
         case .cardShown(let new): card = new
         case .cardRemoved: card = nil

@@ -30,6 +30,8 @@ extension Interaction {
         case pollClosed
         case alreadyVoted
         case pollFull
+        /// Whoever sees what is right in a quiz does not answer it.
+        case knowsAnswer
         /// Only who sells gifts can say that one was given.
         case notShop
         case unknownGift
@@ -53,7 +55,7 @@ extension Interaction {
         /// What the API makes its status of.
         package var kind: RefusalKind {
             switch self {
-            case .membersOnly, .silenced, .notModerator, .notShop, .notInvited: .forbidden
+            case .membersOnly, .silenced, .notModerator, .knowsAnswer, .notShop, .notInvited: .forbidden
             case .unknownComment, .notSilenced, .unknownPoll, .unknownDuel: .missing
             case .notOpen, .commentsOff, .moderatorSpeaks, .pollOpen, .pollClosed, .alreadyVoted,
                 .giftKeyReused, .inDuel, .notLive, .duelOver, .penalty:
@@ -89,6 +91,7 @@ extension Interaction {
             case .pollClosed: "poll-closed"
             case .alreadyVoted: "already-voted"
             case .pollFull: "poll-full"
+            case .knowsAnswer: "knows-answer"
             case .notShop: "not-shop"
             case .unknownGift: "unknown-gift"
             case .otherCurrency: "other-currency"
@@ -128,6 +131,7 @@ extension Interaction {
             case .pollClosed: "This poll is over."
             case .alreadyVoted: "You have answered this poll already."
             case .pollFull: "\(Poll.voterLimit) have answered this poll; it takes no more."
+            case .knowsAnswer: "Hosts see the right answer of a quiz, and do not answer it."
             case .notShop: "This takes a shop's token, with the capability give-gifts, or an admin's."
             case .unknownGift: "This gift is not in the stream's catalogue."
             case .otherCurrency(let currency): "Gifts of this stream are counted in \(currency)."

@@ -18,7 +18,11 @@ package struct Poll: Equatable, Sendable, Codable {
         /// Whether somebody may choose more than one.
         package var isMultiple = false
         /// When others see the answers; hosts always do.
-        package var results = Results.live
+        ///
+        /// Nil for at once, and of a quiz for when it is over: else those who wait would choose as the others did.
+        package var results: Results?
+        /// Of a quiz, the places of the right options in `options`; nil for a poll that has no right answer.
+        package var right: [Int]?
         /// Until it closes by itself; nil for when the host closes it.
         package var seconds: Int?
 
@@ -48,6 +52,8 @@ package struct Poll: Equatable, Sendable, Codable {
     package internal(set) var counts: [Int]
     /// People who answered.
     package internal(set) var voters = 0
+    /// Nil for a poll that has no right answer, as there were no others once.
+    package internal(set) var quiz: Quiz?
     /// What each chose, while it is open; at most `voterLimit`.
     private var votes: [ParticipantID: [Int]] = [:]
 
@@ -75,7 +81,10 @@ package struct Poll: Equatable, Sendable, Codable {
         if let seconds = draft.seconds, !Self.secondsRange.contains(seconds) { throw .invalid("seconds") }
         self.options = options
         isMultiple = draft.isMultiple
-        results = draft.results
+        results = draft.results ?? (draft.right == nil ? .live : .closed)
+        if let right = draft.right {
+            quiz = try Quiz(right: right, among: options.indices, isMultiple: draft.isMultiple)
+        }
         openedAt = now
         closesAt = draft.seconds.map { now.advanced(bySeconds: $0) }
         counts = options.map { _ in 0 }
@@ -106,10 +115,11 @@ package struct Poll: Equatable, Sendable, Codable {
     mutating func count(_ chosen: [Int], of id: ParticipantID) {
         votes[id] = chosen
         voters += 1
+        quiz?.count(chosen)
         for option in chosen where counts.indices.contains(option) { counts[option] += 1 }
     }
 
-    /// Who chose what is not remembered beyond it.
+    /// Who chose what is not remembered beyond it, but for a quiz's winners.
     mutating func close(at now: WallTime) {
         closedAt = now
         votes = [:]

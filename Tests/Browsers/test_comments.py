@@ -248,7 +248,43 @@ def test_a_poll_is_asked_answered_and_closed(
         " && document.querySelector('.poll .option').disabled", what="the answer is known")
     host.evaluate("() => [...document.querySelectorAll('.poll .actions button')].find(each => each.checkVisibility()).click()")
     pages[0].wait_for("() => document.querySelector('.poll').textContent.includes('over')", what="it is over")
+    quiz(host, pages, f"{browser.name}-{viewport.width}", logs)
     check_no_complaints(host, *pages)
+
+
+def quiz(host: Page, pages: list[Page], name: str, logs: Path) -> None:
+    """A poll with a right answer, which the first of two viewers knows."""
+    host.click("#ask-audience")
+    host.evaluate(
+        """() => {
+            const field = name => document.querySelector(`dialog[data-name=poll] [name=${name}]`);
+            field('question').value = 'Which one is a river?';
+            ['Ox', 'Don'].forEach((text, index) => (field(`option-${index + 1}`).value = text));
+            // One alone is right unless several may be chosen.
+            for (const number of [1, 2]) field(`right-${number}`).click();
+        }""")
+    marks = host.evaluate(
+        "() => ['right-1', 'right-2', 'hidden'].map(name => document.querySelector(`dialog[data-name=poll] [name=${name}]`).checked)")
+    assert marks == [False, True, True], "results of a quiz are hidden unless the host says otherwise"
+    host.screenshot(logs / f"quiz-form-{name}.png")
+    host.click("dialog[data-name=poll] [data-value=open]")
+    looks = "wanted => [...document.querySelectorAll('.poll .option')].map(each => each.dataset.look).join() === wanted"
+    host.wait_for(looks, ",right", what="the host sees what is right")
+    for page, chosen in zip(pages, (2, 1), strict=True):
+        page.wait_for("() => document.querySelector('.poll .kind')?.checkVisibility()", what="the quiz is shown")
+        page.click(f".poll .option:nth-child({chosen})")
+        page.wait_for("() => document.querySelector('.poll').textContent.includes('at the end')", what="it is answered")
+        assert "right" not in page.evaluate("() => JSON.stringify(rostrum.room.audience.poll)")
+    host.wait_for("() => document.querySelector('.poll').textContent.includes('2 answers, 1 right')", what="the host sees who is right")
+    host.screenshot(logs / f"quiz-host-{name}.png")
+    host.evaluate("() => rostrum.room.api.closePoll(rostrum.room.audience.poll.number)")
+    for page, look, verdict in ((pages[0], ",right", "You were right!"), (pages[1], "wrong,right", "Not right this time.")):
+        page.wait_for(looks, look, what="what is right is seen at the end")
+        assert verdict in page.text(".poll [role=status]")
+        assert page.evaluate("() => document.querySelectorAll('.poll .winners li').length") == 1
+    assert_fits(pages[0])
+    pages[0].screenshot(logs / f"quiz-{name}.png")
+    pages[1].screenshot(logs / f"quiz-wrong-{name}.png")
 
 
 def test_hidden_results_are_seen_by_the_host_alone(chromium: Browser, server: Server, stream: str) -> None:

@@ -69,6 +69,7 @@ private func draft(_ text: String) -> Poll.Draft {
     let length = text.utf8.count
     draft.isMultiple = length % 2 == 0
     draft.results = length % 3 == 0 ? .closed : .live
+    draft.right = length % 7 == 0 ? [length % 11 - 1] : nil
     draft.seconds = length % 5 == 0 ? length : nil
     return draft
 }
@@ -79,6 +80,7 @@ private func isSound(_ poll: Poll) -> Bool {
     return Poll.optionRange.contains(poll.options.count) && poll.counts.count == poll.options.count
         && poll.voters <= 2 && poll.counts.allSatisfy { (0...poll.voters).contains($0) }
         && (poll.isMultiple ? chosen >= poll.voters : chosen == poll.voters)
+        && (poll.quiz.map { $0.rightVoters <= poll.voters && $0.winners.count == $0.rightVoters } ?? true)
 }
 
 /// One person gives, and nothing is forgotten yet.

@@ -347,6 +347,36 @@ import Testing
         #expect(try await rig.host.poll(2, as: nil)["closedAt"] != .null, "it ends with its stream")
     }
 
+    @Test func `show hosts what is right in a quiz, and others when it is over`() async throws {
+        try await goLive()
+        var draft = Poll.Draft(question: "Tea?", options: ["Yes", "No"])
+        draft.right = [1]
+        _ = try await rig.host.perform(.openPoll(draft), from: ann)
+        _ = try await rig.host.perform(.vote(1, options: [1]), from: bob)
+        let seen = try await rig.host.poll(1, as: ann)
+        #expect(seen["rightVoters"] == .number(1) && right(seen) == [.bool(false), .bool(true)])
+        for host in [rig.host, try await restarted()] {
+            for viewer in [nil, bob] {
+                let poll = try await host.poll(1, as: viewer)
+                #expect(
+                    poll["quiz"] == .bool(true) && right(poll) == [nil, nil] && votes(poll) == [nil, nil])
+                #expect(poll["rightVoters"] == nil && poll["winners"] == nil)
+            }
+        }
+        _ = try await rig.host.perform(.closePoll(1), from: ann)
+        for host in [rig.host, try await restarted()] {
+            let poll = try await host.poll(1, as: nil)
+            #expect(right(poll) == [.bool(false), .bool(true)] && votes(poll) == [.number(0), .number(1)])
+            guard case .array(let winners) = poll["winners"] else { throw StageRefusal.unknownStream }
+            #expect(winners.map { $0["participant"] } == [.string("bob")])
+        }
+    }
+
+    private func right(_ poll: JSON?) -> [JSON?] {
+        guard case .array(let options) = poll?["options"] else { return [] }
+        return options.map { $0["right"] }
+    }
+
     private func votes(_ poll: JSON?) -> [JSON?] {
         guard case .array(let options) = poll?["options"] else { return [] }
         return options.map { $0["votes"] }

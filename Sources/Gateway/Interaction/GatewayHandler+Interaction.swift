@@ -145,6 +145,7 @@ extension GatewayHandler {
             }
             draft.results = results
         }
+        draft.right = try body.integers("right")
         draft.seconds = try body.integer("seconds")
         return try await answerPoll(call, .openPoll(draft), status: 201)
     }
@@ -271,6 +272,8 @@ extension Interaction.Refusal: ProblemConvertible {
             + "\(Poll.optionLength) characters, of a vote different numbers of options, from 0 on, and only one unless "
             + "the poll takes several",
         "results": "live or closed",
+        "right":
+            "a list of different numbers of the poll's options, from 0 on, and only one unless the poll takes several",
         "before": "the number of a comment", "after": "the number of a comment or gift",
         "limit": "a whole number from 1 to 200",
         "seconds":

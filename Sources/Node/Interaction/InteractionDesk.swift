@@ -133,7 +133,9 @@ struct InteractionDesk {
                 gifts.append(gift)
                 ranks.note()
             case .cheered: ranks.note()
-            case .expired, .pinned, .unpinned, .silenced, .shadowed, .unsilenced, .counted, .audited: break
+            case .expired, .pinned, .unpinned, .silenced, .shadowed, .unsilenced, .counted, .audited,
+                .won:
+                break
             }
         }
         let isPinChange = changes.contains {
@@ -348,25 +350,6 @@ extension StreamCard {
     package var json: JSON {
         .object([
             "title": .string(title), "link": .string(link), "picture": .text(picture), "data": data ?? .null,
-        ])
-    }
-}
-
-extension Poll {
-    /// As followers and clients see it: who sees results later than at once, sees them when it is over.
-    package var json: JSON { json(showsVotes: false) }
-
-    /// - Parameter showsVotes: also those that others see when it is over: to hosts.
-    package func json(showsVotes: Bool) -> JSON {
-        let isShown = showsVotes || results == .live || !isOpen
-        let choices = zip(options, counts).map { text, count in
-            JSON.object(
-                isShown ? ["text": .string(text), "votes": .integer(count)] : ["text": .string(text)])
-        }
-        return .object([
-            "number": .integer(number), "question": .string(question), "options": .array(choices),
-            "multiple": .bool(isMultiple), "results": .string(results.rawValue), "voters": .integer(voters),
-            "openedAt": .time(openedAt), "closesAt": .time(closesAt), "closedAt": .time(closedAt),
         ])
     }
 }

@@ -121,7 +121,7 @@ extension StreamHost {
         guard let poll = interaction.committed.poll, poll.number == number else {
             throw .interaction(.unknownPoll)
         }
-        var json = poll.json(showsVotes: sender.map(committed.isModerator) ?? false)
+        var json = poll.json(forHost: sender.map(committed.isModerator) ?? false)
         let vote = sender.flatMap { poll.vote(of: $0.id) }
         json["vote"] = vote.map { .array($0.map { .integer($0) }) } ?? .null
         return json

@@ -143,6 +143,41 @@ import Testing
         }
     }
 
+    @Test func `tell what is right in a quiz to its host, and to all when it is over`() async throws {
+        try await run { bench, path in
+            let (host, bob) = (try bench.token("ann", .host), try bench.token("bob", .viewer))
+            func body(_ right: String) -> String {
+                #"{"question":"x","options":["a","b","c"],"right":\#(right)}"#
+            }
+            for wrong in ["[]", "[3]", "[0,1]", "1", "[0.5]"] {
+                let answer = await bench.ask(.post, "\(path)/polls", token: host, body: body(wrong))
+                refused(answer, 422, "invalid-field")
+                #expect(answer.text.contains("\"field\":\"right\""))
+            }
+            await bench.do(.post, "\(path)/polls", token: host, body: body("[1]"))
+            refused(
+                await bench.ask(.put, "\(path)/polls/1/vote", token: host, body: #"{"options":[1]}"#), 403,
+                "knows-answer")
+            let vote = await bench.do(
+                .put, "\(path)/polls/1/vote", token: bob, body: #"{"options":[1]}"#)
+            let open = await bench.do(.get, "\(path)/polls/1", token: bob)
+            for view in [vote, open] {
+                #expect(view["quiz"] == .bool(true) && view["results"] == .string("closed"))
+                #expect(view["voters"] == .number(1))
+                #expect(!view.text.contains("right") && !view.text.contains("winners"))
+            }
+            #expect(await bench.do(.get, "\(path)/polls/1", token: host)["rightVoters"] == .number(1))
+            let over = await bench.do(.post, "\(path)/polls/1/close", token: host)
+            var seen = await bench.do(.get, "\(path)/polls/1", token: bob)
+            seen["vote"] = nil
+            #expect(seen == over && over["rightVoters"] == .number(1))
+            guard case .array(let options) = over["options"], case .array(let winners) = over["winners"]
+            else { throw Interaction.Refusal.unknownPoll }
+            #expect(options.map { $0["right"] } == [.bool(false), .bool(true), .bool(false)])
+            #expect(winners.map { $0["name"] } == [.string("Bob")])
+        }
+    }
+
     @Test func `say what pages show of it`() async throws {
         try await run { bench, path in
             let host = try bench.token("ann", .host)

@@ -212,17 +212,23 @@ export class Audience extends EventTarget {
     this.#changed();
   }
 
-  /** Who leads sees results that others see at the end; what all are told does not have them. */
+  /** Who leads sees what others see at the end: hidden results, what is right. What all are told does not have it. */
   async #askForVotes() {
     const { poll } = this;
-    if (poll?.results !== "closed" || poll.closedAt || !this.isModerator || this.#asksForVotes) return;
+    if (!poll || poll.closedAt || !this.isModerator || this.#asksForVotes) return;
+    if (poll.results === "live" && (!poll.quiz || poll.options.some(({ right }) => right))) return;
     this.#asksForVotes = true;
     const full = await this.api.poll(poll.number).catch(() => null);
     this.#asksForVotes = false;
-    const { poll: known } = this;
-    if (!full || known?.number !== full.number || known.closedAt) return;
     // Somebody answered meanwhile.
-    if (known.voters > full.voters) return this.#askForVotes();
+    if (full && this.poll?.number === full.number && this.poll.voters > full.voters) return this.#askForVotes();
+    if (full) this.#learn(full);
+  }
+
+  /** Takes in what a host alone may know of the poll that is shown. @param {import("./poll.js").Poll} full */
+  #learn(full) {
+    const { poll: known } = this;
+    if (!this.isModerator || known?.number !== full.number || known.closedAt || known.voters > full.voters) return;
     this.poll = full;
     this.#changed();
   }
@@ -233,7 +239,7 @@ export class Audience extends EventTarget {
     const isKnown = known?.number === poll.number;
     // What a host knows of hidden results stays in sight until there are others.
     const options = poll.options.map((option, index) => ({ ...known?.options[index], ...option }));
-    this.poll = isKnown ? { ...poll, options } : poll;
+    this.poll = isKnown ? { ...known, ...poll, options } : poll;
     if (!isKnown && !poll.closedAt) this.#askForVote();
     this.#askForVotes();
   }
@@ -243,9 +249,11 @@ export class Audience extends EventTarget {
     const { poll } = this;
     if (!poll || !this.sync.you || this.#asked === `${poll.number} ${this.sync.you.id}`) return;
     this.#asked = `${poll.number} ${this.sync.you.id}`;
-    const { vote } = await this.api.poll(poll.number).catch(() => ({ vote: null }));
-    if (!vote) return;
-    this.#vote = { poll: poll.number, options: vote };
+    const full = await this.api.poll(poll.number).catch(() => null);
+    if (!full) return;
+    this.#learn(full);
+    if (!full.vote) return;
+    this.#vote = { poll: poll.number, options: full.vote };
     this.#changed();
   }
 

@@ -3,37 +3,47 @@
 /** A poll over the picture: to be answered, then to be watched; and the host's question. */
 
 import { ask } from "./dialog.js";
-import { follow, h, setText } from "./dom.js";
+import { callName, follow, h, setText } from "./dom.js";
 import { SignallingError } from "./session.js";
 
 /**
  * @typedef {object} Poll
  * @property {number} number
  * @property {string} question
- * @property {{ text: string, votes?: number }[]} options
+ * @property {{ text: string, votes?: number, right?: boolean }[]} options of a quiz with what is right, once we may know
  * @property {boolean} multiple
  * @property {"live" | "closed"} results
  * @property {number} voters
+ * @property {boolean} quiz whether it has a right answer
+ * @property {number} [rightVoters] of a quiz, once we may know
+ * @property {{ participant: string, name: string | null, at: string }[]} [winners] the first who were right, once we may know
+ * @property {string} openedAt ISO 8601
  * @property {string | null} closesAt ISO 8601
  * @property {string | null} closedAt ISO 8601
  */
 
 /** @param {import("./talk.js").Part} part */
 export function makePoll({ audience, identify, say, shows }) {
+  const kind = h("p.kind", { hidden: true }, "Quiz");
   const question = h("h3", { dir: "auto" });
   const options = h("div.options");
-  const words = h("p.small", { role: "status" });
+  const [judgement, words] = [h("b.judgement"), h("span")];
+  const status = h("p.small", { role: "status" }, judgement, words);
+  const list = h("ol");
+  const winners = h("div.winners", { hidden: true }, h("p", {}, "First with the right answer"), list);
   const send = h("button.button.small", { type: "button", hidden: true, onclick: () => vote([...chosen]) }, "Send");
   const end = h("button.button.small", {
     type: "button", hidden: true,
     onclick: () => attempt(() => audience.api.closePoll(audience.poll?.number ?? 0)),
   }, "End the poll");
   const dismiss = h("button.button.small", { type: "button", hidden: true, onclick: () => audience.dismissPoll() }, "Close");
-  const root = h("section.poll", { "aria-label": "Poll", hidden: true }, question, options, words, h("p.actions", {}, send, end, dismiss));
+  const root = h("section.poll", { "aria-label": "Poll", hidden: true }, kind, question, options, status, winners, h("p.actions", {}, send, end, dismiss));
 
   /** Options that are marked, where several may be. @type {Set<number>} */
   const chosen = new Set();
   let shown = 0;
+  /** Winners that are shown, as text. */
+  let listed = "";
   let isSending = false;
 
   /** @param {number} index */
@@ -71,28 +81,57 @@ export function makePoll({ audience, identify, say, shows }) {
       chosen.clear();
       options.replaceChildren(...poll.options.map(({ text }, index) => h("button.option", {
         type: "button", onclick: () => press(index),
-      }, h("i"), h("span", { dir: "auto" }, text), h("b"))));
+      }, h("i"), h("span", { dir: "auto" }, text), h("em", { role: "img", hidden: true }), h("b"))));
     }
+    kind.hidden = !poll.quiz;
     setText(question, poll.question);
     const isOver = poll.closedAt !== null;
     const isAnswered = own !== null || isOver;
+    // Who sees what is right does not answer.
+    const mayAnswer = !isAnswered && !(poll.quiz && audience.isModerator);
     [...options.children].forEach((button, index) => {
-      const { votes } = poll.options[index];
+      const { votes, right } = poll.options[index];
       const share = votes === undefined ? 0 : votes / Math.max(poll.voters, 1);
       const isSeen = votes !== undefined && (isAnswered || audience.isModerator);
-      button.disabled = isAnswered;
+      button.disabled = !mayAnswer;
       button.setAttribute("aria-pressed", String(own?.includes(index) ?? chosen.has(index)));
       button.querySelector("i").style.width = isSeen ? `${Math.round(share * 100)}%` : "0";
       setText(button.querySelector("b"), isSeen ? `${Math.round(share * 100)} %` : "");
+      mark(button, right ? "right" : right === false && own?.includes(index) ? "wrong" : "");
     });
     const people = poll.voters === 1 ? "1 answer" : `${poll.voters} answers`;
     const later = isAnswered && !isOver && poll.results === "closed" ? " · the result comes at the end" : "";
-    setText(words, `${people}${isOver ? " · over" : later}`);
-    send.hidden = isAnswered || !poll.multiple;
+    const right = poll.rightVoters === undefined ? "" : `, ${poll.rightVoters} right`;
+    setText(judgement, isOver ? verdict(poll, own) : "");
+    setText(words, `${people}${right}${isOver ? " · over" : later}`);
+    listWinners(poll);
+    send.hidden = !mayAnswer || !poll.multiple;
     send.disabled = chosen.size === 0;
     end.hidden = isOver || !audience.isModerator;
+    setText(end, poll.quiz ? "End the quiz" : "End the poll");
     dismiss.hidden = !isOver;
   }
+
+  /** @param {HTMLElement} button @param {"right" | "wrong" | ""} look */
+  function mark(button, look) {
+    const sign = /** @type {HTMLElement} */ (button.querySelector("em"));
+    button.dataset.look = look;
+    sign.hidden = look === "";
+    sign.ariaLabel = look === "right" ? "the right answer" : look;
+    setText(sign, look === "right" ? "✓" : "✗");
+  }
+
+  /** @param {Poll} poll */
+  function listWinners({ winners: first = [], openedAt }) {
+    const text = JSON.stringify(first);
+    winners.hidden = first.length === 0;
+    if (listed === text) return;
+    listed = text;
+    list.replaceChildren(...first.map(({ participant, name, at }) => h("li", {},
+      h("b", { dir: "auto" }, callName(participant, name)),
+      h("span", {}, `${(Math.max(0, Date.parse(at) - Date.parse(openedAt)) / 1000).toFixed(1)} s`))));
+  }
+
   const unfollow = follow(audience, update);
   return {
     root,
@@ -104,32 +143,81 @@ export function makePoll({ audience, identify, say, shows }) {
 }
 
 /**
+ * What somebody is told of their answer at the end of a quiz.
+ * @param {Poll} poll
+ * @param {number[] | null} own
+ */
+function verdict({ quiz, options }, own) {
+  if (!quiz || !own) return "";
+  return options.every(({ right }, index) => right === own.includes(index)) ? "You were right!" : "Not right this time.";
+}
+
+/** The host's fields for what may be answered. */
+function makeOptionFields() {
+  const isMultiple = h("input", { type: "checkbox", name: "multiple" });
+  const isHidden = h("input", { type: "checkbox", name: "hidden", onchange: () => (isChosen = true) });
+  /** Whether the host has said when the result is seen. */
+  let isChosen = false;
+  const lines = [1, 2, 3, 4].map((number) => {
+    const field = h("input", { type: "text", name: `option-${number}`, dir: "auto", maxLength: 60 });
+    const right = h("input", { type: "checkbox", name: `right-${number}`, "aria-label": `Answer ${number} is right` });
+    right.addEventListener("change", () => update(right));
+    return { number, field, right };
+  });
+
+  /** @param {HTMLInputElement} [latest] the mark that stays where only one may */
+  function update(latest) {
+    const marked = lines.map(({ right }) => right).filter(({ checked }) => checked);
+    const kept = latest?.checked ? latest : marked[0];
+    if (!isMultiple.checked) for (const right of marked) right.checked = right === kept;
+    // Else those who wait would choose as the others did.
+    if (!isChosen) isHidden.checked = marked.length > 0;
+  }
+  isMultiple.addEventListener("change", () => update());
+
+  return {
+    roots: [
+      ...lines.map(({ number, field, right }) => h("div.answer", {},
+        h("label", {}, `Answer ${number}${number > 2 ? ", if there is one" : ""}`, field),
+        h("label.check", {}, right, h("span", {}, "Right")))),
+      h("p.small.muted", {}, "For a quiz, mark what is right: others see it at the end."),
+    ],
+    checks: [
+      h("label.check", {}, isMultiple, h("span", {}, "Several answers may be chosen")),
+      h("label.check", {}, isHidden, h("span", {}, "The result is seen at the end")),
+    ],
+    read() {
+      const used = lines.filter(({ field, right }) => field.value.trim() || right.checked);
+      const right = used.flatMap((line, index) => line.right.checked ? [index] : []);
+      return {
+        options: used.map(({ field }) => field.value), multiple: isMultiple.checked,
+        results: /** @type {"live" | "closed"} */ (isHidden.checked ? "closed" : "live"),
+        ...right.length > 0 && { right },
+      };
+    },
+  };
+}
+
+/**
  * Asks a host what to ask the audience.
  * @param {import("./talk.js").Part} part
  */
 export async function openPoll({ audience, say }) {
   const question = h("input", { type: "text", name: "question", dir: "auto", maxLength: 140 });
-  const options = [1, 2, 3, 4].map((number) => h("input", { type: "text", name: `option-${number}`, dir: "auto", maxLength: 60 }));
+  const options = makeOptionFields();
   const seconds = h("select", { name: "seconds" }, new Option("Until I end it", ""),
     ...[30, 60, 120, 300].map((count) => new Option(`${count} seconds`, String(count))));
-  const isMultiple = h("input", { type: "checkbox", name: "multiple" });
-  const isHidden = h("input", { type: "checkbox", name: "hidden" });
   const answer = await ask({
     name: "poll", title: "Ask the audience",
     body: [h("div.fields", {},
       h("label", {}, "Question", question),
-      ...options.map((field, index) => h("label", {}, `Answer ${index + 1}${index > 1 ? ", if there is one" : ""}`, field)),
-      h("label", {}, "Open", seconds),
-      h("label.check", {}, isMultiple, h("span", {}, "Several answers may be chosen")),
-      h("label.check", {}, isHidden, h("span", {}, "The result is seen at the end")))],
+      ...options.roots, h("label", {}, "Open", seconds), ...options.checks)],
     choices: [{ value: "open", label: "Ask", look: "primary" }, { value: "no", label: "Cancel" }],
   });
   if (answer !== "open") return;
   try {
     await audience.api.openPoll({
-      question: question.value, options: options.map(({ value }) => value).filter((text) => text.trim()),
-      multiple: isMultiple.checked, results: isHidden.checked ? "closed" : "live",
-      ...seconds.value && { seconds: Number(seconds.value) },
+      question: question.value, ...options.read(), ...seconds.value && { seconds: Number(seconds.value) },
     });
   } catch (error) {
     say(error instanceof SignallingError ? error.message : "The server does not answer. Try again in a moment.");

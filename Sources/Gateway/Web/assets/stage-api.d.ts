@@ -70,11 +70,19 @@ export interface StreamComment {
 export interface Poll {
   number: number;
   question: string;
-  options: { text: string; votes?: number }[];
+  /** Of a quiz with what is right: for hosts, and for others when it is over. */
+  options: { text: string; votes?: number; right?: boolean }[];
   multiple: boolean;
   results: "live" | "closed";
   voters: number;
+  /** Whether it has a right answer. */
+  quiz: boolean;
+  /** Of a quiz: for hosts, and for others when it is over. */
+  rightVoters?: number;
+  /** Of a quiz, the first who were right: for hosts, and for others when it is over. */
+  winners?: { participant: string; name: string | null; at: string }[];
   /** ISO 8601. */
+  openedAt: string;
   closesAt: string | null;
   closedAt: string | null;
 }
@@ -265,7 +273,9 @@ export declare class StageAPI {
   unpinComment(): Promise<unknown>;
 
   openPoll(poll: {
-    question: string; options: string[]; multiple: boolean; results: "live" | "closed"; seconds?: number;
+    question: string; options: string[]; multiple: boolean; results?: "live" | "closed"; seconds?: number;
+    /** Places in `options`; makes it a quiz. */
+    right?: number[];
   }): Promise<Poll>;
   /** A poll, and what we chose. */
   poll(poll: number): Promise<Poll & { vote: number[] | null }>;

@@ -185,7 +185,9 @@ export class StageAPI {
   }
 
   /**
-   * @param {{ question: string, options: string[], multiple: boolean, results: "live" | "closed", seconds?: number }} poll
+   * @param {{
+   *   question: string, options: string[], multiple: boolean, results?: "live" | "closed", right?: number[], seconds?: number,
+   * }} poll with right, it is a quiz
    * @returns {Promise<import("./poll.js").Poll>}
    */
   openPoll(poll) {
