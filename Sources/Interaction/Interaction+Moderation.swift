@@ -39,7 +39,7 @@ extension Interaction {
             let cleaned = try card.cleaned()
             return record.card == cleaned ? [] : [.cardShown(cleaned)]
         case .removeCard: return record.card == nil ? [] : [.cardRemoved]
-        case .comment, .react, .delete, .vote, .give:
+        case .comment, .react, .delete, .deleteArchived, .vote, .give:
             assertionFailure("only moderation is decided here")
             return []
         }
@@ -68,6 +68,10 @@ extension Interaction {
         switch (command, last) {
         case (.delete(let number), _):
             guard let comment = record.comment(number), comment.author != person.id else { return nil }
+            entry.action = .deleted
+            entry.note(comment)
+        case (.deleteArchived(let comment), _):
+            guard comment.author != person.id else { return nil }
             entry.action = .deleted
             entry.note(comment)
         case (.pin(let number), _):

@@ -60,6 +60,8 @@ package struct Interaction: Sendable {
         case comment(key: String, text: String)
         /// One's own, or as a host anybody's.
         case delete(Int)
+        /// The same for one that is not in the record any more.
+        case deleteArchived(StreamComment)
         case pin(Int)
         case unpin
         /// For so many seconds; as a shadow, they can write, and only they see it.
@@ -146,9 +148,8 @@ package struct Interaction: Sendable {
             outcome.reply = .counted(counted)
         case .delete(let number):
             guard let comment = record.comment(number) else { throw .unknownComment }
-            let isTheirs = person.isModerator || person.mayModerate && comment.role != .host
-            guard isTheirs || comment.author == person.id else { throw .notModerator }
-            outcome.changes = [.deleted(number)]
+            outcome.changes = [try delete(comment, by: person)]
+        case .deleteArchived(let comment): outcome.changes = [try delete(comment, by: person)]
         case .vote(let number, let chosen):
             guard let poll = record.poll, poll.number == number else { throw .unknownPoll }
             outcome.reply = .poll(poll)
@@ -172,6 +173,12 @@ package struct Interaction: Sendable {
         default: break
         }
         return outcome
+    }
+
+    private func delete(_ comment: StreamComment, by person: Person) throws(Refusal) -> InteractionChange {
+        let isTheirs = person.isModerator || person.mayModerate && comment.role != .host
+        guard isTheirs || comment.author == person.id else { throw .notModerator }
+        return .deleted(comment.number)
     }
 
     private mutating func give(_ draft: Gift.Draft, at now: WallTime) throws(Refusal) -> Outcome {
@@ -323,8 +330,11 @@ package struct Interaction: Sendable {
     }
 
     /// Has comments forgotten that were written before a time.
-    package mutating func forgetComments(before time: WallTime) -> [InteractionChange] {
-        guard record.hasComments(before: time) else { return [] }
+    /// - Parameter hasOlder: whether there are some that the record does not hold any more.
+    package mutating func forgetComments(
+        before time: WallTime, hasOlder: Bool = false
+    ) -> [InteractionChange] {
+        guard hasOlder || record.hasComments(before: time) else { return [] }
         let change = InteractionChange.expired(before: time)
         record.apply(change)
         return [change]

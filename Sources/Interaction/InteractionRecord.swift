@@ -37,7 +37,7 @@ package enum InteractionChange: Equatable, Sendable, Codable {
 /// Changes only by `apply`, so that the changes in order give the same record again.
 package struct InteractionRecord: Equatable, Sendable, Codable {
     package internal(set) var settings = InteractionSettings()
-    /// The latest `Interaction.commentLimit`, the oldest first; those before are forgotten.
+    /// The latest `Interaction.commentLimit`, the oldest first; those before are kept elsewhere.
     package internal(set) var comments: [StreamComment] = []
     /// Of the latest comment; 0 before the first.
     package internal(set) var lastNumber = 0

@@ -28,14 +28,20 @@ package protocol StreamStore: Sendable {
     /// What a stream's ledger holds, in order: those after `number`, of which 0 is before the first.
     func ledger(of stream: StreamID, after number: Int, limit: Int) async throws(StoreError) -> [[UInt8]]
 
+    /// What a stream's archive holds; in order, unless the query says otherwise.
+    func archive(of stream: StreamID, _ query: ArchiveQuery) async throws(StoreError) -> [[UInt8]]
+
+    /// How many entries of a stream's archive were written before `time`.
+    func archived(of stream: StreamID, writtenBefore time: Int64) async throws(StoreError) -> Int
+
     /// Streams that ended before `time`, in the order in which they did; ties by name.
     /// - Parameter last: what the ones before this part ended with; nil for the first part.
     func ended(
         before time: Int64, after last: StreamListing?, limit: Int
     ) async throws(StoreError) -> [StreamListing]
 
-    /// Forgets streams that ended before `time`, with all their records and ledgers; what waits of their webhooks
-    /// stays.
+    /// Forgets streams that ended before `time`, with all their records, ledgers and archives; what waits of their
+    /// webhooks stays.
     /// - Returns: those that were forgotten; not those that have begun anew meanwhile.
     func forget(_ streams: [StreamID], endedBefore time: Int64) async throws(StoreError) -> [StreamID]
 
@@ -119,8 +125,10 @@ package struct StreamCommit: Sendable, Equatable {
     package var events: [OutboxEvent]
     /// What is added to the stream's ledger.
     package var ledger: [LedgerEntry] = []
-    /// Whether what its ledger holds goes first: another programme begins under the same name.
+    /// Whether what its ledger and its archive hold goes first: another programme begins under the same name.
     package var clearsLedger = false
+    /// What is done to the stream's archive.
+    package var archive = ArchiveChange()
 
     package init(stream: StreamID, basis: UInt64, records: [[UInt8]] = []) {
         self.stream = stream
@@ -137,7 +145,7 @@ package struct StreamCommit: Sendable, Equatable {
             && left.snapshot == right.snapshot && left.listing == right.listing
             && left.answer?.key == right.answer?.key && left.answer?.value == right.answer?.value
             && left.events == right.events && left.ledger == right.ledger
-            && left.clearsLedger == right.clearsLedger
+            && left.clearsLedger == right.clearsLedger && left.archive == right.archive
     }
 }
 

@@ -78,6 +78,12 @@ final class SlowStore: StreamStore {
     func ledger(of stream: StreamID, after number: Int, limit: Int) async throws(StoreError) -> [[UInt8]] {
         try await store.ledger(of: stream, after: number, limit: limit)
     }
+    func archive(of stream: StreamID, _ query: ArchiveQuery) async throws(StoreError) -> [[UInt8]] {
+        try await store.archive(of: stream, query)
+    }
+    func archived(of stream: StreamID, writtenBefore time: Int64) async throws(StoreError) -> Int {
+        try await store.archived(of: stream, writtenBefore: time)
+    }
     func ended(
         before time: Int64, after last: StreamListing?, limit: Int
     ) async throws(StoreError) -> [StreamListing] {

@@ -154,7 +154,7 @@ private func text(_ path: String) throws -> String { try String(contentsOfFile: 
             _ = try backup([directory + "/b", "--data", directory + "/data"])
             let path = directory + "/b/manifest.json"
             let manifest = try text(path)
-            try write(manifest.replacing(#""schema" : 3"#, with: #""schema" : 9"#), path)
+            try write(manifest.replacing(#""schema" : 4"#, with: #""schema" : 9"#), path)
             #expect(
                 complaint { try restore([directory + "/b", "--data", directory + "/new"]) }
                     .contains("was made by a newer Rostrum (\(Rostrum.version), schema 9; this is"))

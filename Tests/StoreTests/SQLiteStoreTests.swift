@@ -37,7 +37,7 @@ import Testing
             let log = Log(level: .info) { entry in lines.withLock { $0.append(entry.text) } }
             let store = try await SQLiteStore.open(SQLiteSettings(directory: directory), log: log)
             await store.close()
-            #expect(lines.withLock { $0 } == ["info store store.open directory=\(store.directory) schema=3"])
+            #expect(lines.withLock { $0 } == ["info store store.open directory=\(store.directory) schema=4"])
         }
     }
 
@@ -269,6 +269,7 @@ import Testing
                 var commit = creation(name, [[1], [2]])
                 commit.listing = listing(name, state: "ended", endedAt: 5)
                 commit.ledger = [LedgerEntry(number: 1, key: "k", bytes: [1])]
+                commit.archive.entries = [ArchiveEntry(number: 1, writtenAt: 1, bytes: [1])]
                 try await store.commit(commit)
                 var next = StreamCommit(stream: stream(name), basis: 2, records: [[3]])
                 next.snapshot = [4]
@@ -278,7 +279,7 @@ import Testing
             #expect(try await store.forget([stream("gone")], endedBefore: 6) == [stream("gone")])
             await store.close()
             let file = try Database(path: directory + "/rostrum.db")
-            for table in ["streams", "records", "snapshots", "ledger"] {
+            for table in ["streams", "records", "snapshots", "ledger", "archive"] {
                 var count = Statement("SELECT COUNT(*) FROM \(table)", in: file)
                 #expect(try count.rows { row throws(DatabaseError) in row.integer(0) } == [1], "\(table)")
             }

@@ -101,10 +101,13 @@ struct InteractionDesk {
     }
 
     /// Has comments forgotten that were written before a time.
-    /// - Returns: what is to be made durable, and how many comments it concerns.
-    mutating func forgetComments(before time: WallTime) -> (changes: [StreamChange], comments: Int) {
+    /// - Parameter hasOlder: whether there are others than the machine knows, which go as well.
+    /// - Returns: what is to be made durable, and how many of the machine's comments it concerns.
+    mutating func forgetComments(
+        before time: WallTime, hasOlder: Bool
+    ) -> (changes: [StreamChange], comments: Int) {
         let count = machine.record.comments.count
-        let changes = machine.forgetComments(before: time)
+        let changes = machine.forgetComments(before: time, hasOlder: hasOlder)
         return (changes.map { .interaction($0) }, count - machine.record.comments.count)
     }
 
@@ -295,21 +298,6 @@ struct InteractionDesk {
         }
         return .object(members)
     }
-
-    /// Comments in order; see `InteractionRecord.page`.
-    func page(before: Int?, after: Int?, limit: Int, for reader: ParticipantID?) -> JSON {
-        let (comments, isMore) = committed.page(before: before, after: after, limit: limit, for: reader)
-        return .object(["comments": .array(comments.map(\.json)), "more": .bool(isMore)])
-    }
-
-    /// Comments on what was shown within some time, with how long after its beginning they were written.
-    func page(spokenIn time: Range<WallTime>, after number: Int, limit: Int) -> JSON {
-        let (comments, isMore) = committed.page(writtenIn: time, after: number, limit: limit)
-        let spoken = comments.map { comment in
-            comment.json(at: comment.at.milliseconds - time.lowerBound.milliseconds)
-        }
-        return .object(["comments": .array(spoken), "more": .bool(isMore)])
-    }
 }
 
 extension StreamComment {
@@ -319,17 +307,6 @@ extension StreamComment {
             "number": .integer(number), "id": .string(key), "author": .string(author.description),
             "name": .text(name), "role": .string(role.rawValue), "moderator": .bool(isByModerator),
             "text": .string(text), "at": .time(at),
-        ])
-    }
-}
-
-extension StreamComment {
-    /// As those see it who play a recording.
-    /// - Parameter milliseconds: of the recording.
-    fileprivate func json(at milliseconds: Int64) -> JSON {
-        .object([
-            "number": .integer(number), "author": .string(author.description), "name": .text(name),
-            "role": .string(role.rawValue), "text": .string(text), "at": .integer(milliseconds),
         ])
     }
 }

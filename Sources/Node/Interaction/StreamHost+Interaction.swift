@@ -1,6 +1,5 @@
 import Base
 import Interaction
-import Recordings
 import Stage
 
 /// What the audience says and taps.
@@ -16,7 +15,11 @@ extension StreamHost {
         if case .give(let draft) = command, let known = try await ledgerGift(draft, from: sender) {
             return .gift(known)
         }
-        let result = await withCheckedContinuation { continuation in
+        var command = command
+        if case .delete(let number) = command, let comment = try await archivedComment(number) {
+            command = .deleteArchived(comment)
+        }
+        let result = await withCheckedContinuation { [command] continuation in
             perform(command, from: sender) { continuation.resume(returning: $0) }
         }
         return try result.get()
@@ -54,7 +57,7 @@ extension StreamHost {
             // Who repeats it may come late.
             guard interaction.machine.record.gifts.gift(draft.key) == nil else { break }
             try requireOpen(stage)
-        case .delete: break
+        case .delete, .deleteArchived: break
         case .silence(let id, _, _) where id == stage.record.host:
             throw .interaction(
                 stage.isModerator(sender) || sender.mayModerate ? .moderatorSpeaks : .notModerator)
@@ -101,19 +104,6 @@ extension StreamHost {
         }
     }
 
-    /// Comments for those who did not hear them.
-    package func comments(
-        before: Int?, after: Int?, limit: Int, as sender: Stage.Sender? = nil
-    ) throws(StageRefusal) -> JSON {
-        guard committed != nil else { throw .unknownStream }
-        return interaction.page(before: before, after: after, limit: limit, for: sender?.id)
-    }
-
-    /// Comments on what a recording shows; none where the stream is another one of that name.
-    func comments(on recording: RecordingEntry, after number: Int, limit: Int) -> JSON {
-        interaction.page(spokenIn: recording.time, after: number, limit: limit)
-    }
-
     /// The latest poll, and what somebody chose in it.
     package func poll(_ number: Int, as sender: Stage.Sender?) throws(StageRefusal) -> JSON {
         guard let committed else { throw .unknownStream }
@@ -141,17 +131,6 @@ extension StreamHost {
         return interaction.settings(
             forModerator: sender.map { committed.isModerator($0) || $0.mayModerate } ?? false,
             at: environment.now().wall)
-    }
-
-    /// Forgets comments that were written before a time.
-    /// - Returns: how many, once that is durable.
-    func forgetComments(before time: WallTime) async throws(StageRefusal) -> Int {
-        guard !isClosed, hasRoomToGather else { throw .overloaded }
-        let (changes, count) = interaction.forgetComments(before: time)
-        guard !changes.isEmpty else { return 0 }
-        enter(changes)
-        try await settled()
-        return count
     }
 
     /// Tells followers what the audience did.

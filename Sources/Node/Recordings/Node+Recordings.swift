@@ -60,7 +60,7 @@ extension Node {
         guard let stream = StreamID(recording.stream), let host = try await knownHost(of: stream) else {
             return .object(["comments": .array([]), "more": .bool(false)])
         }
-        return await host.comments(on: recording, after: number, limit: limit)
+        return try await host.comments(on: recording, after: number, limit: limit)
     }
 
     /// Deletes a recording that is complete.

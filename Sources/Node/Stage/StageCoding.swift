@@ -29,6 +29,16 @@ enum StageCoding {
         try JSONDecoder().decode(Gift.self, from: Data(bytes))
     }
 
+    static func archiveEntry(of comment: StreamComment) throws -> ArchiveEntry {
+        ArchiveEntry(
+            number: comment.number, writtenAt: comment.at.milliseconds,
+            reader: comment.isHidden ? comment.author.description : nil, bytes: try bytes(comment))
+    }
+
+    static func comment(of bytes: [UInt8]) throws -> StreamComment {
+        try JSONDecoder().decode(StreamComment.self, from: Data(bytes))
+    }
+
     static func listing(of record: StageRecord) -> StreamListing {
         StreamListing(
             stream: record.id, state: StreamSnapshot(record).state.rawValue,

@@ -116,6 +116,7 @@ struct StreamJournal {
         commit.records = try batch.changes.map { try StageCoding.bytes($0) }
         commit.ledger = try batch.gifts.map(StageCoding.ledgerEntry)
         commit.clearsLedger = batch.isCreation
+        commit.archive = try batch.archiveChange(from: kept?.interaction, to: next.interaction)
         // What is forgotten must not stay in the records since the last one.
         if recordsSinceSnapshot + commit.records.count >= Self.snapshotInterval || batch.forgetsComments {
             commit.snapshot = try StageCoding.bytes(next)

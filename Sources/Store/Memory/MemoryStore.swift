@@ -68,6 +68,18 @@ package final class MemoryStore: StreamStore {
         try whileOpen { $0.streams.ledger(of: stream, after: number, limit: limit) }
     }
 
+    package func archive(
+        of stream: StreamID, _ query: ArchiveQuery
+    ) async throws(StoreError) -> [[UInt8]] {
+        try whileOpen { $0.streams.archive(of: stream, query) }
+    }
+
+    package func archived(
+        of stream: StreamID, writtenBefore time: Int64
+    ) async throws(StoreError) -> Int {
+        try whileOpen { $0.streams.archived(of: stream, writtenBefore: time) }
+    }
+
     package func ended(
         before time: Int64, after last: StreamListing?, limit: Int
     ) async throws(StoreError) -> [StreamListing] {

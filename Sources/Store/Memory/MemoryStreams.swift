@@ -1,9 +1,10 @@
 import Base
 
-/// The streams, ledgers and answers of a `MemoryStore`.
+/// The streams, ledgers, archives and answers of a `MemoryStore`.
 struct MemoryStreams: Sendable {
     private var streams: [StreamID: StoredStream] = [:]
     private var ledgers: [StreamID: [LedgerEntry]] = [:]
+    private var archives: [StreamID: [ArchiveEntry]] = [:]
     var answers: [IdempotencyKey: IdempotentAnswer] = [:]
 
     mutating func apply(_ commit: StreamCommit) throws(StoreError) {
@@ -22,9 +23,40 @@ struct MemoryStreams: Sendable {
             stream.records = []
         }
         streams[commit.stream] = stream
-        if commit.clearsLedger { ledgers[commit.stream] = nil }
+        if commit.clearsLedger { (ledgers[commit.stream], archives[commit.stream]) = (nil, nil) }
         if !commit.ledger.isEmpty { ledgers[commit.stream, default: []] += commit.ledger }
+        if commit.archive != ArchiveChange() { change(&archives[commit.stream, default: []], commit.archive) }
         if let answer = commit.answer { answers[answer.key] = answer.value }
+    }
+
+    private func change(_ archive: inout [ArchiveEntry], _ change: ArchiveChange) {
+        archive += change.entries
+        if !change.removed.isEmpty {
+            let removed = Set(change.removed)
+            archive.removeAll { removed.contains($0.number) }
+        }
+        if let time = change.expiry { archive.removeAll { $0.writtenAt < time } }
+        guard let last = change.entries.last?.number, last > ArchiveChange.limit else { return }
+        archive.removeAll { $0.number <= last - ArchiveChange.limit }
+    }
+
+    func archive(of stream: StreamID, _ query: ArchiveQuery) -> [[UInt8]] {
+        let entries = archives[stream, default: []].lazy.filter { entry in
+            guard entry.number > query.after, entry.number < query.before,
+                query.written.contains(entry.writtenAt)
+            else { return false }
+            return switch query.readers {
+            case .everybody(let reader): entry.reader == nil || entry.reader == reader
+            case .all: true
+            }
+        }
+        let limit = max(query.limit, 0)
+        return query.isNewestFirst
+            ? entries.reversed().prefix(limit).map(\.bytes) : entries.prefix(limit).map(\.bytes)
+    }
+
+    func archived(of stream: StreamID, writtenBefore time: Int64) -> Int {
+        archives[stream, default: []].count { $0.writtenAt < time }
     }
 
     func ledgerEntry(_ key: String, of stream: StreamID) -> [UInt8]? {
@@ -72,7 +104,7 @@ struct MemoryStreams: Sendable {
         wanted.filter { stream in
             guard let endedAt = streams[stream]?.listing.endedAt, endedAt < time else { return false }
             streams[stream] = nil
-            ledgers[stream] = nil
+            (ledgers[stream], archives[stream]) = (nil, nil)
             return true
         }
     }

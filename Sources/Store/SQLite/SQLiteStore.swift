@@ -77,6 +77,7 @@ package final class SQLiteStore: StreamStore {
                 }
             }
             try tables.ledger.apply(commit)
+            try tables.archive.apply(commit)
             try tables.outbox.append(commit.events, of: commit.stream)
             return {
                 figures.change { $0.commits += 1 }
@@ -122,6 +123,20 @@ package final class SQLiteStore: StreamStore {
         }
     }
 
+    package func archive(
+        of stream: StreamID, _ query: ArchiveQuery
+    ) async throws(StoreError) -> [[UInt8]] {
+        try await perform { tables throws(DatabaseError) in try tables.archive.entries(of: stream, query) }
+    }
+
+    package func archived(
+        of stream: StreamID, writtenBefore time: Int64
+    ) async throws(StoreError) -> Int {
+        try await perform { tables throws(DatabaseError) in
+            try tables.archive.count(of: stream, writtenBefore: time)
+        }
+    }
+
     package func ended(
         before time: Int64, after last: StreamListing?, limit: Int
     ) async throws(StoreError) -> [StreamListing] {
@@ -138,6 +153,7 @@ package final class SQLiteStore: StreamStore {
             for stream in streams {
                 guard let key = try tables.streams.forget(stream, endedBefore: time) else { continue }
                 try tables.ledger.remove(ofKey: key)
+                try tables.archive.remove(ofKey: key)
                 forgotten.append(stream)
             }
             return forgotten
@@ -227,6 +243,6 @@ extension StreamCommit {
     /// Bytes it brings, roughly.
     fileprivate var weight: Int {
         records.reduce(0) { $0 + $1.count } + (snapshot?.count ?? 0) + events.reduce(0) { $0 + $1.body.count }
-            + ledger.reduce(0) { $0 + $1.bytes.count }
+            + ledger.reduce(0) { $0 + $1.bytes.count } + archive.entries.reduce(0) { $0 + $1.bytes.count }
     }
 }

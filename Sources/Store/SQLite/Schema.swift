@@ -6,7 +6,7 @@ enum Schema {
     /// "RSTR", so that a file of somebody else's is not taken for ours.
     static let application: Int64 = 0x5253_5452
 
-    static let steps = [streams, outbox, ledger]
+    static let steps = [streams, outbox, ledger, archive]
 
     static var version: Int { steps.count }
 
@@ -80,6 +80,19 @@ enum Schema {
             PRIMARY KEY (stream, number)
         ) WITHOUT ROWID;
         CREATE UNIQUE INDEX ledger_by_key ON ledger (stream, key);
+        """
+
+    /// Pages are read by number, and what is too old goes by time.
+    private static let archive = """
+        CREATE TABLE archive (
+            stream INTEGER NOT NULL,
+            number INTEGER NOT NULL,
+            written_at INTEGER NOT NULL,
+            reader TEXT,
+            bytes BLOB NOT NULL,
+            PRIMARY KEY (stream, number)
+        ) WITHOUT ROWID;
+        CREATE INDEX archive_by_age ON archive (stream, written_at);
         """
 
     /// The version of the tables in a file; 0 for one that is empty.

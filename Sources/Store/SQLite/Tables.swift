@@ -6,6 +6,7 @@ struct Tables: ~Copyable {
     let database: Database
     var streams: StreamTables
     var ledger: LedgerTable
+    var archive: ArchiveTable
     var outbox: OutboxTables
 
     /// Opens the file, and brings it to this program's version.
@@ -24,6 +25,7 @@ struct Tables: ~Copyable {
         }
         streams = StreamTables(database)
         ledger = LedgerTable(database)
+        archive = ArchiveTable(database)
         self.outbox = outbox
         self.database = database
     }
