@@ -37,6 +37,8 @@ final class Exchange {
         case handling(Task<Void, Never>)
         /// The answer is on its way.
         case sending(Sending)
+        /// The answer is on its way, and its body is still being made.
+        case streaming(Streaming)
         /// Answered before all of the body came: the rest is read and dropped, because closing at once could make
         /// the client lose the answer.
         case draining
@@ -50,6 +52,12 @@ final class Exchange {
         /// Of a file: bytes that were read and not handed over, and whether more are being read.
         var piece: [UInt8] = []
         var isReading = false
+    }
+
+    struct Streaming {
+        let stream: HTTPStream
+        let isChunked: Bool
+        let producer: Task<Void, Never>
     }
 
     let id: UInt64

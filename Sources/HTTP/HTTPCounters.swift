@@ -6,6 +6,7 @@ package final class HTTPCounters: Sendable {
     let refusedConnections = Atomic<Int>(0)
     let displacedConnections = Atomic<Int>(0)
     let webSockets = Atomic<Int>(0)
+    let streams = Atomic<Int>(0)
     let handlersAtWork = Atomic<Int>(0)
     /// Answers by the first digit of their status.
     private let informational = Atomic<Int>(0)
@@ -40,6 +41,8 @@ package final class HTTPCounters: Sendable {
         package var displacedConnections = 0
         /// WebSockets that are open.
         package var webSockets = 0
+        /// Answers whose bodies are still being made.
+        package var streams = 0
         /// Requests that handlers have not answered yet.
         package var handlersAtWork = 0
         /// Answers by the first digit of their status, 1 to 5; not those that libwebsockets gives by itself.
@@ -52,6 +55,7 @@ package final class HTTPCounters: Sendable {
         copy.connections = connections.load(ordering: .relaxed)
         copy.refusedConnections = refusedConnections.load(ordering: .relaxed)
         copy.displacedConnections = displacedConnections.load(ordering: .relaxed)
+        copy.streams = streams.load(ordering: .relaxed)
         copy.webSockets = webSockets.load(ordering: .relaxed)
         copy.handlersAtWork = handlersAtWork.load(ordering: .relaxed)
         copy.answers = [

@@ -158,6 +158,8 @@ package struct HTTPResponse: Sendable, Equatable {
     package var body: [UInt8]
     /// What is sent instead of the body.
     package var file: HTTPFile?
+    /// What is sent instead of the body, as it is made.
+    package var stream: HTTPStream?
 
     package init(status: Int, headers: HTTPHeaders = HTTPHeaders(), body: [UInt8] = []) {
         self.status = status

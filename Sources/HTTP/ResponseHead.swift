@@ -3,21 +3,24 @@
 struct ResponseHead {
     let bytes: [UInt8]
 
-    /// - Parameter now: seconds since 1970.
-    init(_ response: HTTPResponse, closing: Bool, now: Int) {
+    /// - Parameters:
+    ///   - isChunked: whether the body comes with the chunked transfer coding.
+    ///   - now: seconds since 1970.
+    init(_ response: HTTPResponse, closing: Bool, isChunked: Bool = false, now: Int) {
         var text = "HTTP/1.1 \(response.status) \(HTTPResponse.reasonPhrase(response.status))\r\n"
         for field in response.headers.fields {
             text += "\(field.name): \(Self.sanitized(field.value))\r\n"
         }
         text += "date: \(HTTPDate.text(now))\r\n"
         if let length = Self.contentLength(response) { text += "content-length: \(length)\r\n" }
+        if isChunked { text += "transfer-encoding: chunked\r\n" }
         if closing { text += "connection: close\r\n" }
         bytes = Array((text + "\r\n").utf8)
     }
 
     /// nil where the field must not stand.
     static func contentLength(_ response: HTTPResponse) -> Int? {
-        response.status == 204 || response.status == 304 || response.status < 200
+        response.status == 204 || response.status == 304 || response.status < 200 || response.stream != nil
             ? nil : response.file?.count ?? response.body.count
     }
 

@@ -8,6 +8,8 @@ final class ServiceLink: Sendable {
         case answer(UInt64, HTTPResponse)
         /// A piece of the file that answers the exchange of that number; empty if it cannot be read.
         case piece(UInt64, [UInt8])
+        /// There is more of the body that answers the exchange of that number, or it has ended.
+        case streamed(UInt64)
         /// Present a certificate that its owner has relinquished.
         case present(certificate: UInt)
         /// Say that the loop turns.
@@ -99,7 +101,7 @@ final class ServiceLink: Sendable {
             switch command {
             case .present(let address): _ = ServerCertificate(address: address)
             case .turn(let continuation): continuation.resume()
-            case .answer, .piece, .stop: break
+            case .answer, .piece, .streamed, .stop: break
             }
         }
     }

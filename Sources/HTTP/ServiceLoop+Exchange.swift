@@ -104,7 +104,7 @@ extension ServiceLoop {
         // Said again for a POST of length zero.
         case .handling: return 0
         // Said again: bytes are left, which libwebsockets would go on offering.
-        case .sending: return -1
+        case .sending, .streaming: return -1
         }
     }
 
@@ -160,7 +160,7 @@ extension ServiceLoop {
         case .handling(let task):
             task.cancel()
             answer(exchange.id, handler.refusal(503, "The answer took too long."))
-        case .sending, .draining:
+        case .sending, .streaming, .draining:
             exchange.deadline = .max
             unsafe cws_kill(exchange.wsi.pointer)
         }
@@ -176,6 +176,12 @@ extension ServiceLoop {
 
     private func begin(_ response: HTTPResponse, _ exchange: Exchange) -> CInt {
         if stopDeadline != nil { exchange.closesConnection = true }
+        if let stream = response.stream, exchange.head?.method != .head {
+            guard stopDeadline == nil else {
+                return begin(handler.refusal(503, "The server is going away."), exchange)
+            }
+            return begin(stream, response, exchange)
+        }
         exchange.phase = .sending(Exchange.Sending(response: response))
         exchange.deadline = now + settings.sendTimeout.milliseconds
         return proceed(exchange)
@@ -185,8 +191,12 @@ extension ServiceLoop {
         guard let exchange = exchangeOf[wsi] else {
             return connection(of: wsi)?.isClosing == true ? -1 : 0
         }
-        guard case .sending = exchange.phase else { return 0 }
-        return proceed(exchange)
+        switch exchange.phase {
+        case .sending: return proceed(exchange)
+        case .streaming(let streaming):
+            return proceed(exchange, with: streaming.stream, isChunked: streaming.isChunked)
+        case .receiving, .handling, .draining: return 0
+        }
     }
 
     /// Hands over as much of the answer as there is room for.
@@ -225,16 +235,7 @@ extension ServiceLoop {
     }
 
     func finish(_ exchange: Exchange, _ response: HTTPResponse) -> CInt {
-        counters.countAnswer(response.status)
-        log.debug(
-            "request",
-            [
-                "method": exchange.head?.method.rawValue ?? "?",
-                "target": exchange.head?.loggedTarget ?? "?",
-                "status": response.status,
-                "milliseconds": now - exchange.startedAt,
-                "address": exchange.connection.address,
-            ])
+        noteAnswer(to: exchange, response)
         if exchange.isBodyPending {
             exchange.phase = .draining
             exchange.deadline = now + 2_000
@@ -245,6 +246,19 @@ extension ServiceLoop {
         if !closes, unsafe lws_http_transaction_completed(exchange.wsi.pointer) == 0 { return 0 }
         exchange.connection.isClosing = true
         return -1
+    }
+
+    func noteAnswer(to exchange: Exchange, _ response: HTTPResponse) {
+        counters.countAnswer(response.status)
+        log.debug(
+            "request",
+            [
+                "method": exchange.head?.method.rawValue ?? "?",
+                "target": exchange.head?.loggedTarget ?? "?",
+                "status": response.status,
+                "milliseconds": now - exchange.startedAt,
+                "address": exchange.connection.address,
+            ])
     }
 
     /// Closes a connection from outside its own callbacks, after what is buffered.
@@ -259,7 +273,7 @@ extension ServiceLoop {
     func forgetExchange(_ wsi: LibraryConnection) {
         guard let exchange = exchangeOf.removeValue(forKey: wsi) else { return }
         exchanges[exchange.id] = nil
-        cancelHandler(of: exchange)
+        cancelTask(of: exchange)
         let connection = exchange.connection
         connection.isBusy = false
         if connection.isProxy { release(connection) }
@@ -267,10 +281,16 @@ extension ServiceLoop {
         endStopIfDone()
     }
 
-    func cancelHandler(of exchange: Exchange) {
-        if case .handling(let task) = exchange.phase {
+    private func cancelTask(of exchange: Exchange) {
+        switch exchange.phase {
+        case .handling(let task):
             log.debug("client-gone", ["target": exchange.head?.loggedTarget ?? "?"])
             task.cancel()
+        case .streaming(let streaming):
+            counters.add(-1, counters.streams)
+            streaming.producer.cancel()
+            streaming.stream.close()
+        case .receiving, .sending, .draining: break
         }
     }
 }

@@ -210,6 +210,7 @@ import Glibc
             switch command {
             case .answer(let id, let response): answer(id, response)
             case .piece(let id, let bytes): continueFile(id, bytes)
+            case .streamed(let id): continueStream(id)
             case .present(let address): present(address)
             case .turn(let continuation): continuation.resume()
             case .stop(let grace): beginStop(grace)
@@ -249,6 +250,7 @@ import Glibc
     private func enforceDeadlines() {
         let now = now
         for exchange in exchanges.values where exchange.deadline <= now { giveUp(exchange) }
+        endDesertedStreams()
         keepVigil()
         for connection in connections.values {
             guard let deadline = connection.deadline, deadline <= now else { continue }
@@ -270,6 +272,7 @@ import Glibc
         stopDeadline = now + grace.milliseconds
         pauseAccepting()
         for session in sockets.values { session.connection.close(.goingAway) }
+        endStreams()
         for connection in connections.values
         where !connection.isBusy && socketOf[connection.wsi] == nil {
             unsafe cws_kill(connection.wsi.pointer)
