@@ -46,6 +46,12 @@ package struct DeliveryPatch: Equatable, Sendable {
         }
     }
 
+    /// Limits the height and nothing else, whatever was pinned before; nil leaves it to the server again.
+    init(maximumHeight: Int?) {
+        self.maximumHeight = .some(maximumHeight)
+        pin = .some(nil)
+    }
+
     func applied(to old: DeliveryPreferences) -> DeliveryPreferences {
         DeliveryPreferences(
             maximumHeight: maximumHeight ?? old.maximumHeight, pin: pin ?? old.pin,

@@ -147,6 +147,13 @@ class Server:
         except urllib.error.HTTPError as error:
             return error.code, {k.lower(): v for k, v in error.headers.items()}, error.read()
 
+    def beginning(self, path: str, count: int, headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+        """The same of an answer that does not end by itself: its first lines."""
+        request = urllib.request.Request(self.origin + path, None, headers or {})
+        with urllib.request.urlopen(request, timeout=patient(10)) as answer:
+            lines = [answer.readline() for _ in range(count)]
+            return answer.status, {k.lower(): v for k, v in answer.headers.items()}, b"".join(lines)
+
     def json(self, path: str) -> Any:
         status, _, body = self.request("GET", path)
         assert status == 200, (status, body)

@@ -30,6 +30,8 @@ from server import ROOT, Server, free_port
 DOCUMENT = json.loads((ROOT / "Sources" / "Gateway" / "OpenAPI" / "openapi.json").read_text())
 #: Documents, of which the example shows the beginning only.
 PARTIAL = {"openAPI", "asyncAPI"}
+#: Lines that are read of what does not end by itself.
+ENDLESS = {"playEvents": 9}
 PEOPLE = {"host": ("Ann", ()), "viewer": ("Bob", ()), "shop": ("Shop", ("give-gifts",)), "admin": ("Op", ())}
 
 
@@ -117,6 +119,8 @@ class Story:
                 body = example.encode() if isinstance(example, str) else json.dumps(example).encode()
         elif method == "POST":
             body = b""
+        if lines := ENDLESS.get(step.operation):
+            return self.server.beginning(path, lines, headers)
         return self.server.request(method, path + ("?" + "&".join(query) if query else ""), body, headers)
 
     def run(self, step: Step) -> None:
@@ -229,24 +233,25 @@ def keep_hls_file(story: Story, _: dict[str, str], playlist: str) -> None:
     story.made["hls"] = playlist.split('#EXT-X-MAP:URI="')[1].split('"')[0]
 
 
+MADE = {"session": kept("session")}
+
+
 def session_steps(prefix: str, make: Step, extra: list[Step]) -> list[Step]:
     """A session of one of the four kinds, from its offer to its end."""
-    made = {"session": kept("session")}
     make.keep = keep_session
     return [
         make,
-        Step(f"{prefix}Session", 204, made),
-        Step(f"{prefix}Trickle", 204, {**made, "If-Match": kept("tag")}),
+        Step(f"{prefix}Session", 204, MADE),
+        Step(f"{prefix}Trickle", 204, {**MADE, "If-Match": kept("tag")}),
         *extra,
-        Step(f"{prefix}End", 200, made),
+        Step(f"{prefix}End", 200, MADE),
     ]
 
 
 def quality_steps(prefix: str) -> list[Step]:
-    made = {"session": kept("session")}
-    patch = Step(f"{prefix}Trickle", 200, {**made, "If-Match": "*"}, content_type="application/merge-patch+json")
+    patch = Step(f"{prefix}Trickle", 200, {**MADE, "If-Match": "*"}, content_type="application/merge-patch+json")
     gate = f"open{prefix[0].upper()}{prefix[1:]}Gate"
-    return [patch, Step(f"{prefix}Quality", 200, made), Step(f"{prefix}Gate", 200, made), Step(gate, 200, made)]
+    return [patch, Step(f"{prefix}Quality", 200, MADE), Step(f"{prefix}Gate", 200, MADE), Step(gate, 200, MADE)]
 
 
 def picture() -> bytes:
@@ -271,7 +276,11 @@ BEGINNING = [
 ]
 #: With an encoder that sends.
 WATCHING = [
-    *session_steps("play", Step("play", 201, {"wait": 10}), quality_steps("play")),
+    *session_steps("play", Step("play", 201, {"wait": 10}), [
+        *quality_steps("play"), Step("choosePlayEvents", 201, MADE), Step("playEvents", 200, MADE),
+        # The example's player is not connected, so there is nothing to choose but that the server does.
+        Step("choosePlayLayer", 200, MADE, body=b'{"mediaId":"1"}'), Step("unchoosePlayLayer", 200, MADE),
+    ]),
     Step("listFeed", until=lambda page: len(page["items"]) == 2 and page["items"][0]["preview"]),
     *session_steps("feed", Step("enterFeed", 201, {"stream": "talk"}), [
         *quality_steps("feed"),

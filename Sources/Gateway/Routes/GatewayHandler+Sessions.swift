@@ -42,7 +42,8 @@ extension GatewayHandler {
         var response = HTTPResponse(
             status: 201, headers: ["Content-Type": MediaType.sdp], body: Array(created.answer.utf8))
         answerTimes.note(purpose, since: start)
-        response.headers.add("Location", "\(ResourcePaths.sessions(purpose, of: stream))/\(created.id)")
+        let path = "\(ResourcePaths.sessions(purpose, of: stream))/\(created.id)"
+        response.headers.add("Location", path)
         response.headers.add("ETag", EntityTag(value: created.entityTag).description)
         // What the log calls it, to be told to whoever runs the server; the address stays between us and the client.
         response.headers.add("Rostrum-Session", created.id.label)
@@ -54,6 +55,9 @@ extension GatewayHandler {
             for link in settings.linkHeaders(for: bearer, at: host, now: call.access.now()) {
                 response.headers.add("Link", link)
             }
+        }
+        if purpose == .play {
+            for link in Self.playerLinks(at: path) { response.headers.add("Link", link) }
         }
         return response
     }

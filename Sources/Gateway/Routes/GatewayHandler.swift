@@ -13,6 +13,7 @@ package struct GatewayHandler: HTTPHandler {
     let answerTimes = AnswerTimes()
     let guests = GuestAllowance()
     let repetitions = RepeatedRequests()
+    let eventStreams = EventStreams()
     private let authority: TokenAuthority
     private let now: @Sendable () -> Int
 

@@ -105,6 +105,16 @@ package struct GatewaySettings: Sendable {
     /// What a longer `?wait=` is cut to.
     package var longestPatience = Duration.seconds(3_600)
 
+    /// How often players are told what changes.
+    struct PlayerEvents: Sendable {
+        /// Between two looks.
+        var interval = Duration.seconds(1)
+        /// After which a comment shows proxies that the connection is in use.
+        var silence = Duration.seconds(15)
+    }
+
+    var playerEvents = PlayerEvents()
+
     /// Where clients find things; the node is given the same.
     package var paths = ResourcePaths(previews: PreviewAddress(key: nil))
 

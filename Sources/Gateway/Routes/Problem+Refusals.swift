@@ -60,6 +60,30 @@ extension SessionRefusal: ProblemConvertible {
     }
 }
 
+extension EncodingRefusal: ProblemConvertible {
+    var problem: Problem {
+        switch self {
+        case .unknownSession: SessionRefusal.unknownSession.problem
+        case .unknownMedia(let known):
+            Problem(
+                422, "unknown-media",
+                "mediaId is no m-line with pictures of this session; there is: \(Self.list(known)).")
+        case .unknownEncoding(let known):
+            Problem(
+                422, "unknown-encoding",
+                "encodingId is nothing that is sent now; there is: \(Self.list(known)), as events tell.")
+        case .unknownSize:
+            Problem(
+                409, "unknown-size", "No key frame of this encoding has come yet; ask again.",
+                headers: ["Retry-After": "1"])
+        }
+    }
+
+    private static func list(_ names: [String]) -> String {
+        names.isEmpty ? "nothing" : names.joined(separator: ", ")
+    }
+}
+
 extension CaptureRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {

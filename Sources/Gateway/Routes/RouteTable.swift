@@ -24,6 +24,14 @@ extension Router {
         },
         Route(.get, "/whep/{stream}/{session}/gate", "playGate") { try await $0.showGate($1, .play) },
         Route(.post, "/whep/{stream}/{session}/gate", "openPlayGate") { try await $0.openGate($1, .play) },
+        Route(.post, "/whep/{stream}/{session}/events", "choosePlayEvents") {
+            try await $0.chooseEvents($1)
+        },
+        Route(.get, "/whep/{stream}/{session}/events", "playEvents") { try await $0.streamEvents($1) },
+        Route(.post, "/whep/{stream}/{session}/layer", "choosePlayLayer") { try await $0.chooseLayer($1) },
+        Route(.delete, "/whep/{stream}/{session}/layer", "unchoosePlayLayer") {
+            try await $0.unchooseLayer($1)
+        },
         Route(.delete, "/whep/{stream}/{session}", "playEnd") { try await $0.endSession($1, .play) },
         Route(.get, "/hls/{stream}/index.m3u8", "showHLS") { try await $0.showHLS($1) },
         Route(.get, "/hls/{stream}/media.m3u8", "showHLSMedia") { try await $0.showHLSMedia($1) },

@@ -15,6 +15,7 @@ extension HTTPCounters.Copy {
                 "rostrum_http_connections_displaced_total", .counter,
                 "Idle connections closed to make room for others.", Double(displacedConnections)),
             Metric("rostrum_websockets", .gauge, "Open WebSockets.", Double(webSockets)),
+            Metric("rostrum_event_streams", .gauge, "Open streams of events.", Double(streams)),
             Metric("rostrum_http_handlers", .gauge, "Requests being handled.", Double(handlersAtWork)),
         ]
     }

@@ -27,6 +27,11 @@ package protocol SessionService: Sendable {
     func prefer(_ patch: DeliveryPatch, in id: SessionID) async throws(SessionRefusal) -> JSON
     /// What a session is sent and why, and what its client wants; nil if there is no such session.
     func quality(of id: SessionID) async -> JSON?
+    /// What a session's player may be told of what it watches; nil if there is no such session.
+    /// - Parameter hasMedia: whether its pictures are asked for, too.
+    func playerView(of id: SessionID, withMedia hasMedia: Bool) async -> PlayerView?
+    /// Sends a session's player no more than what it chose.
+    func choose(_ choice: EncodingChoice, in id: SessionID) async throws(EncodingRefusal)
     /// Which stream and purpose a session has that its client may end: also one that has just ended by itself.
     func sessionToEnd(_ id: SessionID) async -> (stream: StreamID, purpose: SessionRequest.Purpose)?
     /// - Returns: false if there is no such session, and none has just ended by itself.

@@ -74,7 +74,7 @@ extension Node {
     }
 
     /// Asks a worker, and waits for its thread; nil where it does not know.
-    private func ask<Answer: Sendable>(
+    func ask<Answer: Sendable>(
         worker: Int, _ command: (Inquiry<Answer>) -> WorkerCommand
     ) async -> Answer? {
         await withCheckedContinuation { continuation in

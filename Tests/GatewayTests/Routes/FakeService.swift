@@ -28,6 +28,10 @@ final class FakeService: SessionService {
         /// Where each recording's bytes are.
         var recordingPath: String?
         var patches: [DeliveryPatch] = []
+        /// What players are told.
+        var view = PlayerView(isActive: true, viewers: 1)
+        var choices: [EncodingChoice] = []
+        var choiceRefusal: EncodingRefusal?
         var isReady = true
     }
 
@@ -74,6 +78,23 @@ final class FakeService: SessionService {
     }
 
     func quality(of id: SessionID) async -> JSON? { .object(["estimate": .integer(7)]) }
+
+    func playerView(of id: SessionID, withMedia hasMedia: Bool) async -> PlayerView? {
+        state.withLock { state in
+            guard state.sessions[id] != nil else { return nil }
+            var view = state.view
+            if !hasMedia { view.media = [] }
+            return view
+        }
+    }
+
+    func choose(_ choice: EncodingChoice, in id: SessionID) async throws(EncodingRefusal) {
+        let refusal = state.withLock { state in
+            if state.choiceRefusal == nil { state.choices.append(choice) }
+            return state.choiceRefusal
+        }
+        if let refusal { throw refusal }
+    }
 
     func sessionToEnd(_ id: SessionID) async -> (stream: StreamID, purpose: SessionRequest.Purpose)? {
         state.withLock { $0.sessions[id] ?? $0.endedSessions[id] }

@@ -14,7 +14,7 @@ import Testing
         "peek", "focus", "release", "ban", "writeComment", "silence", "react", "openPoll", "vote",
         "editInteraction", "giveGift", "showCard", "invite", "describeSpeaker", "requestMute", "renewToken",
         "makeLink", "addRestream", "arrangeHand", "acceptInvitation", "inviteToDuel", "leaveDuel",
-        "rematchDuel", "makeClip",
+        "rematchDuel", "makeClip", "choosePlayEvents", "choosePlayLayer",
     ]
 
     private func problem(_ response: HTTPResponse) throws -> JSON {

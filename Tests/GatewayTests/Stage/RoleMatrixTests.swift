@@ -337,6 +337,7 @@ import Testing
             // Of sessions, whose names cannot be guessed.
             "publishSession", "publishTrickle", "publishEnd", "playSession", "playTrickle", "playEnd",
             "playQuality", "joinQuality", "feedQuality",
+            "choosePlayEvents", "playEvents", "choosePlayLayer", "unchoosePlayLayer",
             "playGate", "openPlayGate", "joinGate", "openJoinGate", "feedGate", "openFeedGate",
             "joinSession", "joinTrickle", "joinEnd", "feedSession", "feedTrickle", "feedEnd", "peek", "focus",
             "release", "followFeed",

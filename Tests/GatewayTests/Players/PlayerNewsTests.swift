@@ -1,0 +1,114 @@
+import Base
+import HTTP
+import Node
+import Testing
+
+@testable import Gateway
+
+@Suite struct `What players are told` {
+    private func encoding(_ id: String, _ order: Int, _ bitrate: Int, isAvailable: Bool = true)
+        -> PlayerView.Encoding
+    {
+        PlayerView.Encoding(
+            id: id, order: order, bitrate: bitrate, width: 320 << order, height: 180 << order,
+            isAvailable: isAvailable)
+    }
+
+    private func view(_ encodings: [PlayerView.Encoding], isActive: Bool = true, viewers: Int = 3)
+        -> PlayerView
+    {
+        PlayerView(
+            isActive: isActive, viewers: viewers,
+            media: [PlayerView.Media(mid: "1", encodings: encodings)])
+    }
+
+    @Test func `is first how everything is, and then what changes`() {
+        var news = PlayerNews(Set(PlayerEvent.allCases))
+        let first = view([encoding("h", 1, 400_000), encoding("q", 0, 100_000, isAvailable: false)])
+        let text = news.text(of: first)
+        #expect(
+            text == """
+                event: active
+                data: {}
+
+                event: layers
+                data: {"1":{"active":[{"bitrate":400000,"height":360,"id":"h","layers":[],"simulcastIdx":1,\
+                "width":640}],"inactive":[{"bitrate":100000,"height":180,"id":"q","layers":[],\
+                "simulcastIdx":0,"width":320}],"layers":[{"bitrate":400000,"encodingId":"h","height":360,\
+                "maxSpatialLayerId":0,"maxTemporalLayerId":0,"simulcastIdx":1,"spatialLayerId":0,\
+                "temporalLayerId":0,"width":640}]}}
+
+                event: viewercount
+                data: {"viewercount":3}
+
+
+                """)
+        news.note(first)
+        #expect(news.text(of: first).isEmpty)
+        var second = first
+        second.viewers = 4
+        #expect(news.text(of: second) == "event: viewercount\ndata: {\"viewercount\":4}\n\n")
+        second.viewers = 3
+        second.isActive = false
+        second.media[0].encodings = []
+        let end = news.text(of: second)
+        #expect(end.hasPrefix("event: inactive\ndata: {}\n\nevent: layers\n"))
+        #expect(end.contains(#"{"1":{"active":[],"inactive":[],"layers":[]}}"#))
+    }
+
+    @Test func `is not each rate, but where they have gone in sum`() {
+        var news = PlayerNews([.layers])
+        for (rate, isNews) in [(1_000, true), (1_200, false), (1_240, false), (1_260, true), (1_010, false)] {
+            let view = view([encoding("h", 0, rate)])
+            #expect(news.text(of: view).isEmpty != isNews, "\(rate)")
+            news.note(view)
+        }
+    }
+
+    @Test func `is no more than they want`() {
+        var news = PlayerNews([.inactive])
+        let first = view([encoding("h", 0, 1_000)])
+        #expect(news.text(of: first).isEmpty)
+        news.note(first)
+        #expect(news.text(of: view([], isActive: false, viewers: 9)) == "event: inactive\ndata: {}\n\n")
+    }
+
+    @Test func `is of kinds that are known, if one is`() {
+        #expect(PlayerEvent.kinds(named: ["layers", "vad"]) == [.layers])
+        #expect(PlayerEvent.kinds(named: ["vad"]) == nil)
+        #expect(PlayerEvent.kinds(named: []) == nil)
+    }
+}
+
+@Suite struct `Open streams of events` {
+    private static func session(_ number: Int) -> SessionID? {
+        let digits = String(number, radix: 16)
+        return SessionID(String(repeating: "0", count: 32 - digits.count) + digits)
+    }
+
+    @Test func `are two of a session, of which the eldest ends for a third`() throws {
+        let streams = EventStreams()
+        let session = try #require(Self.session(1))
+        let open = try (0..<3).map { _ in try #require(streams.open(of: session) { _ in }) }
+        #expect(open.map { $0.send([1]) } == [.closed, .queued, .queued])
+        #expect(streams.count == 2)
+        #expect(streams.count(of: session) == 2)
+    }
+
+    @Test func `are so many in all, until somebody lets go of one`() throws {
+        let streams = EventStreams()
+        var open: [HTTPStream] = []
+        for number in 0..<EventStreams.limit {
+            let session = try #require(Self.session(number))
+            open.append(try #require(streams.open(of: session) { _ in }))
+        }
+        let other = try #require(Self.session(EventStreams.limit))
+        #expect(streams.open(of: other) { _ in } == nil)
+        #expect(streams.count == EventStreams.limit)
+        open.removeLast()
+        #expect(streams.count == EventStreams.limit - 1)
+        #expect(streams.open(of: other) { _ in } != nil)
+        open.removeAll()
+        #expect(streams.count == 0)
+    }
+}
