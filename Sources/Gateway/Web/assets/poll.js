@@ -152,18 +152,30 @@ function verdict({ quiz, options }, own) {
   return options.every(({ right }, index) => right === own.includes(index)) ? "You were right!" : "Not right this time.";
 }
 
+/** A host's form begins with so many answers. */
+const SHOWN_ANSWERS = 4;
+
 /** The host's fields for what may be answered. */
 function makeOptionFields() {
   const isMultiple = h("input", { type: "checkbox", name: "multiple" });
   const isHidden = h("input", { type: "checkbox", name: "hidden", onchange: () => (isChosen = true) });
   /** Whether the host has said when the result is seen. */
   let isChosen = false;
-  const lines = [1, 2, 3, 4].map((number) => {
-    const field = h("input", { type: "text", name: `option-${number}`, dir: "auto", maxLength: 60 });
+  const lines = [1, 2, 3, 4, 5, 6].map((number) => {
+    const field = h("input", { type: "text", name: `option-${number}`, dir: "auto", maxLength: 60, oninput: () => grow() });
     const right = h("input", { type: "checkbox", name: `right-${number}`, "aria-label": `Answer ${number} is right` });
     right.addEventListener("change", () => update(right));
-    return { number, field, right };
+    const root = h("div.answer", { hidden: number > SHOWN_ANSWERS },
+      h("label", {}, `Answer ${number}${number > 2 ? ", if there is one" : ""}`, field),
+      h("label.check", {}, right, h("span", {}, "Right")));
+    return { root, field, right };
   });
+
+  /** Whoever needs all that are shown is given one more. */
+  function grow() {
+    const used = lines.findLastIndex(({ field }) => field.value.trim() !== "") + 1;
+    for (const { root } of lines.slice(0, used + 1)) root.hidden = false;
+  }
 
   /** @param {HTMLInputElement} [latest] the mark that stays where only one may */
   function update(latest) {
@@ -177,9 +189,7 @@ function makeOptionFields() {
 
   return {
     roots: [
-      ...lines.map(({ number, field, right }) => h("div.answer", {},
-        h("label", {}, `Answer ${number}${number > 2 ? ", if there is one" : ""}`, field),
-        h("label.check", {}, right, h("span", {}, "Right")))),
+      ...lines.map(({ root }) => root),
       h("p.small.muted", {}, "For a quiz, mark what is right: others see it at the end."),
     ],
     checks: [
