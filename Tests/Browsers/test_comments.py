@@ -12,7 +12,7 @@ import pytest
 from drivers import DESKTOP, PHONE, Browser, Page
 from drivers.page import Viewport
 from feed import open_feed, wait_for_story
-from media import check_no_complaints, end_stream, go_live, hold_answer, wait_for_state
+from media import check_no_complaints, end_stream, go_live, hold_answer, wait_for_state, watch
 from server import Server
 from test_durability import durable_server
 from test_pages import assert_fits, assert_fits_in
@@ -125,6 +125,32 @@ def test_a_comment_is_seen_by_all_and_taken_away_by_the_host(
     check_no_complaints(host, reader, writer, late)
 
 
+def test_who_scrolls_up_reads_what_was_said_before(chromium: Browser, server: Server, stream: str) -> None:
+    headers = {"Authorization": f"Bearer {server.token(stream)}", "Content-Type": "application/json"}
+    for path, body in (("", {"id": stream, "hostGraceSeconds": 3600}), (f"/{stream}/live", {})):
+        assert server.request("POST", "/v1/streams" + path, json.dumps(body).encode(), headers)[0] in (200, 201)
+    for number in range(1, 181):
+        token = server.token(stream, "viewer", name=f"guest-{number}")
+        status, _, answer = server.request(
+            "POST", f"/v1/streams/{stream}/comments", json.dumps({"id": f"c{number}", "text": f"Comment {number}."}).encode(),
+            {**headers, "Authorization": f"Bearer {token}"})
+        assert status == 201, answer
+    with watch(chromium, server, stream) as page:
+        lines = "() => [...document.querySelectorAll('.comments li')].map(line => line.textContent.match(/Comment (\\d+)\\./)?.[1])"
+        page.wait_for(f"() => ({lines})().at(-1) === '180'", what="the latest comments")
+        assert len(page.evaluate(lines)) == 60
+        # What is read stays where it is, while more comes above it.
+        page.wait_for(
+            f"""() => {{
+                const list = document.querySelector('.comments');
+                if (list.scrollTop > 0) list.scrollTop = 0;
+                return ({lines})()[0] === '1';
+            }}""", seconds=20, what="the first comment")
+        assert page.evaluate(lines) == [str(number) for number in range(1, 181)]
+        page.evaluate("() => { const list = document.querySelector('.comments'); list.scrollTop = list.scrollHeight; }")
+        page.wait_for(f"() => ({lines})().length === 60", what="the latest alone")
+
+
 def test_slow_mode_and_silence_are_told(browser: Browser, server: Server, stream: str) -> None:
     host = go_live(browser, server, stream)
     writer = open_watch(browser, server, stream)
@@ -221,13 +247,21 @@ def test_a_poll_is_asked_answered_and_closed(
     host = go_live(chromium, server, stream)
     pages = [open_watch(browser, server, stream, viewport), open_watch(chromium, server, stream)]
     host.click("#ask-audience")
-    host.evaluate(
+    assert host.evaluate(
         """() => {
             const field = name => document.querySelector(`dialog[data-name=poll] [name=${name}]`);
             field('question').value = 'Tea or <b>coffee</b>?';
             field('option-1').value = 'Tea';
             field('option-2').value = 'Coffee';
-        }""")
+            // Whoever needs all four is given one more.
+            const fifth = () => field('option-5').checkVisibility();
+            const before = fifth();
+            field('option-4').value = 'Water';
+            field('option-4').dispatchEvent(new Event('input'));
+            const after = fifth();
+            field('option-4').value = '';
+            return [before, after];
+        }""") == [False, True]
     host.click("dialog[data-name=poll] [data-value=open]")
     option = ".poll .option:nth-child({})"
     for page in pages:

@@ -9,6 +9,8 @@ import { SignallingError } from "./session.js";
 
 /** The latest are kept. */
 const MOST_COMMENTS = 150;
+/** Of those before them, while somebody reads them. */
+const MOST_OLDER = 1000;
 /** Taps are sent together, so often at most, in milliseconds. */
 const SEND_MS = 500;
 /** Taps that wait for a name, or for the server: more than it counts at once are no use. */
@@ -49,6 +51,13 @@ const MOST_WAITING = 40;
 export class Audience extends EventTarget {
   /** The oldest first. @type {StreamComment[]} */
   comments = [];
+  /** What was said before those, as far as somebody has asked for it, the oldest first. @type {StreamComment[]} */
+  older = [];
+  /** Nothing was said before what is there. */
+  #isWhole = false;
+  /** Changes when what was asked for is not wanted any more. */
+  #turn = 0;
+  #isLoading = false;
   /** @type {StreamComment | null} */
   pinned = null;
   /** By kind. @type {Record<string, Count>} */
@@ -113,6 +122,33 @@ export class Audience extends EventTarget {
     clearTimeout(this.#timer);
     this.sync.removeEventListener("interaction", this.#listener);
     this.sync.removeEventListener("change", this.#changeListener);
+  }
+
+  /** Asks for what was said before all that is there, unless that is all, or enough. */
+  async loadOlder() {
+    const [first] = [...this.older, ...this.comments];
+    if (!first || first.number <= 1 || this.#isWhole || this.#isLoading || this.older.length >= MOST_OLDER) return;
+    this.#isLoading = true;
+    const turn = this.#turn;
+    try {
+      const { comments, more } = await this.api.comments(first.number);
+      if (turn !== this.#turn) return;
+      const removed = new Set(this.#removed);
+      this.older = [...comments.filter(({ number }) => !removed.has(number)), ...this.older];
+      this.#isWhole = !more;
+      this.#changed();
+    } catch {
+      // It is asked again when somebody reads on.
+    } finally {
+      this.#isLoading = false;
+    }
+  }
+
+  /** Nobody reads them any more. */
+  dropOlder() {
+    this.#turn += 1;
+    this.older = [];
+    this.#isWhole = false;
   }
 
   /** Whether anything can be said or tapped now. */
@@ -279,6 +315,7 @@ export class Audience extends EventTarget {
     switch (message.type) {
       case "snapshot":
         this.comments = [];
+        this.dropOlder();
         this.#add(message.interaction.comments, false);
         this.pinned = message.interaction.pinned;
         this.reactions = message.interaction.reactions;
@@ -316,7 +353,10 @@ export class Audience extends EventTarget {
     const known = new Set(this.comments.map(({ number }) => number));
     const fresh = comments.filter(({ number }) => !known.has(number));
     if (fresh.length === 0) return;
-    this.comments = [...this.comments, ...fresh].sort((one, other) => one.number - other.number).slice(-MOST_COMMENTS);
+    const all = [...this.comments, ...fresh].sort((one, other) => one.number - other.number);
+    this.comments = all.slice(-MOST_COMMENTS);
+    // Who reads what was before is left no gap.
+    if (this.older.length > 0) this.older = [...this.older, ...all.slice(0, -MOST_COMMENTS)].slice(0, MOST_OLDER);
     if (isNews) for (const detail of fresh) this.dispatchEvent(new CustomEvent("comment", { detail }));
   }
 
@@ -343,6 +383,7 @@ export class Audience extends EventTarget {
   /** @param {number[]} numbers */
   #remove(numbers) {
     this.comments = this.comments.filter(({ number }) => !numbers.includes(number));
+    this.older = this.older.filter(({ number }) => !numbers.includes(number));
     this.#removed = [...this.#removed, ...numbers].slice(-MOST_COMMENTS);
   }
 

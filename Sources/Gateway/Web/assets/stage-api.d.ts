@@ -266,6 +266,8 @@ export declare class StageAPI {
   /** Lets somebody in again. */
   unban(participant: string): Promise<unknown>;
 
+  /** What was said before the comment of that number, the oldest first; `more` before those. */
+  comments(before: number): Promise<{ comments: StreamComment[]; more: boolean }>;
   /** @param id by which the same comment, sent again, is known */
   writeComment(id: string, text: string): Promise<StreamComment>;
   deleteComment(comment: number): Promise<unknown>;

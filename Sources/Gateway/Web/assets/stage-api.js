@@ -162,6 +162,15 @@ export class StageAPI {
   }
 
   /**
+   * What was said before a comment, the oldest first.
+   * @param {number} before its number
+   * @returns {Promise<{ comments: import("./audience.js").StreamComment[], more: boolean }>} `more` before those
+   */
+  comments(before) {
+    return this.#ask("GET", `/comments?limit=50&before=${before}`);
+  }
+
+  /**
    * @param {string} id by which the same comment, sent again, is known
    * @param {string} text
    * @returns {Promise<import("./audience.js").StreamComment>}

@@ -16,8 +16,12 @@ import { makeBadges } from "./ranks.js";
 import { nameOf, signOf } from "./reaction-signs.js";
 import { SignallingError } from "./session.js";
 
-/** Of comments that are in the page; older ones are above, out of sight. */
+/** Of comments that are in the page, unless somebody reads what is above, out of sight. */
 const MOST_LINES = 60;
+/** Who is so near to the oldest that is there is shown more, in pixels. */
+const NEAR_TOP = 80;
+/** And who is so near to the end reads what is new. */
+const NEAR_END = 40;
 /** Reactions that rise at the same time; more are counted only. */
 const MOST_RISING = 24;
 /** Taps of others that are shown for one message. */
@@ -81,6 +85,22 @@ export function makeComments(part, { isDesk = false } = {}) {
   field.addEventListener("input", () => showProblem(""));
   // The page's keys, such as m and the arrows, are letters here.
   form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.stopPropagation());
+
+  const isAtEnd = () => list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END;
+  /** Whether somebody reads what was said before. */
+  let isReadingBack = false;
+  list.addEventListener("scroll", () => {
+    if (isAtEnd()) {
+      if (!isReadingBack) return;
+      isReadingBack = false;
+      audience.dropOlder();
+    } else if (list.scrollTop < NEAR_TOP) {
+      const isShown = isReadingBack;
+      isReadingBack = true;
+      if (isShown || audience.comments.length <= MOST_LINES) return void audience.loadOlder();
+    } else return;
+    audience.dispatchEvent(new Event("change"));
+  });
 
   /** @param {string} text */
   function showProblem(text) {
@@ -164,9 +184,14 @@ export function makeComments(part, { isDesk = false } = {}) {
     field.placeholder = audience.isForMembers ? FOR_MEMBERS
       : settings?.slowMode ? `One comment every ${settings.slowMode} s…` : "Say something…";
     // Who reads what was before is not taken away from it.
-    const isAtEnd = list.scrollHeight - list.scrollTop - list.clientHeight < 40;
-    reconcile(list, audience.comments.slice(-MOST_LINES).map((comment) => [String(comment.number), comment]), makeLine);
-    if (isAtEnd) list.scrollTop = list.scrollHeight;
+    const [wasAtEnd, top] = [isAtEnd(), list.firstElementChild];
+    const place = (/** @type {Element | null} */ line) => line instanceof HTMLElement ? line.offsetTop - list.scrollTop : 0;
+    const before = place(top);
+    const { comments, older } = audience;
+    const shown = isReadingBack ? [...older, ...comments] : comments.slice(-MOST_LINES);
+    reconcile(list, shown.map((comment) => [String(comment.number), comment]), makeLine);
+    if (wasAtEnd) list.scrollTop = list.scrollHeight;
+    else if (top?.isConnected) list.scrollTop += place(top) - before;
     pinned.hidden = audience.pinned === null || !isListed;
     if (audience.pinned) {
       pinned.replaceChildren(icon("pin"), h("b", { dir: "auto" }, callName(audience.pinned.author, audience.pinned.name)),
