@@ -74,6 +74,44 @@ import Wire
         #expect(inbound.counters.unauthentic == 0)
     }
 
+    /// It is offered to the next session then.
+    @Test(arguments: SRTPEngine.allCases, SRTPProfile.allCases)
+    func `leaves a packet that is somebody else's as it came, and counts nothing`(
+        _ engine: SRTPEngine, _ profile: SRTPProfile
+    ) throws {
+        let keys = try testKeys(profile)
+        var outbound = try SRTPOutbound(.openSSL, keys)
+        var inbound = try SRTPInbound(engine, keys)
+        var stranger = try SRTPInbound(engine, try testKeys(profile, seed: 2))
+        func taken(_ bytes: inout [UInt8], _ header: Int?, by inbound: inout SRTPInbound) -> Int? {
+            var span = bytes.mutableSpan
+            return inbound.unprotectStray(&span, headerLength: header)
+        }
+        let (packet, report) = (
+            rtpPacket(sequenceNumber: 9, payload: Array(0..<40)), hex("80c90001cafebabe 00010203")
+        )
+        for (plain, sealed, header) in [
+            (packet, try outbound.seal(packet, index: 9), 12),
+            (report, try outbound.sealControl(report), nil),
+        ] as [([UInt8], [UInt8], Int?)] {
+            var bytes = sealed
+            #expect(taken(&bytes, header, by: &stranger) == nil)
+            #expect(bytes == sealed)
+            #expect(taken(&bytes, header, by: &inbound) == plain.count)
+            #expect(Array(bytes.prefix(plain.count)) == plain)
+            // Once.
+            bytes = sealed
+            #expect(taken(&bytes, header, by: &inbound) == nil)
+            #expect(bytes == sealed)
+            for length in 0..<sealed.count {
+                var cut = Array(sealed.prefix(length))
+                #expect(taken(&cut, header, by: &stranger) == nil)
+                #expect(cut == Array(sealed.prefix(length)))
+            }
+        }
+        #expect(stranger.counters == inbound.counters && inbound.counters.unauthentic == 0)
+    }
+
     @Test func `does not let a forged packet move the window`() throws {
         let keys = try testKeys(.aes128CMHMACSHA1_80)
         var outbound = try SRTPOutbound(.openSSL, keys)
