@@ -84,7 +84,7 @@ function makeForm(room) {
   const kept = info?.dvrSeconds ?? 0;
   if (!WINDOWS.some(([seconds]) => seconds === kept)) dvr.append(new Option(`${Math.round(kept / 60)} minutes`, String(kept)));
   dvr.value = String(kept);
-  const window = h("label", { hidden: true }, "Viewers by HLS can go back", dvr);
+  const window = h("label", { hidden: true }, "How far viewers can go back", dvr);
   toldByServer().then((about) => {
     delayed.hidden = !about.hls;
     window.hidden = !about.dvrSeconds;
