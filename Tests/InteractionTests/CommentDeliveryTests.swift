@@ -88,4 +88,25 @@ import Testing
             for comment in comments { #expect(at - comment.number * 1_000 / 350 <= 800) }
         }
     }
+
+    @Test(arguments: [60, 200, 1_000])
+    mutating func `has nobody wait while more come than can be told`(perSecond: Int) {
+        let (told, _) = run(perSecond: perSecond, seconds: 20, hostsEvery: .max)
+        let waits = told.flatMap { at, comments in comments.map { at - ($0.number - 1) * 1_000 / perSecond } }
+        #expect(waits.filter { $0 > 101 }.count <= waits.count / 20, "\(waits.max() ?? 0) ms at most")
+    }
+
+    @Test mutating func `tells all of a small burst`() {
+        let start = MonotonicTime.zero + .seconds(9)
+        var numbers: [Int] = []
+        delivery.append(comment(), isOfHost: false)
+        numbers += delivery.take(at: start)?.comments.map(\.number) ?? []
+        for time in [100, 200, 300, 400] {
+            if time < 300 { for _ in 0..<10 { delivery.append(comment(), isOfHost: false) } }
+            let message = delivery.take(at: start + .milliseconds(time))
+            #expect(message?.more ?? 0 == 0)
+            numbers += message?.comments.map(\.number) ?? []
+        }
+        #expect(numbers.sorted() == Array(1...21))
+    }
 }

@@ -8,10 +8,11 @@ struct InteractionDesk {
     static let recentLimit = 100
     /// Of their text, in bytes: what is sent to somebody who comes has to fit into one message with all else.
     private static let recentBytes = 48 * 1_024
-    /// To many followers, comments are told less often: each message to each of them costs about 10 µs.
-    private static let intervalPerFollower = Duration.microseconds(25)
+    /// To many followers, comments are told less often: a message to one of them costs some 10 µs, so that up to
+    /// 30,000 take two thirds of one processor.
+    private static let intervalPerFollower = Duration.microseconds(16)
     private static let shortestInterval = Duration.milliseconds(100)
-    private static let longestInterval = Duration.milliseconds(250)
+    private static let longestInterval = Duration.milliseconds(500)
 
     private(set) var machine: Interaction
     /// What is durable.
