@@ -18,6 +18,14 @@ struct Configuration: Sendable {
         let id: String
         /// Nil to make one at start.
         let secret: Secret<String>?
+        /// Of before: what they signed is still accepted.
+        var previous: [Secret<String>] = []
+
+        /// Whether tokens are signed and accepted alike.
+        func isSame(as other: SigningKey) -> Bool {
+            secret?.exposed == other.secret?.exposed
+                && previous.map(\.exposed) == other.previous.map(\.exposed)
+        }
     }
 
     struct Webhooks: Sendable {
@@ -196,8 +204,9 @@ struct Configuration: Sendable {
                     "the secret is too short, with \(secret.utf8.count) bytes of at least 32; take the output of "
                         + "`openssl rand -hex 32`")
             }
-            return SigningKey(id: id, secret: Secret(secret))
-        case (nil, let secret?) where isDevelopment: return SigningKey(id: "dev", secret: Secret(secret))
+            return SigningKey(id: id, secret: Secret(secret), previous: try previousKeys(values))
+        case (nil, let secret?) where isDevelopment:
+            return SigningKey(id: "dev", secret: Secret(secret), previous: try previousKeys(values))
         case (_, nil) where isDevelopment: return SigningKey(id: id ?? "dev", secret: nil)
         case (nil, nil):
             throw ConfigurationError(
@@ -209,6 +218,16 @@ struct Configuration: Sendable {
                 "--key-id needs the key itself: set ROSTRUM_SECRET, for example to the output of `openssl rand -hex 32`"
             )
         }
+    }
+
+    private static func previousKeys(_ values: OptionValues) throws(ConfigurationError) -> [Secret<String>] {
+        for secret in values.previousSecrets where secret.utf8.count < 32 {
+            throw ConfigurationError(
+                "a key of before in \(values["secret-file"]?.texts.first ?? "the file") is too short, with "
+                    + "\(secret.utf8.count) bytes of at least 32; lines after the first one are keys, too, "
+                    + "unless they begin with #")
+        }
+        return values.previousSecrets.map { Secret($0) }
     }
 
     private static func srtPassphrase(_ values: OptionValues) throws(ConfigurationError) -> Secret<String>? {

@@ -69,8 +69,14 @@ struct ConfigurationFile: Sendable {
 
 /// A file with one secret in its first line, which the operator's tools keep from others.
 enum SecretFile {
-    /// - Parameter name: of the option that names it.
-    static func read(_ value: OptionValues.Value?) throws(ConfigurationError) -> Secret<String>? {
+    /// Its first line is the key; further ones are keys of before.
+    ///
+    /// Of these, empty lines and ones that begin with # are left out.
+    /// - Parameter value: of the option that names it.
+    /// - Returns: nil where there is no such option.
+    static func read(
+        _ value: OptionValues.Value?
+    ) throws(ConfigurationError) -> (key: Secret<String>, previous: [Secret<String>])? {
         guard let value, let path = value.texts.first else { return nil }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -80,12 +86,13 @@ enum SecretFile {
         }
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)
         let bytes = (try? file.read(upToCount: 4_096)) ?? Data()
-        let line = String(decoding: bytes, as: UTF8.self).prefix { $0 != "\n" && $0 != "\r\n" }
-        let secret = line.trimmingBlanks
-        guard !secret.isEmpty else {
+        let lines = String(decoding: bytes, as: UTF8.self)
+            .split(omittingEmptySubsequences: false) { $0 == "\n" || $0 == "\r\n" }.map(\.trimmingBlanks)
+        guard let secret = lines.first, !secret.isEmpty else {
             throw ConfigurationError(
                 "the first line of \(path), which \(value.origin) names, holds no secret")
         }
-        return Secret(secret)
+        let previous = lines.dropFirst().filter { !$0.isEmpty && !$0.hasPrefix("#") }
+        return (Secret(secret), previous.map { Secret($0) })
     }
 }

@@ -20,6 +20,8 @@ struct OptionValues: Sendable, Equatable {
     }
 
     private(set) var values: [String: Value] = [:]
+    /// Keys of before, out of the file that `secret-file` names.
+    private(set) var previousSecrets: [String] = []
 
     subscript(_ name: String) -> Value? { values[name] }
 
@@ -153,14 +155,15 @@ struct OptionValues: Sendable, Equatable {
 
     // MARK: Secrets
 
-    /// With the secret out of the file that `secret-file` names, unless there is one already.
+    /// With the secret, and those of before, out of the file that `secret-file` names, unless there is one already.
     func withSecretFile() throws(ConfigurationError) -> OptionValues {
         guard self["secret"] == nil, let named = self["secret-file"],
-            let secret = try SecretFile.read(named), let option = Option.named("secret")
+            let secrets = try SecretFile.read(named), let option = Option.named("secret")
         else { return self }
         var result = self
         let path = named.texts.first ?? ""
-        try result.add(option, secret.exposed, origin: "the secret in \(path)", place: path)
+        try result.add(option, secrets.key.exposed, origin: "the secret in \(path)", place: path)
+        result.previousSecrets = secrets.previous.map(\.exposed)
         return result
     }
 }

@@ -174,7 +174,9 @@ struct Option: Sendable {
             "file: other users can see flags."),
         Option(
             "secret-file", .text, "FILE",
-            "A file whose first line is the key, unless --secret gives it."),
+            "A file whose first line is the key, unless --secret gives it. What the keys in",
+            "further lines signed is accepted until those are gone: put a new key above the",
+            "old one, reload, and take the old one away when its tokens have ended."),
         Option(
             "viewers", .text, "public|token",
             "Whether viewers need a token. Default token; public with --dev."),
@@ -275,7 +277,8 @@ enum Help {
             that cannot work ends with status 2 when what it was told makes no sense, and with 1 for other reasons.
 
             SIGHUP has it read its configuration again: who connects from then on gets the certificate that lies in its
-            file now, and the five --max-… limits hold for what begins from then on. All else waits for a restart.
+            file now, tokens are signed with the key that is named now, and the five --max-… limits hold for what begins
+            from then on. All else waits for a restart, as do passwords for TURN, which come of the key of the start.
 
             `rostrum token`, `doctor`, `backup` and `restore` have options of their own: rostrum token --help.
 

@@ -5,7 +5,7 @@ struct Reloading {
     /// What can change; all else waits for the next start.
     static let changeable: Set<String> = [
         "max-sessions", "max-sessions-per-address", "max-compositions", "max-renditions", "max-conversions",
-        "tls-certificate", "tls-key",
+        "tls-certificate", "tls-key", "key-id", "secret", "secret-file",
     ]
 
     /// With which the server was started.
@@ -43,9 +43,7 @@ struct Reloading {
     static func settings(of next: Configuration, unlike current: Configuration) -> [String] {
         var names = zip(next.settings, current.settings).filter { $0 != $1 }.map(\.0.name)
         // Which show the same.
-        if next.key.secret?.exposed != current.key.secret?.exposed, !names.contains("secret") {
-            names.append("secret")
-        }
+        if !next.key.isSame(as: current.key), !names.contains("secret") { names.append("secret") }
         if next.webhooks?.secret.exposed != current.webhooks?.secret.exposed,
             !names.contains("webhook-secret")
         {

@@ -10,6 +10,7 @@ import Recordings
 struct Server: Sendable {
     private let data: DataService
     private let node: Node
+    private let keys: SigningKeys
     /// Never empty: the first is for everybody.
     private let listeners: [HTTPServer]
 
@@ -19,10 +20,10 @@ struct Server: Sendable {
     static func start(_ configuration: Configuration, log: Log) async throws -> Server {
         let pages = try WebPages.load()
         let signing = try key(configuration.key, log)
-        let authority = TokenAuthority(keys: [signing])
+        let keys = SigningKeys([signing] + previousKeys(configuration.key))
+        let authority = TokenAuthority(keys)
         let paths = ResourcePaths(
-            previews: PreviewAddress(
-                key: configuration.viewers == .everyone ? nil : PreviewAddress.key(from: signing.secret)))
+            previews: PreviewAddress(keys: configuration.viewers == .everyone ? nil : keys))
         let data = try await DataService.open(configuration, log: log)
         let node: Node
         do {
@@ -63,7 +64,7 @@ struct Server: Sendable {
         if let command = configuration.firstLink {
             log.info("links", ["a-host-comes-in-by-what-this-prints": command])
         }
-        return Server(data: data, node: node, listeners: listeners)
+        return Server(data: data, node: node, keys: keys, listeners: listeners)
     }
 
     /// - Returns: the one for everybody, and then the operators'.
@@ -110,10 +111,16 @@ struct Server: Sendable {
 
     // MARK: While it runs
 
-    /// Takes over what can change: TLS files for those who connect from now on, and limits.
+    /// Takes over what can change: TLS files for those who connect from now on, what signs tokens, and limits.
     /// - Returns: why the files stay what they were; nil if they could be read.
     func reload(_ configuration: Configuration) async -> String? {
         await node.setLimits(Self.nodeConfiguration(configuration).limits)
+        // One that was made at the start stays.
+        if let secret = configuration.key.secret {
+            let signing = TokenAuthority.Key(
+                id: configuration.key.id, secret: Secret(Array(secret.exposed.utf8)))
+            keys.replace(with: [signing] + Self.previousKeys(configuration.key))
+        }
         do {
             try listeners.first?.renewCertificate(configuration.tls)
             if configuration.rtmps != nil || configuration.turn.tls != nil, let files = configuration.tls {
@@ -150,6 +157,11 @@ struct Server: Sendable {
             log.warning("secret-too-short", ["bytes": secret.exposed.utf8.count, "wanted": 32])
         }
         return TokenAuthority.Key(id: key.id, secret: Secret(Array(secret.exposed.utf8)))
+    }
+
+    /// Those that are still accepted.
+    private static func previousKeys(_ key: Configuration.SigningKey) -> [TokenAuthority.Key] {
+        key.previous.map { TokenAuthority.Key(id: key.id, secret: Secret(Array($0.exposed.utf8))) }
     }
 
     static func nodeConfiguration(_ configuration: Configuration) -> NodeConfiguration {

@@ -13,11 +13,14 @@ import ssl
 import subprocess
 import termios
 import threading
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from drivers import wait_until
 from drivers.patience import patient
 from drivers.process import Process
 from server import Server, binary, free_port
@@ -144,6 +147,56 @@ def test_reload_drops_nobody(tmp_path: Path, logs: Path, socket_kind: str) -> No
     assert status == 0
     while (text := manager.next()) != "STOPPING=1":
         assert text == "WATCHDOG=1" or text.startswith(("READY=1", "RELOADING=1")), text
+
+
+def test_a_new_key_drops_nobody(tmp_path: Path, logs: Path) -> None:
+    """A token is good until its key is gone, and who is there stays even then."""
+    port = free_port(width=3)
+    secret, old, new = tmp_path / "secret", "0123456789abcdef" * 2, "fedcba9876543210" * 2
+    secret.write_text(old + "\n")
+    options = ["--key-id", "main", "--secret-file", str(secret)]
+    process = Process(
+        [str(binary()), "serve", *options, "--workers", "1", "--http", f"127.0.0.1:{port}", "--udp", f"127.0.0.1:{port + 1}"],
+        logs / "keys.log", r"^ready http=", 15)
+
+    def reload(text: str) -> None:
+        secret.write_text(text)
+        told = process.log.read_text().count("reloaded")
+        os.kill(process.pid, signal.SIGHUP)
+        wait_until(lambda: process.log.read_text().count("reloaded") > told, 30, "the server has read its key again")
+
+    def make_token(*further: str) -> str:
+        command = [str(binary()), "token", "--role", "host", "--stream", "talk", *options, *further]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    def answer(token: str) -> int:
+        request = urllib.request.Request(f"http://127.0.0.1:{port}/v1/streams", headers={"Authorization": f"Bearer {token}"})
+        try:
+            with urllib.request.urlopen(request, timeout=10) as response:
+                return int(response.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    try:
+        before = make_token()
+        assert answer(before) == 200
+        with connect(
+            f"ws://127.0.0.1:{port}/v1/feed/sync", additional_headers={"Authorization": f"Bearer {before}"},
+        ) as feed:
+            feed.recv(timeout=patient(10))
+            reload(f"{new}\n# of May\n{old}\n")
+            after = make_token()
+            assert (answer(before), answer(after)) == (200, 200)
+            reload(f"{new}\n")
+            assert (answer(before), answer(after)) == (401, 200)
+            # What is no key changes nothing.
+            secret.write_text("short\n")
+            os.kill(process.pid, signal.SIGHUP)
+            process._await(re.compile(r"reload-refused reason=.*the secret is too short"), 30)
+            assert answer(after) == 200
+            assert feed.ping().wait(patient(10)), "the socket of before is closed"
+    finally:
+        assert process.stop() == 0
 
 
 def test_watchdog_hears_nothing_of_a_server_that_stands_still(tmp_path: Path, logs: Path) -> None:

@@ -98,15 +98,29 @@ import Testing
     }
 
     @Test func `may name a file with the secret, which a secret given otherwise replaces`() throws {
-        try withFiles(["secret": "\(Self.secret)  \nmore\n"]) { folder in
+        let older = Self.secret.uppercased()
+        try withFiles(["secret": "\(Self.secret)  \n# of May\r\n\n \(older)\n"]) { folder in
             try Data("key-id = 'main'\nsecret-file = '\(folder)/secret'".utf8)
                 .write(to: URL(fileURLWithPath: folder + "/file"))
             let flags = ["--config", folder + "/file"]
             let configuration = try Configuration(try values(flags), processors: 1)
             #expect(configuration.key.secret?.exposed == Self.secret)
+            #expect(configuration.key.previous.map(\.exposed) == [older])
             let other = String(Self.secret.reversed())
             let replaced = try values(flags, environment: ["ROSTRUM_SECRET": other])
-            #expect(try Configuration(replaced, processors: 1).key.secret?.exposed == other)
+            let key = try Configuration(replaced, processors: 1).key
+            #expect(key.secret?.exposed == other)
+            #expect(key.previous.isEmpty)
+        }
+    }
+
+    @Test func `takes further lines of the secret's file for keys, and says so of what is none`() throws {
+        try withFiles(["secret": "\(Self.secret)\nmore\n"]) { folder in
+            let error = #expect(throws: ConfigurationError.self) {
+                try Configuration(
+                    try values(["--key-id", "main", "--secret-file", "\(folder)/secret"]), processors: 1)
+            }
+            #expect(error?.description.contains("with 4 bytes of at least 32") == true)
         }
     }
 

@@ -11,28 +11,28 @@ package struct PreviewAddress: Sendable {
     /// Clocks may differ by so many seconds.
     private static let leeway = 60
 
-    /// Nil where everyone may see every stream.
-    private let key: Secret<[UInt8]>?
+    private let keys: SigningKeys?
 
-    package init(key: Secret<[UInt8]>?) {
-        self.key = key
+    /// - Parameter keys: what keys of its own come of; nil where everyone may see every stream.
+    package init(keys: SigningKeys?) {
+        self.keys = keys
     }
 
     /// A key of its own, so that what is signed here is never taken for a token.
-    package static func key(from secret: Secret<[UInt8]>) -> Secret<[UInt8]> {
+    private static func key(from secret: Secret<[UInt8]>) -> Secret<[UInt8]> {
         Secret(HMAC.sha256(key: secret.exposed.span, Array("rostrum preview addresses".utf8).span))
     }
 
     /// Whether pictures may only be had by an address that somebody was given.
-    package var isSigned: Bool { key != nil }
+    package var isSigned: Bool { keys != nil }
 
     /// The address of a picture taken at that time, which makes it another one than that of the picture before.
     package func url(of stream: StreamID, takenAt time: WallTime) -> String {
         let path = "\(ResourcePaths.preview(of: stream)).webp"
-        guard let key else { return "\(path)?v=\(time.milliseconds)" }
+        guard let key = keys?.current.first else { return "\(path)?v=\(time.milliseconds)" }
         let seconds = String(time.milliseconds / 1_000)
         let lifetime = String(Self.lifetime)
-        let signature = Self.signature(stream, seconds, lifetime, key)
+        let signature = Self.signature(stream, seconds, lifetime, Self.key(from: key.secret))
         return "\(path)?ts=\(seconds)&ttl=\(lifetime)&sig=\(signature)"
     }
 
@@ -41,12 +41,14 @@ package struct PreviewAddress: Sendable {
     package func isGood(
         for stream: StreamID, time: String, lifetime: String, signature: String, now: Int
     ) -> Bool {
-        guard let key, let seconds = Int(time), let span = Int(lifetime), span > 0,
+        guard let keys, let seconds = Int(time), let span = Int(lifetime), span > 0,
             span <= 10 * Self.lifetime,
             seconds <= now + Self.leeway, seconds > now - span
         else { return false }
-        let expected = Array(Self.signature(stream, time, lifetime, key).utf8)
-        return ConstantTime.areEqual(expected.span, Array(signature.utf8).span)
+        return keys.current.contains { key in
+            let expected = Self.signature(stream, time, lifetime, Self.key(from: key.secret))
+            return ConstantTime.areEqual(Array(expected.utf8).span, Array(signature.utf8).span)
+        }
     }
 
     /// In hexadecimal.

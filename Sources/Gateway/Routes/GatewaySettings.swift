@@ -116,7 +116,7 @@ package struct GatewaySettings: Sendable {
     var playerEvents = PlayerEvents()
 
     /// Where clients find things; the node is given the same.
-    package var paths = ResourcePaths(previews: PreviewAddress(key: nil))
+    package var paths = ResourcePaths(previews: PreviewAddress(keys: nil))
 
     /// Why nothing can be stored at the moment; nil while it can.
     package var hindrance: (@Sendable () -> String?)?

@@ -21,11 +21,15 @@ package struct TokenAuthority: Sendable {
     /// Clocks may differ by so many seconds.
     static let leeway = 10
 
-    private let keys: [Key]
+    private let keys: SigningKeys
+
+    package init(_ keys: SigningKeys) {
+        self.keys = keys
+    }
 
     /// - Parameter keys: the first one signs; all are accepted.
     package init(keys: [Key]) {
-        self.keys = keys
+        self.init(SigningKeys(keys))
     }
 
     private struct Claims: Codable {
@@ -107,8 +111,11 @@ package struct TokenAuthority: Sendable {
             case .wrongAlgorithm: throw .wrongAlgorithm
             }
         }
-        guard let key = keys.first(where: { $0.id == claims.iss }) else { throw .unknownKey }
-        guard token.isSigned(with: key.secret.exposed.span) else { throw .badSignature }
+        let named = keys.current.filter { $0.id == claims.iss }
+        guard !named.isEmpty else { throw .unknownKey }
+        guard named.contains(where: { token.isSigned(with: $0.secret.exposed.span) }) else {
+            throw .badSignature
+        }
         return claims
     }
 
@@ -193,7 +200,7 @@ package struct TokenAuthority: Sendable {
     private func mint(
         _ token: Token, use: String?, issuedAt now: Int, renewableUntil: Int?
     ) -> Secret<String>? {
-        guard let key = keys.first else { return nil }
+        guard let key = keys.current.first else { return nil }
         var claims = Claims(iss: key.id)
         claims.use = use
         claims.sub = token.subject.description
@@ -219,7 +226,7 @@ package struct TokenAuthority: Sendable {
     /// Signs an invitation with the first key.
     /// - Returns: nil without any key.
     package func mint(_ invitation: Invitation) -> Secret<String>? {
-        guard let key = keys.first else { return nil }
+        guard let key = keys.current.first else { return nil }
         var claims = Claims(iss: key.id)
         claims.use = Invitation.use
         claims.stream = invitation.stream.description

@@ -5,10 +5,16 @@ import Testing
 
 @Suite struct `A preview's address` {
     private let show: StreamID
-    private let signed = PreviewAddress(key: PreviewAddress.key(from: Secret([1, 2, 3])))
+    private let keys = SigningKeys([Self.key([1, 2, 3])])
+    private let signed: PreviewAddress
 
     init() throws {
         show = try #require(StreamID("show"))
+        signed = PreviewAddress(keys: keys)
+    }
+
+    private static func key(_ secret: [UInt8]) -> TokenAuthority.Key {
+        TokenAuthority.Key(id: "main", secret: Secret(secret))
     }
 
     /// The query of an address that was made at this time.
@@ -48,10 +54,24 @@ import Testing
     }
 
     @Test func `needs no signature where all streams are public`() {
-        let address = PreviewAddress(key: nil)
+        let address = PreviewAddress(keys: nil)
         #expect(!address.isSigned)
         #expect(
             address.url(of: show, takenAt: WallTime(milliseconds: 5)) == "/v1/streams/show/preview.webp?v=5")
         #expect(!address.isGood(for: show, time: "1", lifetime: "1", signature: "", now: 1))
+    }
+
+    @Test func `is good as long as the key is accepted that signed it`() {
+        let query = query(signed.url(of: show, takenAt: WallTime(milliseconds: 1_000_000_000)))
+        func isGood() -> Bool {
+            signed.isGood(
+                for: show, time: query["ts"] ?? "", lifetime: query["ttl"] ?? "",
+                signature: query["sig"] ?? "",
+                now: 1_000_100)
+        }
+        keys.replace(with: [Self.key([4, 5, 6]), Self.key([1, 2, 3])])
+        #expect(isGood())
+        keys.replace(with: [Self.key([4, 5, 6])])
+        #expect(!isGood())
     }
 }

@@ -11,21 +11,21 @@ import Transcoder
 @Suite struct `A stream's preview` {
     private static let taken = WallTime(milliseconds: Int64(Bench.now) * 1_000)
     private let show: StreamID
-    private let key = PreviewAddress.key(from: Secret([7]))
+    private let keys = SigningKeys([TokenAuthority.Key(id: "k", secret: Secret([7]))])
 
     init() throws {
         show = try #require(StreamID("s1"))
     }
 
     private func bench(isPublic: Bool = true) throws -> Bench {
-        let key = isPublic ? nil : key
+        let keys = isPublic ? nil : keys
         let bench = try Bench { settings in
             settings.viewers = isPublic ? .everyone : .token
-            settings.paths = ResourcePaths(previews: PreviewAddress(key: key))
+            settings.paths = ResourcePaths(previews: PreviewAddress(keys: keys))
         }
         let about = StreamPreview(
             width: 360, height: 203, capturedAt: Self.taken, blurHash: "L",
-            url: PreviewAddress(key: key).url(of: show, takenAt: Self.taken))
+            url: PreviewAddress(keys: keys).url(of: show, takenAt: Self.taken))
         let picture = PreviewPicture(width: 360, height: 203, blurHash: "L", webP: [1, 2], jpeg: [3])
         bench.service.state.withLock { $0.previews[show] = StoredPreview(picture, about: about) }
         return bench
@@ -79,7 +79,7 @@ import Transcoder
     @Test func `is shown to whoever has its signed address, or a token`() async throws {
         let bench = try bench(isPublic: false)
         #expect(await get(bench).status == 401)
-        let url = PreviewAddress(key: key).url(of: show, takenAt: Self.taken)
+        let url = PreviewAddress(keys: keys).url(of: show, takenAt: Self.taken)
         let response = await get(bench, url)
         #expect(response.status == 200)
         #expect(response.headers["cache-control"] == "private, max-age=5")

@@ -32,6 +32,27 @@ import Testing
         }
     }
 
+    @Test func `are good as long as a key is accepted that signed them, also of two with one name`() throws {
+        let (old, new) = (Self.secret, Array("fedcba9876543210fedcba9876543210".utf8))
+        let keys = SigningKeys([TokenAuthority.Key(id: "main", secret: Secret(old))])
+        let authority = TokenAuthority(keys)
+        let bob = try #require(ParticipantID("bob"))
+        func minted() throws -> String {
+            try #require(
+                authority.mint(
+                    subject: bob, name: nil, scope: .all, role: .viewer, issuedAt: Self.now,
+                    expires: Self.now + 60)
+            ).exposed
+        }
+        let before = try minted()
+        keys.replace(with: [new, old].map { TokenAuthority.Key(id: "main", secret: Secret($0)) })
+        let after = try minted()
+        for token in [before, after] { #expect(try authority.verify(token, now: Self.now).subject == bob) }
+        keys.replace(with: [TokenAuthority.Key(id: "main", secret: Secret(new))])
+        #expect(throws: TokenRefusal.badSignature) { try authority.verify(before, now: Self.now) }
+        #expect(try authority.verify(after, now: Self.now).subject == bob)
+    }
+
     @Test func `say by which link their bearer came`() throws {
         let claims = #""iss":"k1","sub":"bob","stream":"s1","role":"viewer","exp":1800000010"#
         #expect(try authority.verify(token("{\(claims)}"), now: Self.now).link == nil)
