@@ -148,7 +148,7 @@ struct Configuration: Sendable {
         maximumCompositions = try values.number("max-compositions", 0...10_000) ?? 2 * max(processors, 1)
         maximumRenditions = try values.number("max-renditions", 0...10_000) ?? max(processors, 1)
         maximumConversions = try values.number("max-conversions", 0...10_000) ?? max(processors / 2, 1)
-        maximumPackagings = try values.number("max-hls", 0...10_000) ?? 0
+        maximumPackagings = try values.number("max-hls", 0...10_000) ?? max(processors / 2, 1)
         packagingTiming = try values.packagingTiming("hls-part") ?? .usual
         maximumDVRSeconds =
             try values.number("max-dvr", DVRSettings.secondsRange) ?? DVRSettings.secondsRange.upperBound

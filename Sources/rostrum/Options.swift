@@ -107,9 +107,10 @@ struct Option: Sendable {
         Option(
             "max-hls", .text, "N",
             "Make HLS of so many streams at once, while somebody asks for it at",
-            "/hls/{stream}/index.m3u8; others are refused. One takes a quarter of a processor, less where",
-            "the publisher's own H.264 can be passed on, and as much again while somebody's link takes",
-            "a smaller picture alone. Default: 0, which is none."),
+            "/hls/{stream}/index.m3u8, such as viewers whom WebRTC does not reach; others are refused. One takes",
+            "a quarter of a processor, less where the publisher's own H.264 can be passed on, and as much again",
+            "while somebody's link takes a smaller picture alone. 0 for none. Default: one for two processors."
+        ),
         Option(
             "hls-part", .text, "MS",
             "Parts of its segments are so long: 200, 400, 500 or 1000 milliseconds. Who watches is three",

@@ -99,6 +99,8 @@ class Server:
                 "--http", f"{self._host}:{self.http_port}", "--udp", self._media,
                 # Behind two browsers it would get no time at all.
                 "--transcoder-nice", "0",
+                # Pages that wait for WebRTC on a busy machine would have HLS made of what is no matter of it.
+                *([] if "--max-hls" in self._arguments else ["--max-hls", "0"]),
                 *self._arguments,
             ],
             self.log, r"^ready http=", 15)

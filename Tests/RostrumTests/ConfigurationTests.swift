@@ -46,6 +46,7 @@ import Transcoder
         #expect(configuration.logFormat == .text)
         #expect(configuration.tls == nil)
         #expect(configuration.publicAddresses.isEmpty)
+        #expect(configuration.maximumPackagings == 2)
     }
 
     @Test func `has one UDP port for all workers, or one for each`() throws {

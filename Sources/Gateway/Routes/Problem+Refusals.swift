@@ -227,7 +227,9 @@ extension HLSRefusal: ProblemConvertible {
     var problem: Problem {
         switch self {
         case .unavailable:
-            Problem(404, "no-hls", "This server makes no HLS: it was started without --max-hls.")
+            Problem(
+                404, "no-hls",
+                "This server makes no HLS: it was started with --max-hls 0, or without a transcoder.")
         case .off: Problem(404, "hls-off", "The stream's settings allow no HLS.", headers: Self.short)
         case .notLive: Problem(404, "not-live", "No such stream is live.", headers: Self.short)
         case .noWindow:
