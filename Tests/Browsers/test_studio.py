@@ -296,15 +296,16 @@ def test_who_watches_is_told_without_contradictions(chromium: Browser, server: S
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_studio_is_as_light_as_its_user_likes(chromium: Browser, server: Server, stream: str, scheme: str) -> None:
-    with chromium.open(f"{server.origin}/live/{stream}?source=test") as host:
-        wait_for_state(host, "ready")
+    # A screen is not shown before its user wants it to be.
+    with chromium.open(f"{server.origin}/live/{stream}?source=screen") as host:
+        host.wait_for("() => document.getElementById('show-preview')?.checkVisibility()", what="there is no preview yet")
         host._command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
         host.wait_for(
             """isLight => {
                 const [red] = getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number);
                 return (isLight ? red > 200 : red < 50) && document.getAnimations().every(each => each.playState !== 'running');
             }""", scheme == "light", what="the page has its colours")
-        for selector in ("#open-backstage", "#stream-title"):
+        for selector in ("#open-backstage", "#stream-title", "#show-preview"):
             assert host.evaluate(CONTRAST, selector) >= 4.5, selector
 
 
