@@ -158,6 +158,27 @@ def test_sessions_that_bring_nothing_are_opened_ever_more_seldom(
         page.close()
 
 
+def test_what_the_browser_paused_goes_on(chromium: Browser, browser: Browser, server: Server, stream: str) -> None:
+    """As after a call on a phone: there is no button to press."""
+    with go_live(chromium, server, stream, source="test"), watch(browser, server, stream) as page:
+        wait_for_state(page, "live")
+        wait_for_frames(page)
+        page.evaluate("() => document.getElementById('video').pause()")
+        page.wait_for("() => !document.getElementById('video').paused", what="it plays on")
+        # Not where its user has to press first.
+        page.evaluate("""() => {
+            globalThis.plays = 0;
+            const {viewing} = rostrum.room;
+            viewing.play = async () => { plays += 1; viewing.isBlocked = true; };
+            document.getElementById('video').pause();
+        }""")
+        page.wait_for("() => plays === 1", what="it was tried")
+        looks = "() => { globalThis.looks = 0; rostrum.room.addEventListener('second', () => { looks += 1; }); }"
+        page.evaluate(looks)
+        page.wait_for("() => looks >= 3", what="three seconds have passed")
+        assert page.evaluate("() => plays") == 1
+
+
 def test_a_server_that_is_gone_is_named(chromium: Browser, own_server: Server, stream: str) -> None:
     with go_live(chromium, own_server, stream, source="test"), watch(chromium, own_server, stream) as page:
         wait_for_state(page, "live")

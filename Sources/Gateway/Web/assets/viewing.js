@@ -13,6 +13,7 @@ import { QualityQuestion } from "./quality-question.js";
 import { Rewind } from "./rewind.js";
 import { SignallingError } from "./session.js";
 import { DelayedReader, StatsReader } from "./stats.js";
+import { playOn } from "./unpaused.js";
 import { play } from "./whep.js";
 
 /** A session for a stream that has not begun is asked to wait this long, in seconds. */
@@ -145,7 +146,7 @@ export class Viewing extends EventTarget {
   attach(video) {
     this.video = video;
     this.hasPlayed = false;
-    this.#timer = setInterval(() => this.#examine(), 1000);
+    this.#timer = setInterval(() => (playOn(this), this.#examine()), 1000);
     if (this.#told !== "ended" && !this.sync.isShut) this.connection.start();
   }
 
