@@ -16,11 +16,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 pytest.register_assert_rewrite("feed", "feed_turns", "media", "rtmp", "server", "stage")
 
 import evidence  # noqa: E402
-from drivers import Browser, Chromium, Firefox  # noqa: E402
+from drivers import Browser, Chromium, Firefox, WebKit  # noqa: E402
 from server import ROOT, Server, binary  # noqa: E402
 
 #: Whoever takes a fixture that is called so, or has it for a parameter, has a browser.
-WINDOWS = {"chromium", "firefox", "browser", "browsers"}
+WINDOWS = {"chromium", "firefox", "webkit", "browser", "browsers"}
 LOG_MARKS = pytest.StashKey[dict[Path, int]]()
 LOGS = Path(os.environ.get("ROSTRUM_TEST_LOGS", ROOT / ".build" / "browser-tests"))
 # Processes that run tests side by side each have their own server and browsers, and leave logs of their own.
@@ -59,7 +59,7 @@ def own_server(logs: Path, request: pytest.FixtureRequest) -> Iterator[Server]:
 running: list[Browser] = []
 
 
-def run_browser(kind: type[Chromium] | type[Firefox], logs: Path) -> Iterator[Browser]:
+def run_browser(kind: type[Chromium] | type[Firefox] | type[WebKit], logs: Path) -> Iterator[Browser]:
     browser = kind(logs)
     running.append(browser)
     yield browser
@@ -75,6 +75,11 @@ def chromium(logs: Path) -> Iterator[Browser]:
 @pytest.fixture(scope="session")
 def firefox(logs: Path) -> Iterator[Browser]:
     yield from run_browser(Firefox, logs)
+
+
+@pytest.fixture(scope="session")
+def webkit(logs: Path) -> Iterator[Browser]:
+    yield from run_browser(WebKit, logs)
 
 
 @pytest.fixture(autouse=True)

@@ -1,13 +1,14 @@
-"""Drives Debian's own browsers: Chromium by its DevTools protocol, Firefox by WebDriver BiDi.
+"""Drives Debian's own browsers: Chromium by its DevTools protocol, Firefox by WebDriver BiDi, WebKit by WebDriver.
 
-Both are JSON over one WebSocket, so neither a driver program (chromedriver, geckodriver) nor a
-downloaded browser is needed, and the tests see the browsers people on Debian have.
+The first two are JSON over one WebSocket, so neither a driver program (chromedriver, geckodriver) nor a
+downloaded browser is needed, and the tests see the browsers people on Debian have. WebKit's driver is Debian's, too.
 """
 
 from .chromium import Chromium
 from .firefox import Firefox
 from .page import Browser, EvaluationError, Page, PHONE, DESKTOP, wait_until
+from .webkit import WebKit
 
 __all__ = [
-    "Browser", "Chromium", "DESKTOP", "EvaluationError", "Firefox", "PHONE", "Page", "wait_until",
+    "Browser", "Chromium", "DESKTOP", "EvaluationError", "Firefox", "PHONE", "Page", "WebKit", "wait_until",
 ]

@@ -13,6 +13,21 @@ export const FRAME_RATES = [60, 30, 15];
  * @typedef {{ title: string, text: string, canRetry: boolean, offersTest: boolean, offersSound?: boolean }} Problem
  */
 
+/**
+ * What is said to who wants to send from a browser without WebRTC; null in all others.
+ * @param {boolean} isHost whether an encoder will do as well
+ * @returns {Problem | null}
+ */
+export function missingWebRTC(isHost) {
+  if ("RTCPeerConnection" in globalThis) return null;
+  return {
+    title: "This browser can watch, but not send",
+    text: `It has no WebRTC. Open this page in a current Chrome, Edge, Firefox or Safari${isHost ? ", or send by an encoder" : ""}.`,
+    canRetry: false,
+    offersTest: false,
+  };
+}
+
 /** Fires `change`, `source` when other tracks are to be sent, and `muted` when sound or picture went off or on. */
 export class OwnMedia extends EventTarget {
   /** @type {import("./capture.js").Source | null} */

@@ -9,6 +9,7 @@
  */
 
 import { LAYERS, WidgetHost } from "./layers.js";
+import { missingWebRTC } from "./own-media.js";
 import { resume } from "./resume.js";
 import { Room } from "./room.js";
 import { audienceControls } from "./widgets/audience-controls.js";
@@ -103,5 +104,7 @@ export async function openPage(intent) {
       },
     },
   });
-  if (intent === "studio") await resume(room);
+  if (intent !== "studio") return;
+  room.own.setProblem(missingWebRTC(room.isHost));
+  await resume(room);
 }

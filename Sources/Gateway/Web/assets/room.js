@@ -10,7 +10,7 @@ import { streamFromAddress } from "./dom.js";
 import { Mutes } from "./mutes.js";
 import { Naming } from "./naming.js";
 import { OnAir } from "./on-air.js";
-import { OwnMedia } from "./own-media.js";
+import { missingWebRTC, OwnMedia } from "./own-media.js";
 import { askName } from "./person.js";
 import { keepOnAir } from "./resume.js";
 import { toldByServer } from "./server.js";
@@ -333,6 +333,8 @@ export class Room extends EventTarget {
   /** Goes on the air, and the stream with it, if it is ours. */
   async goLive() {
     if (this.isOver || this.isGoingLive) return;
+    const problem = missingWebRTC(this.isHost);
+    if (problem) return this.own.setProblem(problem);
     this.isGoingLive = true;
     this.changed();
     const isReady = await this.own.ready();
