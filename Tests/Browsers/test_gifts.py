@@ -116,6 +116,49 @@ def test_a_gift_is_shown_once_on_every_page(
     check_no_complaints(host, viewer, late)
 
 
+def test_who_was_away_for_many_gifts_sees_the_latest_and_a_sum(
+    chromium: Browser, browser: Browser, server: Server, stream: str, logs: Path
+) -> None:
+    host = go_live(chromium, server, stream, source="test")
+    shop = Shop(server, stream)
+    viewer = open_watch(browser, server, stream, PHONE)
+    for page in (host, viewer):
+        page.evaluate(LISTEN)
+        page.evaluate("""() => {
+            globalThis.missed = [];
+            // The line is there by then: the page listened first.
+            rostrum.room.audience.addEventListener('missed', () => {
+                const line = document.querySelector('.gift-missed');
+                missed.push(line.checkVisibility() ? line.textContent : 'nothing is seen');
+            });
+        }""")
+    shop.give("order-1", "bob", name="Bob")
+    for page in (host, viewer):
+        page.wait_for(IS_TOLD, [1], what="the first is shown")
+        page.evaluate("() => rostrum.room.sync.close()")
+    for number in range(2, 122):
+        shop.give(f"order-{number}", f"g{number % 30}", count=2, name=f"Giver {number % 30}")
+    for page, line in ((host, "234 gifts while you were away, €234.00"), (viewer, "234 gifts while you were away")):
+        page.evaluate("() => rostrum.room.sync.reconnect()")
+        page.wait_for("() => told.length > 1", what="the page is told of the latest")
+        assert page.evaluate("() => [told.join(), missed]") == ["1,119,120,121", [line]]
+        page.screenshot(logs / f"gifts-missed-{browser.name}-{'host' if page is host else 'phone'}.png")
+    assert_fits(viewer)
+    # What comes from now on is told as ever, and the sums are whole.
+    shop.give("order-122", "eve", name="Eve")
+    for page in (host, viewer):
+        page.wait_for("() => told.at(-1) === 122", what="the next one is told")
+        totals = page.evaluate("() => rostrum.room.audience.gifts")
+        assert (totals["gifts"], totals["value"], totals["last"]) == (242, 24_200, 122)
+        # Ranks are told less often.
+        page.wait_for("() => rostrum.room.audience.givers[0].value === 800", what="who gave most")
+        page.wait_for(
+            "() => shown.at(-1) === 122 && !document.querySelector('.gift-missed').checkVisibility()", seconds=40,
+            what="all of it was shown, and is gone")
+        assert page.evaluate("() => missed.length") == 1
+    check_no_complaints(host, viewer)
+
+
 def test_the_feed_shows_gifts_and_the_card(chromium: Browser, own_server: Server, stream: str, logs: Path) -> None:
     host = go_live(chromium, own_server, stream)
     shop = Shop(own_server, stream)

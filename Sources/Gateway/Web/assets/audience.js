@@ -15,6 +15,8 @@ const MOST_OLDER = 1000;
 const SEND_MS = 500;
 /** Taps that wait for a name, or for the server: more than it counts at once are no use. */
 const MOST_WAITING = 40;
+/** Of the gifts that were given while this page was away those are told one by one, so many; the others as a sum. */
+const MOST_CAUGHT_UP = 3;
 
 /**
  * @typedef {object} StreamComment
@@ -43,10 +45,19 @@ const MOST_WAITING = 40;
  * @typedef {"comments" | "barrage" | "composer" | "reactions" | "gifts" | "ranks" | "poll" | "card" | "duel"} Widget
  */
 
+/** How many, and what they cost together. @param {import("./gifts.js").Gift[]} gifts */
+function sumOf(gifts) {
+  return {
+    gifts: gifts.reduce((sum, { count }) => sum + count, 0),
+    value: gifts.reduce((sum, { count, price }) => sum + count * price.amount, 0),
+  };
+}
+
 /**
  * Fires `change`; `comment` (detail: the comment) for each one that is new, `more` (detail: how many) for those that the
  * server left out, `taps` (detail: kind, count) when others tapped, and `gift` (detail: the gift) for each that was
- * given while this page was there, once and in order.
+ * given while this page was there, once and in order. Of those that were given while it was away come the latest alone,
+ * and before them `missed` (detail: gifts, value) with the sum of the others.
  */
 export class Audience extends EventTarget {
   /** The oldest first. @type {StreamComment[]} */
@@ -69,6 +80,8 @@ export class Audience extends EventTarget {
   card = null;
   /** Of all that was given; null until the server has told. @type {import("./gifts.js").GiftTotals | null} */
   gifts = null;
+  /** Of what this page was told, one by one or as a sum; the totals may be ahead of it. */
+  #counted = { gifts: 0, value: 0 };
 
   /** Those who gave most, the first first. @type {Rank[]} */
   givers = [];
@@ -323,7 +336,7 @@ export class Audience extends EventTarget {
         this.card = message.interaction.card;
         this.showDuel(message.interaction.duel ?? null);
         this.#rank(message.interaction.ranks);
-        this.#give(message.interaction.gifts.recent, message.interaction.gifts.totals);
+        this.#catchUp(message.interaction.gifts.recent, message.interaction.gifts.totals);
         if (message.interaction.poll?.closedAt === null) this.#showPoll(message.interaction.poll);
         else if (message.interaction.poll?.number !== this.poll?.number) this.poll = null;
         else this.poll = message.interaction.poll;
@@ -361,16 +374,35 @@ export class Audience extends EventTarget {
   }
 
   /**
-   * @param {import("./gifts.js").Gift[]} gifts
+   * Learns what was given before we came, or while we were away. Its sum needs no ledger, which hosts alone may read:
+   * it is what the totals have grown by.
+   * @param {import("./gifts.js").Gift[]} recent the latest, of which there may have been more
    * @param {import("./gifts.js").GiftTotals} totals
    */
-  #give(gifts, totals) {
+  #catchUp(recent, totals) {
+    const { gifts: known } = this;
+    const before = this.#counted;
+    this.gifts = totals;
+    this.#counted = { gifts: totals.gifts, value: totals.value };
     // What was given before this page came is only counted; and where another programme began, numbers did as well.
-    const isBegun = this.gifts !== null && totals.last >= this.gifts.last;
-    const fresh = isBegun ? gifts.filter(({ number }) => number > (this.gifts?.last ?? 0)) : [];
-    // The totals may be ahead of the gifts that they come with.
-    const last = isBegun ? Math.max(this.gifts?.last ?? 0, gifts.at(-1)?.number ?? 0) : totals.last;
-    this.gifts = { ...totals, last };
+    if (!known || totals.last < known.last) return;
+    const latest = recent.filter(({ number }) => number > known.last).slice(-MOST_CAUGHT_UP);
+    const told = sumOf(latest);
+    const detail = { gifts: totals.gifts - before.gifts - told.gifts, value: totals.value - before.value - told.value };
+    if (detail.gifts > 0) this.dispatchEvent(new CustomEvent("missed", { detail }));
+    for (const gift of latest) this.dispatchEvent(new CustomEvent("gift", { detail: gift }));
+  }
+
+  /**
+   * @param {import("./gifts.js").Gift[]} gifts
+   * @param {import("./gifts.js").GiftTotals} totals which may be ahead of the gifts that they come with
+   */
+  #give(gifts, totals) {
+    const last = this.gifts?.last ?? 0;
+    const fresh = gifts.filter(({ number }) => number > last);
+    const sum = sumOf(fresh);
+    this.#counted = { gifts: this.#counted.gifts + sum.gifts, value: this.#counted.value + sum.value };
+    this.gifts = { ...totals, last: fresh.at(-1)?.number ?? last };
     for (const detail of fresh) this.dispatchEvent(new CustomEvent("gift", { detail }));
   }
 

@@ -16,6 +16,8 @@ const COMBO_MS = 1400;
 const LONGEST_MS = 8000;
 /** That wait to be shown; beyond, the one that is worth least is only counted. */
 const MOST_WAITING = 20;
+/** How long it is told that some were given while the page was away, in milliseconds. */
+const MISSED_MS = 6000;
 /** For a gift whose own picture is not there. */
 const PARCEL = "🎁";
 
@@ -72,13 +74,18 @@ export function makeGifts(part, { totals = false } = {}) {
   const queue = new GiftQueue();
   const sum = h("p.gift-sum.small", { hidden: true });
   const ranks = totals ? makeRankLists(part) : makeLeaders(part);
-  const stage = h("div.gift-stage", { role: "status", "aria-label": "Gifts" });
+  const missed = h("p.gift-missed", { hidden: true });
+  const stage = h("div.gift-stage", { role: "status", "aria-label": "Gifts" }, missed);
   const root = h("div.gifts", {}, ...totals ? [sum] : [], ranks.root, stage);
   /** @type {any} */
   let banner = null;
   /** @type {number | undefined} */
   let timer;
   let shownAt = 0;
+  /** What the line about missed gifts says, and until when. */
+  let away = { gifts: 0, value: 0 };
+  /** @type {number | undefined} */
+  let awayTimer;
 
   function end() {
     timer = undefined;
@@ -124,25 +131,44 @@ export function makeGifts(part, { totals = false } = {}) {
     else show();
   };
   audience.addEventListener("gift", take);
+  const tellMissed = (/** @type {Event} */ event) => {
+    const { gifts, value } = /** @type {CustomEvent} */ (event).detail;
+    // A connection may break more than once before that was read.
+    away = { gifts: away.gifts + gifts, value: away.value + value };
+    const price = totals ? `, ${formatPrice(away.value, audience.gifts?.currency ?? "")}` : "";
+    setText(missed, `${countOf(away.gifts)} while you were away${price}`);
+    missed.hidden = false;
+    clearTimeout(awayTimer);
+    awayTimer = setTimeout(() => {
+      away = { gifts: 0, value: 0 };
+      missed.hidden = true;
+    }, MISSED_MS);
+  };
+  audience.addEventListener("missed", tellMissed);
   const unfollow = follow(audience, () => {
     const { gifts } = audience;
     stage.hidden = !part.shows("gifts");
     sum.hidden = !gifts?.gifts;
     if (gifts?.gifts) {
-      setText(sum, `${gifts.gifts === 1 ? "1 gift" : `${gifts.gifts} gifts`}, ${formatPrice(gifts.value, gifts.currency ?? "")}`);
+      setText(sum, `${countOf(gifts.gifts)}, ${formatPrice(gifts.value, gifts.currency ?? "")}`);
     }
   });
   return {
     root,
     stop() {
       clearTimeout(timer);
+      clearTimeout(awayTimer);
       audience.removeEventListener("gift", take);
+      audience.removeEventListener("missed", tellMissed);
       unfollow();
       ranks.stop();
       root.remove();
     },
   };
 }
+
+/** @param {number} gifts */
+const countOf = (gifts) => gifts === 1 ? "1 gift" : `${gifts} gifts`;
 
 /** @param {GiftKind | undefined} kind */
 function pictureOf(kind) {
