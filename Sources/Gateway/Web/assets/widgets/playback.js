@@ -28,6 +28,8 @@ export const playback = {
     layer.append(root);
     /** What is in the player. */
     let current = "";
+    /** Whether somebody wanted that, or plays it. */
+    let isWatched = false;
     /** @param {Recording | undefined} recording @param {boolean} [isWanted] whether somebody waits for it */
     const choose = (recording, isWanted = false) => {
       current = recording?.id ?? "";
@@ -46,10 +48,14 @@ export const playback = {
       document.body.classList.toggle("playback", entries.length > 0);
       // One needs no choice.
       list.classList.toggle("single", entries.length < 2);
-      reconcile(list, entries, (id) => part(() => choose(recordings.list.find((each) => each.id === id), true)));
+      reconcile(list, entries, (id) => part(() => {
+        isWatched = true;
+        choose(recordings.list.find((each) => each.id === id), true);
+      }));
       const parts = recordings.list.filter((each) => !isClip(each)).length;
       for (const [index, item] of [...list.children].entries()) item.mark(index, parts, current);
     };
+    video.addEventListener("play", () => (isWatched = true));
     // Also after a jump, and while it stands still.
     const speak = () => {
       spoken.hidden = !comments.list.length;
@@ -64,7 +70,9 @@ export const playback = {
     });
     recordings.addEventListener("change", () => {
       const isThere = recordings.list.some(({ id }) => id === current);
-      if (isThere) show();
+      if (!isThere) isWatched = false;
+      // What comes first may be complete last.
+      if (isWatched || isThere && current === recordings.list[0].id) show();
       else choose(recordings.list[0]);
     });
     const unfollow = follow(room, () => recordings.update());
@@ -103,7 +111,7 @@ function part(choose) {
     setText(about, `${formatDuration(recording.duration * 1000)} · ${formatSize(recording.size)}`);
   };
   root.mark = (/** @type {number} */ index, /** @type {number} */ parts, /** @type {string} */ current) => {
-    setText(words, name ?? (parts > 1 ? `Part ${index + 1}` : ""));
+    setText(words, name ?? (parts > 1 ? `Part ${index + 1}` : "Recording"));
     const isCurrent = root.dataset.key === current;
     if (isCurrent) button.setAttribute("aria-current", "true");
     else button.removeAttribute("aria-current");
