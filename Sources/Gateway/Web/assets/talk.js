@@ -87,6 +87,12 @@ export function makeComments(part, { isDesk = false } = {}) {
   form.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => event.stopPropagation());
 
   const isAtEnd = () => list.scrollHeight - list.scrollTop - list.clientHeight < NEAR_END;
+  /** What goes on above fades; where all of it is there, the first line is as clear as the others. */
+  const fade = () => {
+    const [box, first] = [list, list.firstElementChild].map((each) => each?.getBoundingClientRect().top ?? 0);
+    list.classList.toggle("is-cut", first < box);
+  };
+  list.addEventListener("scroll", fade, { passive: true });
   /** Whether somebody reads what was said before. */
   let isReadingBack = false;
   list.addEventListener("scroll", () => {
@@ -192,6 +198,7 @@ export function makeComments(part, { isDesk = false } = {}) {
     reconcile(list, shown.map((comment) => [String(comment.number), comment]), makeLine);
     if (wasAtEnd) list.scrollTop = list.scrollHeight;
     else if (top?.isConnected) list.scrollTop += place(top) - before;
+    fade();
     pinned.hidden = audience.pinned === null || !isListed;
     if (audience.pinned) {
       pinned.replaceChildren(icon("pin"), h("b", { dir: "auto" }, callName(audience.pinned.author, audience.pinned.name)),
