@@ -59,10 +59,13 @@ def ask(server: Server, token: str, method: str, path: str, body: Any = None) ->
 class Shop:
     """Sells a stream's gifts."""
 
-    def __init__(self, server: Server, stream: str) -> None:
+    def __init__(self, server: Server, stream: str, has_catalogue: bool = False) -> None:
+        """Sets the stream's catalogue, unless its host has."""
         self.server = server
         self.path = f"/v1/streams/{stream}"
         self.token = server.token(stream, "viewer", "Shop", capabilities=("give-gifts",))
+        if has_catalogue:
+            return
         ask(server, server.token(stream, "admin", "Root"), "PATCH", f"{self.path}/interaction",
             {"gifts": {"currency": "EUR", "kinds": KINDS}})
 
