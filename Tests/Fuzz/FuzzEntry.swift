@@ -27,6 +27,7 @@ package struct FuzzEntry: Sendable {
         FuzzEntry(name: "SRT", run: fuzzSRT),
         FuzzEntry(name: "SRTP", run: fuzzSRTP),
         FuzzEntry(name: "STUN", run: fuzzSTUN),
+        FuzzEntry(name: "TLS", run: fuzzTLS),
         FuzzEntry(name: "TOML", run: fuzzTOML),
         FuzzEntry(name: "TURN", run: fuzzTURN),
         FuzzEntry(name: "Transcoder", run: fuzzTranscoder),

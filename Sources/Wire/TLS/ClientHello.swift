@@ -1,0 +1,126 @@
+extension WireError.Field {
+    /// What a TLS client sends first is no ClientHello, or longer than any that is read.
+    static let clientHello = WireError.Field("tls.client-hello")
+}
+
+/// What a TLS client says first, as far as it tells what it comes for.
+///
+/// Whoever ends the TLS reads it again and judges the rest.
+/// - Source: RFC 8446 §4.1.2 (message), §4.2 (extensions), §5.1 (records), §D.2 (older versions); RFC 7301 §3.1 (ALPN).
+package struct ClientHello: Equatable, Sendable {
+    /// Of the message with its head, in bytes; browsers' have some 2,000.
+    package static let longestMessage = 16_384
+    /// The same with the heads of its records: that many bytes hold a whole message, or none that is read.
+    package static let longestStream = longestMessage + 1_024
+
+    private static let recordHead = 5
+    private static let messageHead = 4
+    /// A record of the type "handshake".
+    package static let recordType: UInt8 = 22
+    private static let messageType: UInt8 = 1
+    private static let alpnExtension: UInt16 = 16
+
+    /// Names of protocols in the client's order, the one that it likes best first; empty where it names none (ALPN).
+    package let protocols: [[UInt8]]
+
+    /// - Returns: nil while more of it has to come.
+    /// - Throws: for anything else than a ClientHello.
+    package init?(startOf stream: Span<UInt8>) throws(WireError) {
+        guard let message = try Self.message(at: stream) else { return nil }
+        protocols = try Self.protocols(in: message.span)
+    }
+
+    /// Joins what records hold, until there is a message.
+    /// - Returns: what follows the message's head; nil while more of it has to come.
+    private static func message(at stream: Span<UInt8>) throws(WireError) -> [UInt8]? {
+        let count = min(stream.count, longestStream)
+        var joined: [UInt8] = []
+        var offset = 0
+        while offset < count {
+            guard try stream.uint8(at: offset) == recordType else { throw .invalid(.clientHello) }
+            // Of the version the first byte is 3, for all that is called TLS.
+            if offset + 1 < count, try stream.uint8(at: offset + 1) != 3 { throw .invalid(.clientHello) }
+            guard offset + recordHead <= count else { break }
+            let length = Int(try stream.uint16(at: offset + 3))
+            guard (1...longestMessage).contains(length) else { throw .invalid(.clientHello) }
+            let start = offset + recordHead
+            let end = min(start + length, count)
+            joined += try stream.bytes(start..<end)
+            offset = end
+            if let first = joined.first, first != messageType { throw .invalid(.clientHello) }
+            guard joined.count >= messageHead else { continue }
+            let expected = messageHead + Int(try joined.span.uint24(at: 1))
+            guard expected <= longestMessage else { throw .invalid(.clientHello) }
+            if joined.count >= expected { return Array(joined[messageHead..<expected]) }
+        }
+        guard count < longestStream else { throw .invalid(.clientHello) }
+        return nil
+    }
+
+    private static func protocols(in message: Span<UInt8>) throws(WireError) -> [[UInt8]] {
+        // Version and random number.
+        var reader = Reader(offset: 2 + 32, end: message.count)
+        _ = try reader.vector8(of: message)
+        // Cipher suites.
+        _ = try reader.vector16(of: message)
+        // Compression methods.
+        _ = try reader.vector8(of: message)
+        // TLS 1.2 lets extensions be left out.
+        guard !reader.isAtEnd else { return [] }
+        var extensions = try reader.vector16(of: message)
+        guard reader.isAtEnd else { throw .invalid(.clientHello) }
+        var found: [[UInt8]] = []
+        while !extensions.isAtEnd {
+            let type = try extensions.uint16(of: message)
+            var body = try extensions.vector16(of: message)
+            guard type == alpnExtension else { continue }
+            guard found.isEmpty else { throw .invalid(.clientHello) }
+            var names = try body.vector16(of: message)
+            guard body.isAtEnd, !names.isAtEnd else { throw .invalid(.clientHello) }
+            while !names.isAtEnd {
+                let name = try names.vector8(of: message)
+                guard !name.isAtEnd else { throw .invalid(.clientHello) }
+                found.append(try message.bytes(name.offset..<name.end))
+            }
+        }
+        return found
+    }
+}
+
+/// Where to read on in a message that is made of vectors, each with its length before it (RFC 8446 §3.4).
+private struct Reader {
+    private(set) var offset: Int
+    let end: Int
+
+    init(offset: Int, end: Int) {
+        self.offset = offset
+        self.end = end
+    }
+
+    var isAtEnd: Bool { offset == end }
+
+    mutating func uint16(of message: Span<UInt8>) throws(WireError) -> UInt16 {
+        guard offset + 2 <= end else { throw .truncated }
+        defer { offset += 2 }
+        return try message.uint16(at: offset)
+    }
+
+    /// - Returns: what lies in a vector whose length has one byte.
+    mutating func vector8(of message: Span<UInt8>) throws(WireError) -> Reader {
+        guard offset < end else { throw .truncated }
+        let length = Int(try message.uint8(at: offset))
+        offset += 1
+        return try content(length)
+    }
+
+    /// - Returns: what lies in a vector whose length has two bytes.
+    mutating func vector16(of message: Span<UInt8>) throws(WireError) -> Reader {
+        try content(Int(try uint16(of: message)))
+    }
+
+    private mutating func content(_ length: Int) throws(WireError) -> Reader {
+        guard length <= end - offset else { throw .truncated }
+        defer { offset += length }
+        return Reader(offset: offset, end: offset + length)
+    }
+}

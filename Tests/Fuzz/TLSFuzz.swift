@@ -1,0 +1,39 @@
+// Fuzz entry of what comes first on a shared TCP port: a verdict comes from a bounded beginning, and then stays.
+// Seeds: TLS/*.hex
+
+import Wire
+
+func fuzzTLS(_ bytes: Span<UInt8>) {
+    var verdict: Outcome?
+    // Each byte by itself at first, as a slow client sends it; later, where heads are past, some at once.
+    var count = 0
+    while count < bytes.count {
+        count = min(bytes.count, count + (count < 64 ? 1 : 37))
+        let outcome = outcome(of: bytes.extracting(0..<count))
+        if let verdict, verdict != outcome { fatalError("more bytes change what was said of fewer") }
+        guard let outcome else {
+            guard count < StreamOpening.longest else { fatalError("no verdict after all that is looked at") }
+            continue
+        }
+        verdict = outcome
+    }
+    guard let hello = try? ClientHello(startOf: bytes) else { return }
+    guard hello.protocols.allSatisfy({ (1...255).contains($0.count) }) else {
+        fatalError("a name of a protocol that cannot be")
+    }
+    guard hello.protocols.joined().count < bytes.count else { fatalError("more names than bytes") }
+}
+
+private enum Outcome: Equatable {
+    case opening(StreamOpening)
+    case refused
+}
+
+/// Nil while more has to come.
+private func outcome(of bytes: Span<UInt8>) -> Outcome? {
+    do {
+        return try StreamOpening(bytes).map { .opening($0) }
+    } catch {
+        return .refused
+    }
+}
