@@ -246,7 +246,7 @@ let package = Package(
         .testTarget(
             name: "NetTests",
             dependencies: [
-                "Base", "Wire", "Crypto", "Peer", "Net", "CLinux", "TestSupport", "MallocCounter",
+                "Base", "Wire", "Crypto", "Peer", "Net", "CLinux", "COpenSSL", "TestSupport", "MallocCounter",
             ],
             swiftSettings: common),
         .testTarget(

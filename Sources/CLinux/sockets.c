@@ -60,7 +60,7 @@ failed:;
 enum { unsent_in_kernel = 64 << 10, give_up_milliseconds = 30000 };
 
 /// None of these is worth failing for.
-static void tune_stream(int descriptor) {
+void clinux_stream_tune(int descriptor) {
     const int on = 1, unsent = unsent_in_kernel, patience = give_up_milliseconds;
     (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
     // What waits in the kernel can no longer be dropped; what is under way may grow with the path.
@@ -95,7 +95,7 @@ int clinux_tcp_listen(struct clinux_address address, int backlog) {
     return -error;
 }
 
-int clinux_tcp_accept(int descriptor, struct clinux_address *remote) {
+int clinux_tcp_accept(int descriptor, struct clinux_address *remote, int tunes) {
     struct sockaddr_in6 storage;
     socklen_t length = sizeof storage;
     int accepted;
@@ -103,7 +103,7 @@ int clinux_tcp_accept(int descriptor, struct clinux_address *remote) {
     while (accepted < 0 && errno == EINTR);
     if (accepted < 0) return -errno;
     *remote = clinux_load_address(&storage);
-    tune_stream(accepted);
+    if (tunes) clinux_stream_tune(accepted);
     return accepted;
 }
 
@@ -112,7 +112,7 @@ int clinux_tcp_connect(struct clinux_address address) {
     struct sockaddr_in6 storage;
     int descriptor = open_stream(ipv4);
     if (descriptor < 0) return descriptor;
-    tune_stream(descriptor);
+    clinux_stream_tune(descriptor);
     socklen_t length = clinux_store_address(&storage, address, ipv4);
     if (connect(descriptor, (struct sockaddr *)&storage, length) == 0 || errno == EINPROGRESS) return descriptor;
     int error = errno;
@@ -138,6 +138,20 @@ int clinux_stream_receive(int descriptor, void *bytes, int count) {
     if (received == 0) return -ECONNRESET;
     return received < 0 ? -errno : (int)received;
 }
+
+int clinux_stream_peek(int descriptor, void *bytes, int count) {
+    ssize_t found;
+    do found = recv(descriptor, bytes, (size_t)count, MSG_DONTWAIT | MSG_PEEK);
+    while (found < 0 && errno == EINTR);
+    if (found == 0) return -ECONNRESET;
+    return found < 0 ? -errno : (int)found;
+}
+
+int clinux_stream_pair(int pair[2]) {
+    return socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, pair) < 0 ? -errno : 0;
+}
+
+void clinux_stream_end(int descriptor) { (void)shutdown(descriptor, SHUT_WR); }
 
 int clinux_stream_send(int descriptor, const void *bytes, int count) {
     ssize_t sent;

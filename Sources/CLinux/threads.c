@@ -43,6 +43,11 @@ int clinux_poll_set(int poll, int descriptor, uint32_t token, int wants_writable
     return epoll_ctl(poll, is_new ? EPOLL_CTL_ADD : EPOLL_CTL_MOD, descriptor, &event) < 0 ? -errno : 0;
 }
 
+int clinux_poll_set_changes(int poll, int descriptor, uint32_t token) {
+    struct epoll_event event = {.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET, .data.u32 = token};
+    return epoll_ctl(poll, EPOLL_CTL_ADD, descriptor, &event) < 0 ? -errno : 0;
+}
+
 static int wait_events(int poll, struct epoll_event *events, int capacity, int64_t nanoseconds) {
     enum { second = 1000000000, millisecond = 1000000 };
     const struct timespec timeout = {.tv_sec = nanoseconds / second, .tv_nsec = nanoseconds % second};

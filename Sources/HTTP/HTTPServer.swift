@@ -24,14 +24,13 @@ package final class HTTPServer: Sendable {
         if let tls = settings.tls {
             for path in [tls.certificate, tls.key] { try requireReadable(path) }
         }
-        let listener = try ListenSocket(settings.address)
-        let address = listener.address
+        let (address, descriptor) = try listen(settings)
         let link = ServiceLink()
-        let descriptor = listener.relinquish()
         let result = await withCheckedContinuation { continuation in
             let thread = Thread {
                 let loop = ServiceLoop(
-                    settings: settings, listener: ListenSocket(adopting: descriptor, address),
+                    settings: settings,
+                    listener: descriptor.map { ListenSocket(adopting: $0, address) },
                     handler: handler,
                     link: link, counters: counters, log: log.subsystem("http"))
                 loop.run { continuation.resume(returning: $0) }
@@ -42,6 +41,28 @@ package final class HTTPServer: Sendable {
         }
         try result.get()
         return HTTPServer(address: address, link: link, isSecure: settings.tls != nil)
+    }
+
+    /// - Returns: nil as descriptor where others listen.
+    private static func listen(
+        _ settings: HTTPServerSettings
+    ) throws(HTTPServerError) -> (TransportAddress, CInt?) {
+        guard settings.listens else { return (settings.address, nil) }
+        let listener = try ListenSocket(settings.address)
+        let address = listener.address
+        return (address, listener.relinquish())
+    }
+
+    /// Takes a connection that somebody else has accepted, which does not block and is the server's from then on.
+    ///
+    /// All limits hold for it as for others. Where too many are on their way it is closed.
+    ///
+    /// - Parameters:
+    ///   - client: where it comes from, whatever the descriptor says.
+    ///   - isDecrypted: whether TLS was taken off it, so that it counts as secure without any.
+    package func adopt(_ descriptor: CInt, from client: TransportAddress, isDecrypted: Bool) {
+        let adoption = Adoption(descriptor: descriptor, client: client, isDecrypted: isDecrypted)
+        if !link.post(adoption) { close(descriptor) }
     }
 
     /// Reads the TLS files again, and presents what they hold to those who connect from now on; who is connected stays.

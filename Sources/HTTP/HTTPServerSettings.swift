@@ -17,6 +17,8 @@ package struct HTTPServerSettings: Sendable {
 
     /// Port 0 lets the kernel choose.
     package var address: TransportAddress
+    /// False where others take the connections to that address, and hand them over.
+    package var listens = true
     /// Plain text when nil.
     package var tls: TLSFiles?
 

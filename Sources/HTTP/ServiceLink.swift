@@ -1,5 +1,14 @@
+import Base
 import CWebSockets
+import Glibc
 import Synchronization
+
+/// A connection that somebody else has accepted.
+struct Adoption: Sendable {
+    let descriptor: CInt
+    let client: TransportAddress
+    let isDecrypted: Bool
+}
 
 /// The way from any thread to the service thread.
 final class ServiceLink: Sendable {
@@ -10,6 +19,8 @@ final class ServiceLink: Sendable {
         case piece(UInt64, [UInt8])
         /// There is more of the body that answers the exchange of that number, or it has ended.
         case streamed(UInt64)
+        /// Serve a connection that somebody else has accepted.
+        case adopt(Adoption)
         /// Present a certificate that its owner has relinquished.
         case present(certificate: UInt)
         /// Say that the loop turns.
@@ -20,6 +31,8 @@ final class ServiceLink: Sendable {
 
     private struct State {
         var commands: [Command] = []
+        /// Connections of others that have not been served yet.
+        var adoptions = 0
         /// Numbers of WebSockets that have something to send; apart, so that answers need not wait behind thousands.
         var sockets: [UInt64] = []
         /// Address of the `uv_async_t` that wakes the loop; nil before the start and after the end.
@@ -42,6 +55,27 @@ final class ServiceLink: Sendable {
             return true
         }
     }
+
+    /// Hands a connection over.
+    /// - Returns: false if too many are on their way, or the loop has ended: then it is still the caller's.
+    func post(_ adoption: Adoption) -> Bool {
+        let hasRoom = state.withLock { state in
+            guard state.adoptions < Self.mostAdoptions else { return false }
+            state.adoptions += 1
+            return true
+        }
+        guard hasRoom else { return false }
+        guard post(.adopt(adoption)) else {
+            endAdoption()
+            return false
+        }
+        return true
+    }
+
+    /// Says that one of those connections is served, or closed.
+    func endAdoption() { state.withLock { $0.adoptions -= 1 } }
+
+    private static let mostAdoptions = 1_024
 
     /// Hands a certificate over; without effect once the loop has ended.
     func present(_ certificate: consuming ServerCertificate) {
@@ -101,6 +135,7 @@ final class ServiceLink: Sendable {
             switch command {
             case .present(let address): _ = ServerCertificate(address: address)
             case .turn(let continuation): continuation.resume()
+            case .adopt(let adoption): Glibc.close(adoption.descriptor)
             case .answer, .piece, .streamed, .stop: break
             }
         }

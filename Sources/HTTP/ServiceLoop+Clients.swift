@@ -96,7 +96,9 @@ extension ServiceLoop {
     }
 
     private var isSomebodyWaiting: Bool {
-        var waiting = pollfd(fd: listener.descriptor, events: Int16(POLLIN), revents: 0)
+        guard adoptions.isEmpty else { return true }
+        guard let descriptor = listenDescriptor else { return false }
+        var waiting = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
         return unsafe poll(&waiting, 1, 0) == 1
     }
 

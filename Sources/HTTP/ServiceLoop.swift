@@ -12,7 +12,10 @@ import Glibc
     let link: ServiceLink
     let counters: HTTPCounters
     let log: Log
-    let listener: ListenSocket
+    /// Nil where others listen.
+    let listener: ListenSocket?
+    /// Connections of others for which there is no room at the moment; the link bounds them.
+    var adoptions: [Adoption] = []
 
     var connections: [LibraryConnection: Connection] = [:]
     var exchanges: [UInt64: Exchange] = [:]
@@ -51,7 +54,7 @@ import Glibc
     static let chunkLength = 32 * 1024
 
     init(
-        settings: HTTPServerSettings, listener: consuming ListenSocket, handler: any HTTPHandler,
+        settings: HTTPServerSettings, listener: consuming ListenSocket?, handler: any HTTPHandler,
         link: ServiceLink,
         counters: HTTPCounters, log: Log
     ) {
@@ -106,8 +109,10 @@ import Glibc
         unsafe uv_timer_start(
             sweep, { unsafe ServiceLoop.of($0?.pointee.data)?.enforceDeadlines() }, Self.sweepInterval,
             Self.sweepInterval)
-        unsafe uv_poll_init(library.loop, accepting, listener.descriptor)
-        unsafe accepting.pointee.data = unsafe this
+        if let descriptor = listenDescriptor {
+            unsafe uv_poll_init(library.loop, accepting, descriptor)
+            unsafe accepting.pointee.data = unsafe this
+        }
         resumeAccepting()
         unsafe link.open(wakeup)
         started(.success(()))
@@ -121,12 +126,13 @@ import Glibc
         link.close()
         for connection in connections.values { unsafe cws_kill(connection.wsi.pointer) }
         while !connections.isEmpty { unsafe uv_run(library.loop, UV_RUN_ONCE) }
-        var open = 3
+        for adoption in adoptions { close(adoption.descriptor) }
+        adoptions = []
+        var open = 0
         unsafe withUnsafeMutablePointer(to: &open) { open in
-            let handles = unsafe [
-                UnsafeMutableRawPointer(wakeup), UnsafeMutableRawPointer(sweep),
-                UnsafeMutableRawPointer(accepting),
-            ]
+            var handles = unsafe [UnsafeMutableRawPointer(wakeup), UnsafeMutableRawPointer(sweep)]
+            if listener != nil { unsafe handles.append(UnsafeMutableRawPointer(accepting)) }
+            unsafe open.pointee = unsafe handles.count
             unsafe handles.forEach { handle in
                 let handle = unsafe handle.assumingMemoryBound(to: uv_handle_t.self)
                 unsafe handle.pointee.data = UnsafeMutableRawPointer(open)
@@ -141,8 +147,17 @@ import Glibc
 
     // MARK: Accepting
 
+    /// Nil where others listen.
+    var listenDescriptor: CInt? {
+        switch listener {
+        case .some(let listener): listener.descriptor
+        case .none: nil
+        }
+    }
+
     private func resumeAccepting() {
-        guard !isAccepting, stopDeadline == nil else { return }
+        serveAdoptions()
+        guard !isAccepting, stopDeadline == nil, listener != nil else { return }
         isAccepting = true
         unsafe uv_poll_start(accepting, CInt(UV_READABLE.rawValue)) { handle, _, _ in
             unsafe ServiceLoop.of(handle?.pointee.data)?.acceptConnections()
@@ -162,7 +177,7 @@ import Glibc
                 makeRoom()
                 return pauseAccepting()
             }
-            switch listener.accept() {
+            switch listener?.accept() ?? .nothing {
             case .nothing: return
             case .exhausted:
                 log.warning("accept-exhausted", ["connections": connections.count])
@@ -172,7 +187,17 @@ import Glibc
         }
     }
 
-    private func admit(_ descriptor: CInt, _ address: TransportAddress) {
+    /// As far as there is room.
+    private func serveAdoptions() {
+        while stopDeadline == nil, !adoptions.isEmpty {
+            guard connections.count < settings.maximumConnections else { return makeRoom() }
+            let adoption = adoptions.removeFirst()
+            link.endAdoption()
+            admit(adoption.descriptor, adoption.client, isDecrypted: adoption.isDecrypted)
+        }
+    }
+
+    private func admit(_ descriptor: CInt, _ address: TransportAddress, isDecrypted: Bool = false) {
         let isProxy = settings.trustedProxies.contains(address.ip)
         let client = AddressLimits.Client(ip: address.ip)
         guard isProxy || limits.connect(client, at: now) else {
@@ -186,7 +211,8 @@ import Glibc
         // Room for a whole answer: while one waits for room, libwebsockets cannot pause reading.
         var room: CInt = 256 * 1024
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &room, socklen_t(MemoryLayout<CInt>.size))
-        guard let pointer = unsafe cws_adopt(library?.host, descriptor, settings.tls == nil ? 0 : 1) else {
+        let speaksTLS: CInt = settings.tls == nil || isDecrypted ? 0 : 1
+        guard let pointer = unsafe cws_adopt(library?.host, descriptor, speaksTLS) else {
             if !isProxy { limits.disconnect(client) }
             return
         }
@@ -211,11 +237,13 @@ import Glibc
             case .answer(let id, let response): answer(id, response)
             case .piece(let id, let bytes): continueFile(id, bytes)
             case .streamed(let id): continueStream(id)
+            case .adopt(let adoption): adoptions.append(adoption)
             case .present(let address): present(address)
             case .turn(let continuation): continuation.resume()
             case .stop(let grace): beginStop(grace)
             }
         }
+        serveAdoptions()
         serveSockets()
     }
 
@@ -271,6 +299,11 @@ import Glibc
         guard stopDeadline == nil else { return }
         stopDeadline = now + grace.milliseconds
         pauseAccepting()
+        for adoption in adoptions {
+            link.endAdoption()
+            close(adoption.descriptor)
+        }
+        adoptions = []
         for session in sockets.values { session.connection.close(.goingAway) }
         endStreams()
         for connection in connections.values

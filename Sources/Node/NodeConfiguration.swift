@@ -1,9 +1,28 @@
 import Base
 import Crypto
+import Net
 import Peer
 import Recordings
 import StoryFeed
 import Transcoder
+
+/// By what connections come to a node that others have taken, because it shares a port with them.
+package struct ConnectionInboxes: Sendable {
+    /// Instead of a port at `tcp`.
+    package var iceTCP: ConnectionInbox?
+    /// Instead of ports where the TURN settings want them.
+    package var turnTLS: ConnectionInbox?
+    package var turnTCP: ConnectionInbox?
+
+    package init() {}
+}
+
+extension ConnectionSource {
+    /// - Parameter inbox: nil for a port of its own.
+    init(_ address: TransportAddress, or inbox: ConnectionInbox?) {
+        self = inbox.map { .inbox($0) } ?? .port(address)
+    }
+}
 
 /// How a node is set up; checked while it is made.
 package struct NodeConfiguration: Sendable {
@@ -13,6 +32,8 @@ package struct NodeConfiguration: Sendable {
     package var hasPortPerWorker = false
     /// Where ICE-TCP is served, by one port for all workers; nil for not at all.
     package var tcp: TransportAddress?
+    /// By what connections come that others have taken, of ports that are shared; nil for a port of its own.
+    package var inboxes = ConnectionInboxes()
     /// Where publishers are taken by RTMP and SRT, and who; nil for not at all.
     package var ingest: IngestSettings?
     /// Where clients are taken by TURN, and with what passwords; nil for not at all.

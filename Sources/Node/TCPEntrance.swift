@@ -16,7 +16,8 @@ struct TCPEntrance: Sendable {
     init(at address: TransportAddress, of workers: [WorkerHandle], configuration: NodeConfiguration)
         throws(NetError)
     {
-        listener = try ConnectionListener(bind: address) { handover, check in
+        let source = ConnectionSource(address, or: configuration.inboxes.iceTCP)
+        listener = try ConnectionListener(from: source) { handover, check in
             guard let ufrag = STUNMessage.localUfrag(ofRequest: check.span),
                 let worker = WorkerTag.worker(ofUfrag: ufrag), worker < workers.count
             else { return false }

@@ -50,7 +50,8 @@ struct WorkerPool: Sendable {
                 try TCPEntrance(at: $0, of: started, configuration: configuration)
             }
             turn = try configuration.turn.map {
-                try TURNEntrance($0, peers: Self.turnPeers(started), now: now)
+                try TURNEntrance(
+                    $0, inboxes: configuration.inboxes, peers: Self.turnPeers(started), now: now)
             }
         } catch {
             tcp?.stop()

@@ -39,6 +39,23 @@ package final class RawClient: Sendable {
         guard isConnected else { throw Failure(what: "cannot connect: \(errno)") }
     }
 
+    /// A client at the other end of a descriptor that does not block.
+    package static func pair() throws -> (client: RawClient, other: CInt) {
+        var ends: [CInt] = [-1, -1]
+        guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue), 0, &ends) == 0 else {
+            throw Failure(what: "cannot make two sockets: \(errno)")
+        }
+        let flags = fcntl(ends[1], F_GETFL)
+        guard fcntl(ends[1], F_SETFL, flags | O_NONBLOCK) == 0 else {
+            throw Failure(what: "cannot have a socket not block: \(errno)")
+        }
+        return (RawClient(adopting: ends[0]), ends[1])
+    }
+
+    private init(adopting descriptor: CInt) {
+        self.descriptor = descriptor
+    }
+
     deinit {
         close(descriptor)
     }

@@ -2,6 +2,7 @@ import Base
 import Dispatch
 import Foundation
 import HTTPTestSupport
+import Synchronization
 import Testing
 
 @testable import HTTP
@@ -78,6 +79,36 @@ import Testing
             #expect(output.contains("ALPN protocol: http/1.1"))
             #expect(output.contains("HTTP/1.1 200 OK"))
             #expect(output.contains("POST\n/secret\n\nhello"))
+        }
+    }
+
+    @Test func `serves what others have decrypted, for whom they say`() async throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent("tls-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let files = try await Self.makeFiles(in: folder)
+        let seen = Mutex<[HTTPRequest]>([])
+        let handler = ClosureHandler(answer: { request in
+            seen.withLock { $0.append(request) }
+            return HTTPResponse(status: 204)
+        })
+        try await withServer(handler) {
+            $0.tls = files
+            $0.listens = false
+            $0.maximumConnectionsPerAddress = 1
+        } _: { server in
+            let client = try #require(TransportAddress("203.0.113.9:50000"))
+            let (one, first) = try RawClient.pair()
+            server.adopt(first, from: client, isDecrypted: true)
+            let (two, second) = try RawClient.pair()
+            server.adopt(second, from: client, isDecrypted: true)
+            // That is one too many of that address.
+            #expect(try await two.receive().isEmpty)
+            try await one.send("GET /a HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try await one.response().status == 204)
+            let requests = seen.withLock { $0 }
+            #expect(requests.map(\.remoteAddress) == [client] && requests.allSatisfy(\.isSecure))
+            // As all of a server with TLS it ends after one answer.
+            #expect(try await one.receive().isEmpty)
         }
     }
 

@@ -54,8 +54,10 @@ void clinux_close(int descriptor);
 /// Opens a non-blocking TCP socket that listens, with the families of `clinux_udp_open`.
 int clinux_tcp_listen(struct clinux_address address, int backlog);
 /// Takes a connection that waits; it does not block, and says where it comes from.
-/// What is unsent in the kernel is bounded, and a peer that acknowledges nothing for half a minute is given up.
-int clinux_tcp_accept(int descriptor, struct clinux_address *remote);
+/// `tunes` says whether it is as `clinux_stream_tune` makes it.
+int clinux_tcp_accept(int descriptor, struct clinux_address *remote, int tunes);
+/// Bounds what is unsent in the kernel, and gives up a peer that acknowledges nothing for half a minute.
+void clinux_stream_tune(int descriptor);
 /// Begins to connect, without waiting for it.
 int clinux_tcp_connect(struct clinux_address address);
 /// Waits at most `milliseconds` for a connection that begins; 0 once it stands.
@@ -63,6 +65,13 @@ int clinux_tcp_finish(int descriptor, int milliseconds);
 /// @return the number of bytes, or a negative errno; `-ECONNRESET` also for a stream that was ended in order.
 int clinux_stream_receive(int descriptor, void *bytes, int count);
 int clinux_stream_send(int descriptor, const void *bytes, int count);
+/// The same as `clinux_stream_receive`, and leaves the bytes where they are.
+int clinux_stream_peek(int descriptor, void *bytes, int count);
+/// Makes two sockets without an address, each of which is the other end of the other; they do not block.
+/// @return 0, or a negative errno.
+int clinux_stream_pair(int pair[2]);
+/// Says that nothing more will be sent.
+void clinux_stream_end(int descriptor);
 /// How far a stream has come with what it was given to send.
 struct clinux_backlog {
     /// Bytes that were given and that the peer has not acknowledged (SIOCOUTQ).
@@ -108,6 +117,8 @@ struct clinux_ready {
 int clinux_poll_open(void);
 /// Watches for input and, if asked, for room to write. Call again to change it.
 int clinux_poll_set(int poll, int descriptor, uint32_t token, int wants_writable, int is_new);
+/// Watches for more input, more room to write and the end of input: each is told once, until there is more of it.
+int clinux_poll_set_changes(int poll, int descriptor, uint32_t token);
 /// Waits up to `nanoseconds`; for ever if negative.
 /// @return the number of entries written, at most 16.
 int clinux_poll_wait(int poll, struct clinux_ready ready[16], int64_t nanoseconds);

@@ -14,11 +14,18 @@ package final class ConnectionListener: Sendable {
     private let shared = ListenerShared()
     private let thread: PortThread
 
-    package init(
+    package convenience init(
         bind address: TransportAddress, limits: ConnectionLimits = ConnectionLimits(),
         place: @escaping Placement
     ) throws(NetError) {
-        thread = try PortThread(bind: address, name: "rostrum-tcp") { [shared] port in
+        try self.init(from: .port(address), limits: limits, place: place)
+    }
+
+    package init(
+        from source: ConnectionSource, limits: ConnectionLimits = ConnectionLimits(),
+        place: @escaping Placement
+    ) throws(NetError) {
+        thread = try PortThread(try ListeningPort(source), name: "rostrum-tcp") { [shared] port in
             UnplacedConnections(of: port, shared: shared, limits: limits, place: place)
         }
     }

@@ -13,13 +13,20 @@ struct ConnectionTable<Connection> {
     subscript(token: UInt32) -> Connection? { all[token] }
 
     /// Watches a descriptor under a token that is free.
-    /// - Parameter connection: what the token stands for from now on; not asked for if there is none.
+    /// - Parameters:
+    ///   - forChanges: told once, until there is more of it.
+    ///   - connection: what the token stands for from now on; not asked for if there is none.
     /// - Returns: the token; nil if the kernel does not watch the descriptor.
-    mutating func add(_ descriptor: Int32, _ connection: () -> Connection) -> UInt32? {
+    mutating func add(
+        _ descriptor: Int32, forChanges: Bool = false, _ connection: () -> Connection
+    ) -> UInt32? {
         repeat {
             lastToken = lastToken == .max ? ListeningPort.Token.firstConnection : lastToken + 1
         } while all[lastToken] != nil
-        guard port.watch(descriptor, as: lastToken) else { return nil }
+        let isWatched =
+            forChanges
+            ? port.watchChanges(descriptor, as: lastToken) : port.watch(descriptor, as: lastToken)
+        guard isWatched else { return nil }
         all[lastToken] = connection()
         return lastToken
     }

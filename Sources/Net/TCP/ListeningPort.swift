@@ -1,5 +1,6 @@
 import Base
 import CLinux
+import Glibc
 import Synchronization
 
 /// A listening TCP socket; closed when its last owner is gone.
@@ -23,6 +24,14 @@ private final class ListenSocket: Sendable {
     }
 }
 
+/// Where a server's TCP connections come from.
+package enum ConnectionSource: Sendable {
+    /// A port of its own.
+    case port(TransportAddress)
+    /// A port that it shares with others.
+    case inbox(ConnectionInbox)
+}
+
 /// A TCP port and what watches it and its connections: what a port's thread and its owner share.
 final class ListeningPort: Sendable {
     /// What stands for the descriptors that are no connections.
@@ -32,25 +41,53 @@ final class ListeningPort: Sendable {
         static let firstConnection: UInt32 = 16
     }
 
-    private let socket: ListenSocket
+    /// Nil where connections come by the inbox.
+    private let socket: ListenSocket?
+    private let inbox: ConnectionInbox?
+    private let tunesConnections: Bool
     private let events: TCPEvents
     let waker: Waker
     private let isStopping = Atomic(false)
 
-    init(_ address: TransportAddress) throws(NetError) {
-        socket = try ListenSocket(address.over(.tcp))
+    /// Where it listens; the port is the real one.
+    let localAddress: TransportAddress
+
+    /// - Parameter tunesConnections: whether they are for media; see `clinux_stream_tune`.
+    convenience init(_ address: TransportAddress, tunesConnections: Bool = true) throws(NetError) {
+        let socket = try ListenSocket(address.over(.tcp))
+        try self.init(socket, nil, at: socket.localAddress, tunesConnections)
+    }
+
+    convenience init(_ source: ConnectionSource) throws(NetError) {
+        switch source {
+        case .port(let address): try self.init(address)
+        case .inbox(let inbox):
+            try self.init(nil, inbox, at: inbox.localAddress, true)
+            inbox.open(waking: waker)
+        }
+    }
+
+    private init(
+        _ socket: ListenSocket?, _ inbox: ConnectionInbox?, at address: TransportAddress,
+        _ tunesConnections: Bool
+    ) throws(NetError) {
+        self.socket = socket
+        self.inbox = inbox
+        localAddress = address
+        self.tunesConnections = tunesConnections
         waker = try Waker()
         events = try TCPEvents()
         for (token, descriptor) in [
-            (Token.waker, waker.descriptor), (Token.socket, socket.descriptor),
-        ] {
+            (Token.waker, waker.descriptor), (Token.socket, socket?.descriptor ?? -1),
+        ] where descriptor >= 0 {
             let result = clinux_poll_set(events.descriptor, descriptor, token, 0, 1)
             guard result == 0 else { throw .system(operation: "watch a descriptor", code: -result) }
         }
     }
 
-    /// Where it listens; the port is the real one.
-    var localAddress: TransportAddress { socket.localAddress }
+    deinit {
+        closeInbox()
+    }
 
     // MARK: For its owner
 
@@ -76,11 +113,19 @@ final class ListeningPort: Sendable {
     /// Takes the next connection from the kernel.
     /// - Returns: its descriptor, or a negative `errno`.
     func accept(_ remote: inout clinux_address) -> Int32 {
-        unsafe clinux_tcp_accept(socket.descriptor, &remote)
+        guard let socket else { return -EAGAIN }
+        return unsafe clinux_tcp_accept(socket.descriptor, &remote, tunesConnections ? 1 : 0)
     }
+
+    /// What another port has taken for this one since the last call.
+    func takeArrivals() -> [ConnectionArrival] { inbox?.take() ?? [] }
+
+    /// Takes nothing from another port any more.
+    func closeInbox() { inbox?.close() }
 
     /// Leaves what comes to the port with the kernel, or takes it again.
     func setListening(_ isListening: Bool) {
+        guard let socket else { return }
         if isListening {
             _ = clinux_poll_set(events.descriptor, socket.descriptor, Token.socket, 0, 1)
         } else {
@@ -92,6 +137,12 @@ final class ListeningPort: Sendable {
     /// - Returns: whether the kernel does.
     func watch(_ descriptor: Int32, as token: UInt32) -> Bool {
         clinux_poll_set(events.descriptor, descriptor, token, 0, 1) == 0
+    }
+
+    /// Watches a connection for what changes: each is told once, until there is more of it.
+    /// - Returns: whether the kernel does.
+    func watchChanges(_ descriptor: Int32, as token: UInt32) -> Bool {
+        clinux_poll_set_changes(events.descriptor, descriptor, token) == 0
     }
 
     /// Watches a connection for room to write, too, or no longer.

@@ -7,7 +7,7 @@ protocol PortHandler: ~Copyable, SendableMetatype {
     /// When `endTurn` has something to do although nothing came; nil if it has not.
     var deadline: MonotonicTime? { get }
     /// Takes a connection that was accepted, or counts it as refused and closes it.
-    mutating func admit(_ descriptor: Int32, from remote: TransportAddress, at now: MonotonicTime)
+    mutating func admit(_ arrival: ConnectionArrival, at now: MonotonicTime)
     /// A connection has input, is closed, or has room to write again.
     mutating func serve(_ token: UInt32, at now: MonotonicTime)
     /// Comes last in each turn, also after a wake-up that brought nothing.
@@ -23,15 +23,14 @@ final class PortThread: Sendable {
     private let port: ListeningPort
     private let thread: NativeThread
 
-    /// Opens the port, then starts the thread.
+    /// Starts the thread.
     /// - Parameters:
     ///   - name: of the thread, at most 15 bytes.
     ///   - makeHandler: called once, on the new thread.
     init<Handler: PortHandler & ~Copyable>(
-        bind address: TransportAddress, name: String,
+        _ port: ListeningPort, name: String,
         makeHandler: @escaping @Sendable (ListeningPort) -> Handler
     ) throws(NetError) {
-        let port = try ListeningPort(address)
         self.port = port
         thread = try NativeThread(name: name, cpu: nil) {
             var loop = PortLoop<Handler>(port: port, handler: makeHandler(port))
@@ -80,7 +79,9 @@ private struct PortLoop<Handler: PortHandler & ~Copyable>: ~Copyable {
             let now = MonotonicClock.now()
             for token in tokens.prefix(count) {
                 switch token {
-                case ListeningPort.Token.waker: port.waker.clear()
+                case ListeningPort.Token.waker:
+                    port.waker.clear()
+                    for arrival in port.takeArrivals() { handler.admit(arrival, at: now) }
                 case ListeningPort.Token.socket: accept(at: now)
                 default: handler.serve(token, at: now)
                 }
@@ -88,6 +89,7 @@ private struct PortLoop<Handler: PortHandler & ~Copyable>: ~Copyable {
             handler.endTurn(at: now)
             resume(at: now)
         }
+        port.closeInbox()
         handler.stop(at: MonotonicClock.now())
     }
 
@@ -105,7 +107,10 @@ private struct PortLoop<Handler: PortHandler & ~Copyable>: ~Copyable {
             case EMFILE, ENFILE, ENOBUFS, ENOMEM: return pauseListening(at: now)
             // One that was given up before it was accepted; the next may be well.
             case 1...: continue
-            default: handler.admit(descriptor, from: TransportAddress(remote).over(.tcp), at: now)
+            default:
+                let arrival = ConnectionArrival(
+                    descriptor: descriptor, remote: TransportAddress(remote).over(.tcp))
+                handler.admit(arrival, at: now)
             }
         }
     }

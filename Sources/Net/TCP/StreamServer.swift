@@ -22,6 +22,15 @@ package protocol StreamConversation: AnyObject, SendableMetatype {
     func takeOutput(waiting: Int) -> [UInt8]
     /// The connection is gone: the other end closed it, it broke, or there was no place for it any longer.
     func lose(at now: MonotonicTime)
+    /// Goes on with TLS that another thread began on its connection; comes first, if it comes.
+    func resume(_ begun: BegunTLS, at now: MonotonicTime)
+}
+
+extension StreamConversation {
+    /// Nobody begins TLS for those who speak none.
+    package func resume(_ begun: BegunTLS, at now: MonotonicTime) {
+        assertionFailure("this is no conversation by TLS")
+    }
 }
 
 /// Names a connection of a server; never used twice.
@@ -58,11 +67,18 @@ package final class StreamServer<Conversation: StreamConversation>: Sendable {
     private let thread: PortThread
 
     /// - Parameter name: of the thread, at most 15 bytes.
-    package init(
+    package convenience init(
         bind address: TransportAddress, name: String, limits: StreamServerLimits = StreamServerLimits(),
         make: @escaping Maker
     ) throws(NetError) {
-        thread = try PortThread(bind: address, name: name) { [shared] port in
+        try self.init(from: .port(address), name: name, limits: limits, make: make)
+    }
+
+    /// - Parameter name: of the thread, at most 15 bytes.
+    package init(
+        from source: ConnectionSource, name: String, limits: StreamServerLimits, make: @escaping Maker
+    ) throws(NetError) {
+        thread = try PortThread(try ListeningPort(source), name: name) { [shared] port in
             StreamServerConnections<Conversation>(of: port, shared: shared, limits: limits, make: make)
         }
     }

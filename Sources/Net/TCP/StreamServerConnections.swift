@@ -47,7 +47,8 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
 
     // MARK: Coming and going
 
-    mutating func admit(_ descriptor: Int32, from remote: TransportAddress, at now: MonotonicTime) {
+    mutating func admit(_ arrival: ConnectionArrival, at now: MonotonicTime) {
+        let (descriptor, remote) = (arrival.descriptor, arrival.remote)
         displace(for: remote.ip, at: now)
         guard quota.take(remote.ip) else {
             // Counted first: who sees that it was closed finds it counted.
@@ -66,6 +67,9 @@ struct StreamServerConnections<Conversation: StreamConversation>: PortHandler, ~
         if wasEmpty { nextLook = now + Self.lookInterval }
         tokens[number] = token
         count { $0.accepted &+= 1 }
+        guard let begun = arrival.begunTLS, let connection = connections[token] else { return }
+        connection.conversation.resume(begun, at: now)
+        settle(connection, token, at: now)
     }
 
     /// Makes room among those that are not established, the oldest first.

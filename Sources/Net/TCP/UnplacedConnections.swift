@@ -44,7 +44,8 @@ struct UnplacedConnections: PortHandler, ~Copyable {
 
     var deadline: MonotonicTime? { waiting.all.values.lazy.map(\.deadline).min() }
 
-    mutating func admit(_ descriptor: Int32, from remote: TransportAddress, at now: MonotonicTime) {
+    mutating func admit(_ arrival: ConnectionArrival, at now: MonotonicTime) {
+        let (descriptor, remote) = (arrival.descriptor, arrival.remote)
         guard strangers.take(remote.ip) else { return refuse(descriptor) }
         guard all.take(remote.ip) else {
             strangers.giveBack(remote.ip)

@@ -19,8 +19,11 @@ final class TURNEntrance: Sendable {
     /// For those who connect from now on.
     private let identity: SharedIdentity
 
-    /// Opens the ports.
-    init(_ settings: TURNSettings, peers: TURNPeers, now: @escaping @Sendable () -> Moment) throws {
+    /// Opens the ports that are not shared.
+    init(
+        _ settings: TURNSettings, inboxes: ConnectionInboxes, peers: TURNPeers,
+        now: @escaping @Sendable () -> Moment
+    ) throws {
         let nothing: [UInt8] = []
         guard MessageDigest.md5(nothing.span) != nil else {
             throw Failure(
@@ -38,7 +41,8 @@ final class TURNEntrance: Sendable {
         limits.output = 512 << 10
         tls = try Self.open("TLS", "turn-tls", settings.tls?.address) { address throws(NetError) in
             let bell = Bell<ConnectionNumber>()
-            let server = try StreamServer<Secured>(bind: address, name: "rostrum-turns", limits: limits) {
+            let source = ConnectionSource(address, or: inboxes.turnTLS)
+            let server = try StreamServer<Secured>(from: source, name: "rostrum-turns", limits: limits) {
                 number, remote, now in
                 let client = TURNClient(remote, by: .tls, of: relay) { bell.ring(number) }
                 return Secured(TURNConversation(client, at: now), as: identity.current)
@@ -49,7 +53,7 @@ final class TURNEntrance: Sendable {
         tcp = try Self.open("TCP", "turn-tcp", settings.tcp) { address throws(NetError) in
             let bell = Bell<ConnectionNumber>()
             let server = try StreamServer<TURNConversation>(
-                bind: address, name: "rostrum-turn", limits: limits
+                from: ConnectionSource(address, or: inboxes.turnTCP), name: "rostrum-turn", limits: limits
             ) {
                 number, remote, now in
                 TURNConversation(TURNClient(remote, by: .tcp, of: relay) { bell.ring(number) }, at: now)

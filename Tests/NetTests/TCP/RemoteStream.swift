@@ -71,6 +71,21 @@ final class RemoteStream {
         }
     }
 
+    /// Waits for bytes as they are.
+    /// - Returns: nothing once the other side has closed, or says nothing for a minute.
+    func receiveRaw() -> [UInt8] {
+        guard !isClosed, clinux_wait_readable(descriptor, 60_000) > 0 else { return [] }
+        var input = [UInt8](repeating: 0, count: 16_384)
+        let count = input.withUnsafeMutableBytes {
+            Int(clinux_stream_receive(descriptor, $0.baseAddress, Int32(clamping: $0.count)))
+        }
+        isClosed = count <= 0
+        return Array(input.prefix(max(count, 0)))
+    }
+
+    /// Says that nothing more comes, and still reads.
+    func endOutput() { clinux_stream_end(descriptor) }
+
     /// Waits until the other side closes; false if it says and does nothing for a minute.
     func waitForClose() -> Bool {
         while !isClosed, clinux_wait_readable(descriptor, 60_000) > 0 { _ = receiveWaiting() }
