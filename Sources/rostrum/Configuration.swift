@@ -171,6 +171,7 @@ struct Configuration: Sendable {
             throw ConfigurationError(
                 "--\(option) needs a certificate: give --tls-certificate and --tls-key too")
         }
+        try checkPorts()
         iceServers = try Self.iceServers(values)
         iceServerSecret = try Self.iceServerSecret(values, for: iceServers)
         if let engine: SRTPEngine = try values.choice("srtp-engine") { srtpEngine = engine }

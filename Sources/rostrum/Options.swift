@@ -30,7 +30,8 @@ struct Option: Sendable {
     static let all: [Option] = [
         Option(
             "http", .text, "ADDRESS:PORT",
-            "Where to serve HTTP. Default 127.0.0.1:8080; 0.0.0.0:8080 for everyone."),
+            "Where to serve HTTP. Default 127.0.0.1:8080; 0.0.0.0:8080 for everyone. --tcp, --turn-tls",
+            "and --turn-tcp may name the same port: what comes is told apart by its first bytes."),
         Option(
             "admin", .text, "ADDRESS:PORT",
             "Where to serve /metrics, /healthz and /readyz without a token, beside --http,",
@@ -47,7 +48,7 @@ struct Option: Sendable {
         Option(
             "tcp", .text, "ADDRESS:PORT|off",
             "Where to receive media from clients whose network blocks UDP; one port for all",
-            "workers. Default: address and first port of --udp."),
+            "workers, which it may share with --http. Default: address and first port of --udp."),
         Option(
             "rtmp", .text, "ADDRESS:PORT|off",
             "Where encoders may publish by RTMP, such as 0.0.0.0:1935. Keys and media go unencrypted.",
@@ -71,7 +72,7 @@ struct Option: Sendable {
         Option(
             "turn-tls", .text, "ADDRESS:PORT|off",
             "Where to relay to this server's own sessions by TURN over TLS, with --tls-certificate, for",
-            "networks that let only HTTPS through: best on port 443 of an address of its own, else 5349.",
+            "networks that let only HTTPS through: best on port 443, which it may share with --http.",
             "Default: off."),
         Option(
             "turn-tcp", .text, "ADDRESS:PORT|off",

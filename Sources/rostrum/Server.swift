@@ -13,6 +13,7 @@ struct Server: Sendable {
     private let keys: SigningKeys
     /// Never empty: the first is for everybody.
     private let listeners: [HTTPServer]
+    private let sharedPorts: SharedPorts
 
     /// For requests under way when the server is told to end.
     private static let grace = Duration.seconds(3)
@@ -24,10 +25,12 @@ struct Server: Sendable {
         let authority = TokenAuthority(keys)
         let paths = ResourcePaths(
             previews: PreviewAddress(keys: configuration.viewers == .everyone ? nil : keys))
+        let sharedPorts = try openSharedPorts(configuration)
         let data = try await DataService.open(configuration, log: log)
         let node: Node
         do {
             var settings = nodeConfiguration(configuration)
+            settings.inboxes = sharedPorts.inboxes
             settings.locator = paths
             settings.ingest = try ingestSettings(configuration, authority)
             settings.turn = try turnSettings(configuration, signing)
@@ -48,15 +51,26 @@ struct Server: Sendable {
         let counters = HTTPCounters()
         let handler = GatewayHandler(
             service: node, authority: authority,
-            settings: gatewaySettings(configuration, data, paths, node, signing), pages: pages,
+            settings: gatewaySettings(configuration, data, paths, node, sharedPorts, signing), pages: pages,
             counters: counters, now: { Int(Date().timeIntervalSince1970) })
         let listeners: [HTTPServer]
         do throws(HTTPServerError) {
-            listeners = try await listen(configuration, handler, counters, log)
+            listeners = try await listen(configuration, sharedPorts, handler, counters, log)
         } catch {
             await node.stop()
             await data.stop()
             throw error
+        }
+        let server = Server(
+            data: data, node: node, keys: keys, listeners: listeners, sharedPorts: sharedPorts)
+        do {
+            try sharedPorts.start(listeners.first, isSecure: configuration.tls != nil)
+        } catch {
+            await server.stop()
+            throw error
+        }
+        for (address, uses) in sharedPorts.descriptions {
+            log.info("shared-port", ["address": address, "for": uses])
         }
         for warning in configuration.warnings(announced: node.announced.map(\.ip)) {
             log.warning(warning.event, ["why-it-matters": warning.reason])
@@ -64,14 +78,23 @@ struct Server: Sendable {
         if let command = configuration.firstLink {
             log.info("links", ["a-host-comes-in-by-what-this-prints": command])
         }
-        return Server(data: data, node: node, keys: keys, listeners: listeners)
+        return server
+    }
+
+    /// Opens the ports that several share, for nobody yet.
+    private static func openSharedPorts(_ configuration: Configuration) throws -> SharedPorts {
+        let needsIdentity = !configuration.sharedPorts.isEmpty
+        return try SharedPorts(
+            configuration, identity: try configuration.tls.flatMap { needsIdentity ? try identity($0) : nil })
     }
 
     /// - Returns: the one for everybody, and then the operators'.
     private static func listen(
-        _ configuration: Configuration, _ handler: GatewayHandler, _ counters: HTTPCounters, _ log: Log
+        _ configuration: Configuration, _ sharedPorts: SharedPorts, _ handler: GatewayHandler,
+        _ counters: HTTPCounters, _ log: Log
     ) async throws(HTTPServerError) -> [HTTPServer] {
         var settings = HTTPServerSettings(address: configuration.http, tls: configuration.tls)
+        settings.listens = !sharedPorts.includeHTTP
         settings.trustedProxies = configuration.trustedProxies
         let http = try await HTTPServer.start(settings, handler: handler, counters: counters, log: log)
         guard let address = configuration.admin else { return [http] }
@@ -124,7 +147,9 @@ struct Server: Sendable {
         do {
             try listeners.first?.renewCertificate(configuration.tls)
             if configuration.rtmps != nil || configuration.turn.tls != nil, let files = configuration.tls {
-                node.renewCertificate(try Self.identity(files))
+                let identity = try Self.identity(files)
+                node.renewCertificate(identity)
+                sharedPorts.renew(identity)
             }
             return nil
         } catch {
@@ -144,6 +169,7 @@ struct Server: Sendable {
 
     /// Says goodbye to every peer, then lets requests finish.
     func stop() async {
+        sharedPorts.stop()
         await node.stop()
         for listener in listeners { await listener.stop(grace: Self.grace) }
         await data.stop()
@@ -257,7 +283,7 @@ struct Server: Sendable {
 
     private static func gatewaySettings(
         _ configuration: Configuration, _ data: DataService, _ paths: ResourcePaths, _ node: Node,
-        _ signing: TokenAuthority.Key
+        _ sharedPorts: SharedPorts, _ signing: TokenAuthority.Key
     ) -> GatewaySettings {
         var settings = GatewaySettings()
         settings.viewers = configuration.viewers
@@ -284,7 +310,7 @@ struct Server: Sendable {
         settings.paths = paths
         settings.furtherMetrics = {
             data.metrics + [BuildInfo.metric] + node.ingestMetrics + node.turnMetrics
-                + node.retentionMetrics
+                + node.retentionMetrics + sharedPorts.metrics
         }
         settings.hindrance = { data.hindrance }
         return settings

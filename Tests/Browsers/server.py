@@ -77,6 +77,8 @@ class Server:
 
     #: Of this run, for what a failed test tells.
     all: list[Server] = []
+    #: Where pages are served, if that is more than the address that clients are told.
+    bound: str | None = None
 
     def __init__(self, log: Path, *arguments: str, media_ports: int = 1, has_ipv6: bool = False) -> None:
         """With `has_ipv6` pages come from ::1, and media by IPv6 as by IPv4."""
@@ -96,7 +98,7 @@ class Server:
         self._process = Process(
             [
                 str(binary()), "serve", "--dev",
-                "--http", f"{self._host}:{self.http_port}", "--udp", self._media,
+                "--http", f"{self.bound or self._host}:{self.http_port}", "--udp", self._media,
                 # Behind two browsers it would get no time at all.
                 "--transcoder-nice", "0",
                 # Pages that wait for WebRTC on a busy machine would have HLS made of what is no matter of it.

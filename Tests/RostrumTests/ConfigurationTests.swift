@@ -59,6 +59,26 @@ import Transcoder
         #expect(Server.nodeConfiguration(many).hasPortPerWorker)
     }
 
+    @Test func `has a TCP port shared by those who name it`() throws {
+        func shared(_ arguments: [String]) throws -> [String] {
+            try configure(["--dev"] + arguments).sharedPorts.map { port in
+                "\(port.address) \(port.uses.map(\.rawValue).joined(separator: ","))"
+            }
+        }
+        let files = ["--tls-certificate", "a.pem", "--tls-key", "a.key"]
+        #expect(try shared([]) == [])
+        #expect(
+            try shared(
+                ["--http", ":443", "--tcp", ":443", "--turn-tls", ":443", "--turn-tcp", ":443"] + files)
+                == ["0.0.0.0:443 http,tcp,turn-tls,turn-tcp"])
+        #expect(
+            try shared(["--http", ":443", "--turn-tls", "0.0.0.0:443", "--turn-tcp", ":7000"] + files)
+                == ["0.0.0.0:443 http,turn-tls", "0.0.0.0:7000 tcp,turn-tcp"])
+        // Another address is another port, and what the system chooses is never the same; UDP does not count.
+        #expect(try shared(["--http", ":443", "--tcp", "10.0.0.1:443", "--turn-udp", ":443"]) == [])
+        #expect(try shared(["--http", ":0", "--tcp", ":0", "--turn-tcp", ":0"]) == [])
+    }
+
     @Test func `has TCP where it is told, or not at all`() throws {
         #expect(try configure(["--dev", "--udp", ":9"]).tcp?.description == "0.0.0.0:9")
         #expect(try configure(["--dev", "--tcp", "10.0.0.1:443"]).tcp?.description == "10.0.0.1:443")
@@ -338,6 +358,10 @@ import Transcoder
         (["--dev", "--srt-passphrase", "nine char"], "10 to 79 bytes"),
         (["--dev", "--srt-latency", "9000"], "from 20 to 8000"),
         (["--dev", "--turn-tls", ":5349"], "--tls-certificate"),
+        (["--dev", "--http", ":443", "--turn-tls", ":443"], "--tls-certificate"),
+        (["--dev", "--http", ":443", "--rtmp", ":443"], "--http and --rtmp both name 0.0.0.0:443"),
+        (["--dev", "--admin", ":9", "--rtmp", ":9"], "--admin and --rtmp"),
+        (["--dev", "--udp", ":9", "--admin", ":9"], "--tcp and --admin"),
         (["--dev", "--webhook", "http://a/"], "ROSTRUM_WEBHOOK_SECRET"),
         (["--dev", "--webhook", "http://a/", "--webhook-secret", "short"], "16 characters"),
         (

@@ -76,6 +76,21 @@ import Testing
         #expect(findings.map(\.subject) == ["http"] && findings.allSatisfy { $0.verdict == .ok })
     }
 
+    @Test func `tells who shares a port`() throws {
+        let values = try OptionValues.parse(arguments: [
+            "--dev", "--http", "127.0.0.1:11", "--udp", "127.0.0.1:0", "--tcp", "127.0.0.1:11",
+            "--turn-tcp", "127.0.0.1:11",
+        ]).values
+        let findings = PortCheck.examine(
+            try Configuration(values, processors: 1), RunningServer(process: nil))
+        #expect(findings.map(\.subject) == ["http", "ice-tcp", "turn-tcp"])
+        #expect(
+            findings.map { $0.text.split(separator: ", and ").last } == [
+                "shared with --tcp, --turn-tcp", "shared with --http, --turn-tcp",
+                "shared with --http, --tcp",
+            ])
+    }
+
     @Test func `looks at the ports of encoders`() throws {
         let values = try OptionValues.parse(arguments: [
             "--dev", "--http", "127.0.0.1:0", "--udp", "127.0.0.1:0", "--tcp", "off", "--rtmp", "127.0.0.1:0",

@@ -13,7 +13,7 @@ struct Finding: Equatable, Sendable {
     /// Such as `certificate`.
     let subject: String
     let verdict: Verdict
-    let text: String
+    var text: String
     /// What to do; nil where there is nothing to do.
     let remedy: String?
 

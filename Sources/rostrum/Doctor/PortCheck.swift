@@ -12,10 +12,15 @@ enum PortCheck {
     }
 
     static func examine(_ configuration: Configuration, _ server: RunningServer) -> [Finding] {
-        ports(of: configuration).map { port in
-            judge(
+        let shared = Dictionary(configuration.sharedPorts.map { ($0.address, $0.uses) }) { first, _ in first }
+        return ports(of: configuration).map { port in
+            var finding = judge(
                 port.subject, port.option, port.address, refusal: MachineTrial.refusal(of: port.address),
                 server)
+            if let others = shared[port.address]?.filter({ $0.rawValue != port.option }) {
+                finding.text += ", and shared with \(others.map(\.option).joined(separator: ", "))"
+            }
+            return finding
         }
     }
 

@@ -1,0 +1,47 @@
+import Gateway
+import Net
+
+/// What monitoring knows of TCP ports that several protocols share.
+extension MixedPortCounters {
+    /// - Parameter ports: whose counters are added; nothing is told where there is none.
+    static func metrics(of ports: [MixedPortCounters]) -> [Metric] {
+        guard !ports.isEmpty else { return [] }
+        func sum(_ path: KeyPath<MixedPortCounters, UInt64>) -> Double {
+            Double(ports.reduce(0) { $0 &+ $1[keyPath: path] })
+        }
+        func labelled(
+            _ name: String, _ help: String, _ label: String,
+            _ values: [(String, KeyPath<MixedPortCounters, UInt64>)]
+        ) -> Metric {
+            Metric(
+                name, .counter, help,
+                values.map { text, path in Metric.Sample(sum(path), [Metric.Label(label, text)]) })
+        }
+        return [
+            Metric(
+                "rostrum_shared_port_undecided", .gauge,
+                "Connections to shared ports that have not said yet what they are.",
+                Double(ports.reduce(0) { $0 + $1.undecided })),
+            Metric(
+                "rostrum_shared_port_pipes", .gauge,
+                "Connections to shared ports by TLS that did not say that it was for HTTP, and is carried there.",
+                Double(ports.reduce(0) { $0 + $1.pipes })),
+            labelled(
+                "rostrum_shared_port_connections_total", "Connections to shared ports by what they were for.",
+                "protocol",
+                [
+                    ("https", \.https), ("https_unnamed", \.pipedHTTPS), ("http", \.http),
+                    ("turn_tls", \.turnTLS), ("turn_tcp", \.turnTCP), ("ice_tcp", \.iceTCP),
+                ]),
+            labelled(
+                "rostrum_shared_port_closed_total",
+                "Connections to shared ports that were for nobody: of no known protocol or with TLS that failed, of one "
+                    + "that is not taken there, silent, given up by their clients, too many, and in the way of newer ones.",
+                "reason",
+                [
+                    ("unknown", \.strange), ("unserved", \.unserved), ("silent", \.expired), ("gone", \.gone),
+                    ("refused", \.refused), ("displaced", \.displaced),
+                ]),
+        ]
+    }
+}
