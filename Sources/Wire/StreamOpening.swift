@@ -11,7 +11,7 @@ package enum StreamOpening: Equatable, Sendable {
     case stun
     /// STUN in a frame, as ICE over TCP has it.
     case framedSTUN
-    /// TLS, for what the first name of a protocol says that is known; nil where there is none.
+    /// TLS, for what the names of protocols say; nil where they say nothing, or there are none.
     case tls(Application?)
     /// A letter: a request of HTTP in the clear, or what else is text.
     case text
@@ -58,14 +58,10 @@ package enum StreamOpening: Equatable, Sendable {
     /// - Parameter first: of the bytes.
     package static func isSTUN(first: UInt8) -> Bool { first <= 3 }
 
+    /// coturn's client names HTTP before TURN; nobody who comes for HTTP names TURN.
     private static func application(of hello: ClientHello) -> Application? {
-        for name in hello.protocols {
-            switch String(decoding: name, as: UTF8.self) {
-            case "stun.turn", "stun.nat-discovery": return .turn
-            case "h2", "http/1.1", "http/1.0": return .http
-            default: continue
-            }
-        }
-        return nil
+        let names = hello.protocols.map { String(decoding: $0, as: UTF8.self) }
+        if names.contains(where: { ["stun.turn", "stun.nat-discovery"].contains($0) }) { return .turn }
+        return names.contains { ["h2", "http/1.1", "http/1.0"].contains($0) } ? .http : nil
     }
 }

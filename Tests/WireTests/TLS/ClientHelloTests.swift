@@ -140,7 +140,8 @@ private struct Hello {
         let told: [([String]?, StreamOpening.Application?)] = [
             (["h2", "http/1.1"], .http), (["http/1.1"], .http), (["http/1.0"], .http),
             (["stun.turn"], .turn), (["stun.nat-discovery"], .turn), (["stun.turn", "http/1.1"], .turn),
-            (["x", "http/1.1"], .http), (nil, nil), (["xmpp-client"], nil),
+            (["http/1.1", "stun.turn", "stun.nat-discovery"], .turn), (["x", "http/1.1"], .http), (nil, nil),
+            (["xmpp-client"], nil),
         ]
         for (protocols, application) in told {
             #expect(try opening(Hello(protocols: protocols).stream) == .tls(application))
