@@ -146,7 +146,10 @@ struct Server: Sendable {
         }
         do {
             try listeners.first?.renewCertificate(configuration.tls)
-            if configuration.rtmps != nil || configuration.turn.tls != nil, let files = configuration.tls {
+            let isNeeded =
+                configuration.rtmps != nil || configuration.turn.tls != nil
+                || !configuration.sharedPorts.isEmpty
+            if isNeeded, let files = configuration.tls {
                 let identity = try Self.identity(files)
                 node.renewCertificate(identity)
                 sharedPorts.renew(identity)
