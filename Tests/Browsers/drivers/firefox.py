@@ -9,6 +9,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from . import actions
 from .connection import CommandError, Connection
 from .page import REST_SECONDS, Browser, EvaluationError, Page, Viewport
 from .process import Process
@@ -51,12 +52,6 @@ PREFERENCES: dict[str, bool | int | str] = {
     "services.settings.server": "data:,#remote-settings-dummy/v1",
     "toolkit.telemetry.reportingpolicy.firstRun": False,
     "remote.log.level": "Warn",
-}
-
-# WebDriver's names of keys that have no character: https://www.w3.org/TR/webdriver2/#keyboard-actions
-KEYS = {
-    "Tab": "\ue004", "Enter": "\ue007", "Escape": "\ue00c",
-    "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014", "ArrowDown": "\ue015",
 }
 
 
@@ -150,26 +145,14 @@ class FirefoxPage(Page):
     def _screenshot(self) -> str:
         return self._command("browsingContext.captureScreenshot")["data"]
 
+    def _act(self, source: dict[str, Any]) -> None:
+        self._command("input.performActions", actions=[source])
+
     def _click_at(self, x: float, y: float) -> None:
-        self._command(
-            "input.performActions",
-            actions=[{
-                "type": "pointer", "id": "mouse",
-                "actions": [
-                    {"type": "pointerMove", "x": round(x), "y": round(y)},
-                    {"type": "pointerDown", "button": 0},
-                    {"type": "pointerUp", "button": 0},
-                ],
-            }])
+        self._act(actions.click(x, y))
 
     def press(self, key: str) -> None:
-        value = KEYS.get(key, key)
-        self._command(
-            "input.performActions",
-            actions=[{
-                "type": "key", "id": "keyboard",
-                "actions": [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}],
-            }])
+        self._act(actions.press(key))
 
     def drag(
         self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True,
@@ -186,21 +169,11 @@ class FirefoxPage(Page):
     def lift(self) -> None:
         self._finger([{"type": "pointerUp", "button": 0}])
 
-    def _finger(self, actions: list[dict[str, Any]]) -> None:
-        self._command(
-            "input.performActions",
-            actions=[{"type": "pointer", "id": "finger", "parameters": {"pointerType": "touch"}, "actions": actions}])
+    def _finger(self, moves: list[dict[str, Any]]) -> None:
+        self._act({"type": "pointer", "id": "finger", "parameters": {"pointerType": "touch"}, "actions": moves})
 
     def turn_wheel(self, x: float, y: float, at: tuple[float, float] | None = None) -> None:
-        spot = at or self.evaluate("() => [innerWidth / 2, innerHeight / 2]")
-        self._command(
-            "input.performActions",
-            actions=[{
-                "type": "wheel", "id": "wheel",
-                "actions": [{
-                    "type": "scroll", "x": round(spot[0]), "y": round(spot[1]), "deltaX": round(x), "deltaY": round(y),
-                }],
-            }])
+        self._act(actions.turn_wheel(at or self.evaluate("() => [innerWidth / 2, innerHeight / 2]"), x, y))
 
     def reduce_motion(self) -> None:
         # BiDi has no command for it; every page of this browser sees it.

@@ -17,7 +17,7 @@ from typing import Any
 
 from server import free_port
 
-from .firefox import KEYS
+from . import actions
 from .page import Browser, EvaluationError, Page, Viewport, wait_until
 from .patience import patient
 from .process import Process
@@ -173,25 +173,14 @@ class WebKitPage(Page):
     def _screenshot(self) -> str:
         return self._command("GET", "/screenshot")
 
-    def _act(self, *sources: dict[str, Any]) -> None:
-        self._command("POST", "/actions", {"actions": list(sources)})
+    def _act(self, source: dict[str, Any]) -> None:
+        self._command("POST", "/actions", {"actions": [source]})
 
     def _click_at(self, x: float, y: float) -> None:
-        self._act({
-            "type": "pointer", "id": "mouse",
-            "actions": [
-                {"type": "pointerMove", "x": round(x), "y": round(y)},
-                {"type": "pointerDown", "button": 0},
-                {"type": "pointerUp", "button": 0},
-            ],
-        })
+        self._act(actions.click(x, y))
 
     def press(self, key: str) -> None:
-        value = KEYS.get(key, key)
-        self._act({
-            "type": "key", "id": "keyboard",
-            "actions": [{"type": "keyDown", "value": value}, {"type": "keyUp", "value": value}],
-        })
+        self._act(actions.press(key))
 
     def drag(
         self, start: tuple[float, float], end: tuple[float, float], seconds: float = 0.15, lifts: bool = True,
@@ -203,13 +192,7 @@ class WebKitPage(Page):
         raise NotImplementedError("WebKitGTK's driver has no fingers")
 
     def turn_wheel(self, x: float, y: float, at: tuple[float, float] | None = None) -> None:
-        spot = at or self.evaluate("() => [innerWidth / 2, innerHeight / 2]")
-        self._act({
-            "type": "wheel", "id": "wheel",
-            "actions": [{
-                "type": "scroll", "x": round(spot[0]), "y": round(spot[1]), "deltaX": round(x), "deltaY": round(y),
-            }],
-        })
+        self._act(actions.turn_wheel(at or self.evaluate("() => [innerWidth / 2, innerHeight / 2]"), x, y))
 
     def reduce_motion(self) -> None:
         raise NotImplementedError("WebDriver has no command for it")
