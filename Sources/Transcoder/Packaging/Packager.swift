@@ -209,8 +209,7 @@ final class Packager {
     private func begin(_ frame: PassedFrame?) throws -> PassedTimeline? {
         guard let frame, let header = frame.video else { return nil }
         let begun = try PassedTimeline(
-            frame.shown(after: Self.passedDelay), header, soundFrom: audioClock.next, delay: Self.passedDelay,
-            request)
+            frame.shown(after: Self.passedDelay), header, delay: Self.passedDelay, request)
         timeline = .passed(begun)
         return begun
     }

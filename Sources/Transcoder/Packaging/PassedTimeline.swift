@@ -69,22 +69,15 @@ final class PassedTimeline {
 
     /// - Parameters:
     ///   - first: a key frame.
-    ///   - sound: when the next block of sound is heard; what was before is silent.
     ///   - delay: how long after its capture something is shown.
     init(
-        _ first: PassedFrame, _ header: Muxer.Video, soundFrom sound: MonotonicTime, delay: Duration,
-        _ request: PackagingRequest
+        _ first: PassedFrame, _ header: Muxer.Video, delay: Duration, _ request: PackagingRequest
     ) throws {
         self.header = header
         timing = request.timing
         self.delay = delay
         writer = try SegmentWriter(header, framesPerSecond: nil, from: first.time, request)
         waiting = [(first, 0)]
-        let samples = min(max(sound.nanoseconds(since: first.time), 0), 10_000_000_000) * 48 / 1_000_000
-        if samples > 0 {
-            try writer.append(
-                [Float](repeating: 0, count: Int(samples) * OpusDecoder.channels), at: first.time)
-        }
     }
 
     func takeReports() -> [PackagingReport] { writer.takeReports() }

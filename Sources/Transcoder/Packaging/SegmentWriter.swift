@@ -8,6 +8,8 @@ import Wire
 /// Times are microseconds since the beginning of the time line.
 final class SegmentWriter {
     private static let samplesPerSecond: Int64 = 48_000
+    /// Sound that begins later than the time line by no more than this, in samples, has silence before it.
+    private static let longestSilence = 10 * samplesPerSecond
 
     /// What is 0 on the time line.
     let zero: MonotonicTime
@@ -57,6 +59,7 @@ final class SegmentWriter {
     /// Until when there is sound.
     var soundEnd: Int64 { (soundPosition ?? 0) * 1_000_000 / Self.samplesPerSecond }
 
+    /// What is missing at the beginning is silent: players see a gap where one track begins after the other.
     /// - Parameters:
     ///   - block: left and right in turn.
     ///   - tick: when the first of it is heard.
@@ -64,8 +67,10 @@ final class SegmentWriter {
         if soundPosition == nil {
             let samples = tick.nanoseconds(since: zero) * 48 / 1_000_000
             guard samples >= 0 else { return }
+            let silence = min(samples, Self.longestSilence)
+            sound = [Float](repeating: 0, count: Int(silence) * OpusDecoder.channels)
             // The first frame out is made of what was before.
-            soundPosition = samples - Int64(AACEncoder.frames)
+            soundPosition = samples - silence - Int64(AACEncoder.frames)
         }
         sound += block
         let length = AACEncoder.frames * OpusDecoder.channels

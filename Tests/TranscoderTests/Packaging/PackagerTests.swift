@@ -124,6 +124,15 @@ import Wire
         }
     }
 
+    /// Players see a gap where one of the tracks begins later.
+    @Test(arguments: [0, 7, 57, 400])
+    func `begins with sound and pictures at the same time, whenever it is looked at`(late: Int64) throws {
+        _ = reports(until: .milliseconds(1_480))
+        let part = try #require(
+            Self.parts(reports(until: .seconds(4), from: .milliseconds(1_500 + late))).first)
+        #expect(Self.decodeTimes(of: part) == [0, 0])
+    }
+
     @Test func `begins anew after it was held up for long`() {
         let before = reports(until: .seconds(3))
         #expect(before.count { if case .began = $0 { true } else { false } } == 1)
