@@ -124,6 +124,11 @@ int64_t clinux_process_nanoseconds(void) {
     return nanoseconds(CLOCK_PROCESS_CPUTIME_ID);
 }
 
+int clinux_thread_prefer(int niceness) {
+    // Linux keeps it of each thread, which 0 names.
+    return setpriority(PRIO_PROCESS, 0, niceness) != 0 ? -errno : 0;
+}
+
 struct start {
     void (*body)(void *);
     void *context;

@@ -1,4 +1,5 @@
 import Base
+import CLinux
 import Synchronization
 
 /// How a worker is set up.
@@ -11,6 +12,8 @@ package struct WorkerConfiguration: Sendable {
     package var name: String?
     /// The only CPU it may run on; nil for any.
     package var cpu: Int?
+    /// Of the thread, where the system allows it (`RLIMIT_NICE`, `CAP_SYS_NICE`).
+    package var niceness = Self.wantedNiceness
     /// Commands that may wait; as many essential ones again.
     package var mailboxCapacity = 16_384
     package var socketBufferBytes = 4 << 20
@@ -25,6 +28,9 @@ package struct WorkerConfiguration: Sendable {
     package var handedOver: DatagramMailbox?
     /// Answers in the kernel's place about what is sent, on the worker's thread; for tests.
     package var refuse: (@Sendable (OutgoingMessage) -> Int32?)?
+
+    /// What takes microseconds for each packet is not to wait for those who work for milliseconds.
+    package static let wantedNiceness: Int32 = -8
 
     package init(address: TransportAddress) {
         self.address = address
@@ -86,6 +92,7 @@ package final class WorkerThread<Handler: DatagramHandler & ~Copyable>: Sendable
         _ configuration: WorkerConfiguration,
         _ makeHandler: @Sendable (WorkerStart) -> Handler
     ) {
+        _ = clinux_thread_prefer(configuration.niceness)
         let now = MonotonicClock.now()
         let streams = TCPConnections(events: streamEvents, limits: configuration.frameLimits)
         var loop = WorkerLoop<Handler>(

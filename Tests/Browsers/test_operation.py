@@ -270,7 +270,7 @@ def test_doctor_looks_at_everything(tmp_path: Path) -> None:
     assert status == 0, found
     assert set(found) == {
         "config", "secret", "certificate", "http", "udp", "ice-tcp", "addresses", "clock", "socket-buffers",
-        "open-files", "disk", "codecs", "transcoder",
+        "open-files", "worker-priority", "disk", "codecs", "transcoder",
     }
     assert found["certificate"].startswith("warn for first.example")
     assert found["transcoder"].startswith("ok ")

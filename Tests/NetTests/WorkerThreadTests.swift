@@ -1,5 +1,6 @@
 import Base
 import Dispatch
+import Foundation
 import Glibc
 import Net
 import Synchronization
@@ -149,6 +150,31 @@ private struct Echo: DatagramHandler {
         waker.wake()
         #expect(remote.receive(1).map(\.bytes) == [[7]])
         worker.stop()
+    }
+
+    @Test func `comes before other threads, or after them, as it is told`() throws {
+        // Whoever runs this may come after others; before them not everybody.
+        let worker = try echo {
+            $0.name = "rostrum-after"
+            $0.niceness = 3
+        }
+        var remote = try Remote()
+        remote.send([[7]], to: worker.localAddress)
+        #expect(remote.receive(1).map(\.bytes) == [[7]])
+        #expect(try niceness(ofThread: "rostrum-after") == 3)
+        worker.stop()
+    }
+
+    /// - Source: proc_pid_stat(5): the name in parentheses, and the seventeenth field after it.
+    private func niceness(ofThread name: String) throws -> Int? {
+        for thread in try FileManager.default.contentsOfDirectory(atPath: "/proc/self/task") {
+            // Threads of other tests come and go.
+            let text = try? String(contentsOfFile: "/proc/self/task/\(thread)/stat", encoding: .utf8)
+            guard let text, text.contains("(\(name))") else { continue }
+            let fields = text.split(separator: ")").last?.split(separator: " ") ?? []
+            return fields.count > 16 ? Int(fields[16]) : nil
+        }
+        return nil
     }
 
     @Test func `has done what was asked for before a datagram was sent when that comes`() throws {

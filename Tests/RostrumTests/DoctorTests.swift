@@ -129,6 +129,14 @@ import Testing
         #expect(files(65_536) == .ok && files(1_024) == .warn && files(100) == .fail && files(nil) == .warn)
         #expect(files(1_024, sessions: 10) == .ok || files(1_100, sessions: 10) == .ok)
         #expect(MachineCheck.openFiles(sessions: 1, process: getpid()).text.contains("the server that runs"))
+        func goesFirst(_ limit: Int?, _ capabilities: UInt64?) -> Bool {
+            MachineCheck.judgePriority(niceLimit: limit, capabilities: capabilities).text.contains(
+                "go before")
+        }
+        #expect(goesFirst(28, 0) && goesFirst(0, 1 << 23) && goesFirst(40, nil))
+        #expect(!goesFirst(27, ~(1 << 23)) && !goesFirst(nil, nil))
+        #expect(
+            MachineCheck.workerPriority(process: getpid()) == MachineCheck.workerPriority(process: nil))
     }
 
     @Test func `judges the disk`() {
@@ -191,7 +199,8 @@ import Testing
         let values = try OptionValues.parse(arguments: ["--workers", "0"]).values
         let findings = await Doctor(values, complaint: nil, processors: 1).examine()
         #expect(findings.first?.verdict == .fail && findings.first?.text.contains("1 to 256") == true)
-        #expect(findings.map(\.subject) == ["config", "clock", "socket-buffers", "open-files"])
+        #expect(
+            findings.map(\.subject) == ["config", "clock", "socket-buffers", "open-files", "worker-priority"])
         #expect(await Doctor(nil, complaint: "no file", processors: 1).examine().first?.text == "no file")
     }
 

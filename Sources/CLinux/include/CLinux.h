@@ -141,6 +141,8 @@ int64_t clinux_realtime_nanoseconds(void);
 int64_t clinux_thread_nanoseconds(void);
 /// CPU time of the process.
 int64_t clinux_process_nanoseconds(void);
+/// Gives the calling thread this niceness; -EACCES or -EPERM where the system does not let it come forward.
+int clinux_thread_prefer(int niceness);
 /// Runs `body(context)` on a new thread of this name, on CPU `cpu` only unless that is negative.
 /// A refused CPU is no failure: `*pinned` tells.
 int clinux_thread_start(

@@ -58,6 +58,7 @@ struct Doctor: Sendable {
         [
             MachineCheck.clock(), MachineCheck.socketBuffers(),
             MachineCheck.openFiles(sessions: sessions, process: server.process),
+            MachineCheck.workerPriority(process: server.process),
         ]
     }
 }

@@ -53,14 +53,19 @@ enum MachineCheck {
         judgeOpenFiles(limit: openFileLimit(of: process), sessions: sessions, isServers: process != nil)
     }
 
-    /// - Source: proc_pid_limits(5).
     private static func openFileLimit(of process: Int32?) -> Int? {
-        let path = "/proc/\(process.map(String.init) ?? "self")/limits"
+        let limits = words(of: "Max open files", in: "limits", of: process)
+        guard limits.count >= 2 else { return nil }
+        return limits[1] == "unlimited" ? .max : Int(limits[1])
+    }
+
+    /// What follows a name in a file of a process; nil for this one.
+    /// - Source: proc_pid_limits(5), proc_pid_status(5).
+    private static func words(of name: String, in file: String, of process: Int32?) -> [Substring] {
+        let path = "/proc/\(process.map(String.init) ?? "self")/\(file)"
         let lines = (try? String(contentsOfFile: path, encoding: .utf8))?.split(separator: "\n") ?? []
-        guard let line = lines.first(where: { $0.hasPrefix("Max open files") }) else { return nil }
-        let words = line.dropFirst("Max open files".count).split(separator: " ")
-        guard words.count >= 2 else { return nil }
-        return words[1] == "unlimited" ? .max : Int(words[1])
+        return lines.first { $0.hasPrefix(name) }?.dropFirst(name.count).split { $0 == " " || $0 == "\t" }
+            ?? []
     }
 
     static func judgeOpenFiles(limit: Int?, sessions: Int?, isServers: Bool) -> Finding {
@@ -75,5 +80,31 @@ enum MachineCheck {
             "each page that is open takes one; raise it to \(wanted) or more: LimitNOFILE= of the service"
         return limit < 256
             ? .fail("open-files", text, remedy: remedy) : .warn("open-files", text, remedy: remedy)
+    }
+
+    // MARK: Priority
+
+    /// - Parameter process: the server's; nil for this one's, as a server started here would have it.
+    static func workerPriority(process: Int32?) -> Finding {
+        let limit = words(of: "Max nice priority", in: "limits", of: process).first.flatMap { Int($0) }
+        let capabilities = words(of: "CapEff:", in: "status", of: process).first.flatMap {
+            UInt64($0, radix: 16)
+        }
+        return judgePriority(niceLimit: limit, capabilities: capabilities)
+    }
+
+    /// - Parameters:
+    ///   - niceLimit: `RLIMIT_NICE`, 20 less the lowest niceness; nil where it is not told.
+    ///   - capabilities: those in force, as bits.
+    /// - Source: getrlimit(2), capabilities(7).
+    static func judgePriority(niceLimit: Int?, capabilities: UInt64?) -> Finding {
+        let subject = "worker-priority"
+        let wanted = Int(WorkerConfiguration.wantedNiceness)
+        if (niceLimit ?? 0) >= 20 - wanted || (capabilities ?? 0) & 1 << 23 != 0 {
+            return .ok(subject, "packets go before what else the machine does")
+        }
+        // Most machines allow nobody to, and serve well.
+        let text = "packets take turns with what else the machine does"
+        return .ok(subject, "\(text), unless the service has LimitNICE=\(wanted)")
     }
 }
