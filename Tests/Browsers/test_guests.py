@@ -128,3 +128,30 @@ def test_a_host_is_told_when_viewers_do_not_see_the_guests(
     host.click("#show-everybody")
     host.wait_for("() => rostrum.room.info.programme === 'composed'", what="everybody is shown")
     host.wait_for("() => !document.getElementById('alone').checkVisibility()", what="nothing is left to be told")
+
+
+#: A browser that asks its user about the camera, and waits until the test answers; what it gave is kept.
+ASKING = f"""() => {{
+    ({FACE})();
+    const open = navigator.mediaDevices.getUserMedia;
+    const answer = new Promise(allow => (globalThis.allowCamera = allow));
+    navigator.mediaDevices.getUserMedia = async wishes => {{
+        await answer;
+        return globalThis.given = await open(wishes);
+    }};
+}}"""
+
+
+def test_a_camera_that_is_allowed_too_late_is_let_go_of(chromium: Browser, server: Server, stream: str) -> None:
+    host = chromium.open(f"{server.origin}/live/{stream}?source=test&quality=360&fps=15")
+    press_go_live(host)
+    guest = chromium.open(f"{server.origin}/watch/{stream}", DESKTOP, before_load=ASKING)
+    wait_for_state(guest, "live")
+    invite(host, raise_my_hand(guest, host))
+    guest.click("dialog[data-name=invitation] [data-value=accept]")
+    guest.wait_for("() => rostrum.room.own.isOpening", what="the camera is asked for")
+    guest.click("dialog[data-name=lobby] [data-value=no]")
+    guest.evaluate("() => allowCamera()")
+    guest.wait_for(
+        "() => globalThis.given?.getTracks().every(track => track.readyState === 'ended')", what="it is off again")
+    assert guest.evaluate("() => [rostrum.room.own.source, rostrum.room.own.problem]") == [None, None]

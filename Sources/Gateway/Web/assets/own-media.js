@@ -44,6 +44,8 @@ export class OwnMedia extends EventTarget {
   problem = null;
 
   #hasNewChoice = false;
+  /** Whether what is being opened is to be let go of as soon as it is there. */
+  #isUnwanted = false;
   /** What is being opened, for everybody who waits for it. @type {Promise<boolean> | null} */
   #opening = null;
 
@@ -107,6 +109,7 @@ export class OwnMedia extends EventTarget {
    */
   open() {
     this.#hasNewChoice = true;
+    this.#isUnwanted = false;
     if (!this.#opening) {
       this.#opening = this.#openChoices();
       this.#changed();
@@ -128,13 +131,14 @@ export class OwnMedia extends EventTarget {
     }
     this.#opening = null;
     this.#changed();
-    return this.problem === null;
+    return this.problem === null && !this.#isUnwanted;
   }
 
   async #openChosen() {
     const { kind, source: before } = this;
     try {
       const opened = await openSource(kind, this);
+      if (this.#isUnwanted) return opened.stop();
       const picture = opened.media.getVideoTracks()[0];
       picture?.addEventListener("ended", () => opened === this.source && this.#ended());
       for (const event of ["mute", "unmute"]) {
@@ -145,7 +149,7 @@ export class OwnMedia extends EventTarget {
       this.dispatchEvent(new Event("source"));
       before?.stop();
     } catch (error) {
-      if (this.#hasNewChoice) return;
+      if (this.#hasNewChoice || this.#isUnwanted) return;
       const { title, message } = error instanceof CaptureError
         ? error : { title: "The picture did not start", message: String(error) };
       this.setProblem({ title, text: message, canRetry: true, offersTest: kind !== "test", offersSound: kind === "camera" });
@@ -154,8 +158,10 @@ export class OwnMedia extends EventTarget {
     }
   }
 
-  /** Lets go of camera and microphone. */
+  /** Lets go of camera and microphone, those too that the person has not been asked for yet or has not allowed yet. */
   stop() {
+    this.#isUnwanted = this.#opening !== null;
+    this.#hasNewChoice = false;
     this.source?.stop();
     this.source = null;
     this.problem = null;
