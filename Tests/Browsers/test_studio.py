@@ -138,8 +138,10 @@ def test_go_live_counts_while_the_camera_opens(chromium: Browser, server: Server
 #: What the server says of the stream comes only once the host is on the air.
 LATE_NEWS = """() => {
     globalThis.news = [];
+    let wasOn = false;
     const tell = () => {
-        if (!globalThis.rostrum?.room.onAir.isOn) return;
+        wasOn ||= globalThis.rostrum?.room.onAir.isOn;
+        if (!wasOn) return;
         for (const {socket, data} of news.splice(0)) socket.dispatchEvent(new MessageEvent('message', {data}));
     };
     setInterval(tell, 10);
