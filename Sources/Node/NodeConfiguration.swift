@@ -59,7 +59,7 @@ package struct NodeConfiguration: Sendable {
     /// How long a session waits for its client's first check.
     package var connectTimeout = Duration.seconds(10)
     /// How long a silent peer is kept (RFC 7675 §5.1).
-    package var consentTimeout = Duration.seconds(15)
+    package var consentTimeout = Duration.seconds(30)
     /// How long viewers of an ended stream are kept, in case its publisher comes back.
     package var returnTime = Duration.seconds(60)
     /// Whoever may host a stream makes it by publishing.

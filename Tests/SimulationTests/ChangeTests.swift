@@ -116,7 +116,7 @@ import Testing
     @Test func `to silence end a session after the consent time`() throws {
         let (simulation, publisher, _) = try watching(seed: 15)
         publisher.vanish()
-        let isNoticed = simulation.run(for: .seconds(16)) {
+        let isNoticed = simulation.run(for: .seconds(31)) {
             simulation.events.contains { if case .closed(_, .consentLost) = $0 { true } else { false } }
         }
         #expect(isNoticed)

@@ -93,7 +93,7 @@ import Wire
         #expect(sent.handshakes == 0)
         #expect(sent.media == 0)
         // Packets from there are no sign of life either.
-        simulation.run(for: .seconds(4))
+        simulation.run(for: .seconds(18))
         #expect(simulation.events.contains { if case .closed(_, .consentLost) = $0 { true } else { false } })
     }
 

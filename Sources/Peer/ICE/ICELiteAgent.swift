@@ -9,11 +9,9 @@ import Wire
 ///   RFC 7675 (consent).
 package struct ICELiteAgent: Sendable {
     package struct Configuration: Sendable {
-        /// How long a client may stay silent before it counts as gone.
-        ///
-        /// Half of the 30 s of RFC 7675 §5.1, because a server that feeds many viewers notices sooner what it
-        /// sends for nothing; three checks of Firefox, which checks every 4 to 6 s and only once.
-        package var consentTimeout: Duration = .seconds(15)
+        /// How long a client may stay silent before it counts as gone (RFC 7675 §5.1): whoever comes out of a tunnel
+        /// sees the picture go on.
+        package var consentTimeout: Duration = .seconds(30)
         /// How long a session waits for its first valid check.
         package var connectTimeout: Duration = .seconds(10)
 

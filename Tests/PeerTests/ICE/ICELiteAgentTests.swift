@@ -75,10 +75,10 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
 
     @Test mutating func `is renewed by every check`() throws {
         _ = try client.check(from: 1, at: 1_000)
-        #expect(client.agent.deadline == Client.time(16_000))
+        #expect(client.agent.deadline == Client.time(31_000))
         _ = try client.check(from: 2, nominates: false, at: 9_000)
         #expect(client.agent.lastConsent == Client.time(9_000))
-        #expect(client.agent.deadline == Client.time(24_000))
+        #expect(client.agent.deadline == Client.time(39_000))
     }
 
     @Test mutating func `is renewed by traffic from known addresses only`() throws {
@@ -86,19 +86,19 @@ private func address(_ port: UInt16) -> TransportAddress { Client.address(port) 
         _ = client.traffic(from: 1, at: 5_000)
         _ = client.traffic(from: 2, at: 6_000)
         #expect(client.agent.lastConsent == Client.time(5_000))
-        #expect(client.advance(to: 19_999) == [])
-        #expect(client.advance(to: 20_000) == [.consentLost])
+        #expect(client.advance(to: 34_999) == [])
+        #expect(client.advance(to: 35_000) == [.consentLost])
     }
 
     @Test mutating func `is lost once and for all`() throws {
         _ = try client.check(from: 1, at: 0)
-        #expect(client.advance(to: 15_000) == [.consentLost])
-        #expect(client.advance(to: 15_001) == [])
+        #expect(client.advance(to: 30_000) == [.consentLost])
+        #expect(client.advance(to: 30_001) == [])
         #expect(client.agent.deadline == nil)
-        #expect(client.traffic(from: 1, at: 15_002) == nil)
+        #expect(client.traffic(from: 1, at: 30_002) == nil)
         let check = Client.check().sealed(key: Client.first.key, by: SHA1Authenticator())
         #expect(throws: ICELiteAgent.Refusal(reason: .consentLost, answer: nil)) {
-            try client.receive(check, at: 15_003)
+            try client.receive(check, at: 30_003)
         }
     }
 
