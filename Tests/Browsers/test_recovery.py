@@ -72,7 +72,7 @@ def test_a_link_whose_time_ends_while_one_watches_says_so(
 ) -> None:
     with go_live(chromium, server, stream):
         # A busy machine may take longer to load a page and to connect it: then the next link has more time.
-        for ttl in (20, 60, 180):
+        for ttl in (10, 60, 180):
             viewer = viewing.open(before_load=NO_RENEWAL)
             # Its time begins once there is a window.
             token = server.token(stream, "viewer", "Vic", ttl=ttl)
