@@ -48,6 +48,8 @@ package struct StreamSnapshot: Equatable, Sendable {
     package var preview: StreamPreview?
     /// Shown to everybody who watches.
     package var isRecording = false
+    /// Whether viewers by HLS can go back in it.
+    package var isKept = false
     /// Made by publishing under its name.
     var isPublished = false
     /// Once it has ended, publishing under its name makes it live again.
@@ -144,6 +146,7 @@ package struct StreamSnapshot: Equatable, Sendable {
             "hls": .string((details.hls ?? .on).rawValue),
             "dvrSeconds": .integer(details.dvrSeconds),
             "isRecording": .bool(isRecording),
+            "isKept": .bool(isKept),
             "tracks": .array(tracks.map { .object(["kind": .string($0)]) }),
         ])
     }

@@ -12,7 +12,7 @@ import pytest
 
 from drivers import Browser, Page, wait_until
 from drivers.patience import patient
-from media import watch
+from media import go_live, wait_for_state, watch
 from rtmp import PLAIN, Encoder
 from server import Server, free_port
 from test_hls import awaited, fetch, metric
@@ -66,6 +66,24 @@ def segments(playlist: str) -> list[tuple[float, str]]:
 
 def test_it_is_kept_though_nobody_asks(keeper: Server) -> None:
     wait_until(lambda: metric(keeper, "rostrum_hls_streams") == 1, 30, "it is packaged because viewers may go back")
+    wait_until(lambda: keeper.json("/v1/streams/kept")["isKept"], 10, "the stream says that it is kept")
+
+
+def test_a_host_is_told_that_there_is_no_room_to_keep_their_stream(
+    chromium: Browser, keeper: Server, stream: str
+) -> None:
+    wait_until(lambda: keeper.json("/v1/streams/kept")["isKept"], 30, "the other stream is kept")
+    host = go_live(chromium, keeper, stream)
+    assert not host.evaluate("() => document.getElementById('unkept').checkVisibility()")
+    host.evaluate("() => rostrum.room.edit({dvrSeconds: 600})")
+    host.wait_for("() => document.getElementById('unkept').checkVisibility()", seconds=20, what="the host is told")
+    assert keeper.json(f"/v1/streams/{stream}")["isKept"] is False
+    viewer = watch(chromium, keeper, stream)
+    wait_for_state(viewer, "live")
+    viewer.wait_for("() => rostrum.room.info.dvrSeconds === 600", what="the viewer knows what the host wants")
+    assert viewer.evaluate("() => rostrum.room.viewing.rewind.reach") == 0
+    host.evaluate("() => rostrum.room.edit({dvrSeconds: 0})")
+    host.wait_for("() => !document.getElementById('unkept').checkVisibility()", what="nothing is left to be told")
 
 
 #: How much later it is by the clock of days than by the encoder's, in seconds, as a picture shows it; 0 without one.

@@ -33,15 +33,21 @@ extension Node {
         return try await packagings.file(named: name, of: stream)
     }
 
-    /// Begins to package live streams that viewers can go back in, whether anybody asks or not; once a second.
+    /// Begins to package live streams that viewers can go back in, whether anybody asks or not, and has streams tell
+    /// whether viewers can; once a second.
     func keepWindows() async {
         guard let packagings, packagings.longestWindow > 0, !isStopping else { return }
-        for stream in registry.all.map(\.id) where dvrWindow(of: stream) > 0 {
-            let key = Packaging.Key(stream: stream, rendition: .source)
-            guard directory[stream]?.state == .live, await !packagings.isActive(key), await packagings.hasRoom
-            else { continue }
-            try? await packagings.begin(key, live.recordedProgramme(of: stream))
-            programmeChanged(in: stream)
+        for host in registry.all where dvrWindow(of: host.id) > 0 || directory[host.id]?.isKept == true {
+            let key = Packaging.Key(stream: host.id, rendition: .source)
+            let isWanted = dvrWindow(of: host.id) > 0
+            if isWanted, directory[host.id]?.state == .live, await !packagings.isActive(key),
+                await packagings.hasRoom
+            {
+                try? await packagings.begin(key, live.recordedProgramme(of: host.id))
+                programmeChanged(in: host.id)
+            }
+            let isKept = await packagings.isKept(key)
+            if directory[host.id]?.isKept != (isWanted && isKept) { await host.setKept(isWanted && isKept) }
         }
     }
 

@@ -66,7 +66,7 @@ enum StageReport {
     private static func data(of event: StageEvent, in record: StageRecord) -> [String: JSON] {
         var stream = StreamSnapshot(record).json
         // What changes from moment to moment is not for those who hear of it later.
-        for name in ["version", "viewers", "waiting", "tracks", "isRecording", "doorsOpen"] {
+        for name in ["version", "viewers", "waiting", "tracks", "isRecording", "isKept", "doorsOpen"] {
             stream[name] = nil
         }
         var data = ["stream": stream]

@@ -86,6 +86,13 @@ extension StreamHost {
         announce()
     }
 
+    /// Notes whether viewers can go back in the stream.
+    package func setKept(_ isKept: Bool) {
+        guard self.isKept != isKept else { return }
+        self.isKept = isKept
+        announce()
+    }
+
     // MARK: Followers
 
     /// Begins to tell somebody of the stream: a snapshot, or what they missed, then each change.
@@ -208,6 +215,7 @@ extension StreamHost {
         let owner = source?.owner ?? committed.host
         stream.isPaused = committed.member(owner)?.isPaused ?? false
         stream.isRecording = isRecording
+        stream.isKept = isKept
         var view = SyncView(stream: stream)
         view.hands = committed.hands
         view.invitations = committed.invitations

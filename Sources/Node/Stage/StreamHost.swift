@@ -80,6 +80,8 @@ package actor StreamHost {
     private var budget = CommandBudget()
     var preview: StreamPreview?
     var isRecording = false
+    /// Whether viewers can go back in it.
+    var isKept = false
     private nonisolated let hasClosed = Atomic(false)
     var timer: Task<Void, Never>?
     var timerAt: MonotonicTime?

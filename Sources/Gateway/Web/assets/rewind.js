@@ -62,6 +62,8 @@ export class Rewind extends EventTarget {
     const { gate, watched: { sync: { stream } } } = this.live;
     if (gate?.state === "shut" || stream?.state !== "live" && !this.isOn || stream.hls === "off" || !stream.dvrSeconds) return 0;
     if (!stream.startedAt || !playsHLS()) return 0;
+    // Not kept yet, or the server has no room for it.
+    if (!stream.isKept && !this.isOn) return 0;
     const told = this.#player?.past?.reach;
     return told ?? Math.max(0, Math.min(stream.dvrSeconds, (Date.now() - Date.parse(stream.startedAt)) / 1000));
   }

@@ -41,6 +41,7 @@ const FIRST_NEWS_MS = 3000;
  * @property {unknown[]} [tracks]
  * @property {{ tier: string, freeSeconds: number, unlock: string | null } | null} [gate] what watching takes
  * @property {boolean} [isRecording]
+ * @property {boolean} [isKept] whether viewers by HLS can go back in it now
  * @property {{ url: string, blurHash: string } | null} [preview] only where the stream itself was asked
  * @property {"manual" | "automatic"} [recording]
  * @property {"off" | "moderators" | "everybody"} [clips] who may make them

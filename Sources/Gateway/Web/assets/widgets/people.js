@@ -6,6 +6,9 @@ import { manage } from "./manage.js";
 
 /** @typedef {import("../room.js").Room} Room */
 
+/** What viewers can go back in is kept a second or two after it is live; after so many the server has no room, in ms. */
+const KEEPING_MS = 5000;
+
 /** Who wants to speak and who is invited, for hosts to act upon; who watches, for all on stage. */
 export const people = {
   name: "people",
@@ -22,8 +25,12 @@ export const people = {
       h("p.actions", {}, h("button.button.small#show-everybody", {
         type: "button", onclick: () => room.edit({ programme: "composed" }),
       }, "Show everybody on stage")));
+    const unkept = h("p.group#unkept", { role: "status", hidden: true },
+      "Viewers cannot go back in this stream: the server has no room to keep it. They can once another one is over.");
+    /** Since when it is to be kept, and is not. @type {number | null} */
+    let unkeptSince = null;
     const root = h("section.card.people#people", { "aria-label": "People", hidden: true },
-      alone, hands.root, invited.root, viewers.root, banned.root);
+      alone, unkept, hands.root, invited.root, viewers.root, banned.root);
     layer.append(root);
     let count = 0;
     const unfollow = follow(room, () => {
@@ -32,6 +39,10 @@ export const people = {
       if (root.hidden || !known) return;
       alone.hidden = !room.isHost || room.info?.programme !== "host"
         || Object.keys(known.speakers).length < 2 && !Object.keys(known.invitations).length;
+      const isUnkept = room.isHost && room.info?.state === "live" && room.info.hls !== "off"
+        && Boolean(room.info.dvrSeconds) && room.info.isKept === false;
+      unkeptSince = isUnkept ? unkeptSince ?? performance.now() : null;
+      unkept.hidden = unkeptSince === null || performance.now() - unkeptSince < KEEPING_MS;
       const bySince = (/** @type {[string, any]} */ [, a], /** @type {[string, any]} */ [, b]) =>
         a.since.localeCompare(b.since);
       // A hand stays up until its owner has answered; here they show as invited.
