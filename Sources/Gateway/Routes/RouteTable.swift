@@ -225,6 +225,7 @@ extension Router {
         Route(.get, "/", "feedPage", for: .people) { $0.pages.page("index.html", for: $1.request) },
         Route(.get, "/live/{stream}", "livePage", for: .people) { try $0.streamPage($1, "live.html") },
         Route(.get, "/watch/{stream}", "watchPage", for: .people) { try $0.streamPage($1, "watch.html") },
+        Route(.get, "/check", "checkPage", for: .people) { $0.pages.page("check.html", for: $1.request) },
         Route(.get, "/admin", "adminPage", for: .people) { $0.pages.page("admin.html", for: $1.request) },
         Route(.get, "/docs", "docsPage", for: .people) { $0.pages.page("docs.html", for: $1.request) },
         Route(.get, "/docs/player", "playerPage", for: .people) {

@@ -22,7 +22,7 @@ enum AddressCheck {
                 subject, text + ", which the Internet does not reach",
                 remedy: "behind a NAT that forwards the ports give its address: --public-address 203.0.113.7")
         }
-        return .ok(subject, text)
+        return .ok(subject, text + "; /check, opened on another network, says what gets through")
     }
 }
 

@@ -423,6 +423,7 @@ private func snapshot(_ name: String, _ state: StreamState = .live, version: UIn
         for (path, type) in [
             ("/", "text/html; charset=utf-8"), ("/live/s1", "text/html; charset=utf-8"),
             ("/watch/s1", "text/html; charset=utf-8"), ("/docs/player", "text/html; charset=utf-8"),
+            ("/check", "text/html; charset=utf-8"),
             ("/assets/style.css", "text/css; charset=utf-8"),
             ("/assets/watch.js", "text/javascript; charset=utf-8"),
             ("/assets/v1/story-feed.js", "text/javascript; charset=utf-8"),

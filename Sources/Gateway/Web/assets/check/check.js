@@ -1,0 +1,55 @@
+// @ts-check
+
+/** The page that tells whether live video gets through from here: for operators from outside, and for whoever sees nothing. */
+
+import { h, setText } from "../dom.js";
+import { tryAll } from "./ways.js";
+
+/** @typedef {import("./ways.js").Finding} Finding */
+
+/** @type {Record<import("./ways.js").Verdict, string>} */
+const WORDS = { trying: "Trying…", ok: "Good", warn: "Partly", fail: "Shut", none: "None" };
+
+const verdict = /** @type {HTMLElement} */ (document.getElementById("verdict"));
+const list = /** @type {HTMLElement} */ (document.getElementById("ways"));
+const again = /** @type {HTMLButtonElement} */ (document.getElementById("again"));
+const copied = /** @type {HTMLElement} */ (document.getElementById("copied"));
+/** By name, in the order in which they were tried first. @type {Map<string, { finding: Finding, row: HTMLElement }>} */
+const rows = new Map();
+
+/** @param {Finding} finding */
+function show(finding) {
+  const row = rows.get(finding.name)?.row ?? list.appendChild(h("li"));
+  rows.set(finding.name, { finding, row });
+  row.dataset.verdict = finding.verdict;
+  row.replaceChildren(
+    h("span.word", {}, WORDS[finding.verdict]), h("strong", {}, finding.name),
+    ...(finding.text ? [h("p", {}, finding.text)] : []), ...(finding.remedy ? [h("p.remedy", {}, finding.remedy)] : []));
+}
+
+async function run() {
+  again.disabled = true;
+  rows.clear();
+  list.replaceChildren();
+  delete verdict.dataset.verdict;
+  setText(verdict, "Trying…");
+  setText(copied, "");
+  const result = await tryAll(show);
+  verdict.dataset.verdict = result.verdict;
+  setText(verdict, [result.text, result.remedy].filter(Boolean).join(" "));
+  again.disabled = false;
+}
+
+/** For a mail to whoever runs the server. */
+function report() {
+  const lines = [...rows.values()].map(({ finding: { name, verdict, text, remedy } }) =>
+    [`${verdict.padEnd(5)} ${name}: ${text}`, remedy].filter(Boolean).join(" "));
+  return [`${location.origin}, ${new Date().toISOString()}`, verdict.textContent, ...lines, navigator.userAgent].join("\n");
+}
+
+again.addEventListener("click", run);
+document.getElementById("copy")?.addEventListener("click", async () => {
+  const isCopied = await navigator.clipboard?.writeText(report()).then(() => true, () => false);
+  setText(copied, isCopied ? "It is copied." : "This browser did not let it be copied: select and copy the lines above.");
+});
+run();

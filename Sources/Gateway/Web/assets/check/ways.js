@@ -1,0 +1,192 @@
+// @ts-check
+
+/** The ways from a browser to this server, and what to do where one is shut. */
+
+import { SignallingError } from "../session.js";
+import { knownToken, withToken } from "../tokens.js";
+import { probe } from "./probe.js";
+
+/** Longest time that an answer may take, in milliseconds. */
+const ANSWER_MS = 8000;
+/** Tokens and certificates mind a clock that is further off, in milliseconds. */
+const CLOCK_MS = 60_000;
+
+/**
+ * @typedef {"trying" | "ok" | "warn" | "fail" | "none"} Verdict `none`: the server does not have this way, which may be as it should be
+ *
+ * @typedef {object} Finding
+ * @property {string} name
+ * @property {Verdict} verdict
+ * @property {string} text
+ * @property {string} [remedy] what who runs the server, or this browser, may do
+ *
+ * @typedef {(finding: Finding) => void} Tell is told of what is being tried, and again of what came of it
+ */
+
+const PAGE = "This page";
+const CLOCK = "Clock";
+const NEWS = "News of streams (WebSocket)";
+const UDP = "Media by UDP";
+const TCP = "Media by TCP";
+const LATE = "Delayed video (HLS)";
+
+/** Tries all of them. @param {Tell} tell @returns {Promise<Finding>} what it comes to */
+export async function tryAll(tell) {
+  tell(page());
+  const server = await about(tell);
+  if (!server) return { name: "", verdict: "fail", text: "The server does not answer.", remedy: "Is it running, and is this its address?" };
+  if (!globalThis.RTCPeerConnection) {
+    for (const name of [UDP, TCP]) tell({ name, verdict: "fail", text: "This browser has no WebRTC, or it is switched off." });
+    await newsArrive(tell);
+    tell(late(server));
+    return comesTo([], server);
+  }
+  const direct = (/** @type {string} */ name, /** @type {RegExp} */ transport) =>
+    media(tell, name, { takes: (candidate) => transport.test(candidate) });
+  const [udp, tcp] = await Promise.all([
+    direct(UDP, /^\S+ \S+ udp /i), direct(TCP, /^\S+ \S+ tcp /i),
+  ]);
+  const relays = (udp.relays ?? []).filter(({ urls }) => /^turns?:/.test(String(urls)));
+  const relayed = await Promise.all(relays.map((relay) =>
+    media(tell, nameOf(String(relay.urls)), { takes: (candidate) => /^\S+ \S+ udp /i.test(candidate), relay })));
+  if (!udp.refusal) await newsArrive(tell);
+  tell(late(server));
+  return udp.refusal ?? comesTo([udp, tcp, ...relayed], server);
+}
+
+/** @returns {Finding} */
+function page() {
+  return isSecureContext
+    ? { name: PAGE, verdict: "ok", text: location.protocol === "https:" ? "It came by HTTPS." : "It comes from this very machine." }
+    : {
+      name: PAGE, verdict: "warn", text: "It came by HTTP, unencrypted: browsers give camera and microphone to secure pages only.",
+      remedy: "Give the server a certificate (tls-certificate, tls-key), or put a proxy with TLS in front of it.",
+    };
+}
+
+/** What the server says of itself; null where it says nothing. @param {Tell} tell */
+async function about(tell) {
+  tell({ name: CLOCK, verdict: "trying", text: "" });
+  try {
+    const asked = Date.now();
+    const response = await fetch("/v1/server", { signal: AbortSignal.timeout(ANSWER_MS), cache: "no-store" });
+    const told = Date.parse(response.headers.get("Date") ?? "");
+    const off = Number.isNaN(told) ? 0 : told - (asked + Date.now()) / 2;
+    if (Math.abs(off) > CLOCK_MS) {
+      tell({
+        name: CLOCK, verdict: "warn", text: `The server's differs from this machine's by ${Math.round(Math.abs(off) / 1000)} s.`,
+        remedy: "Links and certificates end too early or too late: have both clocks set by the network.",
+      });
+    } else {
+      tell({ name: CLOCK, verdict: "ok", text: "The server's and this machine's agree." });
+    }
+    return /** @type {{ hls?: boolean }} */ (await response.json());
+  } catch {
+    tell({ name: CLOCK, verdict: "fail", text: "The server did not answer." });
+    return null;
+  }
+}
+
+/** With the token that the ways for media took, if they took one. @param {Tell} tell */
+async function newsArrive(tell) {
+  tell({ name: NEWS, verdict: "trying", text: "" });
+  const address = new URL("/v1/feed/sync", location.origin.replace(/^http/, "ws"));
+  const token = knownToken("*", "viewer");
+  if (token) address.searchParams.set("access_token", token);
+  const socket = new WebSocket(address);
+  const isOpen = await new Promise((resolve) => {
+    socket.addEventListener("message", () => resolve(true));
+    socket.addEventListener("close", () => resolve(false));
+    setTimeout(() => resolve(false), ANSWER_MS);
+  });
+  socket.close();
+  tell(isOpen ? { name: NEWS, verdict: "ok", text: "They arrive." } : {
+    name: NEWS, verdict: "warn", text: "None arrived: pages ask from time to time instead, where they may watch at all.",
+    remedy: "A proxy in front of the server, or in this network, has to let WebSockets through.",
+  });
+}
+
+/**
+ * @param {Tell} tell
+ * @param {string} name
+ * @param {import("./probe.js").Way} way
+ * @returns {Promise<{ name: string, isThrough: boolean, refusal?: Finding, relays?: RTCIceServer[] }>}
+ */
+async function media(tell, name, way) {
+  tell({ name, verdict: "trying", text: "" });
+  try {
+    const result = await withToken("*", "viewer", (token) => probe(token, way));
+    tell(findingOf(name, result, way.relay));
+    return { name, isThrough: result.isThrough, relays: result.relays };
+  } catch (error) {
+    const refusal = refusalOf(/** @type {Error} */ (error));
+    tell({ name, verdict: "fail", text: refusal.text });
+    return { name, isThrough: false, refusal };
+  }
+}
+
+/** @param {Error} error @returns {Finding} */
+function refusalOf(error) {
+  const needsLink = error instanceof SignallingError && (error.status === 401 || error.status === 403);
+  if (needsLink) {
+    return {
+      name: "", verdict: "warn", text: "The server lets nobody watch without a link, so the ways for media could not be tried.",
+      remedy: "Open this page with what comes after # in a link of yours: /check#token=…",
+    };
+  }
+  return { name: "", verdict: "fail", text: `The server did not take a session: ${error.message}` };
+}
+
+/** @param {string} name @param {import("./probe.js").Result} result @param {RTCIceServer} [relay] @returns {Finding} */
+function findingOf(name, { isThrough, milliseconds, roundTrip, offered }, relay) {
+  if (isThrough) {
+    const trip = roundTrip === null ? "" : `, ${Math.max(1, Math.round(roundTrip))} ms there and back`;
+    return { name, verdict: "ok", text: `It gets through: connected after ${Math.round(milliseconds)} ms${trip}.` };
+  }
+  if (relay) {
+    return {
+      name, verdict: "fail", text: "It does not get through.",
+      remedy: `Open the port of ${relay.urls} to the server in its firewall, and forward it where it is behind a NAT.`,
+    };
+  }
+  if (!offered.length) return { name, verdict: "none", text: "The server does not offer it." };
+  const text = `It does not get through. The server says that it is at ${offered.join(", ")}.`;
+  if (offered.every(isPrivate) && !isPrivate(location.hostname)) {
+    return { name, verdict: "fail", text, remedy: "No address of those can be reached from elsewhere: set public-address to the server's own." };
+  }
+  return { name, verdict: "fail", text, remedy: "Open these ports to the server in its firewall, and forward them where it is behind a NAT." };
+}
+
+/** Whether an address means something in its own network only (RFC 1918, 4193, 6598, and loopback). @param {string} address */
+function isPrivate(address) {
+  return /^(localhost\b|127\.|10\.|192\.168\.|172\.(1[6-9]|2\d|3[01])\.|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7])\.|\[?(::1|f[cd]|fe80))/i.test(address);
+}
+
+/** @param {string} url of a TURN server (RFC 7065) */
+function nameOf(url) {
+  const isTLS = url.startsWith("turns:");
+  return `Media through TURN by ${isTLS ? "TLS" : /transport=tcp/.test(url) ? "TCP" : "UDP"} (${url.replace(/\?.*/, "")})`;
+}
+
+/** @param {{ hls?: boolean }} server @returns {Finding} */
+function late({ hls }) {
+  return hls
+    ? { name: LATE, verdict: "ok", text: "The server makes it for those whom live video does not reach." }
+    : { name: LATE, verdict: "none", text: "The server makes none." };
+}
+
+/**
+ * @param {{ name: string, isThrough: boolean }[]} tried the best way first
+ * @param {{ hls?: boolean }} server
+ * @returns {Finding}
+ */
+function comesTo(tried, { hls }) {
+  const best = tried.find(({ isThrough }) => isThrough);
+  if (best?.name === UDP) return { name: "", verdict: "ok", text: "Live video gets through, by the best way there is." };
+  if (best?.name === TCP) {
+    return { name: "", verdict: "warn", text: "Live video gets through by TCP: it may stand still where a packet gets lost.", remedy: "UDP would be better." };
+  }
+  if (best) return { name: "", verdict: "ok", text: "Live video gets through, by a detour through TURN.", remedy: "The direct ways are shut." };
+  if (hls) return { name: "", verdict: "warn", text: "Live video does not get through. Streams can be watched some seconds late, and nobody can go on stage from here." };
+  return { name: "", verdict: "fail", text: "Live video does not get through." };
+}
