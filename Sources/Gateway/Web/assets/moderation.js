@@ -29,6 +29,8 @@ import { SignallingError } from "./session.js";
 const SILENCES = [
   { value: "60", label: "For a minute" }, { value: "600", label: "For ten minutes" }, { value: "86400", label: "For a day" },
 ];
+/** How often the lists are asked for while they are open, in milliseconds: others moderate, too, and silences end. */
+const LOOK_MS = 3000;
 /** For how long only its author sees what somebody writes, in seconds. */
 const SHADOW_SECONDS = 86_400;
 
@@ -122,7 +124,7 @@ async function openModeration({ audience }) {
     return line;
   };
 
-  async function load() {
+  async function look() {
     try {
       const [settings, audit] = await Promise.all([api.interaction(), api.audit()]);
       entries = audit.entries;
@@ -140,6 +142,13 @@ async function openModeration({ audience }) {
     }
   }
 
+  /** One after the other, so that nothing older takes the place of what is newer. */
+  let [last, waiting] = [Promise.resolve(), 0];
+  function load() {
+    waiting += 1;
+    return last = last.then(look).finally(() => (waiting -= 1));
+  }
+
   /** @param {string} id */
   async function liftSilence(id) {
     try {
@@ -155,11 +164,13 @@ async function openModeration({ audience }) {
   }
 
   load();
+  const timer = setInterval(() => waiting === 0 && load(), LOOK_MS);
   await ask({
     name: "moderation", title: "Moderation", isReady: true,
     body: [h("h3", {}, "Silenced"), silenced, nobody, h("h3", {}, "What was done"), log, nothing, words],
     choices: [{ value: "close", label: "Close" }],
   });
+  clearInterval(timer);
 }
 
 /** @param {unknown} error */
