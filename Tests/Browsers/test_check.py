@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from drivers import DESKTOP, PHONE, Browser, Page, wait_until
+from lossy import LossyPath
+from media import go_live
 from server import Server, free_port
 from test_fallback import NO_WEBRTC
 from test_feed_links import NOTE_REQUESTS
@@ -101,5 +103,20 @@ def test_where_viewers_need_a_link_it_takes_one(chromium: Browser, logs: Path) -
         invited = chromium.open(f"{server.origin}/check#token={server.token('*', 'viewer')}", DESKTOP)
         assert verdict(invited) == "ok"
         assert ways(invited)["News of streams"] == "ok"
+        guest = chromium.open(f"{server.origin}/check#token={server.token('talk', 'viewer')}", DESKTOP, before_load=NOTE_REQUESTS)
+        assert verdict(guest) == "ok"
     finally:
         assert server.stop() == 0
+
+
+def test_a_viewer_whose_network_blocks_media_finds_it(chromium: Browser, server: Server, stream: str) -> None:
+    go_live(chromium, server, stream)
+    path = LossyPath(server, 1, seed=1)
+    try:
+        page = chromium.open(f"{path.origin}/watch/{stream}", PHONE, before_load=path.rewrite)
+        page.wait_for("() => document.getElementById('check').checkVisibility()", seconds=60, what="the page names it")
+        assert page.text("#state") == "No media comes through"
+        assert page.evaluate("() => document.getElementById('check').getAttribute('href')") == "/check"
+        assert_fits(page)
+    finally:
+        path.close()

@@ -3,6 +3,7 @@
 import { follow, formatDuration, h, setText } from "../dom.js";
 import { showUnlock, unlockLink, wordsForGate } from "../gate.js";
 import { SignallingError } from "../session.js";
+import { knownToken } from "../tokens.js";
 
 /** @type {Record<import("../viewing.js").ViewingState, [string, string]>} */
 const WORDS = {
@@ -53,11 +54,13 @@ export const status = {
     const countdown = h("p.countdown#countdown", { role: "timer", hidden: true });
     const retry = h("button.button#retry", { type: "button", hidden: true, onclick: () => room.viewing.retry() });
     const unlock = unlockLink(".button.primary#unlock");
+    // In a window of its own: this one goes on trying.
+    const check = h("a.button#check", { href: "/check", target: "_blank", hidden: true }, "Check my network");
     const home = h("a.button#home", { href: "/", hidden: true }, "See who else is live");
     const root = h("div.middle", {}, countdown,
       h("div.status", { role: "status", "aria-live": "polite" },
         h("div.spinner", { "aria-hidden": "true" }), words, hint, waiting),
-      h("p.actions", {}, unlock, retry, home));
+      h("p.actions", {}, unlock, retry, check, home));
     layer.append(root);
 
     const showCountdown = () => {
@@ -85,6 +88,9 @@ export const status = {
       setText(waiting, count === 1 ? "1 person is waiting" : `${count} people are waiting`);
       retry.hidden = state !== "failed" && state !== "reconnecting" && !trouble;
       setText(retry, state === "failed" ? "Try again" : "Try now");
+      check.hidden = trouble !== "blocked";
+      const token = knownToken(room.stream, room.tokenRole);
+      check.href = token ? `/check#token=${encodeURIComponent(token)}` : "/check";
       home.hidden = !isLate && !trouble && !["ended", "failed", "removed", "expired", "gated"].includes(state);
       showCountdown();
     };
