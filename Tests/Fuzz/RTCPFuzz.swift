@@ -12,6 +12,12 @@ func fuzzRTCP(_ datagram: Span<UInt8>) {
                 fatalError("more arrivals than bytes")
             }
         }
+        if case .congestionControlFeedback(let feedback) = packet {
+            let metrics = feedback.streams.reduce(0) { $0 + $1.metrics.count }
+            guard 8 * feedback.streams.count + 2 * metrics <= datagram.count else {
+                fatalError("more packets than bytes")
+            }
+        }
         guard let once = rewritten(packet) else { continue }
         guard isComparable(packet) else { continue }
         guard once == packet else { fatalError("\(packet) becomes \(once)") }

@@ -44,6 +44,9 @@ final class SimulatedClient {
     private(set) var firstFrameAt: MonotonicTime?
     private var lastFrameAt: MonotonicTime?
     private var feedback = TransportFeedbackRecorder(senderSSRC: 1, mediaSSRC: 0)
+    /// Where the viewer tells of packets by their own sequence numbers; nil elsewhere.
+    private var arrivals: CongestionControlFeedbackBuilder?
+    private var nextArrivals = MonotonicTime.distantFuture
     /// What the viewer says that it can take in, where packets tell when they left.
     private var estimates = EstimatingReceiver()
     /// Whether the viewer tells of each packet when it came.
@@ -80,7 +83,8 @@ final class SimulatedClient {
 
     init(
         role: Role, address: TransportAddress, identity: DTLSIdentity, seed: UInt64, rids: [String] = [],
-        pictures: [SyntheticVideo.Settings], checksConsent: Bool = true
+        pictures: [SyntheticVideo.Settings], feedback: ClientOffer.Feedback = .transportWide,
+        checksConsent: Bool = true
     ) throws {
         self.role = role
         if !checksConsent { (ice.consentInterval, ice.consentTimeout) = (.seconds(86_400), .seconds(86_400)) }
@@ -94,7 +98,8 @@ final class SimulatedClient {
             requests, credentials: ICECredentials(using: &random),
             fingerprint: SDPFingerprint(
                 algorithm: identity.fingerprint.algorithm.rawValue, bytes: identity.fingerprint.bytes),
-            using: &random)
+            feedback: feedback, using: &random)
+        if feedback == .congestionControl { arrivals = CongestionControlFeedbackBuilder(senderSSRC: 1) }
         videos = pictures.map { SyntheticVideo($0, using: &random) }
         self.random = random
     }
@@ -126,7 +131,7 @@ final class SimulatedClient {
         let media = isSendingMedia ? min(nextVideo, nextAudio) : .distantFuture
         let feedback = received.compactMap(\.deadline).min() ?? .distantFuture
         let request = role == .viewer ? nextKeyFrameRequest : .distantFuture
-        let arrivals = self.feedback.deadline ?? .distantFuture
+        let arrivals = min(self.feedback.deadline ?? .distantFuture, nextArrivals)
         return min(connection?.deadline ?? .distantFuture, media, nextReport, feedback, request, arrivals)
     }
 
@@ -148,6 +153,12 @@ final class SimulatedClient {
             connection.sendFeedback(packets, into: &sink)
         }
         connection.sendFeedback(feedback.feedbackDue(at: now).map { .transportFeedback($0) }, into: &sink)
+        if now >= nextArrivals {
+            nextArrivals = .distantFuture
+            for report in arrivals?.build(at: now) ?? [] {
+                connection.sendFeedback([.congestionControlFeedback(report)], into: &sink)
+            }
+        }
         askForKeyFrame(at: now, over: connection, into: &sink)
     }
 
@@ -186,6 +197,11 @@ final class SimulatedClient {
         let ssrcs = received.filter { $0.line.kind == .video }.map(\.source.ssrc)
         let said = ReceiverEstimatedMaximumBitrate(senderSSRC: 1, bitrate: estimate, ssrcs: ssrcs)
         connection?.sendFeedback([.receiverEstimatedMaximumBitrate(said)], into: &sink)
+    }
+
+    /// Says whatever it is told to.
+    func send(_ feedback: [RTCPPacket], into sink: inout CollectingSink) {
+        connection?.sendFeedback(feedback, into: &sink)
     }
 
     func ask(for lost: [UInt16], of kind: MediaKind, into sink: inout CollectingSink) {
@@ -283,6 +299,10 @@ final class SimulatedClient {
         {
             feedback.mediaSSRC = header.ssrc
             feedback.record(number.value, at: now)
+        }
+        if tellsOfPackets, arrivals != nil {
+            arrivals?.record(header.sequenceNumber, of: header.ssrc, at: now)
+            nextArrivals = min(nextArrivals, now + .milliseconds(50))
         }
         if let id = received[index].line.extensions.absoluteSendTime,
             let range = header.extensionRange(id: id, in: plain.span), range.count == 3

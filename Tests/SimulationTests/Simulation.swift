@@ -62,6 +62,7 @@ final class Simulation {
     func add(
         _ role: SimulatedClient.Role, worker: Int = 0, rids: [String] = [], hasRTX: Bool = true,
         hasRED: Bool = false, hasTransportFeedback: Bool = true, saysEstimates: Bool = false,
+        feedback: ClientOffer.Feedback = .transportWide,
         bitrate: Int = 300_000,
         layers: [SyntheticVideo.Settings] = [],
         checksConsent: Bool = true
@@ -74,7 +75,8 @@ final class Simulation {
             try SimulatedClient(
                 role: role, address: SimulatedServer.address(ofClient: count),
                 identity: server.clientIdentity, seed: seed, rids: rids,
-                pictures: layers.isEmpty ? [settings] : layers, checksConsent: checksConsent)
+                pictures: layers.isEmpty ? [settings] : layers, feedback: feedback,
+                checksConsent: checksConsent)
         }
         let offer = client.offer.description.text
         var text = hasRED ? Self.withRED(offer) : offer
@@ -138,6 +140,11 @@ final class Simulation {
     /// Makes a viewer say that it can take in so many bits a second.
     func say(_ estimate: UInt64, by client: SimulatedClient) {
         with(client) { $0.say(estimate, into: &$1) }
+    }
+
+    /// Makes a viewer send feedback that somebody made up.
+    func send(_ feedback: [RTCPPacket], by client: SimulatedClient) {
+        with(client) { $0.send(feedback, into: &$1) }
     }
 
     /// Makes a viewer say that its decoder cannot go on.

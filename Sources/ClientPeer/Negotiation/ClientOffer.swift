@@ -17,9 +17,11 @@ package struct ClientOffer: Sendable {
         case dataChannels
     }
 
-    /// What a client asks a sender of video to report; browsers ask for the first.
+    /// What a client says that it reports of what it is sent, and how; browsers offer the first.
     package enum Feedback: Sendable {
         case transportWide, receiverEstimate
+        /// By sequence number (RFC 8888).
+        case congestionControl
     }
 
     /// One RTP stream that the client will send, with its retransmissions.

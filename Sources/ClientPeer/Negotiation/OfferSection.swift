@@ -60,11 +60,18 @@ struct OfferSection {
         media.append(.rtcpMux)
         media.append(.rtcpReducedSize)
         for codec in codecs { append(codec, feedback) }
+        guard feedback == .congestionControl else { return }
+        media.append(.rtcpFeedback, RTCPFeedback(payloadType: nil, kind: "ack ccfb").text)
     }
 
     private mutating func append(_ codec: Codec, _ feedback: ClientOffer.Feedback) {
         media.append(.rtpmap, codec.map.text)
-        var kinds = [feedback == .transportWide ? "transport-cc" : "goog-remb"]
+        var kinds: [String] = []
+        switch feedback {
+        case .transportWide: kinds = ["transport-cc"]
+        case .receiverEstimate: kinds = ["goog-remb"]
+        case .congestionControl: break
+        }
         if line.kind == .video { kinds += ["ccm fir", "nack", "nack pli"] }
         for kind in kinds {
             media.append(.rtcpFeedback, RTCPFeedback(payloadType: codec.map.payloadType, kind: kind).text)

@@ -7,6 +7,8 @@ import Peer
 /// A class of its own, because every slot of the session reads and writes it with every packet.
 final class OutgoingPath {
     var packets = SentPackets()
+    /// Of a client that tells of packets by their own sequence numbers.
+    var receiverClock = ReceiverClock()
     /// By what the client tells of each packet.
     var estimator = BandwidthEstimator()
     /// By how far its TCP connection has come, which counts then alone; nil over UDP.

@@ -59,6 +59,7 @@ extension Session {
         case .extendedReport(let report):
             for sample in exchange.receive(report, at: now, clock: clock) { roundTrip.add(sample) }
         case .transportFeedback(let feedback): receive(feedback, at: now)
+        case .congestionControlFeedback(let feedback): receive(feedback, at: now)
         case .receiverEstimatedMaximumBitrate(let estimate): receive(estimate, at: now)
         case .sourceDescription, .bye, .unknown:
             // BYE is ignored: Chromium says it when it renegotiates and goes on with the same SSRC.
@@ -98,7 +99,7 @@ extension Session {
         tellQuality(at: now)
     }
 
-    private func slot(ssrc: UInt32) -> Slot? {
+    func slot(ssrc: UInt32) -> Slot? {
         slots.first { $0.plan.ssrc == ssrc || $0.plan.repairSSRC == ssrc }
     }
 }

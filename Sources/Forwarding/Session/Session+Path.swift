@@ -13,7 +13,20 @@ extension Session {
     func receive(_ feedback: TransportFeedback, at now: MonotonicTime) {
         leaveStreamIfOver(at: now)
         guard let path else { return }
-        let outcomes = path.packets.outcomes(of: feedback, at: now)
+        take(path.packets.outcomes(of: feedback, at: now), of: path, at: now)
+    }
+
+    /// Takes in what the client tells of packets by their own sequence numbers.
+    func receive(_ feedback: CongestionControlFeedback, at now: MonotonicTime) {
+        leaveStreamIfOver(at: now)
+        guard let path, plan.slots.contains(where: \.reportsBySequenceNumber) else { return }
+        let time = path.receiverClock.time(of: feedback)
+        var told: [SentPackets.Told] = []
+        for stream in feedback.streams { slot(ssrc: stream.ssrc)?.lookUp(stream, toldAt: time, into: &told) }
+        take(path.packets.outcomes(of: told, at: now), of: path, at: now)
+    }
+
+    private func take(_ outcomes: [PacketOutcome], of path: OutgoingPath, at now: MonotonicTime) {
         guard !outcomes.isEmpty else { return }
         path.receive(outcomes, roundTrip: roundTrip.smoothed, at: now)
         noteSoundLoss(outcomes, at: now)
@@ -26,7 +39,7 @@ extension Session {
     func receive(_ estimate: ReceiverEstimatedMaximumBitrate, at now: MonotonicTime) {
         leaveStreamIfOver(at: now)
         guard connection.state == .connected, connection.remoteAddress?.transport != .tcp,
-            !plan.slots.contains(where: { $0.extensions.transportSequenceNumber != nil }),
+            !plan.slots.contains(where: \.tellsOfPackets),
             let stream = slots.firstIndex(where: { slot in
                 estimate.ssrcs.isEmpty || estimate.ssrcs.contains(slot.plan.ssrc)
             })

@@ -153,8 +153,7 @@ package final class Session {
         scheduler = ReportScheduler(at: now, using: &random)
         exchange = ReferenceTimeExchange(localSSRC: ssrc)
         delivery = LossResponse()
-        let tells = plan.slots.contains { $0.extensions.transportSequenceNumber != nil }
-        path = tells ? OutgoingPath() : nil
+        path = plan.slots.contains(where: \.tellsOfPackets) ? OutgoingPath() : nil
         switch plan.congestionFeedback {
         case .transportWide: feedback = TransportFeedbackRecorder(senderSSRC: ssrc, mediaSSRC: 0)
         case .receiverEstimate: estimator = REMBEstimator()

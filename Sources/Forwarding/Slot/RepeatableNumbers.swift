@@ -1,32 +1,39 @@
-/// The transport-wide numbers under which packets left that may be sent again under their own index.
+/// How many packets had left before those that may be sent again under their own index, or that the client tells of
+/// by it: the transport-wide number is this in 16 bits.
 ///
-/// Such a packet must be the same byte for byte: two different ones under one index are sealed with one nonce. What
-/// left too long ago to be known here is not sent again.
-/// - Source: RFC 7714 §8.1.
+/// A packet that is sent again must be the same byte for byte: two different ones under one index are sealed with one
+/// nonce. What left too long ago to be known here is not sent again, and what is told of it tells nothing.
+/// - Source: RFC 7714 §8.1; RFC 8888 §3.1.
 struct RepeatableNumbers {
     /// About a second of pictures, or five of sound.
-    private static let capacity = 256
+    static let usualCapacity = 256
+    /// A second of 10 Mbit/s, which is as long as what is told may take.
+    static let largeCapacity = 1_024
 
     private struct Entry {
         /// 48-bit packet index.
         var index: Int64
-        var number: UInt16
+        var number: Int64
     }
 
-    /// At each index's remainder.
-    private var entries = Array(repeating: Entry(index: -1, number: 0), count: Self.capacity)
+    /// At each index's remainder by their count, which is a power of two.
+    private var entries: [Entry]
 
-    mutating func note(_ number: UInt16, of index: Int64) {
-        entries[Self.place(of: index)] = Entry(index: index, number: number)
+    init(capacity: Int = Self.usualCapacity) {
+        entries = Array(repeating: Entry(index: -1, number: 0), count: capacity)
+    }
+
+    mutating func note(_ number: Int64, of index: Int64) {
+        entries[place(of: index)] = Entry(index: index, number: number)
     }
 
     /// - Returns: nil for a packet that is not known any more.
-    func number(of index: Int64) -> UInt16? {
-        let entry = entries[Self.place(of: index)]
+    func number(of index: Int64) -> Int64? {
+        let entry = entries[place(of: index)]
         return entry.index == index ? entry.number : nil
     }
 
-    private static func place(of index: Int64) -> Int {
-        Int(truncatingIfNeeded: index & Int64(capacity - 1))
+    private func place(of index: Int64) -> Int {
+        Int(truncatingIfNeeded: index & Int64(entries.count - 1))
     }
 }

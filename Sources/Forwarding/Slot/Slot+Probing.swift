@@ -85,7 +85,7 @@ extension Slot {
         } catch {
             return 0
         }
-        noteRepair(of: length, probe: probe, at: now)
+        noteRepair(index, of: length, probe: probe, at: now)
         return length
     }
 }

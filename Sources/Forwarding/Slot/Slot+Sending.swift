@@ -96,9 +96,9 @@ extension Slot {
                 redundancy?.note(earlier.distances, by: sequence)
                 counters.packetsRedundant &+= 1
             }
-            if let number = form.transportNumber {
+            if form.transportNumber != nil {
+                repeatable?.note(numbers?.count ?? 0, of: sequence)
                 numbers?.add(size: sent.length, at: now)
-                repeatable?.note(number, of: sequence)
             }
             run.note(packet, as: form, length: sent.length)
             departed?.note(sequence)
@@ -198,14 +198,14 @@ extension Slot {
             form.transportNumber = path?.packets.nextNumber
             form.sendTime = sendTime(of: format, at: now)
             repairIndex &+= 1
-        } else if !form.isEmpty, path != nil {
+        } else if !form.isEmpty, plan.extensions.transportSequenceNumber != nil {
             // From now on numbers are remembered.
             if repeatable == nil { repeatable = RepeatableNumbers() }
             guard let number = repeatable?.number(of: outgoing) else {
                 counters.refusals.unknown &+= 1
                 return 0
             }
-            form.transportNumber = number
+            form.transportNumber = UInt16(truncatingIfNeeded: number)
         }
         let storage = segment.source.history.storage
         guard let distances = redundancy?.distances(of: outgoing) ?? (redundancy == nil ? [] : nil) else {
@@ -233,7 +233,7 @@ extension Slot {
             counters.drops.oversize &+= 1
             return 0
         }
-        if form.originalSequence != nil { noteRepair(of: length, probe: probe, at: now) }
+        if form.originalSequence != nil { noteRepair(form.index, of: length, probe: probe, at: now) }
         return length
     }
 
@@ -248,7 +248,8 @@ extension Slot {
     }
 
     /// Counts a packet of the RTX stream for feedback on the path.
-    func noteRepair(of length: Int, probe: UInt8, at now: MonotonicTime) {
+    func noteRepair(_ index: Int64, of length: Int, probe: UInt8, at now: MonotonicTime) {
+        repairNumbers?.note(path?.packets.count ?? 0, of: index)
         path?.packets.add(size: length, probe: probe, at: now)
         path?.estimator.sent(length, at: now)
     }
@@ -424,7 +425,7 @@ private struct OutgoingForm {
     var originalSequence: UInt16?
     /// Whether it only fills a place; repeated under its own number, because RTX that repeats nothing is padding.
     var isEmpty: Bool
-    /// Nil where the receiver does not tell of each packet when it came.
+    /// Nil where the receiver does not tell of each packet when it came; written where it tells by this number.
     var transportNumber: UInt16?
     /// Nil where the receiver does not measure by it.
     var sendTime: UInt32?

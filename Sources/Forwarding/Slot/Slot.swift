@@ -16,7 +16,7 @@ package final class Slot {
     package unowned let session: Session
     /// The session's.
     let connection: PeerConnection
-    /// The session's; nil where packets of this m-line get no transport-wide numbers, though the session may have one.
+    /// The session's; nil where the client does not tell of packets of this m-line, though the session may have one.
     let path: OutgoingPath?
     /// What the current segment's codec is called in this session.
     var format: MediaFormat?
@@ -55,8 +55,11 @@ package final class Slot {
     var repairIndex: Int64
     let mid: [UInt8]
     var replayGate = ReplayGate()
-    /// Where pictures are sent again under their own index; of sound, once the receiver first asks for a packet.
+    /// Where pictures are sent again under their own index, of sound once the receiver first asks for a packet, and
+    /// where the client tells of packets by it.
     var repeatable: RepeatableNumbers?
+    /// Of the RTX stream, where the client tells of packets by their own index.
+    var repairNumbers: RepeatableNumbers?
     /// Where the viewer does not tell of each packet; nil elsewhere.
     var departed: DepartedNumbers?
     /// Of sound, where the viewer takes RED; nil elsewhere.
@@ -84,8 +87,15 @@ package final class Slot {
         self.plan = plan
         self.session = session
         connection = session.connection
-        path = plan.extensions.transportSequenceNumber == nil ? nil : session.path
-        if path != nil, plan.kind == .video, plan.repairSSRC == nil { repeatable = RepeatableNumbers() }
+        path = plan.tellsOfPackets ? session.path : nil
+        if plan.reportsBySequenceNumber {
+            let isVideo = plan.kind == .video
+            let capacity = isVideo ? RepeatableNumbers.largeCapacity : RepeatableNumbers.usualCapacity
+            repeatable = RepeatableNumbers(capacity: capacity)
+            if plan.repairSSRC != nil { repairNumbers = RepeatableNumbers(capacity: capacity) }
+        } else if path != nil, plan.kind == .video, plan.repairSSRC == nil {
+            repeatable = RepeatableNumbers()
+        }
         if path == nil { departed = DepartedNumbers() }
         if plan.kind == .audio, plan.formats.contains(where: { $0.redundancyPayloadType != nil }) {
             redundancy = AudioRedundancy()

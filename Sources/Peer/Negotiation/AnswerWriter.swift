@@ -53,6 +53,10 @@ struct AnswerWriter {
             section.append(.rtcpXR, Self.roundTripTimes)
         }
         for format in line.formats { append(format, of: line, to: &section) }
+        if line.feedback.contains(.congestionControl) {
+            let kind = OfferedFormat.FeedbackKinds.congestionControlName
+            section.append(.rtcpFeedback, RTCPFeedback(payloadType: nil, kind: kind).text)
+        }
         if let slot { append(slot, to: &section) }
         append(line.layers, to: &section)
         media.append(section)

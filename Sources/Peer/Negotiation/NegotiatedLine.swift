@@ -12,7 +12,7 @@ struct NegotiatedLine {
     private(set) var extensions: [ExtensionMap] = []
     /// Ids for what we send.
     private(set) var slotExtensions = ExtensionIDs()
-    /// Of all formats; either transport-wide or receiver estimates, never both.
+    /// Of all formats; one of transport-wide, by sequence number, or receiver estimates at most.
     private(set) var feedback: OfferedFormat.FeedbackKinds
     private(set) var layers: [StreamRestriction] = []
 
@@ -27,6 +27,7 @@ struct NegotiatedLine {
         self.receives = receives
         feedback = formats.reduce(into: []) { $0.formUnion($1.feedback) }
         if publishes { layers = Self.layers(of: offered, formats) }
+        chooseCongestionControl()
         for map in offered.extensions { accept(map, &registry) }
         // Feedback on every packet needs packets that are numbered; estimates need their send times.
         if extensions.contains(where: { $0.uri == RTPExtensionURI.transportSequenceNumber.rawValue }) {
@@ -36,6 +37,28 @@ struct NegotiatedLine {
             let uri = RTPExtensionURI.absoluteSendTime.rawValue
             if let map = offered.extensions.first(where: { $0.uri == uri }) { accept(map, &registry) }
         }
+    }
+
+    /// Whether the client is to tell of each packet by its sequence number (RFC 8888).
+    ///
+    /// Only where it is not to tell by transport-wide numbers, which know a quarter of a millisecond where these know
+    /// one, need no table to look packets up in, and are what browsers have measured with for years. A client that
+    /// sends is told by those, or by receiver estimates: nothing is reported to it by sequence number.
+    private mutating func chooseCongestionControl() {
+        let uri = RTPExtensionURI.transportSequenceNumber.rawValue
+        let isNumbered =
+            feedback.contains(.transportWide) && offered.extensions.contains { $0.uri == uri }
+        if publishes || !receives || isNumbered {
+            feedback.remove(.congestionControl)
+        } else if feedback.contains(.congestionControl) {
+            feedback.remove([.transportWide, .receiverEstimate])
+        }
+    }
+
+    /// Leaves it at the receiver reports: other m-lines of the connection are told of by transport-wide numbers, and
+    /// one path is not measured by two clocks.
+    mutating func refuseCongestionControl() {
+        feedback.remove(.congestionControl)
     }
 
     var isActive: Bool { publishes || receives }
@@ -63,7 +86,7 @@ struct NegotiatedLine {
         SlotPlan(
             mid: offered.mid, kind: kind, ssrc: identifiers.ssrc, repairSSRC: identifiers.repairSSRC,
             cname: identifiers.cname, formats: formats.map(\.format), extensions: slotExtensions,
-            allowsMixedExtensions: isMixed)
+            allowsMixedExtensions: isMixed, reportsBySequenceNumber: feedback.contains(.congestionControl))
     }
 
     /// Payload types of a layer that are looked at: there are no more in RTP.

@@ -30,6 +30,9 @@ package struct Negotiator: Sendable {
                 lines.append(nil)
             }
         }
+        if lines.contains(where: { $0?.slotExtensions.transportSequenceNumber != nil }) {
+            for index in lines.indices { lines[index]?.refuseCongestionControl() }
+        }
         let channels = try dataChannels(of: offer)
         guard channels != nil || lines.contains(where: { $0?.isActive == true }) else {
             throw problem ?? .noMedia

@@ -30,13 +30,16 @@ package struct OfferedFormat: Sendable {
         package static let transportWide = FeedbackKinds(rawValue: 8)
         /// `goog-remb`: draft-alvestrand-rmcat-remb-03.
         package static let receiverEstimate = FeedbackKinds(rawValue: 16)
+        /// `ack ccfb`, for a whole m-line only: RFC 8888 §6.
+        package static let congestionControl = FeedbackKinds(rawValue: 32)
 
         /// As `a=rtcp-fb` spells them, in the order in which we answer.
         static let names: [(kind: FeedbackKinds, name: String)] = [
             (.receiverEstimate, "goog-remb"), (.transportWide, "transport-cc"),
             (.fullIntraRequest, "ccm fir"),
-            (.nack, "nack"), (.pictureLoss, "nack pli"),
+            (.nack, "nack"), (.pictureLoss, "nack pli"), (.congestionControl, congestionControlName),
         ]
+        static let congestionControlName = "ack ccfb"
     }
 
     /// The formats of an m-line that we forward, in the order of its payload types.
@@ -133,6 +136,8 @@ private struct PayloadTypeTable {
                 continue
             }
             if let payloadType = item.payloadType {
+                // It speaks of sequence numbers, which all payload types of a stream share (RFC 8888 §6).
+                guard known.kind != .congestionControl else { continue }
                 feedback[payloadType, default: []].insert(known.kind)
             } else {
                 commonFeedback.insert(known.kind)

@@ -137,6 +137,13 @@ package struct SlotPlan: Equatable, Sendable {
     package var extensions: ExtensionIDs
     /// Whether one- and two-byte extension elements may be mixed (RFC 8285 §6).
     package var allowsMixedExtensions: Bool
+    /// Whether the client tells of each packet by its own sequence number (RFC 8888).
+    package var reportsBySequenceNumber: Bool
+
+    /// Whether the client tells of each packet of this m-line when it came, by whatever number.
+    package var tellsOfPackets: Bool {
+        reportsBySequenceNumber || extensions.transportSequenceNumber != nil
+    }
 
     /// What `codec` is called on this m-line; nil if the client did not offer it.
     ///
@@ -149,7 +156,7 @@ package struct SlotPlan: Equatable, Sendable {
     package init(
         mid: String, kind: MediaKind, ssrc: UInt32, repairSSRC: UInt32?, cname: String,
         formats: [MediaFormat],
-        extensions: ExtensionIDs, allowsMixedExtensions: Bool
+        extensions: ExtensionIDs, allowsMixedExtensions: Bool, reportsBySequenceNumber: Bool = false
     ) {
         self.mid = mid
         self.kind = kind
@@ -159,6 +166,7 @@ package struct SlotPlan: Equatable, Sendable {
         self.formats = formats
         self.extensions = extensions
         self.allowsMixedExtensions = allowsMixedExtensions
+        self.reportsBySequenceNumber = reportsBySequenceNumber
     }
 }
 

@@ -1,5 +1,5 @@
 /// One packet of a compound RTCP datagram.
-/// - Source: RFC 3550 §6, RFC 4585 §6, RFC 5104 §4.3, RFC 3611; draft-alvestrand-rmcat-remb-03;
+/// - Source: RFC 3550 §6, RFC 4585 §6, RFC 5104 §4.3, RFC 3611, RFC 8888 §3; draft-alvestrand-rmcat-remb-03;
 ///   draft-holmer-rmcat-transport-wide-cc-extensions-01.
 package enum RTCPPacket: Equatable, Sendable {
     case senderReport(SenderReport)
@@ -11,6 +11,7 @@ package enum RTCPPacket: Equatable, Sendable {
     case fullIntraRequest(FullIntraRequest)
     case receiverEstimatedMaximumBitrate(ReceiverEstimatedMaximumBitrate)
     case transportFeedback(TransportFeedback)
+    case congestionControlFeedback(CongestionControlFeedback)
     case extendedReport(ExtendedReport)
     /// A packet that was stepped over.
     case unknown(UnknownRTCPPacket)
@@ -57,6 +58,8 @@ package enum RTCPPacket: Equatable, Sendable {
             return .nack(try NegativeAcknowledgement(body))
         case (RTCPFrame.transportSpecificFeedback, TransportFeedback.format):
             return .transportFeedback(try TransportFeedback(body))
+        case (RTCPFrame.transportSpecificFeedback, CongestionControlFeedback.format):
+            return .congestionControlFeedback(try CongestionControlFeedback(body))
         case (RTCPFrame.payloadSpecificFeedback, PictureLossIndication.format):
             return .pictureLossIndication(try PictureLossIndication(body))
         case (RTCPFrame.payloadSpecificFeedback, FullIntraRequest.format):
@@ -82,6 +85,7 @@ package enum RTCPPacket: Equatable, Sendable {
         case .fullIntraRequest(let packet): packet.append(to: &bytes)
         case .receiverEstimatedMaximumBitrate(let packet): packet.append(to: &bytes)
         case .transportFeedback(let packet): packet.append(to: &bytes)
+        case .congestionControlFeedback(let packet): packet.append(to: &bytes)
         case .extendedReport(let packet): packet.append(to: &bytes)
         case .unknown: break
         }

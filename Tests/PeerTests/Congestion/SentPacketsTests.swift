@@ -101,3 +101,78 @@ import Wire
         }
     }
 }
+
+/// What is told by other numbers than the transport-wide ones.
+@Suite struct `Sent packets told of by their places` {
+    private static func time(_ milliseconds: Int64) -> MonotonicTime {
+        MonotonicTime(nanoseconds: 5_000_000_000 + milliseconds * 1_000_000)
+    }
+
+    @Test func `come in the order in which they left`() {
+        var sent = SentPackets()
+        for number in 0..<4 as Range<Int64> {
+            #expect(sent.count == number)
+            sent.add(size: 1_000, probe: number == 2 ? 7 : 0, at: Self.time(number))
+        }
+        let outcomes = sent.outcomes(
+            of: [.init(place: 3, arrival: 30), .init(place: 0, arrival: 10), .init(place: 2, arrival: nil)],
+            at: Self.time(50))
+        #expect(sent.hasFeedback)
+        #expect(outcomes.map(\.sent) == [0, 2, 3].map(Self.time))
+        #expect(outcomes.map(\.arrival) == [10, nil, 30])
+        #expect(outcomes.map(\.probe) == [nil, 7, nil])
+        // Reports overlap: what was told is not told again, unless it was lost and has come.
+        let again = sent.outcomes(
+            of: [.init(place: 0, arrival: 10), .init(place: 2, arrival: 40), .init(place: 1, arrival: 20)],
+            at: Self.time(60))
+        #expect(again.map(\.arrival) == [20, 40])
+        #expect(again.map(\.isLate) == [false, true])
+    }
+
+    @Test func `are nothing where they were never sent, or are forgotten`() {
+        var sent = SentPackets()
+        #expect(sent.outcomes(of: [.init(place: 0, arrival: 1)], at: Self.time(0)).isEmpty)
+        #expect(!sent.hasFeedback)
+        for number in 0..<1_000 as Range<Int64> { sent.add(size: 900, at: Self.time(number)) }
+        let places: [Int64] = [.min, -1, 0, 700, 743, 744, 999, 1_000, .max]
+        let outcomes = sent.outcomes(
+            of: places.map { .init(place: $0, arrival: 1) }, at: Self.time(1_100))
+        #expect(outcomes.map(\.sent) == [744, 999].map(Self.time))
+        #expect(sent.outcomes(of: [], at: Self.time(1_101)).isEmpty)
+    }
+}
+
+@Suite struct `The clock of a receiver` {
+    private func report(_ time: UInt32) -> CongestionControlFeedback {
+        CongestionControlFeedback(senderSSRC: 1, streams: [], reportTime: time)
+    }
+
+    @Test func `goes on where reports wrap`() {
+        var clock = ReceiverClock()
+        #expect(clock.time(of: report(0xFFFF_0000)) == 0xFFFF_0000)
+        #expect(clock.time(of: report(0x0000_8000)) == 0x1_0000_8000)
+        // One that was overtaken.
+        #expect(clock.time(of: report(0xFFFF_F000)) == 0xFFFF_F000)
+        #expect(clock.time(of: report(0x0001_0000)) == 0x1_0001_0000)
+    }
+
+    @Test func `tells when a packet came`() {
+        let second = CongestionControlFeedback.ticksPerSecond
+        #expect(ReceiverClock.arrival(.init(offset: 512), toldAt: 3 * second) == 2_500_000_000)
+        #expect(ReceiverClock.arrival(.init(offset: 0), toldAt: 1) == 15_258)
+        #expect(ReceiverClock.arrival(.init(offset: nil), toldAt: second) == nil)
+        #expect(ReceiverClock.arrival(.init(offset: .max), toldAt: second) == nil)
+        #expect(ReceiverClock.arrival(.missing, toldAt: second) == nil)
+    }
+
+    /// Somebody who has it run ahead for ever ends no process.
+    @Test func `may be driven anywhere`() {
+        var clock = ReceiverClock()
+        var time: UInt32 = 0
+        for _ in 0..<400_000 {
+            time &+= 0x7FFF_FFFF
+            _ = ReceiverClock.arrival(.init(offset: 8_000), toldAt: clock.time(of: report(time)))
+        }
+        for time in [Int64.min, .max, 0] { _ = ReceiverClock.arrival(.init(offset: 8_000), toldAt: time) }
+    }
+}

@@ -3,16 +3,17 @@ import Wire
 
 /// Remembers what was sent to a client that tells of each packet when it came.
 ///
-/// One per session: the transport-wide number counts over media, RTX and probes alike. Memory is bounded; of what left
+/// One per session: the transport-wide number counts over media, RTX and probes alike. Where the client tells of
+/// packets by their own numbers instead, whoever sends them remembers what `count` was. Memory is bounded; of what left
 /// longest ago is forgotten first, and feedback on it tells nothing.
-/// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §2.
+/// - Source: draft-holmer-rmcat-transport-wide-cc-extensions-01 §2; RFC 8888 §3.
 package struct SentPackets: Sendable {
     /// Headers of IPv4 and UDP, in bytes, which a link carries, too.
     package static let overhead = 28
     /// Numbers that are remembered at first: 4 Mbit/s for half a second.
     private static let initialCapacity = 256
     /// Beyond it feedback comes too late to be of use.
-    static let maximumCapacity = 2_048
+    package static let maximumCapacity = 2_048
 
     private enum Fate: UInt8 { case unknown, lost, arrived }
 
@@ -28,7 +29,7 @@ package struct SentPackets: Sendable {
     /// At each number's remainder by their count, which is a power of two; made by the first packet.
     private var entries: [Entry] = []
     /// Packets that were sent; the next one's number is this in 16 bits.
-    private var count: Int64 = 0
+    package private(set) var count: Int64 = 0
     /// The oldest one of which nothing was told.
     private var firstUnknown: Int64 = 0
     private var origin = MonotonicTime.zero
@@ -101,6 +102,34 @@ package struct SentPackets: Sendable {
             if let outcome = outcome(of: number, arrival, at: now) { outcomes.append(outcome) }
         }
         firstUnknown = max(firstUnknown, end)
+        return outcomes
+    }
+
+    /// What is told of one packet by what `count` was before it left.
+    package struct Told: Equatable, Sendable {
+        package var place: Int64
+        /// In nanoseconds on the receiver's clock; nil for one that has not come.
+        package var arrival: Int64?
+
+        package init(place: Int64, arrival: Int64?) {
+            self.place = place
+            self.arrival = arrival
+        }
+    }
+
+    /// What feedback tells that knows packets by other numbers, in the order in which they left.
+    ///
+    /// A packet that was told as lost and comes after all is told of once more.
+    /// - Parameter told: in any order; of packets that are forgotten, or were never sent, it tells nothing.
+    package mutating func outcomes(of told: [Told], at now: MonotonicTime) -> [PacketOutcome] {
+        guard !told.isEmpty, count > 0 else { return [] }
+        hasFeedback = true
+        let known = max(count - Int64(entries.count), 0)..<count
+        var outcomes: [PacketOutcome] = []
+        for packet in told.sorted(by: { $0.place < $1.place }) where known.contains(packet.place) {
+            if let outcome = outcome(of: packet.place, packet.arrival, at: now) { outcomes.append(outcome) }
+            firstUnknown = max(firstUnknown, packet.place + 1)
+        }
         return outcomes
     }
 

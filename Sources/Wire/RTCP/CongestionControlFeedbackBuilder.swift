@@ -1,0 +1,106 @@
+import Base
+
+/// Turns arrivals into reports by sequence number, as a receiver sends them.
+///
+/// Speaks of each packet once: as arrived, or as missing if a later one of its stream arrived before it. From one that
+/// arrives after it was called missing on, all that follow are spoken of again. Memory is bounded: of a stream that is
+/// one too many nothing is said, nor of packets too far back.
+/// - Source: RFC 8888 §3.1.
+package struct CongestionControlFeedbackBuilder: Sendable {
+    /// Streams that are reported.
+    package static let maximumStreams = 32
+    /// Packets of one stream, back from the newest.
+    package static let capacity: Int64 = 1_024
+    /// Packets in one report, so that it fits a datagram with room for others.
+    package static let maximumMetrics = 400
+
+    private struct Stream {
+        let ssrc: UInt32
+        var numbers = SequenceUnwrapper()
+        /// Arrival times by sequence number, no more than twice `capacity`.
+        var times: [Int64: MonotonicTime] = [:]
+        /// The first that the next report speaks of; nil for nothing new.
+        var start: Int64?
+        /// After the last one that was spoken of.
+        var next: Int64?
+
+        mutating func record(_ sequenceNumber: UInt16, at now: MonotonicTime) {
+            let number = numbers.unwrap(sequenceNumber)
+            let oldest = (numbers.highest ?? number) &- capacity
+            guard number > oldest, times[number] == nil else { return }
+            times[number] = now
+            if times.count > Int(2 * capacity) { times = times.filter { $0.key > oldest } }
+            // What is missing before it is spoken of, too, unless the source has jumped.
+            let first = max(min(next ?? number, number), oldest &+ 1)
+            start = min(start ?? first, first)
+        }
+    }
+
+    /// The receiver that reports.
+    package let senderSSRC: UInt32
+    private var streams: [Stream] = []
+
+    package init(senderSSRC: UInt32) {
+        self.senderSSRC = senderSSRC
+    }
+
+    /// Whether there is anything to report.
+    package var hasNews: Bool { streams.contains { $0.start != nil } }
+
+    /// Notes an authenticated packet; of copies the first counts.
+    package mutating func record(_ sequenceNumber: UInt16, of ssrc: UInt32, at now: MonotonicTime) {
+        if let index = streams.firstIndex(where: { $0.ssrc == ssrc }) {
+            streams[index].record(sequenceNumber, at: now)
+        } else if streams.count < Self.maximumStreams {
+            streams.append(Stream(ssrc: ssrc))
+            streams[streams.count - 1].record(sequenceNumber, at: now)
+        }
+    }
+
+    /// Makes the reports that speak of everything new.
+    package mutating func build(at now: MonotonicTime) -> [CongestionControlFeedback] {
+        let time = Self.ticks(of: now)
+        var reports: [CongestionControlFeedback] = []
+        var draft = CongestionControlFeedback(
+            senderSSRC: senderSSRC, streams: [], reportTime: UInt32(truncatingIfNeeded: time))
+        var room = Self.maximumMetrics
+        for index in streams.indices {
+            guard let start = streams[index].start, let end = streams[index].numbers.highest else { continue }
+            var first = max(start, end &- Self.capacity &+ 1)
+            while first <= end {
+                if room <= 0 {
+                    reports.append(draft)
+                    draft.streams = []
+                    room = Self.maximumMetrics
+                }
+                let last = min(end, first &+ Int64(room) &- 1)
+                let metrics = (first...last).map { metric(of: $0, in: streams[index], before: time) }
+                draft.streams.append(
+                    .init(
+                        ssrc: streams[index].ssrc, firstSequenceNumber: UInt16(truncatingIfNeeded: first),
+                        metrics: metrics))
+                // The stream's own header takes as much as four.
+                room -= metrics.count + 4
+                first = last &+ 1
+            }
+            streams[index].start = nil
+            streams[index].next = end &+ 1
+        }
+        if !draft.streams.isEmpty { reports.append(draft) }
+        return reports
+    }
+
+    private func metric(
+        of number: Int64, in stream: Stream, before time: Int64
+    ) -> CongestionControlFeedback.Metric {
+        guard let arrival = stream.times[number] else { return .missing }
+        let age = (time &- Self.ticks(of: arrival)) / CongestionControlFeedback.ticksPerOffset
+        return .init(offset: age < 0 ? nil : UInt16(clamping: age))
+    }
+
+    private static func ticks(of time: MonotonicTime) -> Int64 {
+        let (seconds, rest) = time.nanoseconds.quotientAndRemainder(dividingBy: 1_000_000_000)
+        return seconds &* CongestionControlFeedback.ticksPerSecond &+ rest
+            &* CongestionControlFeedback.ticksPerSecond / 1_000_000_000
+    }
+}
