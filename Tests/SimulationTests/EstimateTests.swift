@@ -39,11 +39,13 @@ import Wire
     }
 
     private func begin(
-        _ seed: UInt64, _ link: CappedLink? = nil, saysEstimates: Bool = true
+        _ seed: UInt64, _ link: CappedLink? = nil, saysEstimates: Bool = true,
+        layers: [SyntheticVideo.Settings] = Self.ladder
     ) throws -> World {
         let simulation = try Simulation(
             seed: seed, conditions: .init(delay: .milliseconds(30), jitter: .zero))
-        let (publisher, _) = try simulation.add(.publisher, rids: ["h", "m", "l"], layers: Self.ladder)
+        let (publisher, _) = try simulation.add(
+            .publisher, rids: Array(["h", "m", "l"].prefix(layers.count)), layers: layers)
         #expect(simulation.run(for: .seconds(5)) { publisher.isConnected })
         simulation.run(for: .seconds(3))
         let (viewer, session) = try simulation.add(
@@ -98,6 +100,58 @@ import Wire
             #expect(world.height == 720)
         }
         #expect(world.viewer.ambiguousPackets == 0)
+    }
+
+    /// By reports alone a link that is too slow for the larger picture has the smaller one flow, and loss ends.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `are none of who only reports, who gets the layer that does not lose too much`(seed: UInt64) throws {
+        let world = try begin(
+            seed, CappedLink(bitrate: 8_000_000), saysEstimates: false, layers: Array(Self.ladder.prefix(2)))
+        world.simulation.run(for: .seconds(5))
+        #expect(world.height == 720)
+        world.simulation.cap(world.viewer, CappedLink(bitrate: 1_200_000))
+        #expect(world.simulation.run(for: .seconds(6)) { world.height == 360 })
+        let first = world.watch(for: 5)
+        #expect(first.sound > 0.97 && first.pictures > 130, "\(first)")
+        // The larger one is tried now and then, ever later.
+        var low = 0
+        for _ in 0..<180 {
+            world.simulation.run(for: .seconds(1))
+            if world.height == 360 { low += 1 }
+        }
+        #expect(low > 150)
+        let probed = world.simulation.workers[0].sessions[world.session]?.totals.probeBytes
+        #expect(probed == 0)
+        world.simulation.cap(world.viewer, CappedLink(bitrate: 8_000_000))
+        #expect(world.simulation.run(for: .seconds(130)) { world.height == 720 })
+        let fast = world.watch(for: 20)
+        #expect(world.height == 720)
+        #expect(fast.sound > 0.99 && fast.pictures > 590, "\(fast)")
+        #expect(world.viewer.decoder.complaints.isEmpty, "\(world.viewer.decoder.complaints)")
+    }
+
+    /// Of three layers it may take two steps.
+    @Test(arguments: [(1_200_000, 360), (300_000, 180)], [1, 2, 3] as [UInt64])
+    func `by loss alone are near what the link takes`(link: (capacity: Int, height: Int), seed: UInt64) throws
+    {
+        let world = try begin(seed, CappedLink(bitrate: link.capacity), saysEstimates: false)
+        #expect(world.simulation.run(for: .seconds(20)) { world.height == link.height })
+        var right = 0
+        for _ in 0..<120 {
+            world.simulation.run(for: .seconds(1))
+            if world.height == link.height { right += 1 }
+        }
+        #expect(right > 100, "\(right) of 120 s")
+    }
+
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `by loss alone leave the best to who loses a little by chance`(seed: UInt64) throws {
+        let world = try begin(seed, CappedLink(bitrate: 8_000_000), saysEstimates: false)
+        world.simulation.conditions.loss = 0.03
+        for _ in 0..<60 {
+            world.simulation.run(for: .seconds(1))
+            #expect(world.height == 720)
+        }
     }
 
     @Test func `cost nothing besides where the viewer has the best there is`() throws {

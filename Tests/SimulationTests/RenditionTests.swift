@@ -124,12 +124,13 @@ private struct RenditionMaking {
 @Suite struct Renditions {
     /// A publisher of one size, and a viewer who has had it for a while.
     private func begin(
-        seed: UInt64, workers: Int = 1, bitrate: Int = 2_000_000
+        seed: UInt64, workers: Int = 1, bitrate: Int = 2_000_000, hasTransportFeedback: Bool = true
     ) throws -> (simulation: Simulation, viewer: SimulatedClient, slot: Slot) {
         let simulation = try Simulation(
             seed: seed, conditions: .init(delay: .milliseconds(30), jitter: .zero), workers: workers)
         let (publisher, _) = try simulation.add(.publisher, bitrate: bitrate)
-        let (viewer, session) = try simulation.add(.viewer, worker: workers - 1)
+        let (viewer, session) = try simulation.add(
+            .viewer, worker: workers - 1, hasTransportFeedback: hasTransportFeedback)
         let hasBegun = simulation.run(for: .seconds(5)) {
             publisher.isConnected && viewer.decoder.framesDecoded > 0
         }
@@ -161,6 +162,23 @@ private struct RenditionMaking {
         #expect(slow.sound >= 0.99, "\(slow)")
         #expect(slot.current?.rendition == .low && making.wishes == [true])
         #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
+    }
+
+    /// It takes a report or two longer than where each packet is told of.
+    @Test(arguments: [1, 2, 3] as [UInt64])
+    func `reach a viewer who only reports`(seed: UInt64) throws {
+        let (simulation, viewer, slot) = try begin(seed: seed, hasTransportFeedback: false)
+        var making = RenditionMaking()
+        simulation.cap(viewer, CappedLink(bitrate: 700_000))
+        try making.run(simulation, for: .seconds(6))
+        #expect(slot.current?.rendition == .low && making.wishes == [true])
+        let slow = try watch(viewer, &making, in: simulation, for: 30)
+        #expect(slow.pictures >= 18 * 30, "\(slow)")
+        #expect(slow.sound >= 0.9, "\(slow)")
+        #expect(viewer.decoder.complaints.isEmpty, "\(viewer.decoder.complaints)")
+        simulation.cap(viewer, nil)
+        try making.run(simulation, for: .seconds(130))
+        #expect(slot.current?.rendition == nil && !slot.isStopped)
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])

@@ -1,8 +1,8 @@
 import Base
 import Peer
 
-/// The path to a client that tells of each packet when it came or of how much it can take in, or that is connected by
-/// TCP: what was sent over it, and what it takes.
+/// The path to a client that tells of each packet when it came or of how much it can take in, that is connected by TCP,
+/// or that has lost too much by its reports: what was sent over it, and what it takes.
 ///
 /// A class of its own, because every slot of the session reads and writes it with every packet.
 final class OutgoingPath {
@@ -13,7 +13,8 @@ final class OutgoingPath {
     var estimator = BandwidthEstimator()
     /// By how far its TCP connection has come, which counts then alone; nil over UDP.
     private(set) var backlog: BacklogEstimator?
-    /// By what the client says that it can take in; nil until it does, and where it tells of each packet.
+    /// By what the client says that it can take in, or reports that it lost; nil until then, and where it tells of each
+    /// packet.
     private var reported: ReportEstimator?
     var allocator = LayerAllocator()
     /// What is being sent to find out whether the path takes more.
@@ -42,6 +43,9 @@ final class OutgoingPath {
     /// Whether it is known by what the client says that it can take in.
     var isReported: Bool { !tellsOfLoss && reported != nil }
 
+    /// Whether it is known by what the client reports to be lost, and nothing else.
+    var goesByLossAlone: Bool { isReported && reported?.goesByLossAlone == true }
+
     /// Whether what is lost is known sooner than by reports.
     var tellsOfLoss: Bool { backlog != nil || packets.hasFeedback }
 
@@ -67,7 +71,8 @@ final class OutgoingPath {
 
     /// Bits a second that may be sent.
     var available: Int {
-        guard isLossy else { return bitrate }
+        // Of what is known by loss alone that is taken off already.
+        guard isLossy, !goesByLossAlone else { return bitrate }
         return min(bitrate, burstRate ?? .max) / 100 * Self.draining
     }
 
@@ -112,6 +117,13 @@ final class OutgoingPath {
         (self.told, self.lost) = (told, interval.hasBurst ? 0 : Int(share * Double(told)))
         reported?.receive(interval, sent: sent, at: now)
         if reported?.isProbing == false { probe = nil }
+    }
+
+    /// Goes by what reports tell of loss, where nothing else is told.
+    /// - Parameter bitrate: bits a second that arrived of all pictures.
+    func followLoss(arrived bitrate: Int, at now: MonotonicTime) {
+        guard !isKnown else { return }
+        reported = ReportEstimator(arrived: bitrate, at: now)
     }
 
     /// Takes in how far the TCP connection has come.

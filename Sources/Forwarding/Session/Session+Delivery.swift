@@ -5,10 +5,12 @@ import Wire
 /// Sends less to a viewer who cannot take it all. Sound goes first.
 ///
 /// Where the client tells of each packet when it came, or how much it can take in, or is connected by TCP, that
-/// decides; else what its reports tell of loss.
+/// decides; else what its reports tell of loss: of lower layers, where there are any, or of whether pictures are sent.
 extension Session {
     /// What a burst loses is told within this time: a second at least of the past, the queue that it filled, a report.
     private static let burst = Duration.seconds(3)
+    /// After a step down the next report speaks of what was sent before, too; the one after it begins later than this.
+    private static let leftover = Duration.milliseconds(500)
     /// Percent of the usual budget for repairs while the path's queue grows.
     private static let overusedShare = 25
 
@@ -44,13 +46,50 @@ extension Session {
         interval.hasBurst = lastReception < excused
         lastReception = now
         if let knownPath {
-            knownPath.receive(interval, sent: picturesSent, at: now)
+            let before = counters.stepsDown
+            let sent = knownPath.goesByLossAlone ? allSent : picturesSent
+            knownPath.receive(interval, sent: sent, at: now)
             allocate(at: now)
+            if knownPath.goesByLossAlone, counters.stepsDown != before {
+                excused = max(excused, now + Self.leftover)
+            }
             return requestWake()
         }
-        let before = delivery.sendsPictures
+        let before = sendsPictures
         delivery.receive(interval, at: now)
-        if delivery.sendsPictures != before { aimPictures(at: now) }
+        if let loss = delivery.excessiveLoss { followLoss(of: loss, at: now) }
+        if sendsPictures != before { aimPictures(at: now) }
+    }
+
+    /// Bytes that were sent of everything that reports speak of.
+    private var allSent: UInt64 { slots.reduce(0) { $0 &+ $1.counters.bytesSent } }
+
+    /// Has the choice of layers follow what reports tell of loss, if there is less to choose than what is sent.
+    /// - Parameter percent: of what is sent that does not arrive.
+    private func followLoss(of percent: Int, at now: MonotonicTime) {
+        guard connection.remoteAddress?.transport != .tcp, !plan.slots.contains(where: \.tellsOfPackets)
+        else {
+            return
+        }
+        var arrived = 0
+        var hasLess = false
+        for slot in slots where !slot.isStopped {
+            guard let track = slot.track, let layer = slot.current else { continue }
+            let rest = PictureChoices.withHeaders(layer.bitrate(at: now)) / 100 * (100 - percent)
+            arrived += rest
+            guard slot.plan.kind == .video else { continue }
+            let choices = PictureChoices(of: slot, track, at: now)
+            guard !choices.steps.isEmpty else { continue }
+            let isLeast = choices.index(of: slot.grant) == 0
+            hasLess = hasLess || !isLeast || choices.needRendition(at: 0, in: rest)
+        }
+        guard hasLess else { return }
+        let path = path ?? OutgoingPath()
+        self.path = path
+        path.followLoss(arrived: arrived, at: now)
+        excused = max(excused, now + Self.leftover)
+        allocate(at: now)
+        requestWake()
     }
 
     /// Tries pictures again when it is time.

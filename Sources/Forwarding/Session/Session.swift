@@ -47,8 +47,8 @@ package final class Session {
     var nextLossLook = MonotonicTime.zero
     /// What becomes of a client that tells of loss only.
     package internal(set) var delivery: LossResponse
-    /// Nil where the client does not tell of each packet when it came, unless it says how much it can take in or is
-    /// connected by TCP.
+    /// Nil where the client does not tell of each packet when it came, unless it says how much it can take in, is
+    /// connected by TCP, or has lost too much where less could be sent.
     var path: OutgoingPath?
     /// What the client said that it wants of the pictures.
     var preferences = DeliveryPreferences()

@@ -5,6 +5,7 @@ import Base
 /// Goes by loss alone, so it acts late and estimates nothing. Where more than a tenth is lost again and again, nothing
 /// of the past is shown and little is repeated: both would only add to what is lost. Where it is more than a third no
 /// picture can be repaired, and sound is lost with them: they stop, and are tried again, later each time that it fails.
+/// Where less could be sent before that it says how much is lost, and is asked no more: `ReportEstimator` goes on.
 /// Only for clients by UDP that do no more than report: of those that tell of each packet `BandwidthEstimator` knows
 /// more, and sooner, of those that say what they can take in `ReportEstimator`, of TCP connections `BacklogEstimator`.
 package struct LossResponse: Sendable {
@@ -32,6 +33,8 @@ package struct LossResponse: Sendable {
     package struct Limits: Equatable, Sendable {
         /// Percent that may be lost; radio links lose some by themselves.
         package var tolerated = 10
+        /// Percent that no radio link loses for long: that is for the rate.
+        package var excessive = 15
         /// Percent with which pictures cannot be repaired any more.
         package var hopeless = 33
         /// Of fewer packets nothing is concluded.
@@ -83,6 +86,7 @@ package struct LossResponse: Sendable {
     /// What reports say before is not counted.
     private var settled = MonotonicTime.zero
     private var intolerable = Streak()
+    private var excess = Streak()
     private var hopeless = Streak()
     /// Percent; nil while no more than tolerated is lost.
     private var loss: Int?
@@ -95,6 +99,9 @@ package struct LossResponse: Sendable {
         self.limits = limits
         hold = limits.minimumHold
     }
+
+    /// Percent that is lost, where it is so much again and again that less should be sent; nil elsewhere.
+    package private(set) var excessiveLoss: Int?
 
     package var sendsPictures: Bool { pictures != .stopped }
 
@@ -119,6 +126,8 @@ package struct LossResponse: Sendable {
         pending = Interval()
         guard now >= settled, !hasBurst || percent <= limits.tolerated else { return }
         intolerable.note(percent > limits.tolerated, at: now)
+        excess.note(percent > limits.excessive, at: now)
+        excessiveLoss = excess.lasts(limits.minimumDuration, at: now) ? percent : nil
         hopeless.note(percent > limits.hopeless, at: now)
         if intolerable.isEmpty {
             loss = nil

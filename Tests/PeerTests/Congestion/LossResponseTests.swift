@@ -42,6 +42,19 @@ import Testing
         #expect(response.mayReplay && response.repairShare == 100)
     }
 
+    @Test mutating func `says how much is lost where that is for the rate`() {
+        for lost in [15, 40, 15, 15] {
+            report(lost)
+            #expect(response.excessiveLoss == nil)
+        }
+        report(16)
+        #expect(response.excessiveLoss == nil)
+        report(40)
+        #expect(response.excessiveLoss == 40)
+        report(15)
+        #expect(response.excessiveLoss == nil)
+    }
+
     @Test mutating func `does not blame a link for the burst of a beginning`() {
         for _ in 0..<4 { report(50, hasBurst: true) }
         #expect(response.mayReplay && response.sendsPictures)

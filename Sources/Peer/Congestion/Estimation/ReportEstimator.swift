@@ -8,6 +8,10 @@ import Base
 /// probed for. A probe has passed if the receiver lowers nothing until a while after it. Sending little never lowers
 /// the estimate. Loss counts once it is far beyond what radio links lose anyway.
 ///
+/// A receiver that says nothing but reports loss is known by that alone, once it has lost too much. Nothing is probed
+/// for then, because of a short probe too little shows in a report: what is wanted is sent after a while, and later
+/// each time that too much of it is lost.
+///
 /// Holds no clock and does no I/O. Takes what strangers send: a receiver may say anything, as often as it wants.
 /// - Source: draft-alvestrand-rmcat-remb-03; the factors are those of draft-ietf-rmcat-gcc-02 §5.5, pauses our own.
 package struct ReportEstimator: Sendable {
@@ -38,6 +42,11 @@ package struct ReportEstimator: Sendable {
     private static let tolerated = 0.15
     private static let fewest = 60
     private static let shortest = Duration.seconds(1)
+    /// By reports alone it takes two of them, after a burst that is excused, to see that something is too much.
+    private static let longTrial = Duration.seconds(15)
+    /// What is wanted is believed with so much room: what a picture takes varies.
+    private static let trusted = 1.1
+
     /// A probe under way.
     private struct Trial {
         let target: Double
@@ -68,11 +77,15 @@ package struct ReportEstimator: Sendable {
     private var reports = LossResponse.Interval()
     private var reportsSince: MonotonicTime?
     private var isLossy = false
+    /// Whether the last report told of too much.
+    private var losesMuch = false
     /// Share of what was sent lately that did not arrive.
     private var loss = 0.0
 
     private var wanted: Double?
     private var trust = UnprovenTrust()
+    /// Whether the receiver has said nothing yet, and is known by what it reports to be lost.
+    package private(set) var goesByLossAlone = false
 
     /// Bits a second that the path takes for pictures.
     package private(set) var bitrate: Int
@@ -89,6 +102,19 @@ package struct ReportEstimator: Sendable {
         bitrate = limits.start
     }
 
+    /// For a receiver that says nothing, and has lost too much of what it was sent.
+    /// - Parameter bitrate: what arrived, in bits a second.
+    package init(arrived bitrate: Int, limits: BandwidthEstimator.Limits = .init(), at now: MonotonicTime) {
+        self.init(limits: limits)
+        goesByLossAlone = true
+        isLimited = true
+        trust = UnprovenTrust(trial: Self.longTrial)
+        trust.rest(at: now)
+        rate = Double(min(max(bitrate, limits.minimum), limits.maximum))
+        self.bitrate = Int(rate)
+        cause = .loss
+    }
+
     /// Whether the probe that was due last may go on.
     package var isProbing: Bool { trial != nil }
 
@@ -97,6 +123,7 @@ package struct ReportEstimator: Sendable {
 
     /// When `advance` and `probeDue` want to be called; nil for not before the next report.
     package var deadline: MonotonicTime? {
+        guard !goesByLossAlone else { return wanted.flatMap { rate < $0 ? trust.next : nil } }
         let probing = probes.deadline(estimate: Double(bitrate))
         guard let trial else { return probing }
         return min(trial.verdict, probing ?? trial.verdict)
@@ -115,6 +142,7 @@ package struct ReportEstimator: Sendable {
         if let lastSaid, now < lastSaid + Self.interval { return false }
         lastSaid = now
         latest = now
+        goesByLossAlone = false
         trial?.isHeard = true
         if let roundTrip { self.roundTrip = min(max(roundTrip, .zero), .seconds(3)) }
         let before = rate
@@ -166,8 +194,12 @@ package struct ReportEstimator: Sendable {
         loss = Double(min(max(reports.lost, 0), reports.expected)) / Double(reports.expected)
         let isMuch = loss > Self.tolerated && !reports.hasBurst
         (reports, reportsSince) = (LossResponse.Interval(), now)
-        defer { isLossy = isMuch }
-        guard isMuch, isLossy, let sent = sending.bitrate else { return }
+        // What is only tried has failed at once.
+        let isRepeated = isMuch && (isLossy || goesByLossAlone && trust.isOnTrial(at: now))
+        // By reports alone each step down takes two of them: the next one tells of what was sent before, too.
+        isLossy = isMuch && !(isRepeated && goesByLossAlone)
+        losesMuch = isMuch
+        guard isRepeated, let sent = sending.bitrate else { return }
         let before = rate
         lower(to: sent * (1 - loss), at: now)
         settle(from: before, at: now)
@@ -193,6 +225,7 @@ package struct ReportEstimator: Sendable {
     /// - Returns: whether the estimate may be another one now.
     package mutating func advance(to now: MonotonicTime) -> Bool {
         latest = max(latest, now)
+        guard !goesByLossAlone else { return trustWanted(at: now) }
         guard let trial, now >= trial.verdict else { return false }
         self.trial = nil
         let before = rate
@@ -203,14 +236,29 @@ package struct ReportEstimator: Sendable {
         return true
     }
 
+    /// Has what is wanted sent, if it is time.
+    private mutating func trustWanted(at now: MonotonicTime) -> Bool {
+        guard let wanted, rate < wanted, trust.isDue(at: now) else { return false }
+        guard !losesMuch else {
+            trust.rest(at: now)
+            return false
+        }
+        trust.begin(at: now)
+        let before = rate
+        raise(to: Self.trusted * wanted)
+        settle(from: before, at: now)
+        return true
+    }
+
     private mutating func settle(from before: Double, at now: MonotonicTime) {
         rate = min(max(rate, Double(limits.minimum)), Double(limits.maximum))
         bitrate = Int(rate)
         if rate < 0.97 * before {
             probes.fell(from: before, to: rate, at: now)
             trust.noteFall(at: now)
+            if goesByLossAlone { trust.rest(at: now) }
         }
-        cause = !isLimited ? .application : isLossy ? .loss : .delay
+        cause = !isLimited ? .application : isLossy || goesByLossAlone ? .loss : .delay
     }
 
     /// Tells what could be used.
@@ -225,6 +273,7 @@ package struct ReportEstimator: Sendable {
     /// It goes on top of what is sent anyway.
     package mutating func probeDue(at now: MonotonicTime) -> Probe? {
         latest = max(latest, now)
+        guard !goesByLossAlone else { return nil }
         if isOverused || isLossy { probes.postpone(until: now + Self.look) }
         let sent = sending.bitrate ?? 0
         guard

@@ -272,3 +272,98 @@ private struct ReportWorld {
         }
     }
 }
+
+/// Receivers that say nothing of what they can take in, and report once a second what they lost.
+@Suite struct `An estimate by loss alone` {
+    private var estimator = ReportEstimator(arrived: 600_000, at: at(0))
+    private var now: Int64 = 0
+    private var total: UInt64 = 0
+
+    /// A second in which 100 packets were sent at a rate.
+    private mutating func report(_ lost: Int, at bitrate: Int = 500_000, hasBurst: Bool = false) {
+        now += 1_000
+        total += UInt64(bitrate / 8)
+        estimator.receive(.init(expected: 100, lost: lost, hasBurst: hasBurst), sent: total, at: at(now))
+    }
+
+    private mutating func advance() -> Bool {
+        let probe = estimator.probeDue(at: at(now))
+        #expect(probe == nil, "of a short probe reports tell too little")
+        return estimator.advance(to: at(now))
+    }
+
+    @Test mutating func `begins with what arrived`() {
+        #expect(estimator.bitrate == 600_000 && estimator.cause == .loss && estimator.goesByLossAlone)
+        #expect(estimator.deadline == nil, "nothing is wanted")
+    }
+
+    @Test mutating func `falls to what arrives, after two reports each time`() {
+        report(0, at: 2_000_000)
+        report(40, at: 1_000_000)
+        #expect(estimator.bitrate == 600_000)
+        report(50, at: 1_000_000)
+        #expect((450_000...550_000).contains(estimator.bitrate), "\(estimator.bitrate)")
+        let before = estimator.bitrate
+        report(60, at: 500_000)
+        #expect(estimator.bitrate == before, "it tells of what was sent before, too")
+        report(60, at: 500_000)
+        #expect(estimator.bitrate < before)
+        #expect(estimator.cause == .loss)
+    }
+
+    @Test mutating func `is not lowered by little, nor by a burst`() {
+        for _ in 0..<10 { report(15) }
+        for _ in 0..<10 { report(60, hasBurst: true) }
+        for _ in 0..<10 {
+            report(60)
+            report(0)
+        }
+        #expect(estimator.bitrate == 600_000)
+    }
+
+    /// How long it takes until what is wanted is tried.
+    private mutating func wait() -> Int {
+        for second in 1...200 {
+            report(0)
+            if advance() { return second }
+        }
+        return .max
+    }
+
+    @Test mutating func `believes what is wanted after a while, and later each time that it is lost`() {
+        estimator.want(1_000_000)
+        #expect(estimator.deadline == at(10_000))
+        let first = wait()
+        #expect(first == 10)
+        #expect(estimator.bitrate == 1_100_000 && estimator.cause == .application)
+        var waits: [Int] = []
+        for _ in 0..<5 {
+            // One report is enough of what is only tried.
+            report(40, at: 1_000_000)
+            #expect((400_000...700_000).contains(estimator.bitrate), "\(estimator.bitrate)")
+            waits.append(wait())
+        }
+        #expect(waits == [20, 40, 80, 120, 120])
+        // It has held: the next fall is another one.
+        for _ in 0..<20 { report(0, at: 1_000_000) }
+        report(40, at: 1_000_000)
+        report(40, at: 1_000_000)
+        let last = wait()
+        #expect(last == 10)
+    }
+
+    @Test mutating func `believes nothing while much is lost anyway`() {
+        estimator.want(1_000_000)
+        for _ in 0..<60 {
+            report(30)
+            let isTried = advance()
+            #expect(!isTried)
+            if let deadline = estimator.deadline { #expect(deadline > at(now)) }
+        }
+    }
+
+    @Test mutating func `gives way to what the receiver says`() {
+        _ = estimator.receive(900_000, of: 0, sent: total, roundTrip: nil, at: at(now))
+        #expect(!estimator.goesByLossAlone)
+    }
+}
